@@ -40,6 +40,11 @@ def upload_track(upload: Upload, duration_s: float) -> player.Track:
     return player.Track(0, upload.name, "", upload_address(upload), duration_s=duration_s)
 
 
+def play_upload(upload: Upload, duration_s: float) -> None:
+    """Replace the queue by an upload and play."""
+    player.play([upload_track(upload, duration_s)])
+
+
 @visitor_may
 def _upload(request: Request) -> Response:
     """Return the sound of an upload, or a range of its bytes."""

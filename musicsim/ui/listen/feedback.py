@@ -106,14 +106,16 @@ def feedback_bar(snapshot: Snapshot, seed: str, song_id: int | None) -> None:
         )  # fmt: skip
         if not is_public():  # a visitor cannot train
             can_learn = song_id is not None
-            st.button(
-                "Keep thumbs", icon=":material/bookmark:", key="feedback_keep", on_click=_save,
-                args=(snapshot.library, song_id, thumbs.judged),
+            is_pressed = st.button(
+                "Keep thumbs", icon=":material/bookmark:", key="feedback_keep",
                 disabled=not can_learn or thumbs.judged == feedback.saved,
                 help="Save these thumbs, so that the Train page can learn from them."
                 if can_learn
                 else "Models learn only from thumbs for songs in your library: add the file first.",
             )  # fmt: skip
+            if is_pressed and song_id is not None:  # not as a callback: those of fragments cannot show a toast
+                _save(snapshot.library, song_id, thumbs.judged)
+                st.rerun()
     hidden = snapshot.songs_by_id(thumbs.unfitting)
     if hidden:
         labels = {song.id: plain(song.label) for song in hidden}

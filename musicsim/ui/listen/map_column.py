@@ -30,6 +30,12 @@ def map_options(snapshot: Snapshot) -> None:
         )  # fmt: skip
 
 
+def fit_second_model(snapshot: Snapshot) -> None:
+    """Forget the model of the second map if it was deleted, or has become the model in use; before the options."""
+    if SECOND_MODEL.get() not in _other_models(snapshot):
+        SECOND_MODEL.set(None)
+
+
 def _other_models(snapshot: Snapshot) -> dict[str, str]:
     models, own = snapshot.library.models, snapshot.record
     return {r.id: r.name for r in models.all() if models.is_whole(r) and (own is None or r.id != own.id)}
@@ -38,11 +44,8 @@ def _other_models(snapshot: Snapshot) -> dict[str, str]:
 def show_maps(snapshot: Snapshot, chosen: int | None, near: Sequence[int], star: Float32Array | None) -> None:
     """Show the map with the chosen song, and rings around marked songs or, without these, around near ones."""
     marked = FOUND.get() if len(FOUND.get()) else near
-    others = _other_models(snapshot)
-    if SECOND_MODEL.get() not in others:
-        SECOND_MODEL.set(None)
-    second = SECOND_MODEL.get()
-    if second is None or snapshot.record is None:
+    others, second = _other_models(snapshot), SECOND_MODEL.get()
+    if second not in others or snapshot.record is None:
         _show_map(snapshot, MAP_KEY, snapshot, chosen, marked, star)
     else:
         named = {second: others[second], snapshot.record.id: snapshot.record.name}

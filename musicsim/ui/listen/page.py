@@ -25,7 +25,7 @@ from musicsim.ui.listen.add_sound import add_sound
 from musicsim.ui.listen.card import show_card
 from musicsim.ui.listen.conditions import request_of, show_conditions
 from musicsim.ui.listen.feedback import thumbs_of
-from musicsim.ui.listen.map_column import show_maps
+from musicsim.ui.listen.map_column import fit_second_model, show_maps
 from musicsim.ui.listen.more import more_popover
 from musicsim.ui.listen.queue_view import chip_line, follow_player, play_if_asked, queue_of, show_queue
 from musicsim.ui.listen.seed import Seed, pick_match, seed_of, start_song
@@ -46,6 +46,7 @@ def draw() -> None:
 
 @st.fragment
 def _show_page(snapshot: Snapshot) -> None:
+    fit_second_model(snapshot)
     with st.container(key="listen_columns"):
         left, right = st.columns([3, 2], gap="medium")
     with right, st.container(key="beside_map"):

@@ -11,13 +11,10 @@ from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.public import is_public
 from musicsim.ui.base.errors import toast_errors
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import count, plain
 from musicsim.ui.listen.seed import WORDS, Seed
 from musicsim.ui.playlist.draft import PlaylistDraft, change
 from musicsim.ui.playlist.saved import MAX_NAME
-
-_NAME: Key[str] = Key("listen_name", str, "name to save the queue under")
 
 
 def save_popover(snapshot: Snapshot, seed: Seed, items: list[QueueItem]) -> None:
@@ -28,11 +25,10 @@ def save_popover(snapshot: Snapshot, seed: Seed, items: list[QueueItem]) -> None
     with st.popover("Save", key="listen_save"):
         if not is_public():
             proposed = _unused_name(snapshot, seed)
-            st.text_input("Name", key=_NAME.name, placeholder=proposed, max_chars=MAX_NAME)
-            st.button(
-                f"Save {count(len(draft.song_ids), 'song')}", type="primary", key="listen_save_it", on_click=_save,
-                args=(snapshot, draft, proposed),
-            )  # fmt: skip
+            name = st.text_input("Name", proposed, key=f"listen_name_{proposed}", max_chars=MAX_NAME).strip()
+            # not as a callback: those of fragments cannot show a toast
+            if st.button(f"Save {count(len(draft.song_ids), 'song')}", type="primary", key="listen_save_it"):
+                _save(snapshot, draft, name or proposed)
         if st.button("Open on Playlist", icon=":material/queue_music:", key="listen_open"):
             change(draft)
             st.switch_page(PAGES["playlist"])
@@ -56,12 +52,10 @@ def _unused_name(snapshot: Snapshot, seed: Seed) -> str:
     return next(n for n in (name, *(f"{name} {i}" for i in range(2, len(used) + 3))) if n not in used)
 
 
-def _save(snapshot: Snapshot, draft: PlaylistDraft, proposed: str) -> None:
-    name = _NAME.get().strip() or proposed
+def _save(snapshot: Snapshot, draft: PlaylistDraft, name: str) -> None:
     with toast_errors(ValueError):
         snapshot.library.add_playlists([(name, None, draft.song_ids, draft.details())], source=OWN_PLAYLISTS)
         own = snapshot.library.playlists(source=OWN_PLAYLISTS)
         saved = next((p.id for p in own if p.name == name and p.category is None), None)
         change(replace(draft, saved_id=saved))
-        _NAME.set("")
         st.toast(f"Saved as “{plain(name)}”. The Playlist page shows it.", icon=":material/check_circle:")

@@ -69,7 +69,8 @@ def show_selection(snapshot: Snapshot) -> None:
         if is_owner:
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 tag = st.text_input("Tag", key=_TAG.name, max_chars=_MAX_TAG).strip()
-                st.button("Add tag", disabled=not tag, on_click=_add_tag, args=(snapshot, tag))
+                if st.button("Add tag", disabled=not tag):
+                    _add_tag(snapshot, tag)
                 if st.button("Add and train", disabled=not tag, help="Trains a model from your tags."):
                     _add_tag(snapshot, tag)
                     SUPERVISION.set("tags")
