@@ -17,7 +17,7 @@ from musicsim.ui.base.sections import is_offered
 from musicsim.ui.base.text import plain
 from musicsim.ui.components import player
 from musicsim.ui.components.jobs_view import library_line, upgrade_line
-from musicsim.ui.components.listening import on_player_event, radio_address, thumbs
+from musicsim.ui.components.listening import on_player_event, plays_address, radio_address, thumbs
 
 _TITLES = {
     "listen": ("Listen", ":material/headphones:"),
@@ -98,7 +98,7 @@ def draw() -> None:
         with st.sidebar:
             _sidebar()
         with st.bottom:
-            player.mount(on_event=on_player_event, thumbs=thumbs(), radio=radio_address())
+            player.mount(on_event=on_player_event, thumbs=thumbs(), radio=radio_address(), plays=plays_address())
         _report_lost_model()
         if missing := NOT_HERE.get():
             st.warning(f"Not found: {plain(', '.join(missing))}. It may have been deleted.", icon=":material/link_off:")

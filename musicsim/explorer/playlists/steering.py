@@ -42,13 +42,13 @@ def allowed_rows(snapshot: Snapshot, request: PlaylistRequest) -> BoolArray:
 
 
 def song_weights(snapshot: Snapshot, request: PlaylistRequest, plays: Float64Array) -> Float64Array | None:
-    """Return the weight of each row by its plays (n_indexed,) and recent use; None if all are equal."""
+    """Return the weight of each row by its plays (n_indexed,), skips and recent use; None if all are equal."""
     rested_ids = request.rested
     if request.avoid_recent:
         since = time.time() - RESTS_S
         own = snapshot.library.playlists(OWN_PLAYLISTS)
         rested_ids = rested_ids.union(*(saved.song_ids for saved in own if saved.created_at >= since))
-    rested = snapshot.rows_of(rested_ids)
+    rested = snapshot.rows_of([*rested_ids, *snapshot.library.player_plays.often_skipped()])
     rested = rested[rested >= 0]
     if not len(rested) and request.prefer == "any":
         return None

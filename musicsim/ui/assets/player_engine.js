@@ -14,6 +14,11 @@ const FADE_STEP_MS = 40;
 const LEVEL_LUFS = -18; // as in ReplayGain 2.0; songs are only made quieter, never louder
 const MAX_FAILED = 10; // consecutive songs; then the player stops
 const MAX_LATELY = 100; // songs that are not repeated automatically
+// A play counts once this much was heard, or half of the song. A skip is a step to the next song before that, but not
+// while browsing, and not shortly before the end.
+const PLAYED_S = 30;
+const BROWSED_S = 5;
+const ENDS_AT = 0.9; // share of the song
 const USUAL_SETTINGS = { level: true, between: "off", radio: true };
 
 const REASONS = {
@@ -125,6 +130,8 @@ class Engine {
     this.wanted = false; // whether to play: a song that fails to load leaves the element paused
     this.lately = []; // ids of played songs, the latest last
     this.radio = ""; // address of more songs
+    this.plays = ""; // address for reports of plays and skips
+    this.isReported = false; // the current song
     this.peaks = new Map();
     this.view = null;
     this.otherTabs = new BroadcastChannel(this.storageKey);
@@ -196,12 +203,13 @@ class Engine {
 
   // ------------------------------------------------------------------ what Python says and hears
 
-  receive({ session, acked, commands, thumbs, radio }) {
+  receive({ session, acked, commands, thumbs, radio, plays }) {
     if (session !== this.session) {
       [this.session, this.serial, this.events] = [session, 0, []];
     }
     this.events = this.events.filter((event) => event.number > acked);
     if (radio !== undefined) this.radio = radio;
+    if (plays !== undefined) this.plays = plays;
     if (thumbs) this.thumbs = new Map(Object.entries(thumbs).map(([id, value]) => [Number(id), value]));
     for (const command of commands) {
       if (command.serial <= this.serial) continue;
@@ -264,7 +272,7 @@ class Engine {
   load(index, { play, at, over = 0 }) {
     this.endFade();
     this.index = index;
-    [this.errored, this.finished] = [false, false];
+    [this.errored, this.finished, this.isReported] = [false, false, false];
     this.wanted = play;
     const { track } = this;
     const isReady = this.spare.track?.uid === track.uid && !this.spare.audio.error && at === undefined;
@@ -312,8 +320,27 @@ class Engine {
   /** The next song; after the last one, the continuation of the walk. */
   async next() {
     const { track } = this;
+    const isLeft = !this.finished && !this.errored && this.position < ENDS_AT * this.duration;
+    if (isLeft && this.heard >= BROWSED_S) this.report("skip");
     if (!this.hasNext) await this.goOn();
     if (this.hasNext && this.track === track) this.load(this.index + 1, { play: true });
+  }
+
+  /** Seconds of the current song that were heard. */
+  get heard() {
+    const { played } = this.audio;
+    return Array.from({ length: played.length }, (_, i) => played.end(i) - played.start(i)).reduce((sum, s) => sum + s, 0);
+  }
+
+  /** Store a play or a skip of the current song, once. */
+  report(kind) {
+    const { track } = this;
+    if (this.isReported || !this.plays || !track?.song_id || track.is_blind) return;
+    this.isReported = true;
+    const address = new URL(resolve(this.base, this.plays));
+    address.searchParams.set("song", track.song_id);
+    address.searchParams.set("kind", kind);
+    fetch(address, { method: "POST", keepalive: true }).catch((error) => console.debug("player: not stored", error));
   }
 
   previous() {
@@ -532,6 +559,7 @@ class Engine {
       this.persist();
       this.preload();
     }
+    if (this.heard >= Math.min(PLAYED_S, this.duration / 2)) this.report("play");
     this.handOver();
     this.view?.renderPosition();
   }

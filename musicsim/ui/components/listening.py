@@ -8,6 +8,7 @@ import streamlit as st
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
+from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import CHOSEN, LIBRARY, QUEUE_LIBRARY, Key
 from musicsim.ui.base.openers import active_library, chosen_model
@@ -84,6 +85,13 @@ def radio_address() -> str:
     if model is not None and library is active_library():
         query["model"] = model.name
     return f"/radio?{urlencode(query)}"
+
+
+def plays_address() -> str:
+    """Return the address for plays and skips; empty if they are not stored."""
+    library = _queue_library()
+    is_stored = not is_public() and library.settings["keep_plays"]
+    return f"/plays?{urlencode({'library': library.name})}" if is_stored else ""
 
 
 def _queue_library() -> Library:

@@ -167,19 +167,21 @@ def note_song(known: int | None, on_song: Callable[[int], None]) -> None:
 
 
 def mount(
-    *, on_event: Callable[[PlayerEvent], None] | None = None, thumbs: Mapping[int, int] | None = None, radio: str = ""
-) -> None:
+    *, on_event: Callable[[PlayerEvent], None] | None = None, thumbs: Mapping[int, int] | None = None, radio: str = "",
+    plays: str = "",
+) -> None:  # fmt: skip
     """Show the player; the shell calls this once per script run, inside ``with st.bottom:``.
 
     Call it before the page runs, because a page that calls ``st.stop()`` also ends the shell. `on_event` is called as a
     widget's callback, before the next run of the script; it may change the session, call :func:`play` or
     ``st.switch_page``. `thumbs` are -1, 0 or 1 by song id; with None, the browser remembers clicks. `radio` is the
     address of the tracks that continue the queue, to which the browser adds the parameters ``song`` and ``lately``.
+    `plays` is the address for reports of plays and skips; empty to report none.
     """
     link = _LINK.get()
     link.on_event = on_event
     data = link.data("player")
-    data["radio"] = radio
+    data["radio"], data["plays"] = radio, plays
     data["thumbs"] = None if thumbs is None else {str(song): int(value) for song, value in thumbs.items()}
     _component("musicsim_player", with_view=True)(key=_MOUNT_KEY, data=data, height="content", on_event_change=_receive)
     link.slot = st.empty()

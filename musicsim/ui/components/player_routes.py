@@ -80,6 +80,26 @@ def _radio(request: Request) -> Response:
     return Response(json.dumps(following), media_type="application/json")  # folder names may not be UTF-8
 
 
+def _plays(request: Request) -> Response:
+    """Store that the listener played a song, or skipped it; see the rules in ``player_engine.js``."""
+    query = request.query_params
+    song, kind = query.get("song", ""), query.get("kind")
+    if not (song.isascii() and song.isdigit() and len(song) < 19) or kind not in ("play", "skip"):
+        return JSONResponse({"error": "give the id of a song as `song`, and `kind`, which is play or skip."}, 422)
+    try:
+        library = open_library(query.get("library"))
+        song_id = library.song(int(song)).id
+    except MusicsimError as error:
+        return JSONResponse({"error": str(error)}, 404)
+    if library.settings["keep_plays"]:
+        store = library.player_plays
+        (store.add_play if kind == "play" else store.add_skip)(song_id)
+    return Response(status_code=204)
+
+
 def player_routes(prefix: str = "") -> list[BaseRoute]:
     """Return the routes for ``st.App``; `prefix` is the app's path as :func:`musicsim.api.path_prefix` writes it."""
-    return [Route(prefix + "/uploads/{digest}", _upload), Route(prefix + "/radio", _radio)]
+    return [
+        Route(prefix + "/uploads/{digest}", _upload), Route(prefix + "/radio", _radio),
+        Route(prefix + "/plays", _plays, methods=["POST"]),
+    ]  # fmt: skip
