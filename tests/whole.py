@@ -53,6 +53,6 @@ def said(folder: Path) -> dict[str, object]:
             "imports": len(library.listening.imports()),
             "lists": sorted((p.name, tuple(of[i] for i in p.song_ids)) for p in library.playlists()),
             "answers": sorted((a.listener, tuple(of[i] for i in a.song_ids)) for a in library.judgments.answers()),
-            "edits": sorted((of[i], str(edits)) for i, edits in library.edits.edited().items()),
+            "edits": sorted((of[i], str(edits)) for i, edits in library.edits.all().items()),
             "models": sorted(record.name for record in library.models.all()),
         }

@@ -35,13 +35,13 @@ from musicsim.library import scan
 from musicsim.library.db import schema
 from musicsim.library.db.changes import ChangeLog
 from musicsim.library.db.columns import SongTable, some_ids
-from musicsim.library.db.database import Tables, damaged, is_writable, open_engine, writer
+from musicsim.library.db.database import Tables, damage_error, is_writable, open_engine, writer
 from musicsim.library.db.integrity import check_database
 from musicsim.library.db.schema_version import prepare_tables
 from musicsim.library.db.settings import check_setting, default_settings
 from musicsim.library.disk.leftovers import sweep
 from musicsim.library.disk.replacing import finish_replacing
-from musicsim.library.disk.writer import locked_error, note_doing, writer_lock
+from musicsim.library.disk.writer import lock_error, note_doing, writer_lock
 from musicsim.library.processes.pools import Pool
 from musicsim.library.processes.workers import Limits
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
@@ -252,7 +252,7 @@ class Library(Tables, Opinions):
             with writing_to(self.folder):
                 lock = writer_lock(self.folder).acquire()
         except filelock.Timeout as error:
-            raise locked_error(self.folder) from error
+            raise lock_error(self.folder) from error
         with lock:
             note_doing(self.folder, doing)
             try:
@@ -268,7 +268,7 @@ class Library(Tables, Opinions):
             with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as connection:
                 check_database(connection)
         except sqlite3.DatabaseError as error:
-            raise damaged(file, error) from error
+            raise damage_error(file, error) from error
 
     def add(
         self, sources: str | Path | Sequence[str | Path], progress: Progress = no_progress, **options: Any

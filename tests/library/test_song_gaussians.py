@@ -84,7 +84,7 @@ def test_parts_last_twenty_seconds_with_two_to_eight_parts():
 
 def test_fit_is_same_with_and_without_stored_gaussians(tiny_library):
     store = tiny_library.frame_files
-    kept = {digest: store.frames(digest) for digest in store.kept()}
+    kept = {digest: store.frames(digest) for digest in store.list_stored()}
     assert kept
     assert all(frames.parts is not None for frames in kept.values())
     native = SimilarityModel.load(tiny_library.models.path(tiny_library.models.native().id))

@@ -470,7 +470,7 @@ class AspectEncoder(Encoder):
     def fit(
         cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, _progress: Progress, /
     ) -> tuple[Sequence[Song], Self]:
-        stored_hashes = library.frame_files.kept_aspects()
+        stored_hashes = library.frame_files.list_stored_aspects()
         songs = [song for song in songs if song.content_hash in stored_hashes]
         if not songs:
             raise FeatureVersionError(
@@ -480,7 +480,7 @@ class AspectEncoder(Encoder):
         return songs, cls(settings.representation)
 
     def reader(self, library: Library, _progress: Progress, /) -> ReadFeatures:
-        stored_hashes = library.frame_files.kept_aspects()
+        stored_hashes = library.frame_files.list_stored_aspects()
 
         def read(songs: Sequence[Song]) -> Floats:
             is_stored = [song.content_hash in stored_hashes for song in songs]

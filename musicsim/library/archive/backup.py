@@ -17,14 +17,14 @@ import filelock
 
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, StoreLockedError
-from musicsim.library.archive.contents import MODEL_FILES, add_model, checked_library
+from musicsim.library.archive.contents import MODEL_FILES, add_model, open_checked
 from musicsim.library.archive.restored import adapt_to_machine, find_addresses, name_some, read_own_texts, renew_tokens
 from musicsim.library.db.database import open_engine
 from musicsim.library.db.integrity import check_database
 from musicsim.library.disk.archive_file import ArchiveKind, ArchiveWriter, Progress, folder_next_to
 from musicsim.library.disk.replacing import replace_parts
 from musicsim.library.disk.scratch import Scratch, scratch_folder
-from musicsim.library.disk.writer import locked_error, note_doing, writer_lock
+from musicsim.library.disk.writer import lock_error, note_doing, writer_lock
 from musicsim.library.library import Library
 from musicsim.storage import storage_error, writing_to
 
@@ -221,7 +221,7 @@ def restore_backup(
             replace_parts(folder, ready, [*_PARTS, *restored])
         is_new = False
     except filelock.Timeout as error:
-        raise locked_error(folder) from error
+        raise lock_error(folder) from error
     finally:
         if lock.is_locked:
             note_doing(folder, None)
@@ -240,7 +240,7 @@ def _unpack(source: Path, ready: Path, progress: Progress, private: Collection[s
         progress("checking the database", 0, 0)
         for name in _FOLDERS:
             (ready / name).mkdir(exist_ok=True)
-        with checked_library(ready) as library:
+        with open_checked(ready) as library:
             n_songs = len(library)
     for name in names.intersection(private):
         (ready / name).chmod(0o600)

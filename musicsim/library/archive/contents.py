@@ -36,7 +36,7 @@ def add_model(archive: ArchiveWriter, moment: Library, record: ModelRecord, *, l
 
 
 @contextmanager
-def checked_library(folder: Path) -> Iterator[Library]:
+def open_checked(folder: Path) -> Iterator[Library]:
     """Open an unpacked library. Raises ValueError for damaged content, or content that musicsim never writes."""
     check_arrays_are_stored(folder)
     try:

@@ -66,7 +66,7 @@ class Archive(Generic[T]):
             return None
 
 
-class Kept(Generic[T]):
+class CachedValue(Generic[T]):
     """A value read from a library's database, which each :meth:`get` updates with the latest changes. Thread-safe.
 
     `read` reads the value. `update` applies changes: it returns the same object if they do not affect it, and None if

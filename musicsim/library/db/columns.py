@@ -53,7 +53,7 @@ class Labels:
     codes: Int32Array  # (n_songs,): indices into `names`; -1 without a text
     names: list[str]  # texts of the library; after `take`, some may be unused
 
-    def among(self, wanted: Iterable[str]) -> BoolArray:
+    def is_in(self, wanted: Iterable[str]) -> BoolArray:
         """Return which songs have one of some texts, bool (n_songs,)."""
         return self.where(set(wanted).__contains__)
 
@@ -104,7 +104,7 @@ class SongColumns(_Record):
         column: Labels | npt.NDArray[Any] = getattr(self, name)
         return column.take(rows)
 
-    def with_genre(self, genre: Callable[[], Labels]) -> Self:
+    def replace_genre(self, genre: Callable[[], Labels]) -> Self:
         others = {name: partial(getattr, self, name) for name in (*_LABELS, *_NUMBERS)}
         return type(self)(**others | {"genre": genre})
 
@@ -177,7 +177,7 @@ class SongTable(_Record):
         counts = artist.sizes()
         order = np.argsort(-counts, kind="stable")
         names = [artist.names[i] for i in order.tolist()]
-        return names, counts[order].tolist(), PackedTexts.of(name.casefold() for name in names)
+        return names, counts[order].tolist(), PackedTexts.pack(name.casefold() for name in names)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         arrays: dict[str, npt.NDArray[Any]] = {"ids": self.ids}
@@ -289,9 +289,9 @@ class _TableBuilder:
             for code_of, values in zip(self._code_of, (artists, genres, folders, keys, modes), strict=True)
         ]
         self._codes.append(np.array(codes, dtype=np.int32))
-        self._titles.append(PackedTexts.of(titles))
+        self._titles.append(PackedTexts.pack(titles))
         texts = (f"{title} {artist or ''}".casefold() for title, artist in zip(titles, artists, strict=True))
-        self._matched.append(PackedTexts.of(texts))
+        self._matched.append(PackedTexts.pack(texts))
 
     def table(self, roots: Sequence[Path]) -> SongTable:
         numbers = np.concatenate(self._numbers)
@@ -308,7 +308,7 @@ class _TableBuilder:
             **{name: np.ascontiguousarray(values) for name, values in heard},
         )  # fmt: skip
         return SongTable(
-            ids=ids, columns=columns, titles=PackedTexts.joined(self._titles), matched=PackedTexts.joined(self._matched)
+            ids=ids, columns=columns, titles=PackedTexts.join(self._titles), matched=PackedTexts.join(self._matched)
         )
 
 

@@ -24,12 +24,12 @@ class PackedTexts:
     starts: Int64Array  # (n_lines + 1,): start of each line, and of the one that would follow
 
     @classmethod
-    def of(cls, lines: Iterable[str]) -> Self:
+    def pack(cls, lines: Iterable[str]) -> Self:
         encoded = [_encode(line) for line in lines]
         return cls(_END.join([b"", *encoded, b""]) if encoded else _END, _starts([len(line) + 1 for line in encoded]))
 
     @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
+    def join(cls, parts: Sequence[Self]) -> Self:
         lengths = [np.empty(0, dtype=np.int64), *(np.diff(part.starts) for part in parts)]
         return cls(b"".join([_END, *(part.text[1:] for part in parts)]), _starts(np.concatenate(lengths)))
 

@@ -21,14 +21,14 @@ def path_text(stored: str) -> str:
     return stored if stored.isascii() and "@" not in stored else without_user(stored.translate(_TO_SURROGATE))
 
 
-def stored_text(path: str) -> str:
+def encode_text(path: str) -> str:
     """Convert a path as text to text that can be stored; an address loses its user name and password."""
     return path if path.isascii() and "@" not in path else without_user(path).translate(_TO_PRIVATE)
 
 
-def stored_path(path: Path) -> str:
-    """Convert a path to text that can be stored; see :func:`stored_text`."""
-    return stored_text(os.fspath(path))
+def encode_path(path: Path) -> str:
+    """Convert a path to text that can be stored; see :func:`encode_text`."""
+    return encode_text(os.fspath(path))
 
 
 def path_of(text: str) -> Path:
@@ -42,7 +42,7 @@ class FilePath(TypeDecorator[Path]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: sa.Dialect) -> str | None:
-        return None if value is None else stored_path(value)
+        return None if value is None else encode_path(value)
 
     def process_result_value(self, value: Any, dialect: sa.Dialect) -> Path | None:
         return None if value is None else path_of(value)

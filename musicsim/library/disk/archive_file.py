@@ -22,7 +22,7 @@ import zstandard
 
 from musicsim import LIBRARY_FILE, __version__
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.library.disk.archives import DAMAGED, in_short
+from musicsim.library.disk.archives import DAMAGED, shorten_message
 from musicsim.library.disk.scratch import Scratch
 from musicsim.progress import Progress
 from musicsim.storage import writing_to
@@ -98,7 +98,7 @@ class ArchiveKind:
             yield
         except _MALFORMED as error:
             raise LibraryError(
-                f"{name}: this is not a complete {self.title} of musicsim ({in_short(error)}){self.advice}"
+                f"{name}: this is not a complete {self.title} of musicsim ({shorten_message(error)}){self.advice}"
             ) from error
 
     @contextmanager

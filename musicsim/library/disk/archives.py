@@ -88,7 +88,7 @@ def _check_directory(path: Path, max_members: int) -> None:
         raise ValueError(f"it has more than {max_members:,} parts")
 
 
-def in_short(error: object) -> str:
+def shorten_message(error: object) -> str:
     """Return an error message as one short line; some messages have several lines or quote bytes of the file."""
     message = " ".join(str(error).split()).rstrip(".")
     return message if len(message) <= _MAX_MESSAGE else f"{message[:_MAX_MESSAGE]}…"

@@ -25,7 +25,7 @@ def note_doing(folder: Path, doing: str | None) -> None:
             (folder / _NOTE).write_text(doing, encoding="utf-8")  # a few bytes are written at once
 
 
-def locked_error(folder: Path) -> StoreLockedError:
+def lock_error(folder: Path) -> StoreLockedError:
     """Return the error for a process that did not get the lock."""
     doing = ""
     with suppress(OSError), (folder / _NOTE).open("rb") as file:

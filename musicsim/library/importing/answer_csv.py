@@ -20,7 +20,7 @@ from pathlib import PurePath
 from typing import BinaryIO
 
 from musicsim.errors import LibraryError
-from musicsim.library.disk.csv_cells import as_csv, restored
+from musicsim.library.disk.csv_cells import as_csv, restore_cell
 from musicsim.library.importing.places import spell_out
 from musicsim.library.importing.reading import ME
 
@@ -116,7 +116,7 @@ def _select_parser(header: Sequence[str], label: str) -> Callable[[dict[str, str
 
 
 def _parse_own(cells: dict[str, str]) -> FiledAnswer:
-    cells = {name: restored(cell) for name, cell in cells.items()}
+    cells = {name: restore_cell(cell) for name, cell in cells.items()}
     songs = [FiledSong(*(cells.get(f"song{n}_{name}", "") for name in _OF_SONG)) for n in range(1, _MAX_SONGS + 1)]
     if songs[-1] == FiledSong():
         songs.pop()

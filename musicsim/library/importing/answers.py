@@ -15,7 +15,7 @@ from musicsim.errors import LibraryError
 from musicsim.library.db import schema
 from musicsim.library.db.columns import some_ids
 from musicsim.library.disk.arrays import atomic_path
-from musicsim.library.disk.csv_cells import shortened
+from musicsim.library.disk.csv_cells import shorten_problems
 from musicsim.library.importing.answer_csv import FiledAnswer, FiledSong, read_answers, write_answers
 from musicsim.library.importing.matching import Matcher
 from musicsim.library.importing.places import PlaceIndex
@@ -40,7 +40,7 @@ def export_answers(library: Library, file: str | Path | BinaryIO, *, of: Opinion
     For the columns, see :mod:`musicsim.library.importing.answer_csv`. A file given by its path is replaced once
     everything has been written. Raises LibraryError, and keeps the old file, if it cannot be written.
     """
-    filed = filed_answers(library, of=of)
+    filed = collect_answers(library, of=of)
     try:
         if isinstance(file, str | Path):
             Path(file).parent.stat()  # a missing folder is a mistake and is not created
@@ -53,10 +53,10 @@ def export_answers(library: Library, file: str | Path | BinaryIO, *, of: Opinion
     return len(filed)
 
 
-def filed_answers(library: Library, *, of: Opinions | None = None) -> list[FiledAnswer]:
+def collect_answers(library: Library, *, of: Opinions | None = None) -> list[FiledAnswer]:
     """Return all answers of a library, or the answers `of` others about its songs, with the names of the songs."""
     answers = (of or library).judgments.answers()
-    songs = _filed_songs(library, {song_id for answer in answers for song_id in answer.song_ids})
+    songs = _describe_songs(library, {song_id for answer in answers for song_id in answer.song_ids})
     return [
         FiledAnswer(
             a.created_at, a.listener, a.kind, tuple(songs[i] for i in a.song_ids), a.chosen, a.is_random,
@@ -100,10 +100,10 @@ def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImpo
         else:
             added.append(entry)
     library.judgments.insert(added)
-    return AnswersImport(len(rows), len(added), n_known, n_unmatched, shortened(problems))
+    return AnswersImport(len(rows), len(added), n_known, n_unmatched, shorten_problems(problems))
 
 
-def _filed_songs(library: Library, ids: set[int]) -> dict[int, FiledSong]:
+def _describe_songs(library: Library, ids: set[int]) -> dict[int, FiledSong]:
     s, f = schema.songs.c, schema.files.c
     chosen = some_ids(ids)
     paths = sa.select(f.song_id, f.path).where(f.song_id.in_(chosen)).order_by(f.path.desc())
@@ -134,7 +134,7 @@ def _match_songs(library: Library, songs: set[FiledSong]) -> dict[FiledSong, int
         with library.engine.connect() as connection:
             paths = connection.execute(sa.select(f.path, f.song_id, f.missing_since).order_by(f.path)).all()
         places = PlaceIndex((path, song_id, gone is None) for path, song_id, gone in paths)
-        matches |= {song: ending.song_id for song in bare if (ending := places.by_end(song.path))}
+        matches |= {song: ending.song_id for song in bare if (ending := places.find_by_end(song.path))}
     if len(missed) > len(bare):
         matcher = Matcher(library)
         for song in set(missed).difference(bare):

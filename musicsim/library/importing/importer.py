@@ -320,7 +320,7 @@ def match_waiting(library: Library) -> int:
 
 def waiting_proposals(library: Library, progress: Progress = no_progress) -> list[Proposal]:
     """Return proposals for the most played unmatched songs, for :func:`accept` or :func:`refuse`."""
-    waiting = [(NamedSong(w.artist, w.title, w.album), w.count) for w in library.listening.unmatched()]
+    waiting = [(NamedSong(w.artist, w.title, w.album), w.count) for w in library.listening.list_unmatched()]
     return Matcher(library).propose(waiting, progress)[:_MAX_PROPOSALS]
 
 

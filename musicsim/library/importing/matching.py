@@ -18,7 +18,7 @@ from musicsim.library.importing.places import PlaceIndex, is_web
 from musicsim.library.importing.records import NamedSong
 from musicsim.library.importing.spelling import exact, plain_artist, plain_title
 from musicsim.library.library import Library
-from musicsim.library.tags.artists import known_artist
+from musicsim.library.tags.artists import parse_artist
 from musicsim.progress import Progress, no_progress
 
 How = Literal["path", "path end", "confirmed", "mbid", "exact", "loose"]
@@ -77,7 +77,7 @@ class Matcher:
         self._aliases = library.edits.aliases()
         self._confirmed: dict[tuple[str, str], int] = {}
         self._refused: set[tuple[str, str, int]] = set()
-        for artist, title, song_id, is_same in library.listening.judged():
+        for artist, title, song_id, is_same in library.listening.list_decisions():
             if is_same:
                 self._confirmed[exact(artist, title)] = song_id
             else:
@@ -95,7 +95,7 @@ class Matcher:
             self._add(row)
 
     def _add(self, row: sa.Row) -> None:
-        artists = dict.fromkeys(name for name in (row.artist, row.album_artist) if known_artist(name))
+        artists = dict.fromkeys(name for name in (row.artist, row.album_artist) if parse_artist(name))
         title, version, kind = plain_title(row.title)
         for artist in artists or {"": None}:
             key = plain_artist(artist) if artist else ""
@@ -166,13 +166,13 @@ class Matcher:
 
     def find_by_path(self, song: NamedSong) -> Match | None:
         """Return the song whose file has this path, or the same end of the path; see :meth:`find`."""
-        if (song_id := self._places.whole(song.place)) is not None:
+        if (song_id := self._places.find_whole(song.place)) is not None:
             return Match(song_id, "path")
-        ending = self._places.by_end(song.place)
+        ending = self._places.find_by_end(song.place)
         if ending is None:
             return None
         song_id, n_telling = ending
-        if known_artist(song.artist) and song.title and self._names[song_id][0]:
+        if parse_artist(song.artist) and song.title and self._names[song_id][0]:
             names = plain_artist(song.artist), plain_title(song.title)[0]
             n_telling += 1 if names == self._names[song_id] else -2
         return Match(song_id, "path end") if n_telling >= 1 else None

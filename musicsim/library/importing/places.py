@@ -114,12 +114,12 @@ class PlaceIndex:
         self._names = {key.partition("\0")[0] for key in self._keys}
         self._only_of: dict[str, int | None] = {}
 
-    def whole(self, place: str) -> int | None:
+    def find_whole(self, place: str) -> int | None:
         """Return the song of the file at this path, in any spelling that players use."""
         songs = (self._whole.get(spelling) for spelling in _spellings(place))
         return next((song_id for song_id in songs if song_id is not None), None)
 
-    def by_end(self, place: str) -> Ending | None:
+    def find_by_end(self, place: str) -> Ending | None:
         """Return the song whose path has the longest end in common, if it is unique.
 
         Case, the kind of slash and the form of accents do not count. Existing files are preferred to missing ones.

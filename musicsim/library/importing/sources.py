@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from musicsim.errors import LibraryError
-from musicsim.library.disk.archives import in_short
+from musicsim.library.disk.archives import shorten_message
 
 ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1252")
 HEAD_LENGTH = 1 << 16  # characters for recognizing the format
@@ -63,7 +63,7 @@ class Source:
         except OSError as error:
             raise LibraryError(f"{self.label}: cannot be read ({error.strerror or error}).") from error
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-            raise LibraryError(f"{self.label}: the archive is damaged or locked ({in_short(error)}).") from error
+            raise LibraryError(f"{self.label}: the archive is damaged or locked ({shorten_message(error)}).") from error
 
     @contextmanager
     def text(self, errors: str = "strict") -> Iterator[tuple[io.TextIOWrapper, IO[bytes]]]:
@@ -122,7 +122,9 @@ def find_sources(paths: Sequence[Path], encoding: str | None) -> list[Source]:
             else:
                 sources.append(Source(path, None, status.st_size, encoding))
         except zipfile.BadZipFile as error:
-            raise LibraryError(f"{path}: the archive is damaged ({in_short(error)}). Download it again.") from error
+            raise LibraryError(
+                f"{path}: the archive is damaged ({shorten_message(error)}). Download it again."
+            ) from error
         except OSError as error:
             raise LibraryError(f"{path}: cannot be read ({error.strerror or error}).") from error
     return sources

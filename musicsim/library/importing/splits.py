@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from musicsim.errors import LibraryError
-from musicsim.library.disk.csv_cells import restored, shortened
+from musicsim.library.disk.csv_cells import restore_cell, shorten_problems
 from musicsim.library.importing.places import PlaceIndex
 from musicsim.library.library import Library
 from musicsim.library.stores.splits import part_of
@@ -43,7 +43,7 @@ def import_split(library: Library, file: Path, name: str = "") -> SplitImport:
     parts: dict[int, str] = {}
     problems = []
     for line, row in enumerate(rows, 2):
-        cells = {column: restored(cell or "") for column, cell in row.items() if column}
+        cells = {column: restore_cell(cell or "") for column, cell in row.items() if column}
         song, part = find_song(cells), part_of(cells["split"])
         if song is None:
             problems.append(f"Line {line}: the song is not in this library.")
@@ -55,7 +55,7 @@ def import_split(library: Library, file: Path, name: str = "") -> SplitImport:
         raise LibraryError(f"{file}: none of its {len(rows):,} rows can be used. {problems[0]}")
     name = name or file.stem
     library.splits.keep(name, parts)
-    return SplitImport(name, len(rows), len(parts), shortened(problems))
+    return SplitImport(name, len(rows), len(parts), shorten_problems(problems))
 
 
 def _song_finder(library: Library) -> Callable[[Mapping[str, str]], int | None]:
@@ -68,8 +68,8 @@ def _song_finder(library: Library) -> Callable[[Mapping[str, str]], int | None]:
         if song := by_hash.get(cells.get("hash", "")):
             return song
         if path := cells.get("path", ""):
-            ending = places.by_end(path)
-            return places.whole(path) or (ending.song_id if ending else None)
+            ending = places.find_by_end(path)
+            return places.find_whole(path) or (ending.song_id if ending else None)
         number = cells.get("id", "")
         return int(number) if number.isdecimal() and int(number) in ids else None
 

@@ -66,7 +66,7 @@ class Decoding(Generic[T]):
         """Cancel the request."""
         self._is_dropped = True
 
-    def within(self, seconds: float) -> bool:
+    def wait(self, seconds: float) -> bool:
         """Wait for at most `seconds`; return whether the work is done."""
         self.keep()
         return bool(wait([self.future], seconds).done)
@@ -169,7 +169,7 @@ class Decoder:
                         if len(self._served) > _MAX_VISITORS:
                             del self._served[next(iter(self._served))]
                         return decoding
-                    decoding.future.set_exception(_dropped_error(decoding))
+                    decoding.future.set_exception(_drop_error(decoding))
                 if self._is_closed:
                     return None
                 self._changed.wait()
@@ -245,7 +245,7 @@ class _WarmWorker:
             ) from None
         worker.tasks.clear()
         if isinstance(result, BaseException):
-            raise result if isinstance(result, MusicsimError) else _unexpected_error(decoding.name, result)
+            raise result if isinstance(result, MusicsimError) else _wrap_error(decoding.name, result)
         return result
 
     def _receive(self, worker: Worker["_Task | None"], decoding: Decoding[Any], seconds: float) -> Any:
@@ -254,7 +254,7 @@ class _WarmWorker:
         while not worker.pipe.poll(_TICK_S):
             if not decoding.is_wanted:
                 self.close()
-                raise _dropped_error(decoding)
+                raise _drop_error(decoding)
             if time.monotonic() > deadline:
                 self.close()
                 raise AudioError(
@@ -264,7 +264,7 @@ class _WarmWorker:
         return worker.receive()
 
 
-def _dropped_error(decoding: Decoding[Any]) -> DecodingDroppedError:
+def _drop_error(decoding: Decoding[Any]) -> DecodingDroppedError:
     return DecodingDroppedError(f"{decoding.name}: canceled because nobody was waiting for it. Try again.")
 
 
@@ -307,8 +307,8 @@ def _run_task(task: _Task | None) -> Any:
         )
     except Exception as error:
         _log.exception("%s: unexpected error", task.name)
-        return _unexpected_error(task.name, error)
+        return _wrap_error(task.name, error)
 
 
-def _unexpected_error(name: str, error: BaseException) -> AudioError:
+def _wrap_error(name: str, error: BaseException) -> AudioError:
     return AudioError(f"{name}: {type(error).__name__}: {error}")

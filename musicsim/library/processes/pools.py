@@ -65,7 +65,7 @@ def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> Generator[R,
                 future.cancel()
 
 
-def in_order(
+def map_in_order(
     pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits, preload: tuple[str, ...] = ()
 ) -> Iterator[Any]:
     """Yield results in the order of their tasks, so later results wait. Exceptions are results, as in :class:`Pool`."""
@@ -85,7 +85,7 @@ def _do_numbered(function: Callable[[Any], Any], task: tuple[int, Any]) -> Any:
     return function(task[1])
 
 
-def done_by(pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits) -> Iterator[Any]:
+def map_with_retry(pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits) -> Iterator[Any]:
     """Yield results in the order of their tasks. Failed tasks are repeated here, without limits, and may raise."""
     pending: deque[T] = deque()
 
@@ -94,7 +94,7 @@ def done_by(pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, lim
             pending.append(task)
             yield task
 
-    for result in in_order(pool, function, record(), limits=limits):
+    for result in map_in_order(pool, function, record(), limits=limits):
         task = pending.popleft()
         yield function(task) if isinstance(result, BaseException) else result
 
@@ -103,7 +103,7 @@ def map_of(pool: Pool, limits: Limits) -> Callable[..., Iterator[Any]]:
     """Return a function like :func:`map` that makes its calls in a pool, and raises their exceptions."""
 
     def map_in_pool(function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
-        for result in in_order(pool, function, tasks, limits=limits):
+        for result in map_in_order(pool, function, tasks, limits=limits):
             if isinstance(result, BaseException):
                 raise result
             yield result

@@ -93,7 +93,7 @@ class Scan:
         self._pool = library.pool or LocalPool(n_workers or self._settings["n_workers"])
         found = find_audio(self.sources, absent_ok=absent_ok)
         with library.exclusive():
-            known = library.files.known()
+            known = library.files.list_known()
             self.report = AddReport(n_found=len(found.files), n_ignored=found.n_ignored, absent=list(found.absent))
             self._mark(found, known)
             self.todo = self._plan(found, known, retry)
@@ -118,16 +118,16 @@ class Scan:
         missing = [path for path, file in known.items() if not file.is_missing and is_gone(path)]
         back = [file.path for file in found.files if file.path in known and known[file.path].is_missing]
         self.report.n_missing, self.report.n_back = len(missing), len(back)
-        files.mark(missing=missing, back=back, unfailed=[path for path in files.failed() if is_gone(path)])
+        files.mark(missing=missing, back=back, unfailed=[path for path in files.list_failed() if is_gone(path)])
         for path, reason in found.problems:
             _reject(self.library, self.report, Failure(path, reason), None)
 
     def _plan(self, found: Found, known: dict[Path, KnownFile], retry: bool) -> list[Task]:
-        failed = self.library.files.failed()
+        failed = self.library.files.list_failed()
         store = self.library.frame_files
-        stored = store.kept() if self._settings["keep_frames"] else None
+        stored = store.list_stored() if self._settings["keep_frames"] else None
         if stored is not None and self._settings["aspects"]:
-            stored &= store.kept_aspects()
+            stored &= store.list_stored_aspects()
 
         def is_current(file: KnownFile) -> bool:
             return file.feature_version == FEATURE_VERSION and (stored is None or file.content_hash in stored)

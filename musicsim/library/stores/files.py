@@ -76,7 +76,7 @@ class FileStore(Tables):
                         connection.execute(table.delete().where(table.c.path == path))
             return connection.execute(schema.songs.delete().where(_has_no_file())).rowcount
 
-    def known(self) -> dict[Path, KnownFile]:
+    def list_known(self) -> dict[Path, KnownFile]:
         """Return all files that are songs, by path; about 0.5 kB each."""
         f, s = schema.files.c, schema.songs.c
         is_missing = f.missing_since.is_not(None)
@@ -122,7 +122,7 @@ class FileStore(Tables):
         """Return the same as :meth:`songs_at`, given normalized paths as text, in a fifth of the time."""
         f = schema.files.c
         path = sa.type_coerce(f.path, sa.Text)
-        texts = json.dumps([schema.stored_text(text) for text in paths])
+        texts = json.dumps([schema.encode_text(text) for text in paths])
         wanted = sa.select(sa.func.json_each(texts).table_valued("value").c.value)
         query = sa.select(path.label("path"), f.song_id).where(f.path.in_(wanted), f.missing_since.is_(None))
         return {schema.path_text(row.path): row.song_id for row in self._rows(query)}
@@ -130,7 +130,7 @@ class FileStore(Tables):
     def songs_below(self, folder: Path) -> set[Path]:
         return {path for path in self._values(sa.select(schema.files.c.path)) if is_below(path, folder)}
 
-    def outdated(self) -> list[tuple[Path, int]]:
+    def find_outdated(self) -> list[tuple[Path, int]]:
         """Return one file per song with outdated features, and their version, except files that have failed since."""
         f, s, bad = schema.files.c, schema.songs.c, schema.failures.c
         path = sa.func.min(f.path, type_=schema.FilePath())
@@ -138,7 +138,7 @@ class FileStore(Tables):
         query = query.where(f.missing_since.is_(None), s.feature_version < FEATURE_VERSION)
         return [(row[0], row[1]) for row in self._rows(query.where(f.path.not_in(sa.select(bad.path))))]
 
-    def failed(self) -> dict[Path, tuple[int, int, str, float | None]]:
+    def list_failed(self) -> dict[Path, tuple[int, int, str, float | None]]:
         """Return the size, mtime (-1 if another cause), kind and length in seconds of failed files, by path."""
         bad = schema.failures.c
         query = sa.select(bad.path, bad.size, bad.mtime_ns, bad.kind, bad.duration_s)

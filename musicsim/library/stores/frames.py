@@ -63,11 +63,11 @@ class FrameStore:
         """Return the paths of the frames and the aspects of a song, whether they exist or not."""
         return self.path(content_hash), self.aspects_path(content_hash)
 
-    def kept(self) -> set[str]:
+    def list_stored(self) -> set[str]:
         """Return the hashes of all stored frames, from one directory listing."""
         return self._hashes(".npy")
 
-    def kept_aspects(self) -> set[str]:
+    def list_stored_aspects(self) -> set[str]:
         """Return the hashes of all stored aspects of this version."""
         return self._hashes(_ASPECTS)
 
@@ -78,10 +78,10 @@ class FrameStore:
     def has_any(self) -> bool:
         return any(not path.name.startswith(".") for path in self.folder.glob("??/*.npy"))
 
-    def kept_of(self, content_hashes: Sequence[str]) -> set[str]:
+    def find_stored(self, content_hashes: Sequence[str]) -> set[str]:
         """Return those hashes whose frames are stored; lists the folder only for many hashes."""
         if len(content_hashes) > _MAX_LOOKUPS:
-            return self.kept().intersection(content_hashes)
+            return self.list_stored().intersection(content_hashes)
         return {digest for digest in content_hashes if self.path(digest).exists()}
 
     def drop(self, content_hash: str) -> None:
@@ -115,7 +115,7 @@ class FrameStore:
     def frames(self, content_hash: str) -> SongFrames:
         """Map the coefficients and fluctuation of a song. Raises FeatureVersionError if they are missing or damaged."""
         path = self.path(content_hash)
-        with _converted_errors(path, "the audio features"):
+        with _convert_errors(path, "the audio features"):
             return read_song_frames(path)
 
     def mfcc(self, content_hash: str) -> FloatingArray:
@@ -139,7 +139,7 @@ class FrameStore:
         )
         for row, content_hash in enumerate(content_hashes):
             path = self.aspects_path(content_hash)
-            with _converted_errors(path, "harmony and rhythm"):
+            with _convert_errors(path, "harmony and rhythm"):
                 aspects.harmony[row], aspects.rhythm[row] = _read_aspects(path)
         return aspects
 
@@ -150,7 +150,7 @@ def _read_aspects(path: Path) -> tuple[FloatingArray, FloatingArray]:
 
 
 @contextmanager
-def _converted_errors(path: Path, what: str) -> Iterator[None]:
+def _convert_errors(path: Path, what: str) -> Iterator[None]:
     """Raise FeatureVersionError for a missing or damaged file; delete a damaged one, so that a scan writes it again."""
     try:
         yield
@@ -172,7 +172,7 @@ class DescriptorStore(Tables):
         """Return the number of songs, including missing ones, without descriptors of this version."""
         return self._value(sa.select(sa.func.count()).where(_OUTDATED)) or 0
 
-    def outdated(self) -> dict[int, str]:
+    def find_outdated(self) -> dict[int, str]:
         """Return the content hashes of these songs, by song id."""
         s = schema.songs.c
         rows = self._rows(sa.select(s.id, s.content_hash).where(_OUTDATED).order_by(s.id))

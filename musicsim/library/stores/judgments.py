@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
 from musicsim.library.db import schema
-from musicsim.library.db.database import Tables, Write, checked_details
+from musicsim.library.db.database import Tables, Write, check_details
 
 FORMS = ("odd", "like")
 """Kinds of questions about songs. Which one does not belong? Which one is more like the first?"""
@@ -211,7 +211,7 @@ class JudgmentStore(Tables):
                 "a rated song, or the song of the query, is no longer in the library. Search again."
             ) from error
 
-    def rated_results(self, query_id: int) -> dict[int, int]:
+    def ratings_of(self, query_id: int) -> dict[int, int]:
         """Return the ratings of the results for a song, by song id, oldest first."""
         j = schema.judgments.c
         query = sa.select(j.song_2, j.chosen).where(j.kind == RESULT, j.song_1 == query_id).order_by(j.id)
@@ -285,7 +285,7 @@ def judgment_row(
         **{song.name: None for song in schema.JUDGED_SONGS},
         **{song.name: song_id for song, song_id in zip(schema.JUDGED_SONGS, ids, strict=False)},
         "chosen": None if chosen is None else int(chosen),
-        "context": checked_details(context),
+        "context": check_details(context),
     }
 
 

@@ -222,7 +222,7 @@ class ListeningStore(Tables):
             _undo(connection, import_id)
         return entry
 
-    def unmatched(self) -> list[Waiting]:
+    def list_unmatched(self) -> list[Waiting]:
         """Return the imported songs that are not in the library, the most played first."""
         w, i = schema.waiting.c, schema.imports.c
         count = sa.func.sum(sa.case((i.kind == "plays", w.value), else_=1)).label("n")
@@ -230,7 +230,7 @@ class ListeningStore(Tables):
         query = query.group_by(w.artist, w.title).order_by(count.desc(), w.artist, w.title)
         return [Waiting(row[0], row[1], row[2], int(row[3])) for row in self._rows(query)]
 
-    def unmatched_count(self) -> int:
+    def count_unmatched(self) -> int:
         w = schema.waiting.c
         songs = sa.select(w.artist, w.title).distinct().subquery()
         return self._value(sa.select(sa.func.count()).select_from(songs)) or 0
@@ -268,12 +268,12 @@ class ListeningStore(Tables):
         with self._write() as connection:
             _judge(connection, names, is_same)
 
-    def judged(self) -> list[tuple[str, str, int, bool]]:
+    def list_decisions(self) -> list[tuple[str, str, int, bool]]:
         """Return artist, title, song id and the decision, for all decisions about spellings."""
         s = schema.spellings.c
         return [tuple(row) for row in self._rows(sa.select(s.artist, s.title, s.song_id, s.is_same))]
 
-    def forget_judged(self) -> None:
+    def forget_decisions(self) -> None:
         """Delete all decisions about spellings, so that they are asked again; matched plays stay."""
         with self._write() as connection:
             connection.execute(schema.spellings.delete())

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from musicsim._arrays import Float32Array, Int64Array
 from musicsim.errors import LibraryError, ModelError, NotFoundError
 from musicsim.library.db import schema
-from musicsim.library.db.cache import Archive, Kept
+from musicsim.library.db.cache import Archive, CachedValue
 from musicsim.library.db.changes import ChangeLog, Changes
 from musicsim.library.db.database import Tables, Write
 from musicsim.library.disk.arrays import RowFile
@@ -75,7 +75,7 @@ class ModelStore(Tables):
         super().__init__(engine, write)
         self.folder, self._log, self._revision = folder, log, revision
         self._cache: tuple[int, list[ModelRecord], dict[str, int]] = (-1, [], {})
-        self._song_rows: dict[str, Kept[SongRows]] = {}
+        self._song_rows: dict[str, CachedValue[SongRows]] = {}
 
     def path(self, model_id: str) -> Path:
         """Return the folder of a model. Raises LibraryError for an id that points elsewhere, as folders get deleted."""
@@ -119,7 +119,7 @@ class ModelStore(Tables):
             raise NotFoundError(f"this library does not have a model {model_id!r}.")
         return record
 
-    def named(self, name: str) -> ModelRecord:
+    def find(self, name: str) -> ModelRecord:
         """Return a model by its name, else by its id. Raises NotFoundError, which lists the names."""
         models = self.all()
         for record in (*(m for m in models if m.name == name), *(m for m in models if m.id == name)):
@@ -266,13 +266,13 @@ class ModelStore(Tables):
         The first call takes 2 s for a million songs. From 50,000 songs on, later processes read them from ``rows.npz``
         in the model's folder.
         """
-        rows = self._song_rows.pop(model_id, None) or self._kept_rows(model_id)
+        rows = self._song_rows.pop(model_id, None) or self._cache_rows(model_id)
         self._song_rows[model_id] = rows  # the last used model comes last
         for other in list(self._song_rows)[:-_MAX_IN_MEMORY]:
             self._song_rows.pop(other, None)
         return rows.get()
 
-    def _kept_rows(self, model_id: str) -> Kept[SongRows]:
+    def _cache_rows(self, model_id: str) -> CachedValue[SongRows]:
         def read(connection: sa.Connection, after: int = -1) -> SongRows:
             v = schema.vectors.c
             query = sa.select(v.row, v.song_id).where(v.model_id == model_id, v.row > after).order_by(v.row)
@@ -293,7 +293,7 @@ class ModelStore(Tables):
             lambda arrays: SongRows(arrays["song_ids"], arrays["rows"]),
             lambda song_rows: len(song_rows.rows) >= MIN_ARCHIVED,
         )
-        return Kept(self._engine, self._log, read, update, archive)
+        return CachedValue(self._engine, self._log, read, update, archive)
 
     def vector_file(self, model_id: str, known: SongRows) -> Float32Array:
         """Map the vectors up to the last row of `known`. Raises ModelError if the file is missing or truncated."""

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
 from musicsim.library.db import schema
-from musicsim.library.db.database import Tables, checked_details
+from musicsim.library.db.database import Tables, check_details
 
 OWN_PLAYLISTS = "saved"  # the source of playlists that the listener saved here
 
@@ -80,7 +80,7 @@ def put_playlists(connection: sa.Connection, playlists: Iterable[NewPlaylist], s
         same = (p.source == source, p.name == name, p.category.is_not_distinct_from(category))
         connection.execute(schema.playlists.delete().where(*same))
         values: dict[str, Any] = {"name": name, "category": category, "source": source}
-        values |= {"created_at": time.time(), "details": checked_details(*details) if details else None}
+        values |= {"created_at": time.time(), "details": check_details(*details) if details else None}
         playlist_id = connection.execute(schema.playlists.insert().values(**values)).inserted_primary_key[0]  # type: ignore[index]
         rows = [{"playlist_id": playlist_id, "position": at, "song_id": i} for at, i in enumerate(song_ids)]
         if rows:

@@ -6,7 +6,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from musicsim.library.db import schema
-from musicsim.library.db.cache import Archive, Kept
+from musicsim.library.db.cache import Archive, CachedValue
 from musicsim.library.db.changes import ChangeLog, Changes
 from musicsim.library.db.columns import SongTable, read_table
 from musicsim.library.db.database import Tables, Write
@@ -28,8 +28,8 @@ class SongTables(Tables):
         archive = Archive(
             file, SongTable.to_arrays, SongTable.from_arrays, lambda table: len(table.ids) >= MIN_ARCHIVED
         )
-        self._table = Kept(engine, log, _read_table, _update_table, archive)
-        self._pairs = Kept(engine, log, lambda _: duplicates.pairs(), self._update_pairs)
+        self._table = CachedValue(engine, log, _read_table, _update_table, archive)
+        self._pairs = CachedValue(engine, log, lambda _: duplicates.pairs(), self._update_pairs)
         self._count: tuple[SongTable, int] | None = None
 
     def songs(self) -> SongTable:

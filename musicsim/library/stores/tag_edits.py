@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from musicsim.library.db import schema
 from musicsim.library.db.columns import some_ids
 from musicsim.library.db.database import Tables
-from musicsim.library.tags.artists import SpellingGroup, known_artist, similar_spellings
+from musicsim.library.tags.artists import SpellingGroup, parse_artist, similar_spellings
 from musicsim.library.tags.file_tags import FileTags
 
 EDITABLE = ("title", "artist", "album_artist", "album", "track", "year", "genre")
@@ -27,7 +27,7 @@ def effective_tags(
     """Return the tags to show: the file's without placeholders for artists, then aliases, then edits."""
     shown = dict(tags)
     for name in ("artist", "album_artist"):
-        artist = known_artist(shown.get(name))
+        artist = parse_artist(shown.get(name))
         shown[name] = aliases.get(artist, artist) if artist else None
     return shown | dict(edits or {})
 
@@ -86,7 +86,7 @@ class TagEdits(Tables):
         with self._write() as connection:
             self._change(connection, song_ids, lambda _: {})
 
-    def edited(self, ids: Iterable[int] | None = None) -> dict[int, dict[str, Any]]:
+    def all(self, ids: Iterable[int] | None = None) -> dict[int, dict[str, Any]]:
         """Return the edits of all songs, or of some, by song id."""
         s = schema.songs.c
         query = sa.select(s.id, s.edits).where(s.edits.is_not(None))

@@ -295,7 +295,7 @@ def read_id3v2(file: FrugalFile, wanted: frozenset[bytes], max_frame: int = _MAX
         size = body.read(4)
         if not _FRAME_NAME.fullmatch(size):  # otherwise the flag is set, but the extended header is missing
             start += _synchsafe(size) if version == 4 else 4 + int.from_bytes(size)
-    frames = b"".join(_wanted_frames(body, wanted, version, start, end, max_frame))
+    frames = b"".join(_select_frames(body, wanted, version, start, end, max_frame))
     tag = ID3()
     head = b"ID3" + bytes((version, 0, flags & 0x80)) + _seven_bits(len(frames))
     tag.load(io.BytesIO(head + frames), translate=False, load_v1=False)
@@ -306,7 +306,7 @@ def _seven_bits(size: int) -> bytes:
     return bytes((size >> 21 & 127, size >> 14 & 127, size >> 7 & 127, size & 127))
 
 
-def _wanted_frames(
+def _select_frames(
     file: FrugalFile, wanted: frozenset[bytes], version: int, at: int, end: int, max_frame: int
 ) -> Iterator[bytes]:
     """Yield the wanted frames with their headers; the others are not read."""
