@@ -19,7 +19,7 @@ def faults(library: Library) -> list[str]:
             found.append(f"{LIBRARY_FILE}: a row refers to one that is not there")
     for song in library.songs():
         try:
-            if not len(library.frame_files.mfcc(song.content_hash)):
+            if not len(library.frame_files.frames(song.content_hash).mfcc):
                 found.append(f"song {song.id} has no frames")
         except (MusicsimError, OSError, ValueError) as error:
             found.append(f"song {song.id}: {error}")

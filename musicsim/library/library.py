@@ -33,9 +33,9 @@ from musicsim.audio import derivatives
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library import scan
 from musicsim.library.db import schema
-from musicsim.library.db.changes import ChangeLog
+from musicsim.library.db.changes import begin_log, collect_changes, log_changes
 from musicsim.library.db.columns import SongTable, some_ids
-from musicsim.library.db.database import Tables, damage_error, is_writable, open_engine, writer
+from musicsim.library.db.database import damage_error, is_writable, open_engine, writer
 from musicsim.library.db.integrity import check_database
 from musicsim.library.db.schema_version import prepare_tables
 from musicsim.library.db.settings import check_setting, default_settings
@@ -65,15 +65,13 @@ from musicsim.storage import writing_to
 _REFRESH_VERSION = 2  # increase this if a refresh computes more from the same songs
 
 
-class Library(Tables, Opinions):
+class Library(Opinions):
     """Songs, their features and listening data; create with :meth:`open`. Thread-safe; every process opens its own."""
 
     def __init__(self, folder: Path, engine: sa.Engine) -> None:
-        self.folder = folder
-        Tables.__init__(self, engine, self.write)
-        self.engine, self._log = engine, ChangeLog()
-        Opinions.__init__(self, engine, self.write_unseen)
-        self.models = ModelStore(folder / "models", engine, self.write, self._log, lambda: self.revision)
+        super().__init__(engine, self.write_unseen)
+        self.folder, self.engine = folder, engine
+        self.models = ModelStore(folder / "models", engine, self.write, lambda: self.revision)
         self.files = FileStore(engine, self.write)
         self.frame_files = FrameStore(folder / "frames")
         self.descriptors = DescriptorStore(engine, self.write)
@@ -85,15 +83,15 @@ class Library(Tables, Opinions):
         self.splits = SplitStore(engine, self.write)
         self.copies = SmallCopies(folder, self.write, self.edits)
         self.pool: Pool | None = None  # a cluster that analyzes and encodes songs; None: this machine
-        self._tables = SongTables(folder / "cache" / "songs.npz", engine, self.write, self._log, self.duplicates)
+        self._tables = SongTables(folder / "cache" / "songs.npz", engine, self.write, self.duplicates)
 
     @classmethod
     def open(cls, folder: str | Path, *, create: bool = True) -> Self:
         """Open the library in `folder`; create it if it does not exist and `create` is set.
 
-        A library opens read-only in a public demonstration, or if it cannot be written to; writing then raises
-        StorageError. Raises NotFoundError if it does not exist and is not created. Raises LibraryError if the folder
-        cannot be used, or its library lacks the tables of this version.
+        It opens read-only in a public demonstration, or if it cannot be written to; writing then raises StorageError.
+        Raises NotFoundError if it does not exist, LibraryError if it cannot be used or lacks the tables of this
+        version.
         """
         parse_in_turn()  # several threads read arrays
         folder = Path(folder).expanduser().absolute()
@@ -120,7 +118,7 @@ class Library(Tables, Opinions):
             with (engine if read_only else writer(engine)).begin() as connection:
                 prepare_tables(connection, str(folder), read_only=read_only)
                 if not read_only:
-                    ChangeLog().begin(connection)
+                    begin_log(connection)
         except (OSError, sa.exc.DBAPIError, UnicodeDecodeError) as error:  # the last error is for a damaged table name
             cause = getattr(error, "orig", None) or error
             raise LibraryError(
@@ -152,13 +150,13 @@ class Library(Tables, Opinions):
     def write(self) -> Iterator[sa.Connection]:
         """Open a write transaction that increases :attr:`revision`."""
         with self.write_unseen() as connection:
-            self._log.watch(connection)
+            collect_changes(connection)
             yield connection
             connection.exec_driver_sql(
                 "INSERT INTO meta (key, value) VALUES ('revision', '1') "
                 "ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
             )
-            self._log.enter(connection)
+            log_changes(connection)
 
     def note_change(self) -> None:
         """Increase :attr:`revision` after a change outside of the database."""
@@ -244,9 +242,8 @@ class Library(Tables, Opinions):
     def exclusive(self, doing: str = "adding songs") -> Iterator[None]:
         """Hold the lock for adding songs or fitting models; first sweep leftovers of killed processes.
 
-        `doing` completes the message "another musicsim is ... in this library" for processes that try it meanwhile.
-
-        Raises StoreLockedError if another process holds the lock; StorageError if the library cannot be written to.
+        Other processes meanwhile get StoreLockedError: "another musicsim is `doing` in this library". Raises
+        StorageError if the library cannot be written to.
         """
         try:
             with writing_to(self.folder):
@@ -363,7 +360,7 @@ class Library(Tables, Opinions):
 
     def frames(self, song: Song) -> Float32Array:
         """Return delta-MFCC frames, float32 (n_frames, 39); 13 kB/s of sound. Raises FeatureVersionError if missing."""
-        return derivatives(self.frame_files.mfcc(song.content_hash).astype(np.float32))
+        return derivatives(self.frame_files.frames(song.content_hash).mfcc.astype(np.float32))
 
     def vectors(self, model: str | None = None) -> Vectors:
         """Return the vectors of all songs under a model, by id; default: the active model."""

@@ -332,7 +332,7 @@ def _sample_songs(
         for done, song in enumerate(sample):
             if done % 16 == 0:
                 progress("fitting mixtures of Gaussians", done, len(sample))
-            yield library.frame_files.blocks(song.content_hash)
+            yield library.frame_files.frames(song.content_hash).blocks()
 
     return sample, read_frames()
 

@@ -44,7 +44,7 @@ def _descriptors(library: Library, content_hash: str, has_aspects: bool) -> Desc
     """Return the descriptors of a song; empty without stored features, until the song is analyzed again."""
     frames = library.frame_files
     try:
-        mfcc = frames.mfcc(content_hash)
+        mfcc = frames.frames(content_hash).mfcc
     except FeatureVersionError:
         return Descriptors()
     if not has_aspects:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from musicsim.library.db import schema
-from musicsim.library.db.changes import ChangeLog
+from musicsim.library.db.changes import begin_log
 from musicsim.library.db.database import damage_error, open_engine, read_only_address
 from musicsim.library.db.schema_version import create_tables
 from musicsim.library.tags.artists import artist_group, parse_artist, stand_in_name
@@ -116,7 +116,7 @@ def copy_for_visitors(
     engine = open_engine(target, read_only=False)
     with engine.begin() as connection:
         create_tables(connection)
-        ChangeLog().begin(connection)
+        begin_log(connection)
     engine.dispose()
     try:
         with closing(sqlite3.connect(target, uri=True, isolation_level=None)) as copy:

@@ -9,8 +9,8 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from musicsim import LIBRARY_FILE
+from musicsim.library.db import schema
 from musicsim.library.db.integrity import check_database
-from musicsim.library.db.tables import all_tables
 from musicsim.library.db.value_check import find_wrong_value
 from musicsim.library.disk.archive_file import ArchiveWriter
 from musicsim.library.disk.archives import check_arrays_are_stored
@@ -47,7 +47,7 @@ def open_checked(folder: Path) -> Iterator[Library]:
     with Library.open(folder, create=False) as library:
         inspector = sa.inspect(library.engine)
         tables = {name: {c["name"] for c in inspector.get_columns(name)} for name in inspector.get_table_names()}
-        expected = {table.name: {c.name for c in table.c} for table in all_tables()}
+        expected = {table.name: {c.name for c in table.c} for table in schema.all_tables()}
         if {name: tables.get(name) for name in expected} != expected:
             raise ValueError("its tables are not those of a library")
         with library.engine.connect() as connection:

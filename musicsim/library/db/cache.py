@@ -13,7 +13,7 @@ import numpy.typing as npt
 import sqlalchemy as sa
 
 from musicsim.errors import StorageError
-from musicsim.library.db.changes import NOTHING, ChangeLog, Changes, Moment
+from musicsim.library.db.changes import NOTHING, Changes, Moment, find_changes, read_moment
 from musicsim.library.disk.arrays import atomic_path
 
 _log = logging.getLogger(__name__)
@@ -76,12 +76,11 @@ class CachedValue(Generic[T]):
     def __init__(
         self,
         engine: sa.Engine,
-        log: ChangeLog,
         read: Callable[[sa.Connection], T],
         update: Callable[[sa.Connection, T, Changes], T | None],
         archive: Archive[T] | None = None,
     ) -> None:
-        self._engine, self._log, self._read, self._update = engine, log, read, update
+        self._engine, self._read, self._update = engine, read, update
         self._archive = archive
         self._lock = threading.Lock()
         self._cached: tuple[T, Moment] | None = None
@@ -89,7 +88,7 @@ class CachedValue(Generic[T]):
 
     def get(self) -> T:
         with self._lock, self._engine.connect() as connection:
-            now = self._log.now(connection)  # begins the transaction, so that everything below is consistent
+            now = read_moment(connection)  # begins the transaction, so that everything below is consistent
             cached = self._cached
             if cached is None and self._archive:
                 cached = self._archive.load()
@@ -108,7 +107,7 @@ class CachedValue(Generic[T]):
     def _refresh(self, connection: sa.Connection, value: T, then: Moment, now: Moment) -> T | None:
         if then == now:
             return value
-        changes = self._log.since(connection, then)
+        changes = find_changes(connection, then)
         if changes is None or changes == NOTHING:
             return value if changes else None
         return self._update(connection, value, changes)

@@ -235,7 +235,6 @@ def _join_names(names: list[str], added: Labels) -> tuple[list[str], Int32Array]
 
 
 def _drop_unused(labels: Labels) -> Labels:
-    """Return the labels without names that no song has."""
     used = labels.sizes() > 0
     if used.all():
         return labels

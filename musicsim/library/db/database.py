@@ -116,7 +116,7 @@ class Tables:
         self._engine, self._write = engine, write
 
     def _write_rows(self, *steps: tuple[sa.Executable, Sequence[Mapping[str, Any]]]) -> None:
-        """Execute each statement for its rows, in one transaction; nothing is written without rows."""
+        """Execute each statement for its rows, in one transaction if there are any rows."""
         if any(rows for _, rows in steps):
             with self._write() as connection:
                 for statement, rows in steps:

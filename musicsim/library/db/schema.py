@@ -1,6 +1,12 @@
-"""Tables of a library."""
+"""Tables of a library: those of the core, and the functions that add those of the extensions.
+
+Two entries of ``info`` have a meaning: ``"in_small_copy": True`` puts the rows of a table in the daily small copy.
+``"check"`` of a JSON column is a function that returns whether a decoded value is valid.
+"""
 
 import os
+import sqlite3
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.types import TypeDecorator
 
 from musicsim.addresses import without_user
+from musicsim.hooks import extensions, load_hooks
 
 # Python decodes bytes of a file name that are not UTF-8 to lone surrogates, which databases cannot store as text.
 # They are stored as characters of a private plane that real names do not use.
@@ -288,3 +295,23 @@ CORE_TABLES = frozenset(metadata.tables)
 def ids_with_file() -> sa.Select[tuple[int]]:
     """Return a query for the ids of songs with an existing file."""
     return sa.select(files.c.song_id).where(files.c.missing_since.is_(None))
+
+
+@cache
+def all_tables() -> tuple[sa.Table, ...]:
+    """Import the tables of the extensions, and return all tables, each after the tables that it references."""
+    for extension in extensions():
+        if extension.tables:
+            extension.load(extension.tables)
+    return tuple(metadata.sorted_tables)
+
+
+def small_copy_tables() -> tuple[sa.Table, ...]:
+    """Return the tables with rows in the daily small copy, in the order of :func:`all_tables`."""
+    return tuple(table for table in all_tables() if table.info.get("in_small_copy"))
+
+
+def renew_tokens(database: sqlite3.Connection) -> None:
+    """Call the hooks ``renew_tokens``: functions that replace access tokens in the caller's transaction."""
+    for renew in load_hooks("renew_tokens"):
+        renew(database)

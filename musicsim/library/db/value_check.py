@@ -16,7 +16,6 @@ import sqlalchemy as sa
 
 from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
-from musicsim.library.db.tables import all_tables
 from musicsim.library.tags.file_tags import FileTags
 
 _LATEST_S = 253_402_000_000.0  # in the year 9999, the last one of datetime
@@ -46,14 +45,13 @@ _NUMBERS = ("track", "year")  # of the tags of a song; all others are texts
 
 
 def find_wrong_value(connection: sqlite3.Connection, tables: Collection[sa.Table] | None = None) -> str | None:
-    """Return the first column with a wrong value, such as ``songs.title``; None if all values are right.
+    """Return the first column of the schema with a wrong value, such as ``songs.title``; None if all values are right.
 
-    Reads every row of all tables by default: half a minute for a million songs. Tables and columns must be those of the
-    schema.
+    Reads every row, of all tables by default: half a minute for a million songs.
     """
     connection.create_function("is_json_of", 2, _is_json_of, deterministic=True)
     connection.create_function("is_folder_name", 1, _is_folder_name, deterministic=True)
-    for table in all_tables() if tables is None else tables:
+    for table in schema.all_tables() if tables is None else tables:
         columns = list(table.columns)
         tests = ", ".join(f"min({_condition(column)})" for column in columns)
         try:
@@ -146,7 +144,7 @@ def _is_valid_entry(key: str, value: str) -> bool:
         return isinstance(content, dict) and all(
             isinstance(palette, dict) and _is_list_of(int, [*palette.values()]) for palette in content.values()
         )
-    # an entry of musicsim.library.db.changes.ChangeLog
+    # an entry of the change log, see musicsim.library.db.changes
     if not isinstance(content, list) or len(content) != 4 or not isinstance(content[0], str):
         return False
     touched = zip((int, str, str), content[1:], strict=True)

@@ -59,8 +59,6 @@ def folder_next_to(target: Path) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveKind:
-    """A kind of archive."""
-
     title: str  # its name in messages
     about: str  # name of the first member
     names: re.Pattern[str]  # names of members; must not point outside a folder
@@ -114,9 +112,9 @@ class ArchiveKind:
     ) -> tuple[set[str], float]:
         """Unpack an archive with the database of a library into an empty folder.
 
-        `name` is the name of its file for messages, `also` are more allowed names of members. Returns the names of all
-        written files, and the time when the archive was made in seconds since 1970. Raises LibraryError if a newer
-        version made it. Call it within :meth:`refusing`, which handles all other errors.
+        `name` is its file name for messages, `also` are more allowed names of members. Returns the names of all written
+        files, and the time when the archive was made. Raises LibraryError if a newer version made it. Call it within
+        :meth:`refusing`, which handles all other errors.
         """
         n_bytes = os.fstat(stream.fileno()).st_size
         max_bytes, max_members = _MAX_EXTRA + _MAX_RATIO * n_bytes, _MIN_MEMBERS + n_bytes // _MEMBER_SIZE

@@ -32,7 +32,6 @@ def leftovers(library: Path) -> list[Path]:
 
 
 def _leftovers(library: Path) -> Iterator[Path]:
-    """Yield the folder with replaced content, and old files with temporary names."""
     if (library / ASIDE).is_dir():
         yield library / ASIDE
     names = ("exports", "cache", "cache/covers", "uploads", "backups")

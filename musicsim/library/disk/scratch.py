@@ -17,10 +17,10 @@ from musicsim.storage import writing_to
 
 
 class Scratch:
-    """A folder of this process in a shared folder; folders of ended processes are removed.
+    """A folder of this process in a shared folder on the library's disk; folders of ended processes are removed.
 
-    The shared folder is on the library's disk, which has enough space. Because process ids are reused, a lock shows
-    that the process is running. Raises StorageError if the folder cannot be written to.
+    Because process ids are reused, a lock shows that the process is running. Raises StorageError if it cannot be
+    written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -51,7 +51,7 @@ def remove_left(folder: Path) -> None:
 
 
 def find_left(folder: Path) -> list[Path]:
-    """Return the folders of ended processes in a shared folder."""
+    """Return the folders of ended processes."""
     folders = []
     for lock in _acquire_left(folder):
         folders.append(Path(lock.lock_file).with_suffix(""))

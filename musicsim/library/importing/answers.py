@@ -37,8 +37,8 @@ class AnswersImport:
 def export_answers(library: Library, file: str | Path | BinaryIO, *, of: Opinions | None = None) -> int:
     """Write all answers of a library, or the answers `of` others about its songs, as CSV; return their number.
 
-    For the columns, see :mod:`musicsim.library.importing.answer_csv`. A file given by its path is replaced once
-    everything has been written. Raises LibraryError, and keeps the old file, if it cannot be written.
+    A file given by its path is replaced once everything is written. Raises LibraryError, and keeps the old file, if it
+    cannot be written. The columns are those of :mod:`musicsim.library.importing.answer_csv`.
     """
     filed = collect_answers(library, of=of)
     try:
@@ -70,11 +70,9 @@ def collect_answers(library: Library, *, of: Opinions | None = None) -> list[Fil
 def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImport:
     """Import the answers from a file of :func:`export_answers`, or of the odd-one-out survey of bliss.
 
-    Songs are matched by the hash of their file, else by the end of its path, else by artist and title. Answers that are
-    already in the library, with the same time, listener, songs and choice, are not added again. Of answers without a
-    time, as many are skipped as the library already has.
-
-    Raises LibraryError, and writes nothing, if the file cannot be read or does not contain answers.
+    Songs are matched by the hash of their file, else by the end of its path, else by artist and title. Known answers,
+    with the same time, listener, songs and choice, are not added; without a time, as many are skipped as the library
+    has. Raises LibraryError, and writes nothing, if the file cannot be read or does not contain answers.
     """
     label = str(file if isinstance(file, str | Path) else getattr(file, "name", "CSV"))
     try:
@@ -120,7 +118,7 @@ def _describe_songs(library: Library, ids: set[int]) -> dict[int, FiledSong]:
 
 
 def _match_songs(library: Library, songs: set[FiledSong]) -> dict[FiledSong, int | None]:
-    """Return the id of the library's song for each song of a file; None if it is not in the library."""
+    """Return the library's song id, or None, for each song of a file."""
     s = schema.songs.c
     hashes = sa.func.json_each(json.dumps([song.content_hash for song in songs])).table_valued("value")
     with library.engine.connect() as connection:
@@ -145,7 +143,7 @@ def _match_songs(library: Library, songs: set[FiledSong]) -> dict[FiledSong, int
 
 
 def _to_table_row(answer: FiledAnswer, matches: Mapping[FiledSong, int | None]) -> dict[str, Any]:
-    """Return an answer as a row of the table; ValueError if a song is unknown or the answer is not valid."""
+    """Raise ValueError if a song is unknown or the answer is not valid."""
     ids = []
     for song in answer.songs:
         song_id = matches[song]

@@ -66,10 +66,9 @@ class KnownSong:
 
 
 class Matcher:
-    """Finds songs of a library by their names in other programs.
+    """Finds songs of a library by their names in other programs: those shown, and those in the files.
 
-    The names in the library are read once, as shown and as in the files. Memory: 2 kB per song, and 0.4 kB per file
-    from the first search for a path.
+    Memory: 2 kB per song, and 0.4 kB per file from the first search for a path.
     """
 
     def __init__(self, library: Library) -> None:
@@ -112,11 +111,11 @@ class Matcher:
     def find(self, song: NamedSong) -> Match | None:
         """Return the match of a song if it is unambiguous.
 
-        Methods, in order: the path of its file or the end of it, a person's choice, the recording id, artist and title,
-        and their plain spellings. The matching end of a path must be longer than for any other song, and informative:
-        numbers, "Track 3" and "CD1" are not. If the names differ, two more parts must match. A version (live, remix)
-        matches the same version, else one of its kind (except remixes), else the song itself. Of several songs, prefer
-        those that are not missing, then those of the same album, then the longest.
+        Methods, in order: its path or the end of it, a person's choice, the recording id, artist and title, and their
+        plain spellings. The matching end of a path must be longer than for any other song, and informative: "Track 3"
+        and "CD1" are not. If the names differ, two more parts must match. A version (live, remix) matches the same
+        version, else one of its kind (except remixes), else the song itself. Existing songs are preferred, then the
+        same album, then the longest.
         """
         if song.place and not is_web(song.place) and (match := self.find_by_path(song)):
             return match
@@ -180,9 +179,9 @@ class Matcher:
     def propose(self, songs: Iterable[tuple[NamedSong, int]], progress: Progress = no_progress) -> list[Proposal]:
         """Return the most similar song of the library for songs without a match, if it is similar enough.
 
-        Songs with the same artist and title count as one, on any album. Only the 5000 with the highest counts are
-        compared, in this order, because each takes a few milliseconds. Titles with different numbers ("No. 5", "No. 6")
-        are never similar. Matches that a person rejected are not proposed again.
+        Songs with the same artist and title count as one. Only the 5000 with the highest counts are compared, because
+        each takes a few milliseconds. Titles with different numbers ("No. 5", "No. 6") are never similar. Rejected
+        matches are not proposed again.
         """
         counts: Counter[tuple[str, str]] = Counter()
         first: dict[tuple[str, str], NamedSong] = {}

@@ -11,7 +11,7 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -19,6 +19,7 @@ from typing import IO, Any
 
 from musicsim.errors import LibraryError
 from musicsim.library.disk.archives import shorten_message
+from musicsim.library.importing.records import Gatherer, Kind
 
 ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1252")
 HEAD_LENGTH = 1 << 16  # characters for recognizing the format
@@ -313,3 +314,15 @@ class JsonStream(_Watched):
                 continue  # a number may continue
             self._move_to(end)
             return value
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """The description of an import format."""
+
+    label: str  # for people
+    kind: Kind
+    read: Callable[[Any, Gatherer], None]  # gets an object of `source`
+    source: type[TextLines | JsonStream | RawBytes] = TextLines
+    is_lenient: bool = False  # accepts paths that are not UTF-8
+    signs: tuple[str, ...] = ()  # texts that are all at the beginning of such files, but not of others

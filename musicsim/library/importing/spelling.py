@@ -64,10 +64,7 @@ def plain_artist(name: str) -> str:
 
 
 def plain_title(title: str) -> tuple[str, str, str]:
-    """Return a title's plain spelling, its version in plain words, and the kind of the version ("" for none).
-
-    The function is idempotent; a plain spelling does not contain a version.
-    """
+    """Return a title's plain spelling, its version in plain words, and the kind of the version ("" for none)."""
     text, version, kind = strip_accents(" ".join(title.split())), "", ""
     for _ in range(_MAX_STEPS):
         plain, next_version, next_kind = _simplify(text)

@@ -25,10 +25,9 @@ class SplitImport:
 def import_split(library: Library, file: Path, name: str = "") -> SplitImport:
     """Import a split from a CSV file with a column `split` and one or more of `hash`, `path` and `id`.
 
-    Songs are found by the hash of their file, else by their path or its end, else by their id. The name is the file's
-    by default; a split with this name is replaced.
-
-    Raises LibraryError if the file cannot be read, lacks a column, or lacks a valid row.
+    Songs are found by the hash of their file, else by their path or its end, else by their id. A split with the same
+    name, by default the file's, is replaced. Raises LibraryError if the file cannot be read, or lacks a column or a
+    valid row.
     """
     file = file.expanduser()
     try:
@@ -59,7 +58,6 @@ def import_split(library: Library, file: Path, name: str = "") -> SplitImport:
 
 
 def _song_finder(library: Library) -> Callable[[Mapping[str, str]], int | None]:
-    """Return a function that finds the song of a row."""
     songs = library.songs()
     by_hash, ids = {song.content_hash: song.id for song in songs}, {song.id for song in songs}
     places = PlaceIndex((path, song_id, True) for song_id, path in library.files.here())

@@ -105,11 +105,11 @@ class Decoder:
     def ask(
         self, work: Callable[[Run], T], *, name: str, limits: Limits, is_urgent: bool = False, visitor: str = ""
     ) -> Decoding[T]:
-        """Queue work, behind earlier work and the first files of other visitors.
+        """Queue work, behind earlier work and the first files of other visitors; urgent work comes first.
 
-        `work` is called in a thread of this process, urgent work first. It decodes with its argument, a :data:`Run`.
-        Each such call has `limits`, and raises :class:`AudioError` if it crashes or exceeds them. `name` is the name of
-        the source in messages.
+        `work` is called in a thread of this process. It decodes with its argument, a :data:`Run`, of which each call
+        has `limits` and raises :class:`AudioError` if it crashes or exceeds them. `name` is the source's name in
+        messages.
         """
         decoding = Decoding(work, name, limits, is_urgent, visitor, self)
         self.warm_up()
@@ -156,7 +156,7 @@ class Decoder:
         return [self._waiting[i] for i in order]
 
     def _next(self) -> Decoding[Any] | None:
-        """Wait for and return the next work that somebody wants; None if the queue is closed."""
+        """Wait for the next work that somebody wants; return None if the queue is closed."""
         with self._changed:
             while True:
                 for decoding in self._turns():

@@ -23,14 +23,11 @@ class Pool(Protocol):
     def outcomes(
         self, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits, preload: tuple[str, ...] = ()
     ) -> Generator[tuple[T, Any] | None, None, None]:
-        """Yield results like :func:`musicsim.library.processes.workers.outcomes`.
-
-        Each worker receives the arguments of a :func:`functools.partial`, such as a codebook, only once.
-        """
+        """Yield results like :func:`workers.outcomes`; each worker gets the arguments of a partial only once."""
 
 
 class LocalPool:
-    """Worker processes of this machine."""
+    """Worker processes of this machine; see :class:`Pool`."""
 
     shares_disk = True
 
@@ -40,15 +37,13 @@ class LocalPool:
     def outcomes(
         self, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits, preload: tuple[str, ...] = ()
     ) -> Generator[tuple[T, Any] | None, None, None]:
-        """See :class:`Pool`."""
         return outcomes(function, tasks, n_workers=self._n_workers, limits=limits, preload=preload)
 
 
 def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> Generator[R, None, None]:
     """Yield results in the order of their items, with one thread per core, for work that mostly releases the GIL.
 
-    At most two items per thread are started ahead. Meanwhile, matrix products of the process use one thread each.
-    Raises the exception of a call.
+    At most two items per thread are started ahead, and BLAS uses one thread each. Raises the exception of a call.
     """
     n_threads = os.cpu_count() or 1
     futures: deque[Future[R]] = deque()

@@ -64,12 +64,10 @@ def content_hash(source: Path | bytes) -> str:
 def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> Found:
     """Return the audio files below `sources`, which are absolute paths of folders, or of files with any name.
 
-    Each folder of the disk is walked once, under the first of its names; each file is listed under every name it has
-    in these folders. Memory: about 0.35 kB per file.
-
-    With `absent_ok`, sources that do not exist or cannot be reached, such as an unplugged drive, are listed; otherwise
-    they raise LibraryError before any folder is walked. The same applies to refused addresses
-    (:func:`musicsim.addresses.refusal`), but an address with a user name always raises LibraryError.
+    Each folder is walked once, under the first of its names; a file is listed under every name it has in these folders.
+    Sources that do not exist, cannot be reached or are refused (:func:`musicsim.addresses.refusal`) are listed with
+    `absent_ok`; else they raise LibraryError before any walk, as always does an address with a user name. Memory: about
+    0.35 kB per file.
     """
     stats: dict[Path, os.stat_result] = {}
     absent: list[Path] = []
@@ -136,11 +134,9 @@ class _Rules:
 def _pattern(line: str) -> tuple[re.Pattern[str], bool] | None:
     """Return a line of an ignore file as an expression for whole paths, and whether it excludes; None without one.
 
-    pathspec's expressions also match everything below a name, because they are meant for plain lists of paths. Git only
-    matches the name itself and does not enter excluded folders, which makes ``!`` work in folders. Therefore, whole
-    paths are matched with the expressions, and lines that pathspec abbreviates are expanded first.
-
-    Raises ValueError if the line is invalid.
+    pathspec's expressions also match everything below a name. Git matches only the name and does not enter excluded
+    folders, so that ``!`` works in folders. Therefore whole paths are matched, and abbreviated lines are expanded
+    first. Raises ValueError if the line is invalid.
     """
     from pathspec import GitIgnoreSpec
 

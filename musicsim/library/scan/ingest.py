@@ -23,10 +23,9 @@ from musicsim.hooks import load_hooks
 from musicsim.library.processes.pools import LocalPool, Pool
 from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
 from musicsim.library.scan.analysis import Analysis, Parcel, Same, Skipped, Task, analyse, analyse_apart
-from musicsim.library.scan.catalogue import enter_known, enter_song
+from musicsim.library.scan.catalogue import ScanTarget, enter_known, enter_song
 from musicsim.library.scan.files import Found, FoundFile, find_audio
 from musicsim.library.scan.forecast import Forecast
-from musicsim.library.scan.target import ScanTarget
 from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile, absolute
 from musicsim.progress import Canceled, Progress, no_progress
 
@@ -162,8 +161,8 @@ class Scan:
     def run(self, progress: Progress = no_progress, *, n_files: int | None = None) -> bool:
         """Analyze the next `n_files` files, or all remaining ones; return False if the scan was canceled.
 
-        `progress` is called after each file and at least twice a second, with the name of the last finished file. If it
-        cancels the scan, finished files stay. They also stay if a full disk raises StorageError.
+        `progress` is called after each file and at least twice a second, with the name of the last finished file.
+        Finished files stay if it cancels the scan, or if a full disk raises StorageError.
         """
         part, self.todo = self.todo[:n_files], self.todo[n_files:] if n_files is not None else []
         if part:
@@ -299,12 +298,9 @@ def failure_reason(path: Path, error: BaseException, limits: Limits) -> str:
 def add(
     library: ScanTarget, sources: str | Path | Sequence[str | Path], *, progress: Progress = no_progress, **options: Any
 ) -> AddReport:
-    """Analyze the audio files below `sources` and add them to a library; the options are those of :class:`Scan`.
+    """Analyze the audio files below `sources` and add them to a library, of which the sources become roots.
 
-    The sources become roots of the library. `progress` is that of :meth:`Scan.run`.
-
-    Raises LibraryError if a source does not exist; StoreLockedError if another process is adding to this library;
-    StorageError if the disk is full; finished files stay.
+    The options and errors are those of :class:`Scan`, `progress` is that of :meth:`Scan.run`.
     """
     scan = Scan(library, sources, **options)
     library.files.add_roots(scan.sources)
@@ -321,9 +317,9 @@ def add_stream(
     *,
     progress: Progress = no_progress,
 ) -> None:
-    """Analyze and add files from an iterable, counting into `report`; see :func:`add`.
+    """Analyze and add files, counting into `report`; the iterable is advanced only when a worker is free.
 
-    The iterable is advanced only when a worker is free. `planned` lists all files, to estimate the time left.
+    `planned` lists all files, to estimate the time left.
     """
     folder = library.frame_files.folder
     tasks = (Task(path, 1, folder, aspects=library.settings["aspects"]) for path in paths)

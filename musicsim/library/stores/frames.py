@@ -118,14 +118,6 @@ class FrameStore:
         with _convert_errors(path, "the audio features"):
             return read_song_frames(path)
 
-    def mfcc(self, content_hash: str) -> FloatingArray:
-        """Return the MFCC of a song, float16 (n_frames, 13), as a read-only memory map; raises like :meth:`frames`."""
-        return self.frames(content_hash).mfcc
-
-    def blocks(self, content_hash: str) -> Iterator[Float32Array]:
-        """Yield the delta-MFCC frames of a song in blocks of some MB, float32 (n, 39); raises like :meth:`frames`."""
-        return self.frames(content_hash).blocks()
-
     def keep_aspects(self, content_hash: str, harmony: Float32Array, rhythm: Float32Array) -> None:
         """Write or replace the aspects of a song: harmony (156,) and rhythm (240,), float32."""
         with atomic_path(self.aspects_path(content_hash)) as temporary, temporary.open("wb") as file:

@@ -196,8 +196,7 @@ class JudgmentStore(Tables):
     def rate_results(self, query_id: int, rated: Mapping[int, int]) -> None:
         """Replace the ratings of the results for a song: 1 (similar) or -1 (not), by song id; empty deletes them.
 
-        Raises ValueError if a song rates itself, or a rating is another number; NotFoundError if a song is not in the
-        library. Nothing is written then.
+        Raises ValueError for a song that rates itself and other numbers, NotFoundError if a song is not in the library.
         """
         j, created_at = schema.judgments, time.time()
         rows = [judgment_row(created_at, "", RESULT, (query_id, song), value) for song, value in rated.items()]
@@ -228,23 +227,22 @@ def _judgment(row: dict[str, Any]) -> Judgment:
     return Judgment(**row, song_ids=tuple(i for i in ids if i is not None))
 
 
-class Opinions:
+class Opinions(Tables):
     """Judgments, and thumbs on songs, in one database."""
 
     def __init__(self, engine: sa.Engine, write: Write) -> None:
-        self._opinions, self._write_opinion = engine, write
+        super().__init__(engine, write)
         self.judgments = JudgmentStore(engine, write)
 
     def feedback(self) -> dict[int, int]:
         """Return the thumbs by song id: +1 or -1."""
         f = schema.feedback.c
-        with self._opinions.connect() as connection:
-            return {row.song_id: row.value for row in connection.execute(sa.select(f.song_id, f.value))}
+        return {row.song_id: row.value for row in self._rows(sa.select(f.song_id, f.value))}
 
     def set_feedback(self, song_id: int, value: int) -> None:
         """Store a thumb, +1 or -1; 0 deletes it."""
         f = schema.feedback
-        with self._write_opinion() as connection:
+        with self._write() as connection:
             connection.execute(f.delete().where(f.c.song_id == song_id))
             if value:
                 row = {"song_id": song_id, "value": int(np.sign(value)), "created_at": time.time()}

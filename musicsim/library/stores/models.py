@@ -18,7 +18,7 @@ from musicsim._arrays import Float32Array, Int64Array
 from musicsim.errors import LibraryError, ModelError, NotFoundError
 from musicsim.library.db import schema
 from musicsim.library.db.cache import Archive, CachedValue
-from musicsim.library.db.changes import ChangeLog, Changes
+from musicsim.library.db.changes import Changes
 from musicsim.library.db.database import Tables, Write
 from musicsim.library.disk.arrays import RowFile
 
@@ -69,11 +69,9 @@ class SongRows:
 
 
 class ModelStore(Tables):
-    def __init__(
-        self, folder: Path, engine: sa.Engine, write: Write, log: ChangeLog, revision: Callable[[], int]
-    ) -> None:
+    def __init__(self, folder: Path, engine: sa.Engine, write: Write, revision: Callable[[], int]) -> None:
         super().__init__(engine, write)
-        self.folder, self._log, self._revision = folder, log, revision
+        self.folder, self._revision = folder, revision
         self._cache: tuple[int, list[ModelRecord], dict[str, int]] = (-1, [], {})
         self._song_rows: dict[str, CachedValue[SongRows]] = {}
 
@@ -196,10 +194,7 @@ class ModelStore(Tables):
         return True
 
     def discard_unfinished(self) -> None:
-        """Delete unfinished models, unneeded retired ones, and folders that the database does not list.
-
-        Requires the writer lock: another process may be fitting a model.
-        """
+        """Delete unfinished models, unneeded retired ones, and unlisted folders; requires the writer lock."""
         self._sweep(keep_unfinished=False)
         for folder in self.orphans():
             shutil.rmtree(folder, ignore_errors=True)
@@ -211,7 +206,6 @@ class ModelStore(Tables):
         return [folder for folder in folders if folder.is_dir() and folder.name not in known]
 
     def _sweep(self, *, keep_unfinished: bool) -> None:
-        """Delete retired models that nobody needs, and unless `keep_unfinished` the unfinished ones."""
         records = self._records()[0]
         needed = {r.base_id for r in records if r.is_complete or keep_unfinished}
         unneeded = [r.id for r in records if r.is_retired and r.id not in needed]
@@ -261,11 +255,7 @@ class ModelStore(Tables):
         return self._vector_file(record).holds(n_rows[record.id])
 
     def song_rows(self, model_id: str) -> SongRows:
-        """Return the rows of a model; the same object until rows are added or removed.
-
-        The first call takes 2 s for a million songs. From 50,000 songs on, later processes read them from ``rows.npz``
-        in the model's folder.
-        """
+        """Return the rows of a model; the same object until they change. The first call takes 2 s per million."""
         rows = self._song_rows.pop(model_id, None) or self._cache_rows(model_id)
         self._song_rows[model_id] = rows  # the last used model comes last
         for other in list(self._song_rows)[:-_MAX_IN_MEMORY]:
@@ -293,7 +283,7 @@ class ModelStore(Tables):
             lambda arrays: SongRows(arrays["song_ids"], arrays["rows"]),
             lambda song_rows: len(song_rows.rows) >= MIN_ARCHIVED,
         )
-        return CachedValue(self._engine, self._log, read, update, archive)
+        return CachedValue(self._engine, read, update, archive)
 
     def vector_file(self, model_id: str, known: SongRows) -> Float32Array:
         """Map the vectors up to the last row of `known`. Raises ModelError if the file is missing or truncated."""

@@ -51,8 +51,7 @@ class PlaylistStore(Tables):
     def add(self, playlists: Iterable[NewPlaylist], source: str) -> int:
         """Add playlists and return their number; one of the same source, name and category is replaced.
 
-        Each is (name, category, song ids) or (name, category, song ids, details). Raises ValueError if details are not
-        valid JSON values.
+        Each is (name, category, song ids) or also has details. Raises ValueError if these are not valid JSON values.
         """
         with self._write() as connection:
             return put_playlists(connection, playlists, source)

@@ -24,7 +24,6 @@ from musicsim import LIBRARY_FILE
 from musicsim.errors import NotFoundError, StorageError
 from musicsim.library.db import schema
 from musicsim.library.db.database import Write
-from musicsim.library.db.tables import renew_tokens, small_copy_tables
 from musicsim.library.db.value_check import find_wrong_value
 from musicsim.library.disk.archive_file import ArchiveKind
 from musicsim.library.disk.scratch import scratch_of
@@ -111,10 +110,9 @@ class SmallCopies:
     def bring_back(self, path: Path) -> RestoredCopy:
         """Replace the data that people made with that of a copy, after making a copy of the current data.
 
-        Songs are matched by the hash of their bytes, that of their sound, or their path. If the copy is not in the
-        library's own folder, links of listening tests get new tokens.
-
-        Raises NotFoundError or LibraryError if the copy cannot be read; nothing is changed then.
+        Songs are matched by the hash of their bytes or their sound, or by their path. Links of listening tests get new
+        tokens if the copy is from elsewhere. Raises NotFoundError or LibraryError, before any change, if the copy
+        cannot be read.
         """
         with scratch_of(self._library).folder() as work, _SMALL_COPY.refusing(path.name):
             with _SMALL_COPY.open(path) as stream:
@@ -134,11 +132,11 @@ class SmallCopies:
                         _, aliases = _read_rows(database, schema.aliases)
                         self._edits.replace(connection, edits, {str(old): str(new) for old, new in aliases})
                         driver = cast(sqlite3.Connection, connection.connection.driver_connection)
-                        wrong = find_wrong_value(driver, (*small_copy_tables(), schema.songs))
+                        wrong = find_wrong_value(driver, (*schema.small_copy_tables(), schema.songs))
                         if wrong is not None:
                             raise ValueError(f"it has an invalid value in the column {wrong}")
                         if not path.resolve().is_relative_to(self.folder.resolve()):
-                            renew_tokens(driver)  # the author of the file knows the old tokens
+                            schema.renew_tokens(driver)  # the author of the file knows the old tokens
             except sqlite3.DatabaseError as error:
                 raise ValueError(str(error)) from error
         return RestoredCopy(len(own_ids), len(songs) - len(own_ids), before)
@@ -149,7 +147,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _has_data(connection: sqlite3.Connection) -> bool:
-    queries = [f"SELECT 1 FROM {table.name} WHERE {_condition(table)}" for table in small_copy_tables()]
+    queries = [f"SELECT 1 FROM {table.name} WHERE {_condition(table)}" for table in schema.small_copy_tables()]
     queries.append("SELECT 1 FROM songs WHERE edits IS NOT NULL")
     return any(connection.execute(f"{query} LIMIT 1").fetchone() for query in queries)
 
@@ -158,7 +156,7 @@ def _copy(connection: sqlite3.Connection, target: Path) -> None:
     connection.execute("ATTACH ? AS copy", (str(target),))
     connection.execute("BEGIN")
     song_ids = ["SELECT id FROM main.songs WHERE edits IS NOT NULL"]
-    for table in small_copy_tables():
+    for table in schema.small_copy_tables():
         name = table.name
         connection.execute(f"CREATE TABLE copy.{name} AS SELECT * FROM main.{name} WHERE {_condition(table)}")
         song_ids += [f"SELECT {column} FROM copy.{name}" for column in _song_columns(table)]
@@ -185,7 +183,7 @@ def _read_rows(database: sqlite3.Connection, table: sa.Table) -> tuple[list[str]
 
 
 def _match_songs(connection: sa.Connection, songs: Iterable[_CopiedSong]) -> dict[int, int]:
-    """Return the library's song id by id in the copy; songs that are not in the library are left out."""
+    """Return the library's song id by id in the copy, without songs that are not in the library."""
     s, f = schema.songs.c, schema.files.c
 
     def read(key: Any, value: Any, table: sa.Table) -> dict[Any, int]:
@@ -202,10 +200,9 @@ def _match_songs(connection: sa.Connection, songs: Iterable[_CopiedSong]) -> dic
 
 
 def _replace_rows(connection: sa.Connection, database: sqlite3.Connection, own_ids: Mapping[int, int]) -> None:
-    """Replace the rows of all tables except the aliases of artists."""
-    for table in reversed(small_copy_tables()):
+    for table in reversed(schema.small_copy_tables()):
         connection.exec_driver_sql(f"DELETE FROM {table.name} WHERE {_condition(table)}")
-    for table in small_copy_tables():
+    for table in schema.small_copy_tables():
         if table is schema.aliases:
             continue
         columns, rows = _read_rows(database, table)

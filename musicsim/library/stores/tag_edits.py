@@ -49,10 +49,9 @@ class TagEdits(Tables):
             self._change(connection, song_ids, lambda edits: edits | values)
 
     def change(self, changes: Iterable[TagChange]) -> list[TagChange]:
-        """Apply changes to songs that nobody has changed meanwhile, in one transaction.
+        """Apply changes to songs that nobody has changed meanwhile, in one transaction; return the undoing changes.
 
-        Returns one TagChange per changed tag, which undoes it if passed to this method. Raises ValueError, without any
-        change, like :meth:`edit` or if an edited tag is not a known one.
+        Raises ValueError, without any change, like :meth:`edit` or if an edited tag is not a known one.
         """
         checked = [(change, _check_change(change)) for change in changes]
         undo: list[TagChange] = []
@@ -157,7 +156,7 @@ def _row(connection: sa.Connection, song_id: int) -> Any:
 def _set_edits(
     connection: sa.Connection, row: Any, edits: Mapping[str, Any], aliases: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Replace the edits of a song, and return its new tags."""
+    """Return the new tags of the song."""
     tags = row.file_tags or {name: getattr(row, name) for name in _TAGS}
     shown = effective_tags(tags, edits, aliases)
     values = shown | {"edits": edits or sa.null(), "file_tags": tags}

@@ -76,10 +76,9 @@ _MAX_COMPARED = 16  # names that are equal without one letter; more are a series
 
 
 def parse_artist(name: str | None) -> str | None:
-    """Return a name in one line, or None for a placeholder ("Unknown Artist", "VA", "-", "???").
+    """Return a name in one line, or None for a placeholder ("Unknown Artist", "VA", "-", "???"), in any spelling.
 
-    Case, accents, punctuation and spaces do not matter. Names of symbols only are names ("!!!"), unless the symbols are
-    dashes, dots, question marks and the like.
+    Names of symbols only are names ("!!!"), unless the symbols are dashes, dots, question marks and the like.
     """
     shown = " ".join((name or "").split())
     letters = _letters(shown)
@@ -118,15 +117,13 @@ class SpellingGroup:
 def similar_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
     """Find spellings that very likely mean one artist; `counts` are numbers of songs by name.
 
-    The most used group comes first. A name is in at most one group; placeholders are in none.
+    A name is in at most one group, placeholders in none; the most used group comes first. Names are equal without case,
+    accents, punctuation, spaces, "The" at either end, and differences like "&" and "and" or "ft." and "feat.".
 
-    Names are equal without case, accents, punctuation, spaces, "The" at either end, and differences like "&", "+", "n",
-    "and" or "ft.", "feat.". One typing error (a letter inserted, missing or wrong, or two swapped) makes names similar
-    if both have at least eight letters and the same digits. The wrong word must have five letters and, unless letters
-    were swapped, the same first one: "Vitamin C" and "Vitamin D", "Jon" and "John" stay apart. Names are only compared
-    with more frequent ones. They join a name that has not joined another, so that errors do not accumulate.
-
-    A table of names without one letter (deletion neighborhoods) makes the time linear in the number of names.
+    One typing error (a letter inserted, missing or wrong, or two swapped) makes names similar if both have eight
+    letters and the same digits. The wrong word must have five letters and, unless letters were swapped, the same first
+    one: "Vitamin C" and "Vitamin D", "Jon" and "John" stay apart. Names join a more frequent one that has not joined
+    another, so that errors do not accumulate. A table of names without one letter makes the time linear.
     """
     spellings: dict[str, list[str]] = defaultdict(list)
     words: dict[str, tuple[str, ...]] = {}

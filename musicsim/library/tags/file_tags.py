@@ -119,10 +119,7 @@ def read_tags(path: Path) -> FileTags:
 
 
 def read_lyric_tags(path: Path) -> list[str]:
-    """Return the lyrics in the tags of an audio file, plain texts before timed ones.
-
-    FFmpeg is not tried, because few files have lyrics. Frames and items over 64 kB are left out.
-    """
+    """Return the lyrics of up to 64 kB in the tags of an audio file, plain texts before timed ones; not by FFmpeg."""
     try:
         readers = (_read_container, _read_chunks, _read_id3v2, _read_apev2)
         return _read_all(path, _LYRICS, readers).get("lyrics", [])
@@ -274,10 +271,7 @@ def _read_id3v2(file: FrugalFile, query: _Query) -> _Values:
 
 
 def read_id3v2(file: FrugalFile, wanted: frozenset[bytes], max_frame: int = _MAX_FRAME) -> Any:
-    """Read an ID3v2 tag at the file's position; None without a tag.
-
-    mutagen only gets the wanted frames, because it copies everything after each frame.
-    """
+    """Read an ID3v2 tag at the file's position; None without one. mutagen copies what follows each frame it gets."""
     from mutagen.id3 import ID3
 
     head = file.read(10)
@@ -309,7 +303,6 @@ def _seven_bits(size: int) -> bytes:
 def _select_frames(
     file: FrugalFile, wanted: frozenset[bytes], version: int, at: int, end: int, max_frame: int
 ) -> Iterator[bytes]:
-    """Yield the wanted frames with their headers; the others are not read."""
     name_length, head_length = (3, 6) if version == 2 else (4, 10)
     n_frames = 0
     while at < end and n_frames < _MAX_FRAMES:
