@@ -39,9 +39,8 @@ from musicsim.library.db.database import damage_error, is_writable, open_engine,
 from musicsim.library.db.integrity import check_database
 from musicsim.library.db.schema_version import prepare_tables
 from musicsim.library.db.settings import check_setting, default_settings
-from musicsim.library.disk.leftovers import sweep
-from musicsim.library.disk.replacing import finish_replacing
-from musicsim.library.disk.writer import lock_error, note_doing, writer_lock
+from musicsim.library.disk.scratch import sweep
+from musicsim.library.disk.writer import finish_replacing, lock_error, note_doing, writer_lock
 from musicsim.library.processes.pools import Pool
 from musicsim.library.processes.workers import Limits
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
@@ -159,7 +158,6 @@ class Library(Opinions):
             log_changes(connection)
 
     def note_change(self) -> None:
-        """Increase :attr:`revision` after a change outside of the database."""
         with self.write():
             pass
 

@@ -24,7 +24,7 @@ from musicsim.library import Library, Song
 from musicsim.library.db.cache import load_arrays
 from musicsim.library.db.database import is_writable
 from musicsim.library.db.integrity import faults, is_of_indexes, rebuild_indexes, stray_rows
-from musicsim.library.disk.leftovers import leftovers
+from musicsim.library.disk.scratch import leftovers
 from musicsim.library.media.sound import songs_elsewhere
 from musicsim.library.stores.models import BUILT_IN
 from musicsim.progress import Progress

@@ -25,9 +25,8 @@ from musicsim.library.db.integrity import check_database
 from musicsim.library.db.schema import path_of, renew_tokens
 from musicsim.library.db.settings import merge_restored
 from musicsim.library.disk.archive_file import ArchiveKind, ArchiveWriter, Progress, folder_next_to
-from musicsim.library.disk.replacing import replace_parts
 from musicsim.library.disk.scratch import Scratch, scratch_folder
-from musicsim.library.disk.writer import lock_error, note_doing, writer_lock
+from musicsim.library.disk.writer import lock_error, note_doing, replace_parts, writer_lock
 from musicsim.library.library import Library
 from musicsim.storage import storage_error, writing_to
 
@@ -125,10 +124,12 @@ class _BackupWriter:
         """Return the names of damaged models; None if songs or models were deleted meanwhile."""
         songs, models = moment.content_hashes(), moment.models.all(retired=True)
         total = len(songs) + len(models)
-        missing, damaged = set(), {}
+        missing: set[str] = set()
+        damaged: dict[str, str] = {}
         for content_hash in songs:
-            if not self._add_frames(content_hash):
-                missing.add(content_hash)
+            if content_hash not in self._frames:
+                added = [self._add(path) for path in self._library.frame_files.files(content_hash)]
+                (self._frames if any(added) else missing).add(content_hash)
             self._progress("copying songs", len(self._frames), total)
         for record in models:
             if not add_model(self._archive, moment, record):
@@ -141,15 +142,6 @@ class _BackupWriter:
         if not damaged.keys() <= remaining or (missing and not missing <= set(self._library.content_hashes())):
             return None
         return sorted(damaged.values())
-
-    def _add_frames(self, content_hash: str) -> bool:
-        """Return False if no features of the song are stored."""
-        if content_hash not in self._frames:
-            added = [self._add(path) for path in self._library.frame_files.files(content_hash)]
-            if not any(added):
-                return False
-            self._frames.add(content_hash)
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +160,6 @@ class Consent:
 
     @property
     def words(self) -> str:
-        """The parts as sentences."""
         sentences = []
         if self.addresses:
             sentences.append(f"its music is at addresses that a scan connects to: {_name_some(self.addresses)}.")
@@ -178,7 +169,6 @@ class Consent:
 
 
 def refuse(_: Consent) -> bool:
-    """Refuse everything."""
     return False
 
 

@@ -50,23 +50,19 @@ def open_checked(folder: Path) -> Iterator[Library]:
         expected = {table.name: {c.name for c in table.c} for table in schema.all_tables()}
         if {name: tables.get(name) for name in expected} != expected:
             raise ValueError("its tables are not those of a library")
-        with library.engine.connect() as connection:
-            triggers = connection.exec_driver_sql("SELECT 1 FROM sqlite_master WHERE type = 'trigger' LIMIT 1").first()
+        with library.engine.connect() as reader:
+            triggers = reader.exec_driver_sql("SELECT 1 FROM sqlite_master WHERE type = 'trigger' LIMIT 1").first()
         if inspector.get_view_names() or triggers is not None:
             raise ValueError("its database contains views or triggers")
-        _check_values(folder, library)
+        with closing(sqlite3.connect(folder / LIBRARY_FILE)) as connection:
+            wrong = find_wrong_value(connection)
+            known = {model_id for (model_id,) in connection.execute("SELECT id FROM models")}
+        if wrong is not None:
+            raise ValueError(f"its database has an invalid value in the column {wrong}")
         for record in library.models.all(retired=True):
+            if record.features_of not in known:
+                raise ValueError("it refers to a model that it does not contain")
             for path, n_bytes in library.models.row_bytes(record).items():
                 if path.exists() and path.stat().st_size != n_bytes:
                     raise ValueError(f"the rows of the model {record.name!r} have a wrong length")
         yield library
-
-
-def _check_values(folder: Path, library: Library) -> None:
-    with closing(sqlite3.connect(folder / LIBRARY_FILE)) as connection:
-        wrong = find_wrong_value(connection)
-        known = {model_id for (model_id,) in connection.execute("SELECT id FROM models")}
-    if wrong is not None:
-        raise ValueError(f"its database has an invalid value in the column {wrong}")
-    if not {record.features_of for record in library.models.all(retired=True)} <= known:
-        raise ValueError("it refers to a model that it does not contain")

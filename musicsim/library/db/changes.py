@@ -105,7 +105,6 @@ def log_changes(connection: sa.Connection) -> None:
 
 
 def read_moment(connection: sa.Connection) -> Moment:
-    """Return the moment that the connection sees."""
     revision = _revision(connection)
     entries = _entries(connection, revision, revision)
     return Moment(revision, entries[0][0] if entries else None)

@@ -34,7 +34,6 @@ def encode_text(path: str) -> str:
 
 
 def encode_path(path: Path) -> str:
-    """Convert a path to text that can be stored; see :func:`encode_text`."""
     return encode_text(os.fspath(path))
 
 
@@ -63,6 +62,10 @@ IN_SMALL_COPY = {"in_small_copy": True}
 
 def _table(name: str, *items: sa.schema.SchemaItem, **options: Any) -> sa.Table:
     return sa.Table(name, metadata, *items, **options)
+
+
+def _people_table(name: str, *items: sa.schema.SchemaItem, **options: Any) -> sa.Table:
+    return _table(name, *items, info=IN_SMALL_COPY, **options)
 
 
 def _columns(kind: type[sa.types.TypeEngine[Any]], *names: str, **options: Any) -> list[sa.Column[Any]]:
@@ -118,55 +121,47 @@ failures = _table(
     sa.Column("duration_s", sa.Float),
 )
 
-aliases = _table(
-    "aliases",
-    sa.Column("spelling", sa.Text, primary_key=True),
-    sa.Column("artist", sa.Text, nullable=False),
-    info=IN_SMALL_COPY,
+aliases = _people_table(
+    "aliases", sa.Column("spelling", sa.Text, primary_key=True), sa.Column("artist", sa.Text, nullable=False)
 )
 
-duplicates = _table(
+duplicates = _people_table(
     "duplicates",
     sa.Column("first_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("second_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
     *_columns(sa.Float, "similarity", "offset_s", nullable=False),
     sa.Column("is_same", sa.Boolean, nullable=False),  # False: a listener said that these are two songs
-    info=IN_SMALL_COPY,
 )
 
-tags = _table(
+tags = _people_table(
     "tags",
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("tag", sa.Text, primary_key=True),
     sa.Column("source", sa.Text, primary_key=True),
     sa.Column("weight", sa.Float, nullable=False),
-    info=IN_SMALL_COPY,
 )
 
-plays = _table(
+plays = _people_table(
     "plays",
     sa.Column("listener", sa.Text, primary_key=True),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
     sa.Column("source", sa.Text, primary_key=True),  # an import or another counter; plays of several sources add up
     sa.Column("count", sa.Integer, nullable=False),
-    info=IN_SMALL_COPY,
 )
 
-imports = _table(
+imports = _people_table(
     "imports",
     sa.Column("id", sa.Integer, primary_key=True),
-    *_columns(sa.Text, "name", "kind", "format", nullable=False),
-    sa.Column("listener", sa.Text, nullable=False),  # empty if the files name the listeners
-    sa.Column("digest", sa.Text, nullable=False),
+    # the listener is empty if the files name the listeners
+    *_columns(sa.Text, "name", "kind", "format", "listener", "digest", nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
     *_columns(sa.Integer, "n_rows", "n_songs", "n_matched", "n_plays", "n_skipped", nullable=False),
     *_columns(sa.Float, "first_at", "last_at"),
     sqlite_autoincrement=True,  # never reuse the id of an import that was undone
-    info=IN_SMALL_COPY,
 )
 
 # Imported entries whose songs are not in the library.
-waiting = _table(
+waiting = _people_table(
     "waiting",
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("import_id", sa.ForeignKey("imports.id", ondelete="CASCADE"), nullable=False, index=True),
@@ -175,31 +170,28 @@ waiting = _table(
     sa.Column("value", sa.Float, nullable=False),  # plays, or the tag's weight
     sa.Column("times", sa.LargeBinary),  # as in listens
     sa.Index("ix_waiting_song", "artist", "title"),
-    info=IN_SMALL_COPY,
 )
 
 # Times at which a listener started a song: 4 bytes per start, and 60 per listener and song.
-listens = _table(
+listens = _people_table(
     "listens",
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("import_id", sa.ForeignKey("imports.id", ondelete="CASCADE"), nullable=False, index=True),
     sa.Column("listener", sa.Text, nullable=False),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), nullable=False, index=True),
     sa.Column("times", sa.LargeBinary, nullable=False),  # seconds since 1970, little-endian uint32 each
-    info=IN_SMALL_COPY,
 )
 
 # Decisions of a person: whether an imported name is a song of the library.
-spellings = _table(
+spellings = _people_table(
     "spellings",
     sa.Column("artist", sa.Text, primary_key=True),
     sa.Column("title", sa.Text, primary_key=True),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
     sa.Column("is_same", sa.Boolean, nullable=False),
-    info=IN_SMALL_COPY,
 )
 
-playlists = _table(
+playlists = _people_table(
     "playlists",
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("name", sa.Text, nullable=False),
@@ -208,15 +200,13 @@ playlists = _table(
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("details", sa.JSON(none_as_null=True)),  # of a generated one: reasons, seed, settings
     sa.UniqueConstraint("source", "name", "category"),
-    info=IN_SMALL_COPY,
 )
 
-playlist_songs = _table(
+playlist_songs = _people_table(
     "playlist_songs",
     sa.Column("playlist_id", sa.ForeignKey("playlists.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("position", sa.Integer, primary_key=True),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), nullable=False),
-    info=IN_SMALL_COPY,
 )
 
 models = _table(
@@ -255,12 +245,11 @@ jobs = _table(
     *_columns(sa.Float, "created_at", "updated_at", nullable=False),
 )
 
-feedback = _table(
+feedback = _people_table(
     "feedback",
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("value", sa.Integer, nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
-    info=IN_SMALL_COPY,
 )
 
 
@@ -273,7 +262,7 @@ def _is_context(value: object) -> bool:
 
 
 # Judgments of listeners, see musicsim.library.stores.judgments. A judgment is deleted together with any of its songs.
-judgments = _table(
+judgments = _people_table(
     "judgments",
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("created_at", sa.Float, nullable=False),
@@ -282,7 +271,6 @@ judgments = _table(
     sa.Column("chosen", sa.Integer),
     sa.Column("context", sa.JSON, nullable=False, info={"check": _is_context}),
     sqlite_autoincrement=True,  # undoing an answer twice must not delete another one
-    info=IN_SMALL_COPY,
 )
 
 JUDGED_SONGS = (judgments.c.song_1, judgments.c.song_2, judgments.c.song_3, judgments.c.song_4)
@@ -293,7 +281,6 @@ CORE_TABLES = frozenset(metadata.tables)
 
 
 def ids_with_file() -> sa.Select[tuple[int]]:
-    """Return a query for the ids of songs with an existing file."""
     return sa.select(files.c.song_id).where(files.c.missing_since.is_(None))
 
 

@@ -7,7 +7,7 @@ SQLite stores any type in any column. Wrong types would fail much later, far fro
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
 from itertools import starmap
 from typing import Any
@@ -84,32 +84,26 @@ def _are_unicode(connection: sqlite3.Connection, columns: Sequence[sa.Column[Any
 
 
 def _condition(column: sa.Column[Any]) -> str:
-    condition = f"({' AND '.join(_conditions(column))})"
-    return f'"{column.name}" IS NULL OR {condition}' if column.nullable else condition
-
-
-def _conditions(column: sa.Column[Any]) -> Iterator[str]:
     name, value, kind = f"{column.table.name}.{column.name}", f'"{column.name}"', column.type
     types = next(types for base, types in _SQLITE_TYPES if isinstance(kind, base))
-    yield f"typeof({value}) IN ({types})"
+    conditions = [f"typeof({value}) IN ({types})"]
     if isinstance(kind, sa.Boolean):
-        yield f"{value} IN (0, 1)"
-    if (limits := _limits(name, column)) is not None:
-        yield f"{value} BETWEEN {limits[0]} AND {limits[1]}"
+        conditions.append(f"{value} IN (0, 1)")
+    limits = _RANGES.get(name)
+    if limits is None and isinstance(kind, sa.Float):
+        limits = (_EARLIEST_S, _LATEST_S) if _TIME.fullmatch(column.name) else (-_MAX_NUMBER, _MAX_NUMBER)
+    if limits is not None:
+        conditions.append(f"{value} BETWEEN {limits[0]} AND {limits[1]}")
     if isinstance(kind, sa.JSON):
-        yield f"is_json_of({value}, '{name}')"
+        conditions.append(f"is_json_of({value}, '{name}')")
     if isinstance(kind, schema.FilePath):
-        yield f"instr(CAST({value} AS BLOB), X'00') = 0"
+        conditions.append(f"instr(CAST({value} AS BLOB), X'00') = 0")
     if name in _TIMES:
-        yield f"length({value}) % 4 = 0"
+        conditions.append(f"length({value}) % 4 = 0")
     if name in _FOLDER_NAMES:
-        yield f"is_folder_name({value})"
-
-
-def _limits(name: str, column: sa.Column[Any]) -> tuple[float, float] | None:
-    if name in _RANGES or not isinstance(column.type, sa.Float):
-        return _RANGES.get(name)
-    return (_EARLIEST_S, _LATEST_S) if _TIME.fullmatch(column.name) else (-_MAX_NUMBER, _MAX_NUMBER)
+        conditions.append(f"is_folder_name({value})")
+    condition = f"({' AND '.join(conditions)})"
+    return f"{value} IS NULL OR {condition}" if column.nullable else condition
 
 
 def _is_folder_name(text: object) -> bool:

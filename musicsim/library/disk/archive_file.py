@@ -45,7 +45,6 @@ _MALFORMED = (tarfile.TarError, zstandard.ZstdError, KeyError, TypeError, Recurs
 
 @contextmanager
 def folder_next_to(target: Path) -> Iterator[Path]:
-    """Yield a temporary folder next to a file that will be written."""
     working = target.absolute().parent / ".musicsim-backup"
     scratch = Scratch(working)
     try:
@@ -99,13 +98,11 @@ class ArchiveKind:
                 f"{name}: this is not a complete {self.title} of musicsim ({shorten_message(error)}){self.advice}"
             ) from error
 
-    @contextmanager
-    def open(self, path: Path) -> Iterator[BinaryIO]:
+    def open(self, path: Path) -> BinaryIO:
         """Open an archive. Raises NotFoundError if it is missing."""
         if not path.is_file():
             raise NotFoundError(f"{path}: no such file.")
-        with path.open("rb") as stream:
-            yield stream
+        return path.open("rb")
 
     def unpack(
         self, stream: BinaryIO, name: str, folder: Path, progress: Progress, also: Collection[str] = ()

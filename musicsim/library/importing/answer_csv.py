@@ -62,7 +62,6 @@ class FiledAnswer:
 
 
 def write_answers(file: BinaryIO, answers: Iterable[FiledAnswer]) -> None:
-    """Write answers in musicsim's own form, UTF-8."""
     file.write(as_csv(ANSWER_COLUMNS, map(answer_cells, answers)))
 
 

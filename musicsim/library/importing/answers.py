@@ -56,7 +56,17 @@ def export_answers(library: Library, file: str | Path | BinaryIO, *, of: Opinion
 def collect_answers(library: Library, *, of: Opinions | None = None) -> list[FiledAnswer]:
     """Return all answers of a library, or the answers `of` others about its songs, with the names of the songs."""
     answers = (of or library).judgments.answers()
-    songs = _describe_songs(library, {song_id for answer in answers for song_id in answer.song_ids})
+    s, f = schema.songs.c, schema.files.c
+    chosen = some_ids({song_id for answer in answers for song_id in answer.song_ids})
+    paths = sa.select(f.song_id, f.path).where(f.song_id.in_(chosen)).order_by(f.path.desc())
+    rows = sa.select(s.id, s.content_hash, s.artist, s.title, s.last_path).where(s.id.in_(chosen))
+    songs = {}
+    with library.engine.connect() as connection:
+        path_of = {row.song_id: row.path for row in connection.execute(paths)}
+        for row in connection.execute(rows):
+            path = path_of.get(row.id, row.last_path)
+            place = (path.name if is_public() else str(path)) if path else ""
+            songs[row.id] = FiledSong(row.content_hash, row.artist or "", row.title, place)
     return [
         FiledAnswer(
             a.created_at, a.listener, a.kind, tuple(songs[i] for i in a.song_ids), a.chosen, a.is_random,
@@ -99,22 +109,6 @@ def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImpo
             added.append(entry)
     library.judgments.insert(added)
     return AnswersImport(len(rows), len(added), n_known, n_unmatched, shorten_problems(problems))
-
-
-def _describe_songs(library: Library, ids: set[int]) -> dict[int, FiledSong]:
-    s, f = schema.songs.c, schema.files.c
-    chosen = some_ids(ids)
-    paths = sa.select(f.song_id, f.path).where(f.song_id.in_(chosen)).order_by(f.path.desc())
-    songs = sa.select(s.id, s.content_hash, s.artist, s.title, s.last_path).where(s.id.in_(chosen))
-    with library.engine.connect() as connection:
-        path_of = {row.song_id: row.path for row in connection.execute(paths)}
-        rows = connection.execute(songs).all()
-    filed = {}
-    for row in rows:
-        path = path_of.get(row.id, row.last_path)
-        place = (path.name if is_public() else str(path)) if path else ""
-        filed[row.id] = FiledSong(row.content_hash, row.artist or "", row.title, place)
-    return filed
 
 
 def _match_songs(library: Library, songs: set[FiledSong]) -> dict[FiledSong, int | None]:

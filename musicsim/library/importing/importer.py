@@ -52,7 +52,6 @@ class SeenList:
 
     @property
     def n_found(self) -> int:
-        """Number of entries whose song is in the library."""
         return self.n_entries - len(self.absent)
 
 

@@ -33,8 +33,6 @@ _LEAD = re.compile(r"\s*(?:[,;/、]|\s[xX×]\s|\s(?:vs\.?|versus)\s).*$")
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The library's song for a song of an import, and the method."""
-
     song_id: int
     how: How
 

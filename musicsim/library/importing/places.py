@@ -27,12 +27,10 @@ _EMPTY_WORDS = re.compile(
 
 
 def is_web(place: str) -> bool:
-    """Return whether an entry is a web address."""
     return _WEB.match(place) is not None
 
 
 def names_audio(place: str) -> bool:
-    """Return whether a path or address has the extension of an audio file."""
     path = re.split(r"[?#]", place, maxsplit=1)[0] if is_web(place) else place
     return os.path.splitext(path.strip())[1].lower() in AUDIO_EXTENSIONS
 

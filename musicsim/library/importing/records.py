@@ -45,8 +45,6 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The data from one import's files."""
-
     kind: Kind
     format: str  # name or names
     name: str  # names of the files

@@ -72,12 +72,9 @@ class Source:
         with self.open() as stream:
             buffered = io.BufferedReader(stream) if self.member is not None else stream  # type: ignore[type-var]
             start = buffered.peek(4)[:4]  # type: ignore[attr-defined]
-            if self.encoding is not None:
-                encoding = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
-            elif start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                encoding = "utf-16"
-            else:
-                encoding = "utf-8-sig"
+            is_utf16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+            encoding = self.encoding or ("utf-16" if is_utf16 else "utf-8")
+            encoding = "utf-8-sig" if encoding == "utf-8" else encoding
             try:
                 yield io.TextIOWrapper(buffered, encoding=encoding, errors=errors, newline=""), buffered
             except UnicodeError as error:  # UTF-16 without a mark raises this base class
@@ -164,14 +161,11 @@ def _members(path: Path, encoding: str | None) -> list[Source]:
 
 
 class _Watched:
-    """A text that reports its progress in bytes while it is read."""
-
     def __init__(self, source: Source, stream: io.TextIOWrapper, raw: IO[bytes], watch: Any) -> None:
         self.source, self.line = source, 0
         self._stream, self._raw, self._watch = stream, raw, watch
 
     def fault(self, reason: str) -> LibraryError:
-        """Return an error with the file and the line."""
         gap = "" if reason.startswith(":") else " "
         return LibraryError(f"{self.source.label}: line {max(self.line, 1)}{gap}{reason}")
 
@@ -318,8 +312,6 @@ class JsonStream(_Watched):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """The description of an import format."""
-
     label: str  # for people
     kind: Kind
     read: Callable[[Any, Gatherer], None]  # gets an object of `source`

@@ -1,7 +1,7 @@
 """Import of splits into training, validation and test songs from CSV."""
 
 import csv
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +38,19 @@ def import_split(library: Library, file: Path, name: str = "") -> SplitImport:
     columns = set(rows[0]) if rows else set()
     if "split" not in columns or not columns & set(_NAMES):
         raise LibraryError(f"{file}: a split needs a column `split` and one of {', '.join(_NAMES)}.")
-    find_song = _song_finder(library)
+    songs = library.songs()
+    by_hash, ids = {song.content_hash: song.id for song in songs}, {song.id for song in songs}
+    places = PlaceIndex((path, song_id, True) for song_id, path in library.files.here())
+
+    def find_song(cells: Mapping[str, str]) -> int | None:
+        if song := by_hash.get(cells.get("hash", "")):
+            return song
+        if path := cells.get("path", ""):
+            ending = places.find_by_end(path)
+            return places.find_whole(path) or (ending.song_id if ending else None)
+        number = cells.get("id", "")
+        return int(number) if number.isdecimal() and int(number) in ids else None
+
     parts: dict[int, str] = {}
     problems = []
     for line, row in enumerate(rows, 2):
@@ -55,20 +67,3 @@ def import_split(library: Library, file: Path, name: str = "") -> SplitImport:
     name = name or file.stem
     library.splits.keep(name, parts)
     return SplitImport(name, len(rows), len(parts), shorten_problems(problems))
-
-
-def _song_finder(library: Library) -> Callable[[Mapping[str, str]], int | None]:
-    songs = library.songs()
-    by_hash, ids = {song.content_hash: song.id for song in songs}, {song.id for song in songs}
-    places = PlaceIndex((path, song_id, True) for song_id, path in library.files.here())
-
-    def find_song(cells: Mapping[str, str]) -> int | None:
-        if song := by_hash.get(cells.get("hash", "")):
-            return song
-        if path := cells.get("path", ""):
-            ending = places.find_by_end(path)
-            return places.find_whole(path) or (ending.song_id if ending else None)
-        number = cells.get("id", "")
-        return int(number) if number.isdecimal() and int(number) in ids else None
-
-    return find_song

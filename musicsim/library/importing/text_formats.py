@@ -125,7 +125,6 @@ def read_librefm(lines: TextLines, rows: Gatherer) -> None:
 
 
 def read_spinitron(lines: TextLines, rows: Gatherer) -> None:
-    """Read the log of a radio show."""
     for time, artist, song, release in _rows(lines, "spinitron", ["release"], _MAX_LINES_BEFORE_HEADER):
         try:
             at = datetime.fromisoformat(time).timestamp()

@@ -164,7 +164,6 @@ def _front(pictures: Sequence[Any]) -> bytes | None:
 
 
 def _folder_image(path: Path) -> Path | None:
-    """Return the cover image in the folder of a file."""
     return _image_in(path.parent, path.parent.stat().st_mtime_ns)
 
 

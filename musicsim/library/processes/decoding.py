@@ -63,7 +63,6 @@ class Decoding(Generic[T]):
         self._wanted_until = time.monotonic() + PATIENCE_S
 
     def drop(self) -> None:
-        """Cancel the request."""
         self._is_dropped = True
 
     def wait(self, seconds: float) -> bool:
@@ -73,7 +72,6 @@ class Decoding(Generic[T]):
 
     @property
     def is_wanted(self) -> bool:
-        """True if somebody waits for the result."""
         return not self._is_dropped and time.monotonic() < self._wanted_until
 
     @property
@@ -82,7 +80,6 @@ class Decoding(Generic[T]):
         return self._decoder.n_ahead(self)
 
     def do(self, run: Run) -> None:
-        """Run the work, and set the future."""
         try:
             self.future.set_result(self._work(run))
         except BaseException as error:
@@ -198,7 +195,6 @@ _shared_decoder = cache(Decoder)
 
 
 def decoder() -> Decoder:
-    """Return the decoder of this process."""
     with _lock:
         return _shared_decoder()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
+from itertools import tee
 from typing import Any, Protocol, TypeVar
 
 from musicsim.blas import one_blas_thread
@@ -16,8 +17,6 @@ R = TypeVar("R")
 
 
 class Pool(Protocol):
-    """Workers for tasks."""
-
     shares_disk: bool  # whether workers can write to folders of this machine
 
     def outcomes(
@@ -82,15 +81,8 @@ def _do_numbered(function: Callable[[Any], Any], task: tuple[int, Any]) -> Any:
 
 def map_with_retry(pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits) -> Iterator[Any]:
     """Yield results in the order of their tasks. Failed tasks are repeated here, without limits, and may raise."""
-    pending: deque[T] = deque()
-
-    def record() -> Iterator[T]:
-        for task in tasks:
-            pending.append(task)
-            yield task
-
-    for result in map_in_order(pool, function, record(), limits=limits):
-        task = pending.popleft()
+    here, there = tee(tasks)
+    for task, result in zip(here, map_in_order(pool, function, there, limits=limits), strict=True):
         yield function(task) if isinstance(result, BaseException) else result
 
 

@@ -30,8 +30,6 @@ _MAX_SHARE = 1 / 16  # of data in a hollow file
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A file to analyze, and the options."""
-
     path: Path
     size: int
     frames_folder: Path  # where frames are stored

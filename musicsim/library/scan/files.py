@@ -37,8 +37,6 @@ class FoundFile(NamedTuple):
 
 @dataclass(slots=True)
 class Found:
-    """Result of a walk."""
-
     files: list[FoundFile]  # source by source, each sorted by path; no path twice
     problems: list[tuple[Path, str]]  # unreadable paths and loops, each with a sentence that contains the path
     absent: list[Path]  # sources that do not exist
@@ -173,7 +171,6 @@ class _Level:
     rules: tuple[_Rules, ...]
 
     def excludes(self, entry: os.DirEntry[str], *, is_folder: bool) -> bool:
-        """Return the verdict on an entry of the innermost ignore file that has one."""
         path = entry.path + "/" if is_folder else entry.path
         verdicts = (rules.verdict(path) for rules in self.rules)
         return next((verdict for verdict in verdicts if verdict is not None), False)
@@ -191,7 +188,6 @@ class _Walk:
         self._levels: dict[_Identity, _Level] = {}  # from the source down to the current folder
 
     def file(self, source: Path, status: os.stat_result) -> None:
-        """Add a source that is a file."""
         if stat.S_ISREG(status.st_mode):
             self.files.append(FoundFile(source, status.st_size, status.st_mtime_ns))
         else:

@@ -266,16 +266,15 @@ def _reject(
     report: AddReport,
     failure: Failure,
     stat: tuple[int, int] | None,
-    duration_s: float | None = None,
+    length_s: float | None = None,
 ) -> None:
     """List a file that was not added. It is reopened if its size or time changes; without `stat`, by any scan."""
     report.failures.append(failure)
     size, mtime_ns = stat or (-1, -1)
-    library.files.reject(failure, size=size, mtime_ns=mtime_ns, duration_s=duration_s)
+    library.files.reject(failure, size=size, mtime_ns=mtime_ns, duration_s=length_s)
 
 
 def failure_reason(path: Path, error: BaseException, limits: Limits) -> str:
-    """Return one sentence on why a file was not added."""
     if isinstance(error, MusicsimError):
         return str(error)
     if isinstance(error, WorkerDied):
@@ -310,12 +309,7 @@ def add(
 
 
 def add_stream(
-    library: ScanTarget,
-    paths: Iterable[Path],
-    planned: Sequence[Path],
-    report: AddReport,
-    *,
-    progress: Progress = no_progress,
+    library: ScanTarget, paths: Iterable[Path], planned: Sequence[Path], report: AddReport, progress: Progress
 ) -> None:
     """Analyze and add files, counting into `report`; the iterable is advanced only when a worker is free.
 

@@ -92,7 +92,6 @@ class FileStore(Tables):
         return self._paths(f.song_id.in_(ids.having(sa.func.count() > 1)))
 
     def paths_of(self, song_ids: Iterable[int]) -> dict[int, list[Path]]:
-        """Return the paths of the existing files of some songs, by song id."""
         return self._paths(schema.files.c.song_id.in_(some_ids(song_ids)))
 
     def _paths(self, condition: sa.ColumnElement[bool]) -> dict[int, list[Path]]:
@@ -103,7 +102,6 @@ class FileStore(Tables):
         return paths
 
     def here(self) -> Iterator[tuple[int, Path]]:
-        """Yield song id and path of every existing file."""
         f = schema.files.c
         yield from map(tuple, self._rows(sa.select(f.song_id, f.path).where(f.missing_since.is_(None))))
 
@@ -114,7 +112,6 @@ class FileStore(Tables):
         return self._value(sa.select(f.song_id).where(f.path == path, exists))
 
     def songs_at(self, paths: Iterable[Path]) -> dict[Path, int]:
-        """Return the song ids of some files, by path; files without a song are left out."""
         ids = self.songs_at_texts(os.fspath(path) for path in paths)
         return {Path(text): song_id for text, song_id in ids.items()}
 

@@ -52,11 +52,9 @@ class FrameStore:
         self.folder = folder
 
     def path(self, content_hash: str) -> Path:
-        """Return the path of the frames of a song, whether they exist or not."""
         return self.folder / content_hash[:2] / f"{content_hash}.npy"
 
     def aspects_path(self, content_hash: str) -> Path:
-        """Return the path of a song's harmony and rhythm."""
         return self.folder / content_hash[:2] / (content_hash + _ASPECTS)
 
     def files(self, content_hash: str) -> tuple[Path, Path]:

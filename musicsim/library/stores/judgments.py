@@ -199,7 +199,7 @@ class JudgmentStore(Tables):
         Raises ValueError for a song that rates itself and other numbers, NotFoundError if a song is not in the library.
         """
         j, created_at = schema.judgments, time.time()
-        rows = [judgment_row(created_at, "", RESULT, (query_id, song), value) for song, value in rated.items()]
+        rows = [judgment_row(created_at, "", RESULT, (query_id, song), value, {}) for song, value in rated.items()]
         try:
             with self._write() as connection:
                 connection.execute(j.delete().where(j.c.kind == RESULT, j.c.song_1 == query_id))
@@ -259,15 +259,10 @@ def opinions_in_memory() -> Opinions:
 
 
 def judgment_row(
-    created_at: float,
-    listener: str,
-    kind: str,
-    song_ids: Sequence[int],
-    chosen: int | None,
-    context: Mapping[str, Any] | None = None,
+    created_at: float, listener: str, kind: str, song_ids: Sequence[int], chosen: int | None, context: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Check a judgment and return its row of the table. Raises ValueError, which names the invalid argument."""
-    ids, context = [int(song_id) for song_id in song_ids], context or {}
+    ids = [int(song_id) for song_id in song_ids]
     if kind in FORMS:
         _check_question(kind, ids, chosen)
         listener, context = listener_name(listener), _question_context(chosen, **context)

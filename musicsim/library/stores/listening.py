@@ -132,15 +132,12 @@ class ListeningStore(Tables):
         h, w = schema.listens.c, schema.waiting.c
         matched = sa.select(h.listener, h.song_id, h.times)
         unmatched = sa.select(w.who, sa.literal(-1), w.times).where(w.times.is_not(None))
-        indices: dict[str, int] = {}
-        listeners, song_ids, blocks = [], [], []
-        for name, song_id, times in self._rows(sa.union_all(matched, unmatched)):
-            listeners.append(indices.setdefault(name, len(indices)))
-            song_ids.append(song_id)
-            blocks.append(times)
+        rows = list(self._rows(sa.union_all(matched, unmatched)))
+        names, song_ids, blocks = zip(*rows, strict=True) if rows else ((), (), ())
+        indices = {name: index for index, name in enumerate(dict.fromkeys(names))}
         n_each = np.array([len(times) // _TIME.itemsize for times in blocks], dtype=np.int64)
         return sittings_of(
-            np.repeat(np.array(listeners, dtype=np.int64), n_each),
+            np.repeat(np.array([indices[name] for name in names], dtype=np.int64), n_each),
             np.repeat(np.array(song_ids, dtype=np.int64), n_each),
             np.frombuffer(b"".join(blocks), dtype=_TIME).astype(np.int64),
             longest_pause_s,
@@ -228,7 +225,7 @@ class ListeningStore(Tables):
         count = sa.func.sum(sa.case((i.kind == "plays", w.value), else_=1)).label("n")
         query = sa.select(w.artist, w.title, sa.func.max(w.album), count).join(schema.imports, i.id == w.import_id)
         query = query.group_by(w.artist, w.title).order_by(count.desc(), w.artist, w.title)
-        return [Waiting(row[0], row[1], row[2], int(row[3])) for row in self._rows(query)]
+        return [Waiting(artist, title, album, int(n)) for artist, title, album, n in self._rows(query)]
 
     def count_unmatched(self) -> int:
         w = schema.waiting.c

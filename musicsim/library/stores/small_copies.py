@@ -96,7 +96,9 @@ class SmallCopies:
         """Make a copy; return None if there is nothing to copy."""
         target = self.folder / datetime.now().strftime("small-%Y-%m-%d-%H%M%S-%f.tar.zst")
         with closing(_connect(self._library / LIBRARY_FILE, "rw")) as connection:
-            if not _has_data(connection):
+            queries = [f"SELECT 1 FROM {table.name} WHERE {_condition(table)}" for table in schema.small_copy_tables()]
+            queries.append("SELECT 1 FROM songs WHERE edits IS NOT NULL")
+            if not any(connection.execute(f"{query} LIMIT 1").fetchone() for query in queries):
                 return None
             with scratch_of(self._library).folder() as work, _SMALL_COPY.write(target, work) as archive:
                 _copy(connection, work / LIBRARY_FILE)
@@ -144,12 +146,6 @@ class SmallCopies:
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=30, isolation_level=None)
-
-
-def _has_data(connection: sqlite3.Connection) -> bool:
-    queries = [f"SELECT 1 FROM {table.name} WHERE {_condition(table)}" for table in schema.small_copy_tables()]
-    queries.append("SELECT 1 FROM songs WHERE edits IS NOT NULL")
-    return any(connection.execute(f"{query} LIMIT 1").fetchone() for query in queries)
 
 
 def _copy(connection: sqlite3.Connection, target: Path) -> None:

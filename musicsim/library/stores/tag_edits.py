@@ -102,7 +102,6 @@ class TagEdits(Tables):
     def replace(
         self, connection: sa.Connection, edits: Mapping[int, Mapping[str, Any]], aliases: Mapping[str, str]
     ) -> None:
-        """Replace all edits, by song id, and all aliases."""
         s = schema.songs.c
         affected: sa.ColumnElement[bool] = sa.true()
         if _aliases(connection) == aliases:

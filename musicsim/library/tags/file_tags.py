@@ -148,9 +148,6 @@ def _read_all(path: Path, query: _Query, readers: Sequence[Callable[["FrugalFile
     return values
 
 
-# --- readers --------------------------------------------------------------------------------------
-
-
 class FrugalFile:
     """A file with a limit on the bytes read, because sizes in tags may be wrong and pictures may be huge."""
 
@@ -422,9 +419,6 @@ def _ffmpeg(file: FrugalFile, _query: _Query) -> _Values:
     for key, value in audio.container_tags(file, _FFMPEG_FORMATS):
         values.setdefault(key.lower(), []).append(value)
     return values
-
-
-# --- parsers --------------------------------------------------------------------------------------
 
 
 def _clean(text: str) -> str | None:
