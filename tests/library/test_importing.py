@@ -114,7 +114,7 @@ def test_undo_removes_only_that_import(store, tmp_path):
     for import_id in (report.import_id, tagged.import_id, listed.import_id):
         undo(store, import_id)
     assert (played(store), store.tags(), store.playlists()) == ({("ann", one): 1}, {}, [])
-    assert (store.listening.imports(), store.listening.count_unmatched()) == ([], 0)
+    assert (store.listening.imports(), len(store.listening.list_unmatched())) == ([], 0)
     with pytest.raises(NotFoundError, match="import 1 does not exist"):
         undo(store, report.import_id)
     again = import_files(store, lists)
@@ -142,7 +142,7 @@ def test_unmatched_entries_match_songs_added_later(store, tmp_path):
     tags = tmp_path / "tags.csv"
     tags.write_text("artist,title,tag,weight\nYou,Two,calm,5\n")
     import_files(store, tags)
-    assert (report.n_matched, store.listening.count_unmatched(), match_waiting(store)) == (0, 3, 0)
+    assert (report.n_matched, len(store.listening.list_unmatched()), match_waiting(store)) == (0, 3, 0)
     (two,) = add_songs(store, ("You", "Two"))
     before = store.revision
     assert match_waiting(store) == 3, "two spellings in one import, one in the other"
@@ -153,7 +153,7 @@ def test_unmatched_entries_match_songs_added_later(store, tmp_path):
     by_name = {e.name: e.n_matched for e in store.listening.imports()}
     assert by_name == {"plays.csv": 2, "tags.csv": 1}
     undo(store, report.import_id)
-    assert (played(store), store.listening.count_unmatched()) == ({}, 0)
+    assert (played(store), len(store.listening.list_unmatched())) == ({}, 0)
 
 
 def test_close_spellings_of_unmatched_entries_are_proposed(store, tmp_path):
@@ -177,7 +177,7 @@ def test_refused_proposal_is_not_repeated(store, tmp_path):
     (second,) = waiting_proposals(store)
     assert {first.song_id, second.song_id} == {rhapsody, rapsodie}, "the next likest one is asked for"
     refuse(store, [second])
-    assert (waiting_proposals(store), store.listening.count_unmatched()) == ([], 1)
+    assert (waiting_proposals(store), len(store.listening.list_unmatched())) == ([], 1)
     assert preview(store, read_listening([path])).proposals == ()
     store.listening.forget_decisions()
     assert waiting_proposals(store) == [first]
@@ -291,7 +291,7 @@ def test_songs_removed_after_preview_become_unmatched(store, tmp_path):
     assert seen.n_matched == 1
     store.files.forget_songs([one])
     assert commit(store, seen).n_matched == 0
-    assert store.listening.count_unmatched() == 1
+    assert len(store.listening.list_unmatched()) == 1
 
 
 def test_canceled_preview_writes_nothing(store, tmp_path):

@@ -7,7 +7,7 @@ from musicsim import gaussians
 from musicsim.audio import SongFrames, append_parts, read_song_frames
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.refresh.refresh import refresh
-from musicsim.library.stores.song_gaussians import keep_gaussians, part_gaussians, part_length, song_gaussian
+from musicsim.library.stores.song_gaussians import keep_gaussians, part_gaussians, part_length
 
 _20_S = 1722.65625  # frames
 
@@ -48,8 +48,8 @@ def test_stored_gaussians_equal_computed_ones(tmp_path, n_frames, n_parts):
         assert_same(part_gaussians(one), expected)
     whole = gaussians.fit_parts(frames.blocks())
     for one in (older, kept):
-        np.testing.assert_allclose(song_gaussian(one).means, whole.means, rtol=1e-5, atol=1e-4)
-        np.testing.assert_allclose(song_gaussian(one).covariances, whole.covariances, rtol=1e-5, atol=1e-3)
+        np.testing.assert_allclose(part_gaussians(one).merged().means, whole.means, rtol=1e-5, atol=1e-4)
+        np.testing.assert_allclose(part_gaussians(one).merged().covariances, whole.covariances, rtol=1e-5, atol=1e-3)
 
 
 def test_stored_gaussians_are_read_instead_of_frames(tmp_path):

@@ -21,7 +21,7 @@ from musicsim.audio.features import N_MFCC
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.schema import AboutModel
 from musicsim.library import Library, Song
-from musicsim.library.stores.song_gaussians import song_gaussian
+from musicsim.library.stores.song_gaussians import part_gaussians
 from musicsim.progress import Progress
 
 Floats: TypeAlias = Float32Array
@@ -228,7 +228,7 @@ class SoundEncoder(FrameEncoder):
         for row, song in enumerate(songs):
             assert isinstance(song, SongFrames)
             if song.fluctuation is not None:
-                features[row, TIMBRE] = self.embedding.transform(song_gaussian(song))[0]
+                features[row, TIMBRE] = self.embedding.transform(part_gaussians(song).merged())[0]
                 features[row, FLUCTUATION] = song.mean_fluctuation
         return features
 

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,7 +162,10 @@ class Consent:
     def words(self) -> str:
         sentences = []
         if self.addresses:
-            sentences.append(f"its music is at addresses that a scan connects to: {_name_some(self.addresses)}.")
+            some = ", ".join(self.addresses[:_MAX_LISTED])
+            more = len(self.addresses) - _MAX_LISTED
+            some += f" and {more:,} more" if more > 0 else ""
+            sentences.append(f"its music is at addresses that a scan connects to: {some}.")
         if self.private:
             sentences.append(f"it contains passwords and servers that musicsim will use: {', '.join(self.private)}.")
         return " ".join(sentences)
@@ -295,9 +298,3 @@ def _find_addresses(folder: Path) -> list[str]:
                 if is_address(path) and not any(os.fspath(p) in addresses for p in (path, *path.parents)):
                     addresses[os.fspath(path)] = None
     return [without_user(address) for address in addresses]
-
-
-def _name_some(addresses: Sequence[str]) -> str:
-    """List the first addresses, and count the others."""
-    more = len(addresses) - _MAX_LISTED
-    return ", ".join(addresses[:_MAX_LISTED]) + (f" and {more:,} more" if more > 0 else "")

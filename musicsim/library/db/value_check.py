@@ -9,7 +9,6 @@ import re
 import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
-from itertools import starmap
 from typing import Any
 
 import sqlalchemy as sa
@@ -40,8 +39,7 @@ _SQLITE_TYPES = (
     (sa.LargeBinary, "'blob'"),
     (object, "'text'"),
 )
-_TAGS = frozenset(field.name for field in fields(FileTags))
-_NUMBERS = ("track", "year")  # of the tags of a song; all others are texts
+_TAG_TYPES = {tag.name: (int if tag.name in ("track", "year") else str, type(None)) for tag in fields(FileTags)}
 
 
 def find_wrong_value(connection: sqlite3.Connection, tables: Collection[sa.Table] | None = None) -> str | None:
@@ -118,7 +116,8 @@ def _is_json_of(text: object, name: str) -> bool:
     except (ValueError, RecursionError):
         return False
     if name in ("songs.file_tags", "songs.edits"):
-        return value is None or (isinstance(value, dict) and all(starmap(_is_tag, value.items())))
+        tags = {} if value is None else value
+        return isinstance(tags, dict) and all(isinstance(tag, _TAG_TYPES.get(key, ())) for key, tag in tags.items())
     table, _, column = name.partition(".")
     check: Callable[[object], bool] | None = schema.metadata.tables[table].c[column].info.get("check")
     return check(value) if check else isinstance(value, dict)
@@ -147,9 +146,3 @@ def _is_valid_entry(key: str, value: str) -> bool:
 
 def _is_list_of(kind: type, value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, kind) for item in value)
-
-
-def _is_tag(name: str, value: object) -> bool:
-    if name not in _TAGS:
-        return False
-    return value is None or isinstance(value, int if name in _NUMBERS else str)

@@ -13,14 +13,14 @@ bliss can be read, too: file names in ``song1,song2,song3,picked_song``, and opt
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import BinaryIO
 
 from musicsim.errors import LibraryError
-from musicsim.library.disk.csv_cells import as_csv, restore_cell
+from musicsim.library.disk.csv_cells import restore_cell
 from musicsim.library.importing.places import spell_out
 from musicsim.library.importing.reading import ME
 
@@ -59,10 +59,6 @@ class FiledAnswer:
     is_random: bool = False
     foreseen: bool | None = None
     model: str = ""
-
-
-def write_answers(file: BinaryIO, answers: Iterable[FiledAnswer]) -> None:
-    file.write(as_csv(ANSWER_COLUMNS, map(answer_cells, answers)))
 
 
 def answer_cells(answer: FiledAnswer) -> list[str]:

@@ -15,8 +15,8 @@ from musicsim.errors import LibraryError
 from musicsim.library.db import schema
 from musicsim.library.db.columns import some_ids
 from musicsim.library.disk.arrays import atomic_path
-from musicsim.library.disk.csv_cells import shorten_problems
-from musicsim.library.importing.answer_csv import FiledAnswer, FiledSong, read_answers, write_answers
+from musicsim.library.disk.csv_cells import as_csv, shorten_problems
+from musicsim.library.importing.answer_csv import ANSWER_COLUMNS, FiledAnswer, FiledSong, answer_cells, read_answers
 from musicsim.library.importing.matching import Matcher
 from musicsim.library.importing.places import PlaceIndex
 from musicsim.library.importing.records import NamedSong
@@ -41,13 +41,14 @@ def export_answers(library: Library, file: str | Path | BinaryIO, *, of: Opinion
     cannot be written. The columns are those of :mod:`musicsim.library.importing.answer_csv`.
     """
     filed = collect_answers(library, of=of)
+    data = as_csv(ANSWER_COLUMNS, map(answer_cells, filed))
     try:
         if isinstance(file, str | Path):
             Path(file).parent.stat()  # a missing folder is a mistake and is not created
-            with atomic_path(Path(file)) as temporary, temporary.open("wb") as stream:
-                write_answers(stream, filed)
+            with atomic_path(Path(file)) as temporary:
+                temporary.write_bytes(data)
         else:
-            write_answers(file, filed)
+            file.write(data)
     except OSError as error:
         raise LibraryError(f"{file}: cannot be written ({error.strerror}). Choose another file.") from error
     return len(filed)

@@ -134,7 +134,11 @@ class PlaceIndex:
                 if shared not in self._only_of:  # cached, because many entries may share a long scan
                     self._only_of[shared] = self._find_only(shared)
                 song_id = self._only_of[shared]
-                return None if song_id is None else Ending(song_id, _count_telling(shared))
+                if song_id is None:
+                    return None
+                name, *folders = shared.split("\0")[:-1]
+                parts = (name.rpartition(".")[0] or name, *folders)
+                return Ending(song_id, sum(_EMPTY_WORDS.fullmatch(part) is None for part in parts))
         return None
 
     def _find_only(self, shared: str) -> int | None:
@@ -178,9 +182,3 @@ def _plain_part(part: str) -> str:
 def _common_parts(key: str, other: str) -> str:
     pairs = zip(key.split("\0")[:-1], other.split("\0")[:-1], strict=False)
     return "".join(f"{part}\0" for part, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-
-
-def _count_telling(shared: str) -> int:
-    name, *folders = shared.split("\0")[:-1]
-    parts = (name.rpartition(".")[0] or name, *folders)
-    return sum(_EMPTY_WORDS.fullmatch(part) is None for part in parts)

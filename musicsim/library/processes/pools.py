@@ -59,14 +59,12 @@ def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> Generator[R,
                 future.cancel()
 
 
-def map_in_order(
-    pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits, preload: tuple[str, ...] = ()
-) -> Iterator[Any]:
+def map_in_order(pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits) -> Iterator[Any]:
     """Yield results in the order of their tasks, so later results wait. Exceptions are results, as in :class:`Pool`."""
     numbered = partial(_do_numbered, function)
     done: dict[int, Any] = {}
     n_yielded = 0
-    with closing(pool.outcomes(numbered, enumerate(tasks), limits=limits, preload=preload)) as items:
+    with closing(pool.outcomes(numbered, enumerate(tasks), limits=limits)) as items:
         for item in items:
             if item is not None:
                 (number, _), done[number] = item

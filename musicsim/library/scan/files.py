@@ -278,12 +278,11 @@ class _Walk:
         if level.excludes(entry, is_folder=is_folder):
             self.n_ignored += 1
         elif is_folder:
-            self._go_down(path, (status.st_dev, status.st_ino), level.rules)
+            identity = (status.st_dev, status.st_ino)
+            if (above := self._levels.get(identity)) is not None:
+                reason = f"{path}: leads back to {above.path} and is not followed. Remove this link."
+                self.problems.append((path, reason))
+            elif identity not in self._walked:
+                self._enter(path, identity, level.rules)
         else:
             self.files.append(FoundFile(path, status.st_size, status.st_mtime_ns))
-
-    def _go_down(self, path: Path, identity: _Identity, rules: tuple[_Rules, ...]) -> None:
-        if (above := self._levels.get(identity)) is not None:
-            self.problems.append((path, f"{path}: leads back to {above.path} and is not followed. Remove this link."))
-        elif identity not in self._walked:
-            self._enter(path, identity, rules)

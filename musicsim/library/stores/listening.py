@@ -127,7 +127,7 @@ class ListeningStore(Tables):
             listeners[song_id].add(listener)
         return {song_id: frozenset(names) for song_id, names in listeners.items()}
 
-    def sittings(self, longest_pause_s: float = MAX_PAUSE_S) -> Int64Array:
+    def sittings(self) -> Int64Array:
         """Return :func:`sittings_of` all imports of each listener together; unmatched songs keep a sitting going."""
         h, w = schema.listens.c, schema.waiting.c
         matched = sa.select(h.listener, h.song_id, h.times)
@@ -140,7 +140,6 @@ class ListeningStore(Tables):
             np.repeat(np.array([indices[name] for name in names], dtype=np.int64), n_each),
             np.repeat(np.array(song_ids, dtype=np.int64), n_each),
             np.frombuffer(b"".join(blocks), dtype=_TIME).astype(np.int64),
-            longest_pause_s,
         )
 
     def tags(self, song_ids: Iterable[int] | None = None) -> dict[int, list[tuple[str, float]]]:
@@ -226,11 +225,6 @@ class ListeningStore(Tables):
         query = sa.select(w.artist, w.title, sa.func.max(w.album), count).join(schema.imports, i.id == w.import_id)
         query = query.group_by(w.artist, w.title).order_by(count.desc(), w.artist, w.title)
         return [Waiting(artist, title, album, int(n)) for artist, title, album, n in self._rows(query)]
-
-    def count_unmatched(self) -> int:
-        w = schema.waiting.c
-        songs = sa.select(w.artist, w.title).distinct().subquery()
-        return self._value(sa.select(sa.func.count()).select_from(songs)) or 0
 
     def waiting_names(self) -> Iterator[tuple[str, str, str, str]]:
         """Yield distinct artist, title, album and recording id of unmatched entries; 0.3 kB each if stored."""
