@@ -77,9 +77,9 @@ class _BackupWriter:
         """Write the backup; return the number of songs and the names of damaged models."""
         for _ in range(_MAX_ROUNDS):
             database = self._copy_database(with_tokens=bool(private))
-            with closing(Library(self._library.folder, open_engine(database, read_only=True))) as moment:
-                damaged = self._add_arrays(moment)
-                n_songs = len(moment)
+            with closing(Library(self._library.folder, open_engine(database, read_only=True))) as copy:
+                damaged = self._add_arrays(copy)
+                n_songs = len(copy)
             if damaged is not None:
                 break
         else:
@@ -120,9 +120,9 @@ class _BackupWriter:
             source.close()
         return target
 
-    def _add_arrays(self, moment: Library) -> list[str] | None:
+    def _add_arrays(self, copy: Library) -> list[str] | None:
         """Return the names of damaged models; None if songs or models were deleted meanwhile."""
-        songs, models = moment.content_hashes(), moment.models.all(retired=True)
+        songs, models = copy.content_hashes(), copy.models.all(retired=True)
         total = len(songs) + len(models)
         missing: set[str] = set()
         damaged: dict[str, str] = {}
@@ -132,7 +132,7 @@ class _BackupWriter:
                 (self._frames if any(added) else missing).add(content_hash)
             self._progress("copying songs", len(self._frames), total)
         for record in models:
-            if not add_model(self._archive, moment, record):
+            if not add_model(self._archive, copy, record):
                 damaged[record.id] = record.name
             self._progress("copying models", len(self._frames), total)
         for path in sorted((self._library.folder / "embeddings").glob("*/*.*")):

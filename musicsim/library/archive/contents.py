@@ -23,14 +23,14 @@ MODEL_FILES = rf"models/[\w-]+/{_MODEL_FILE}"
 """Names of files of models in an archive, a regular expression."""
 
 
-def add_model(archive: ArchiveWriter, moment: Library, record: ModelRecord, *, left_out: Collection[str] = ()) -> bool:
-    """Add the files of a model up to the rows in the database of `moment`; return False if any are missing."""
-    folder = moment.models.path(record.id)
-    grown = moment.models.row_bytes(record)  # lengths of files that other processes may append to
+def add_model(archive: ArchiveWriter, copy: Library, record: ModelRecord, *, left_out: Collection[str] = ()) -> bool:
+    """Add the files of a model up to the rows in the database of `copy`; return False if any are missing."""
+    folder = copy.models.path(record.id)
+    grown = copy.models.row_bytes(record)  # lengths of files that other processes may append to
     is_whole = (folder / "model.json").exists()
     for path in sorted({*folder.glob("*.*"), *grown}):
         if re.fullmatch(_MODEL_FILE, path.name) and path.name not in left_out:
-            is_added = archive.add_file(path.relative_to(moment.folder).as_posix(), path, grown.get(path))
+            is_added = archive.add_file(path.relative_to(copy.folder).as_posix(), path, grown.get(path))
             is_whole &= is_added or path not in grown
     return is_whole
 

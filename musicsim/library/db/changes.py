@@ -56,11 +56,11 @@ _TOUCHED = f"""SELECT kind, id FROM touched WHERE kind <> 'songs' UNION ALL SELE
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """A revision, and the random mark of its entry, which differs for another library with the same revision."""
+class LoggedRevision:
+    """A revision, and the random token of its entry, which differs for another library with the same revision."""
 
-    revision: int
-    mark: str | None
+    number: int
+    token: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,22 +104,22 @@ def log_changes(connection: sa.Connection) -> None:
         connection.execute(schema.meta.delete().where(m.key.between(_key(0), _key(revision - MAX_ENTRIES))))
 
 
-def read_moment(connection: sa.Connection) -> Moment:
+def read_revision(connection: sa.Connection) -> LoggedRevision:
     revision = _revision(connection)
     entries = _entries(connection, revision, revision)
-    return Moment(revision, entries[0][0] if entries else None)
+    return LoggedRevision(revision, entries[0][0] if entries else None)
 
 
-def find_changes(connection: sa.Connection, moment: Moment) -> Changes | None:
-    """Return the changes since a moment; None if they are unknown."""
+def find_changes(connection: sa.Connection, old: LoggedRevision) -> Changes | None:
+    """Return the changes since a revision; None if they are unknown."""
     revision = _revision(connection)
-    if revision < moment.revision:  # an earlier state of the library was restored
+    if revision < old.number:  # an earlier state of the library was restored
         return None
-    entries = _entries(connection, moment.revision, revision)
-    if moment.mark is None:  # before the first entry, without a mark to compare
-        if len(entries) != revision - moment.revision:
+    entries = _entries(connection, old.number, revision)
+    if old.token is None:  # before the first entry, without a token to compare
+        if len(entries) != revision - old.number:
             return None
-    elif len(entries) != revision - moment.revision + 1 or entries.pop(0)[0] != moment.mark:
+    elif len(entries) != revision - old.number + 1 or entries.pop(0)[0] != old.token:
         return None
     _, songs, grown, shrunk = zip(*entries, strict=True) if entries else ((), (), (), ())
     if None in grown:

@@ -34,13 +34,13 @@ class AnswersImport:
     problems: tuple[str, ...]  # sentences on the first 20 rows left out, with their lines, and the number of others
 
 
-def export_answers(library: Library, file: str | Path | BinaryIO, *, of: Opinions | None = None) -> int:
-    """Write all answers of a library, or the answers `of` others about its songs, as CSV; return their number.
+def export_answers(library: Library, file: str | Path | BinaryIO, *, opinions: Opinions | None = None) -> int:
+    """Write all answers of a library, or those in `opinions` about its songs, as CSV; return their number.
 
     A file given by its path is replaced once everything is written. Raises LibraryError, and keeps the old file, if it
     cannot be written. The columns are those of :mod:`musicsim.library.importing.answer_csv`.
     """
-    filed = collect_answers(library, of=of)
+    filed = collect_answers(library, opinions=opinions)
     data = as_csv(ANSWER_COLUMNS, map(answer_cells, filed))
     try:
         if isinstance(file, str | Path):
@@ -54,9 +54,9 @@ def export_answers(library: Library, file: str | Path | BinaryIO, *, of: Opinion
     return len(filed)
 
 
-def collect_answers(library: Library, *, of: Opinions | None = None) -> list[FiledAnswer]:
-    """Return all answers of a library, or the answers `of` others about its songs, with the names of the songs."""
-    answers = (of or library).judgments.answers()
+def collect_answers(library: Library, *, opinions: Opinions | None = None) -> list[FiledAnswer]:
+    """Return all answers of a library, or those in `opinions` about its songs, with the names of the songs."""
+    answers = (opinions or library).judgments.answers()
     s, f = schema.songs.c, schema.files.c
     chosen = some_ids({song_id for answer in answers for song_id in answer.song_ids})
     paths = sa.select(f.song_id, f.path).where(f.song_id.in_(chosen)).order_by(f.path.desc())

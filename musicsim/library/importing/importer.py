@@ -166,15 +166,15 @@ def preview(
 
 def _find_by_path(library: Library, songs: Sequence[NamedSong], progress: Progress) -> dict[str, int]:
     """Return the ids of songs by the path of an entry that is exactly that of their file."""
-    found: dict[str, int] = {}
+    ids: dict[str, int] = {}
     for start in range(0, len(songs), _AT_ONCE):
         progress("looking for files", start, len(songs))
         absolute = [song.place for song in songs[start : start + _AT_ONCE] if os.path.isabs(song.place)]
         # Path is slow, and few places need it
         places = {place: os.fspath(Path(place)) if _UNUSUAL.search(place) else place for place in absolute}
         known = library.files.songs_at_texts(places.values())
-        found |= {place: known[path] for place, path in places.items() if path in known}
-    return found
+        ids |= {place: known[path] for place, path in places.items() if path in known}
+    return ids
 
 
 def _count_plays(batch: Batch) -> Int64Array:

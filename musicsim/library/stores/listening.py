@@ -181,7 +181,7 @@ class ListeningStore(Tables):
     def enter(
         self,
         values: Mapping[str, Any],
-        said: Iterable[tuple[Any, ...]],
+        entries: Iterable[tuple[Any, ...]],
         listens: Iterable[tuple[Any, ...]],
         waiting: Iterable[tuple[Any, ...]],
         playlists: Iterable[tuple[str, str | None, Sequence[int]]],
@@ -190,17 +190,17 @@ class ListeningStore(Tables):
     ) -> int:
         """Write a whole import in one transaction, undo the imports of `replacing`, and return its id.
 
-        `values` are the fields of :class:`ImportEntry` except id and created_at. The others are rows. `said`: (listener
-        or tag, song id, plays or weight). `listens`: (listener, song id, times), where times are seconds since 1970 as
-        little-endian uint32. `waiting`: (artist, title, album, mbid, listener or tag, plays or weight, times or None).
-        `playlists`: (name, category, song ids). `confirmed`: as for :meth:`judge`.
+        `values` are the fields of :class:`ImportEntry` except id and created_at. The others are rows. `entries`:
+        (listener or tag, song id, plays or weight). `listens`: (listener, song id, times), where times are seconds
+        since 1970 as little-endian uint32. `waiting`: (artist, title, album, mbid, listener or tag, plays or weight,
+        times or None). `playlists`: (name, category, song ids). `confirmed`: as for :meth:`judge`.
         """
         with self._write() as connection:
             for import_id in replacing:
                 _undo(connection, import_id)
             statement = schema.imports.insert().values(**values, created_at=time.time())
             import_id = connection.execute(statement).inserted_primary_key[0]  # type: ignore[index]
-            for block in _blocks(said):
+            for block in _blocks(entries):
                 _insert_entries(connection, values["kind"], source_of(import_id), block)
             for insertion, rows in ((_INSERT_LISTENS, listens), (_INSERT_WAITING, waiting)):
                 for block in _blocks(rows):
@@ -231,14 +231,14 @@ class ListeningStore(Tables):
         w = schema.waiting.c
         yield from map(tuple, self._rows(sa.select(w.artist, w.title, w.album, w.mbid).distinct()))
 
-    def give(self, found: Mapping[tuple[str, str, str, str], int]) -> int:
+    def give(self, matches: Mapping[tuple[str, str, str, str], int]) -> int:
         """Match unmatched entries to song ids by artist, title, album, recording id; return the number of songs."""
-        if not found:
+        if not matches:
             return 0
         w, i = schema.waiting, schema.imports
         n_matched = 0
         with self._write() as connection:
-            for names, song_id in found.items():
+            for names, song_id in matches.items():
                 is_song = sa.and_(*(w.c[c] == v for c, v in zip(_SONG, names, strict=True)))
                 query = sa.select(w.c.import_id, i.c.kind, w.c.who, w.c.value, w.c.times).join(i).where(is_song)
                 rows = connection.execute(query).all()
