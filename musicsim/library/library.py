@@ -304,8 +304,7 @@ class Library(Opinions):
         path = sa.func.min(f.path, type_=sa.Text)
         query = sa.select(s.id, s.content_hash, path).join(schema.files, f.song_id == s.id)
         query = query.where(s.id.in_(some_ids(ids)), f.missing_since.is_(None)).group_by(s.id)
-        with self.engine.connect() as connection:
-            return {i: (digest, schema.path_text(text)) for i, digest, text in connection.execute(query)}
+        return {i: (digest, schema.path_text(text)) for i, digest, text in self._rows(query)}
 
     def ids_matching(self, words: Sequence[str]) -> Int64Array:
         """Return ids of songs with a file whose tags or path contain all words, int64, ascending; 3 s for a million."""
@@ -318,8 +317,7 @@ class Library(Opinions):
         conditions = [sa.func.instr(sa.func.folded(*texts), word.casefold()) > 0 for word in words]
         query = sa.select(s.id).distinct().join(schema.files, f.song_id == s.id)
         query = query.where(f.missing_since.is_(None), *conditions)
-        with self.engine.connect() as connection:
-            return np.sort(np.fromiter(connection.scalars(query), dtype=np.int64))
+        return np.sort(np.array(self._values(query), dtype=np.int64))
 
     def missing_songs(self) -> list[Song]:
         """Return the songs without a file, in the order of their ids."""

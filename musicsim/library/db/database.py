@@ -115,6 +115,11 @@ class Tables:
     def __init__(self, engine: sa.Engine, write: Write) -> None:
         self._engine, self._write = engine, write
 
+    def _execute(self, statement: sa.UpdateBase) -> int:
+        """Execute one statement as a transaction, and return the number of its rows."""
+        with self._write() as connection:
+            return connection.execute(statement).rowcount
+
     def _write_rows(self, *steps: tuple[sa.Executable, Sequence[Mapping[str, Any]]]) -> None:
         """Execute each statement for its rows, in one transaction if there are any rows."""
         if any(rows for _, rows in steps):

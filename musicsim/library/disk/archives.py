@@ -30,8 +30,8 @@ _END_SIZE, _LARGE_END_SIZE = 22, 20
 def open_archive(path: Path, max_members: int) -> Iterator[zipfile.ZipFile]:
     """Open an archive and check its list of members.
 
-    Raises OSError if it cannot be read. Raises ValueError if it is not an archive, has too many members or two with one
-    name, or one that is encrypted, not a plain file, or compressed by a method other than deflation.
+    Raises OSError if it cannot be read. Raises ValueError if it is not an archive, or has too many members or two with
+    one name. Encrypted members, other methods than deflation, and all except plain files raise it, too.
     """
     if not path.is_file():  # opening a pipe would block
         raise ValueError("it is not a file")

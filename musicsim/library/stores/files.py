@@ -150,9 +150,8 @@ class FileStore(Tables):
     def reject(self, failure: Failure, *, size: int, mtime_ns: int, duration_s: float | None) -> None:
         """Store a file that was not added; it is opened again if its size or time changes."""
         row = asdict(failure) | {"size": size, "mtime_ns": mtime_ns, "duration_s": duration_s}
-        with self._write() as connection:
-            statement = schema.failures.insert().prefix_with("OR REPLACE")
-            connection.execute(statement.values(**row, failed_at=time.time()))
+        statement = schema.failures.insert().prefix_with("OR REPLACE")
+        self._execute(statement.values(**row, failed_at=time.time()))
 
     def mark(self, *, missing: Iterable[Path], back: Iterable[Path], unfailed: Iterable[Path] = ()) -> None:
         """Mark files as missing or as existing again, and delete the failures of `unfailed`."""

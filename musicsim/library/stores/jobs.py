@@ -84,8 +84,7 @@ class JobStore(Tables):
     def update(self, job_id: int, **values: Any) -> None:
         """Change fields of a job, and the time of its last update."""
         statement = schema.jobs.update().where(schema.jobs.c.id == job_id)
-        with self._write() as connection:
-            connection.execute(statement.values(**values, updated_at=time.time()))
+        self._execute(statement.values(**values, updated_at=time.time()))
 
     def get(self, job_id: int) -> Job:
         """Return a job. Raises NotFoundError if it does not exist."""

@@ -155,8 +155,7 @@ class JudgmentStore(Tables):
         self._write_rows((schema.judgments.insert(), list(rows)))
 
     def forget(self, number: int) -> None:
-        with self._write() as connection:
-            connection.execute(schema.judgments.delete().where(schema.judgments.c.id == number))
+        self._execute(schema.judgments.delete().where(schema.judgments.c.id == number))
 
     def all(self, *kinds: str, listener: str | None = None) -> list[Judgment]:
         """Return the judgments of some kinds, of all listeners or one, oldest first."""
@@ -186,12 +185,10 @@ class JudgmentStore(Tables):
     def rename(self, old: str, new: str) -> None:
         """Rename a listener, or merge two. Raises ValueError if `new` is empty or cannot be stored."""
         change = schema.judgments.update().where(schema.judgments.c.listener == old)
-        with self._write() as connection:
-            connection.execute(change.values(listener=listener_name(new)))
+        self._execute(change.values(listener=listener_name(new)))
 
     def forget_listener(self, name: str) -> int:
-        with self._write() as connection:
-            return connection.execute(schema.judgments.delete().where(schema.judgments.c.listener == name)).rowcount
+        return self._execute(schema.judgments.delete().where(schema.judgments.c.listener == name))
 
     def rate_results(self, query_id: int, rated: Mapping[int, int]) -> None:
         """Replace the ratings of the results for a song: 1 (similar) or -1 (not), by song id; empty deletes them.

@@ -266,8 +266,7 @@ class ListeningStore(Tables):
 
     def forget_decisions(self) -> None:
         """Delete all decisions about spellings, so that they are asked again; matched plays stay."""
-        with self._write() as connection:
-            connection.execute(schema.spellings.delete())
+        self._execute(schema.spellings.delete())
 
 
 def _blocks(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:

@@ -130,8 +130,7 @@ class ModelStore(Tables):
         reserved = {other.name for other in self.all() if other.kind in BUILT_IN}
         if record.name in reserved and record.kind not in BUILT_IN:
             raise LibraryError(f"{record.name!r} is the name of a built-in model: choose another one.")
-        with self._write() as connection:
-            connection.execute(schema.models.insert().values(**asdict(record)))
+        self._execute(schema.models.insert().values(**asdict(record)))
 
     def finish(self, model_id: str, *, activate: bool = False) -> None:
         """Replace the model of the same name; activate the new one if `activate` is set or the old one was active."""
@@ -165,8 +164,7 @@ class ModelStore(Tables):
             raise LibraryError(f"a model's name should have 1 to {MAX_NAME} letters, not {len(name)}.")
         if any(other.name == name and other.id != model_id for other in self.all()):
             raise LibraryError(f"{name!r} is the name of another model: choose another one.")
-        with self._write() as connection:
-            connection.execute(schema.models.update().where(schema.models.c.id == model_id).values(name=name))
+        self._execute(schema.models.update().where(schema.models.c.id == model_id).values(name=name))
 
     def delete(self, model_id: str) -> None:
         """Delete a model; the native one replaces an active model. Raises LibraryError if it is built in."""
@@ -211,8 +209,7 @@ class ModelStore(Tables):
         unneeded = [r.id for r in records if r.is_retired and r.id not in needed]
         unneeded += [] if keep_unfinished else [r.id for r in records if not r.is_complete]
         if unneeded:
-            with self._write() as connection:
-                connection.execute(schema.models.delete().where(schema.models.c.id.in_(unneeded)))
+            self._execute(schema.models.delete().where(schema.models.c.id.in_(unneeded)))
         for model_id in unneeded:
             shutil.rmtree(self.path(model_id), ignore_errors=True)
 

@@ -68,8 +68,7 @@ class PlaylistStore(Tables):
             connection.execute(schema.playlists.update().where(p.id == playlist_id).values(name=name))
 
     def delete(self, playlist_id: int) -> None:
-        with self._write() as connection:
-            connection.execute(schema.playlists.delete().where(schema.playlists.c.id == playlist_id))
+        self._execute(schema.playlists.delete().where(schema.playlists.c.id == playlist_id))
 
 
 def put_playlists(connection: sa.Connection, playlists: Iterable[NewPlaylist], source: str) -> int:

@@ -51,5 +51,4 @@ class SplitStore(Tables):
 
     def _write_all(self, splits: Mapping[str, Mapping[str, list[int]]]) -> None:
         statement = schema.meta.insert().prefix_with("OR REPLACE").values(key=_KEY, value=json.dumps(splits))
-        with self._write() as connection:
-            connection.execute(statement)
+        self._execute(statement)
