@@ -20,10 +20,7 @@ from musicsim import LIBRARY_FILE
 from musicsim.addresses import is_address, without_user
 from musicsim.errors import LibraryError, StoreLockedError
 from musicsim.library.archive.contents import MODEL_FILES, add_model, open_checked
-from musicsim.library.db.database import open_engine
-from musicsim.library.db.integrity import check_database
-from musicsim.library.db.schema import path_of, renew_tokens
-from musicsim.library.db.settings import merge_restored
+from musicsim.library.db import check_database, merge_restored, open_engine, path_of, renew_tokens
 from musicsim.library.disk.archive_file import ArchiveKind, ArchiveWriter, Progress, folder_next_to
 from musicsim.library.disk.scratch import Scratch, scratch_folder
 from musicsim.library.disk.writer import lock_error, note_doing, replace_parts, writer_lock

@@ -9,9 +9,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from musicsim import LIBRARY_FILE
-from musicsim.library.db import schema
-from musicsim.library.db.integrity import check_database
-from musicsim.library.db.value_check import find_wrong_value
+from musicsim.library.db import check_database, find_wrong_value, schema
 from musicsim.library.disk.archive_file import ArchiveWriter
 from musicsim.library.disk.archives import check_arrays_are_stored
 from musicsim.library.library import Library

@@ -12,8 +12,7 @@ from typing import Any, BinaryIO
 import sqlalchemy as sa
 
 from musicsim.errors import LibraryError
-from musicsim.library.db import schema
-from musicsim.library.db.columns import some_ids
+from musicsim.library.db import schema, some_ids
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.disk.csv_cells import as_csv, shorten_problems
 from musicsim.library.importing.answer_csv import ANSWER_COLUMNS, FiledAnswer, FiledSong, answer_cells, read_answers

@@ -199,7 +199,7 @@ def read_jspf(document: JsonStream, rows: Gatherer) -> None:
 
 
 def read_spotify_playlists(document: JsonStream, rows: Gatherer) -> None:
-    """Read the playlists of a Spotify account, without episodes; in memory, the longest one of at most 64 MB."""
+    """Read the playlists of a Spotify account, without episodes; in memory, one of at most 64 million characters."""
     document.longest = _MAX_LIST
     for entry in records(document, "playlists"):
         items = entry.fields.get("items") or []

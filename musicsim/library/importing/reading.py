@@ -17,15 +17,7 @@ from musicsim.library.importing import playlist_files as from_list
 from musicsim.library.importing import text_formats as from_text
 from musicsim.library.importing.places import names_audio, spell_out
 from musicsim.library.importing.records import Batch, Gatherer, Kind, NamedSong
-from musicsim.library.importing.sources import (
-    HEAD_LENGTH,
-    Format,
-    JsonStream,
-    RawBytes,
-    Source,
-    TextLines,
-    find_sources,
-)
+from musicsim.library.importing.sources import HEAD, Format, JsonStream, RawBytes, Source, TextLines, find_sources
 from musicsim.progress import Progress, no_progress
 
 ME = "me"  # the listener in exports of a service for one user
@@ -88,8 +80,8 @@ _M3U_SIGN = re.compile(r"#(?:EXTM3U|(?:EXTINF|EXTART|EXTALB|PLAYLIST):)", re.IGN
 def recognize(head: str, ending: str = "", wanted: str | None = None) -> str | None:
     """Return the name of the format of a text with this head; None if it is unknown.
 
-    Plain lists of paths are recognized by their ending. If several formats fit, `wanted` is preferred if it is one of
-    them.
+    Plain lists of paths are recognized by their ending. If several formats fit, `wanted` is preferred. It must fit,
+    too: any line of any file could be a path.
     """
     head = head.lstrip()
     if not head or ending in _OTHER_LISTS or _HLS_SIGN.search(head):
@@ -139,7 +131,7 @@ def _is_m3u(head: str) -> bool:
 def _lines(head: str) -> list[str]:
     """Return the lines of a head without empty lines, and without the last line if it is cut off."""
     lines = re.split(r"[\r\n]+", head)
-    if len(head) >= HEAD_LENGTH - 8 and len(lines) > 1:
+    if len(head) >= HEAD - 8 and len(lines) > 1:
         lines.pop()
     return [line for line in lines if line.strip()]
 

@@ -22,7 +22,7 @@ from musicsim.library.disk.archives import shorten_message
 from musicsim.library.importing.records import Gatherer, Kind
 
 ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1252")
-HEAD_LENGTH = 1 << 16  # characters for recognizing the format
+HEAD = 1 << 16  # characters for recognizing the format
 LONGEST = 1 << 20  # characters per line or entry; real ones have thousands
 _CHUNK = 1 << 16
 _MAX_UNPACKED = 8 << 30  # bytes per archive; a lifetime of listening is less
@@ -97,7 +97,7 @@ class Source:
     def head(self) -> str:
         """Return the beginning of the text, with non-UTF-8 bytes as surrogates like :func:`os.fsdecode`."""
         with self.text("surrogateescape") as (stream, _):
-            return stream.read(HEAD_LENGTH)
+            return stream.read(HEAD)
 
 
 def find_sources(paths: Sequence[Path], encoding: str | None) -> list[Source]:

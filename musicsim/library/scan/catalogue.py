@@ -10,8 +10,7 @@ import sqlalchemy as sa
 
 from musicsim.addresses import located
 from musicsim.audio import DESCRIPTOR_VERSION, FEATURE_VERSION
-from musicsim.library.db import schema
-from musicsim.library.db.database import Write
+from musicsim.library.db import Write, schema
 from musicsim.library.processes.pools import Pool
 from musicsim.library.processes.workers import Limits
 from musicsim.library.scan.analysis import Analysis, Same

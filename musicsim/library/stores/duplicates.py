@@ -5,8 +5,7 @@ from dataclasses import asdict, dataclass
 
 import sqlalchemy as sa
 
-from musicsim.library.db import schema
-from musicsim.library.db.database import Tables
+from musicsim.library.db import Tables, schema
 
 
 @dataclass(frozen=True, slots=True)

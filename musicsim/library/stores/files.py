@@ -11,9 +11,7 @@ import sqlalchemy as sa
 
 from musicsim.addresses import is_address, text_without_users
 from musicsim.audio import FEATURE_VERSION
-from musicsim.library.db import schema
-from musicsim.library.db.columns import some_ids
-from musicsim.library.db.database import Tables
+from musicsim.library.db import Tables, schema, some_ids
 
 ERROR, NO_SOUND, SHORT, SILENT = "error", "no sound", "short", "silent"
 SKIPPED = (SHORT, SILENT)

@@ -24,8 +24,7 @@ from musicsim.audio import (
     read_song_frames,
 )
 from musicsim.errors import FeatureVersionError
-from musicsim.library.db import schema
-from musicsim.library.db.database import Tables
+from musicsim.library.db import Tables, schema
 from musicsim.library.disk.archives import DAMAGED
 from musicsim.library.disk.arrays import atomic_path
 

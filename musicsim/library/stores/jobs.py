@@ -10,8 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
-from musicsim.library.db import schema
-from musicsim.library.db.database import Tables, Write
+from musicsim.library.db import Tables, Write, schema
 
 ACTIVE_STATES = ("waiting", "running", "paused")
 

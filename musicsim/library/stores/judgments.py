@@ -16,8 +16,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
-from musicsim.library.db import schema
-from musicsim.library.db.database import Tables, Write, check_details
+from musicsim.library.db import Tables, Write, check_details, schema
 
 FORMS = ("odd", "like")
 """Kinds of questions about songs. Which one does not belong? Which one is more like the first?"""

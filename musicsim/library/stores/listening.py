@@ -12,9 +12,7 @@ import sqlalchemy as sa
 
 from musicsim._arrays import Int64Array
 from musicsim.errors import NotFoundError
-from musicsim.library.db import schema
-from musicsim.library.db.columns import some_ids
-from musicsim.library.db.database import Tables
+from musicsim.library.db import Tables, schema, some_ids
 from musicsim.library.stores.playlists import put_playlists
 
 OTHER_SOURCE = "import"  # source of plays and tags without a recorded import

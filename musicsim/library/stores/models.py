@@ -16,10 +16,7 @@ import sqlalchemy as sa
 
 from musicsim._arrays import Float32Array, Int64Array
 from musicsim.errors import LibraryError, ModelError, NotFoundError
-from musicsim.library.db import schema
-from musicsim.library.db.cache import Archive, CachedValue
-from musicsim.library.db.changes import Changes
-from musicsim.library.db.database import Tables, Write
+from musicsim.library.db import Archive, CachedValue, Changes, Tables, Write, schema
 from musicsim.library.disk.arrays import RowFile
 
 MAX_NAME = 60

@@ -8,8 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
-from musicsim.library.db import schema
-from musicsim.library.db.database import Tables, check_details
+from musicsim.library.db import Tables, check_details, schema
 
 OWN_PLAYLISTS = "saved"  # the source of playlists that the listener saved here
 

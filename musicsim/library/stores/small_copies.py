@@ -22,9 +22,7 @@ import sqlalchemy as sa
 
 from musicsim import LIBRARY_FILE
 from musicsim.errors import NotFoundError, StorageError
-from musicsim.library.db import schema
-from musicsim.library.db.database import Write
-from musicsim.library.db.value_check import find_wrong_value
+from musicsim.library.db import Write, find_wrong_value, schema
 from musicsim.library.disk.archive_file import ArchiveKind
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.stores.tag_edits import TagEdits

@@ -5,11 +5,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from musicsim.library.db import schema
-from musicsim.library.db.cache import Archive, CachedValue
-from musicsim.library.db.changes import Changes
-from musicsim.library.db.columns import SongTable, read_table
-from musicsim.library.db.database import Tables, Write
+from musicsim.library.db import Archive, CachedValue, Changes, SongTable, Tables, Write, read_table, schema
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 
 MIN_ARCHIVED = 50_000  # songs; fewer are read in less than half a second

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
-from musicsim.library.db import schema
-from musicsim.library.db.database import Tables
+from musicsim.library.db import Tables, schema
 
 PARTS = ("train", "validation", "test")
 _KEY = "splits"

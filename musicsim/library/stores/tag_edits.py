@@ -10,9 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from musicsim.library.db import schema
-from musicsim.library.db.columns import some_ids
-from musicsim.library.db.database import Tables
+from musicsim.library.db import Tables, schema, some_ids
 from musicsim.library.tags.artists import SpellingGroup, parse_artist, similar_spellings
 from musicsim.library.tags.file_tags import FileTags
 
