@@ -249,7 +249,7 @@ class ModelStore(Tables):
         return self._vector_file(record).holds(n_rows[record.id])
 
     def song_rows(self, model_id: str) -> SongRows:
-        """Return the rows of a model; the same object until they change. The first call takes 2 s per million."""
+        """Return the rows of a model; the same object until they change. The first call may take seconds."""
         rows = self._song_rows.pop(model_id, None) or self._cache_rows(model_id)
         self._song_rows[model_id] = rows  # the last used model comes last
         for other in list(self._song_rows)[:-_MAX_IN_MEMORY]:

@@ -47,7 +47,7 @@ class TagEdits(Tables):
             self._change(connection, song_ids, lambda edits: edits | values)
 
     def change(self, changes: Iterable[TagChange]) -> list[TagChange]:
-        """Apply changes to songs that nobody has changed meanwhile, in one transaction; return the undoing changes.
+        """Apply changes to songs that nobody has changed meanwhile; return one change per tag, which undoes it.
 
         Raises ValueError, without any change, like :meth:`edit` or if an edited tag is not a known one.
         """
@@ -153,7 +153,7 @@ def _row(connection: sa.Connection, song_id: int) -> Any:
 def _set_edits(
     connection: sa.Connection, row: Any, edits: Mapping[str, Any], aliases: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the new tags of the song."""
+    """Replace the edits of a song, and return its new tags."""
     tags = row.file_tags or {name: getattr(row, name) for name in _TAGS}
     shown = effective_tags(tags, edits, aliases)
     values = shown | {"edits": edits or sa.null(), "file_tags": tags}

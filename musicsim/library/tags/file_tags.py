@@ -119,7 +119,7 @@ def read_tags(path: Path) -> FileTags:
 
 
 def read_lyric_tags(path: Path) -> list[str]:
-    """Return the lyrics of up to 64 kB in the tags of an audio file, plain texts before timed ones; not by FFmpeg."""
+    """Return the lyrics in an audio file's tags, up to 64 kB each, plain texts before timed ones; without FFmpeg."""
     try:
         readers = (_read_container, _read_chunks, _read_id3v2, _read_apev2)
         return _read_all(path, _LYRICS, readers).get("lyrics", [])
@@ -268,7 +268,7 @@ def _read_id3v2(file: FrugalFile, query: _Query) -> _Values:
 
 
 def read_id3v2(file: FrugalFile, wanted: frozenset[bytes], max_frame: int = _MAX_FRAME) -> Any:
-    """Read an ID3v2 tag at the file's position; None without one. mutagen copies what follows each frame it gets."""
+    """Read an ID3v2 tag at the file's position; None without a tag."""
     from mutagen.id3 import ID3
 
     head = file.read(10)
@@ -286,6 +286,7 @@ def read_id3v2(file: FrugalFile, wanted: frozenset[bytes], max_frame: int = _MAX
         size = body.read(4)
         if not _FRAME_NAME.fullmatch(size):  # otherwise the flag is set, but the extended header is missing
             start += _synchsafe(size) if version == 4 else 4 + int.from_bytes(size)
+    # mutagen copies everything after each frame, so it gets the wanted ones only
     frames = b"".join(_select_frames(body, wanted, version, start, end, max_frame))
     tag = ID3()
     head = b"ID3" + bytes((version, 0, flags & 0x80)) + _seven_bits(len(frames))
