@@ -223,7 +223,7 @@ def test_loose_matches_are_listed_by_plays(store, tmp_path):
 
 
 def test_listeners_of_songs_use_database_index(store):
-    one, two, _ = add_songs(store, *(("Me", name) for name in ("One", "Two", "Three")))
+    one, two, three = add_songs(store, *(("Me", name) for name in ("One", "Two", "Three")))
     for who, song, source in (("a", one, "x"), ("b", one, "x"), ("a", one, "y"), ("b", two, "x")):
         store.listening.add_plays([{"listener": who, "song_id": song, "count": 1}], source)
     assert store.listening.listeners_of([one, three]) == {one: {"a", "b"}, three: frozenset()}
