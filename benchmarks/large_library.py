@@ -23,7 +23,7 @@ from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.refresh.fitting import NATIVE, new_record
 from musicsim.explorer.refresh.placing import cluster_sizes
 from musicsim.library import Library
-from musicsim.library.db.tables import all_tables
+from musicsim.library.db.schema import all_tables
 from musicsim.library.stores.models import NATIVE_KIND
 
 __all__ = ["VECTOR_DIMENSIONS", "drawn_vectors", "write_library"]

@@ -114,7 +114,7 @@ def collection_of(library: Library, most_songs: int, seed: int) -> Collection:
     SystemExit
         If the library does not have such songs.
     """
-    kept = library.frame_files.kept() & library.frame_files.kept_aspects()
+    kept = library.frame_files.list_stored() & library.frame_files.list_stored_aspects()
     chosen = [song for song in library.songs() if song.genre and song.artist and song.content_hash in kept]
     if not chosen:
         raise SystemExit(
