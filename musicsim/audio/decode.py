@@ -19,7 +19,7 @@ from musicsim.audio.formats import DECODERS
 from musicsim.audio.reader import AudioSource, open_source
 
 
-def without_decoder() -> list[str]:
+def list_undecodable_extensions() -> list[str]:
     """Return the :data:`AUDIO_EXTENSIONS` that FFmpeg cannot decode on this machine."""
     return sorted(suffix for suffix, name in DECODERS.items() if name not in av.codecs_available)
 

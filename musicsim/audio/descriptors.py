@@ -87,12 +87,12 @@ def describe(
     """
     if mfcc.ndim != 2 or mfcc.shape[1] != N_MFCC:
         raise ValueError(f"mfcc must be of shape (n_frames, {N_MFCC}), not {mfcc.shape}.")
-    tempo = None if rhythm is None else tempo_of(rhythm)
-    key, mode = (None, None) if harmony is None else key_of(harmony)
+    tempo = None if rhythm is None else estimate_tempo(rhythm)
+    key, mode = (None, None) if harmony is None else estimate_key(harmony)
     return Descriptors(tempo, key, mode, *_describe_levels(mfcc))
 
 
-def tempo_of(rhythm: FloatingArray) -> float | None:
+def estimate_tempo(rhythm: FloatingArray) -> float | None:
     """Return the tempo of a song in beats per minute.
 
     Parameters
@@ -127,7 +127,7 @@ def tempo_of(rhythm: FloatingArray) -> float | None:
     return float(TEMPOS[best] * 2.0 ** (np.clip(shift, -0.5, 0.5) / _OCTAVE))
 
 
-def key_of(harmony: FloatingArray) -> tuple[str, str] | tuple[None, None]:
+def estimate_key(harmony: FloatingArray) -> tuple[str, str] | tuple[None, None]:
     """Return the key and mode of a song.
 
     Parameters

@@ -141,13 +141,13 @@ def _write(blocks: Iterator[Block], path: Path, suffix: str, bitrate: int) -> bo
         stream.codec_context.format = av.AudioFormat(sample_format)
         if suffix != ".wav":
             stream.bit_rate = bitrate
-        for frame in resampled(itertools.chain([first], blocks), sample_format, layout, rate):
+        for frame in resample_blocks(itertools.chain([first], blocks), sample_format, layout, rate):
             container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
     return True
 
 
-def resampled(blocks: Iterator[Block], sample_format: str, layout: str, rate: int) -> Iterator[av.AudioFrame]:
+def resample_blocks(blocks: Iterator[Block], sample_format: str, layout: str, rate: int) -> Iterator[av.AudioFrame]:
     """Convert blocks of any rate and number of channels to frames of one format."""
     for (block_rate, n_channels), run in itertools.groupby(blocks, key=lambda b: (b[0], len(b[1]))):
         resampler = av.AudioResampler(format=sample_format, layout=layout, rate=rate)

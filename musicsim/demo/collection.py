@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from musicsim.demo.names import artist_names, titles
-from musicsim.demo.styles import STYLES, Style, style_named
+from musicsim.demo.styles import STYLES, Style, find_style
 
 _SONGS_AN_ALBUM = 6
 _OGG_EVERY = 15  # one artist in fifteen is stored as Ogg Vorbis, so that a demo library has two formats
@@ -86,7 +86,7 @@ def plan_collection(
             raise ValueError(f"{name}={value} should be at least 1")
     if seed < 0:
         raise ValueError(f"seed={seed} should not be negative")
-    chosen = list(STYLES) if styles is None else [style_named(s) for s in styles]
+    chosen = list(STYLES) if styles is None else [find_style(s) for s in styles]
     if not chosen or len({s.name for s in chosen}) < len(chosen):
         raise ValueError("styles should name at least one style, and none twice")
     names = artist_names(np.random.default_rng([seed, 1]), len(chosen) * n_artists_per_style)

@@ -82,7 +82,7 @@ def compose_score(
     form = style.forms[int(rng.integers(len(style.forms)))][:n_bars]
     weight = np.array([{"i": 0.55, "o": 0.6, "k": 0.7}.get(letter, 1.0) for letter in form])
     if stillness > 0.0:
-        form, weight = _with_stillness(form, weight, stillness, rng)
+        form, weight = _insert_drones(form, weight, stillness, rng)
     edges = np.round(np.concatenate([[0.0], np.cumsum(weight)]) / weight.sum() * n_bars).astype(int)
     sections = tuple(
         Section(letter, int(lo), int(hi - lo))
@@ -101,9 +101,7 @@ def compose_score(
     return Score(sections, style.beats, key, SCALES[scale], tuple(chords), style.chord_tones)
 
 
-def _with_stillness(
-    form: str, weight: Float64Array, share: float, rng: np.random.Generator
-) -> tuple[str, Float64Array]:
+def _insert_drones(form: str, weight: Float64Array, share: float, rng: np.random.Generator) -> tuple[str, Float64Array]:
     """Return the form with one or two drone sections before, within or after it."""
     places = rng.choice([0, len(form) - 1, len(form)], size=int(rng.integers(1, 3)), replace=False)
     length = share / (1.0 - share) * weight.sum() / places.size

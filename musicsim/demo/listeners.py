@@ -15,7 +15,7 @@ import numpy as np
 
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.demo.collection import SongPlan
-from musicsim.demo.styles import STYLES, style_named
+from musicsim.demo.styles import STYLES, find_style
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +133,15 @@ def _write(path: Path, header: tuple[str, ...], rows: Iterable[tuple]) -> None:
         raise
 
 
-def _numbered(values: Sequence[object]) -> Int64Array:
+def _number_values(values: Sequence[object]) -> Int64Array:
     numbers = {value: i for i, value in enumerate(dict.fromkeys(values))}
     return np.array([numbers[v] for v in values], dtype=np.int64)
 
 
 def _songs(plans: Sequence[SongPlan], rng: np.random.Generator) -> _Songs:
     order = [s.name for s in STYLES]
-    styles = [style_named(p.style) for p in plans]
-    artist = _numbered([p.artist for p in plans])
+    styles = [find_style(p.style) for p in plans]
+    artist = _number_values([p.artist for p in plans])
     # A song's place in taste space is its style's, shifted by its artist and its own sound.
     habit = 0.12 * rng.standard_normal((artist.max() + 1, 5))
     taste = np.array([[*s.taste, p.brightness] for s, p in zip(styles, plans, strict=True)]) + habit[artist]
@@ -157,7 +157,7 @@ def _songs(plans: Sequence[SongPlan], rng: np.random.Generator) -> _Songs:
     return _Songs(
         style=np.array([order.index(p.style) for p in plans], dtype=np.int64),
         artist=artist,
-        album=_numbered([(p.artist, p.album) for p in plans]),
+        album=_number_values([(p.artist, p.album) for p in plans]),
         decade=np.array([p.year // 10 for p in plans], dtype=np.int64),
         energy=np.array([p.energy for p in plans]),
         moods=moods,
@@ -204,7 +204,7 @@ def _tags(plans: Sequence[SongPlan], songs: _Songs, rng: np.random.Generator) ->
     for i, plan in enumerate(plans):
         if rng.random() < 0.05:
             continue
-        style = style_named(plan.style)
+        style = find_style(plan.style)
         given: dict[str, float] = {}
         for rank, word in enumerate(style.words):
             if rng.random() < 0.85 - 0.08 * rank:

@@ -299,7 +299,7 @@ STYLES = (AMBIENT, HOUSE, FOLK, ROCK, JAZZ, TECHNO, PIANO, BAROQUE, DNB, LOFI, C
 """Neighbors in this tuple sound very different."""
 
 
-def style_named(name: str) -> Style:
+def find_style(name: str) -> Style:
     """Return the style with this name, or raise ``ValueError`` with the valid names."""
     for style in STYLES:
         if style.name == name:

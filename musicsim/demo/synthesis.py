@@ -39,7 +39,7 @@ from musicsim.demo.effects import (
     sweep_filter,
 )
 from musicsim.demo.style_types import Part, Style
-from musicsim.demo.styles import style_named
+from musicsim.demo.styles import find_style
 from musicsim.demo.voices import PATCHES, SAMPLE_RATE, Patch, play_note, softer, sustain, vary_patch
 
 VERSION = 2  # increase this when the sound of a plan changes; files of an older version are then rewritten
@@ -96,7 +96,7 @@ class _Mix:
 
 def render(plan: SongPlan) -> Float32Array:
     """Render a plan as float32 (``round(plan.duration_s * SAMPLE_RATE)``, 2), with a peak below 0.95."""
-    style = style_named(plan.style)
+    style = find_style(plan.style)
     habits = _draw_habits(style, plan)
     rng = np.random.default_rng([plan.seed, 1])
     n = round(plan.duration_s * SAMPLE_RATE)
@@ -111,7 +111,7 @@ def render(plan: SongPlan) -> Float32Array:
         part_rng = np.random.default_rng([plan.seed, 2, i])
         # A song always has its first two parts. The others are random.
         if i < 2 or part_rng.random() < part.chance:
-            _play_part(mix, i, _of_this_song(part, score, part_rng), habits, score, plan, part_rng, duck)
+            _play_part(mix, i, _arrange_part(part, score, part_rng), habits, score, plan, part_rng, duck)
     _hold_still(mix, style.still, habits, score, np.random.default_rng([plan.seed, 4]))
     room_s = habits.room_s * 2.0 ** (0.2 * rng.standard_normal())
     wet = reverberate(mix.send, room_s, habits.damping_hz, np.random.default_rng([plan.artist_seed, 9]))
@@ -125,9 +125,9 @@ def render(plan: SongPlan) -> Float32Array:
     return np.ascontiguousarray(master(tone, loudness, noise, min(max(tail_s * 0.8, 0.5), 1.8)).T)
 
 
-def scale_of(plan: SongPlan) -> str:
+def draw_scale(plan: SongPlan) -> str:
     """Return the scale of a plan's song, one of :data:`musicsim.demo.style_types.SCALES`."""
-    style = style_named(plan.style)
+    style = find_style(plan.style)
     return _scale(style, _draw_habits(style, plan), np.random.default_rng([plan.seed, 1]))
 
 
@@ -166,7 +166,7 @@ def _draw_habits(style: Style, plan: SongPlan) -> _Habits:
     )
 
 
-def _of_this_song(part: Part, score: Score, rng: np.random.Generator) -> Part:
+def _arrange_part(part: Part, score: Score, rng: np.random.Generator) -> Part:
     """Return the part as arranged for this song, with other sections, level, pan and register."""
     letters = sorted({s.letter for s in score.sections} - {"s"})
     sections = "".join(x for x in letters if (x in part.sections) != (rng.random() < 0.06))
@@ -327,10 +327,10 @@ def write_song(plan: SongPlan, folder: str | os.PathLike[str]) -> Path:
     """
     path = Path(folder) / plan.relative_path
     marker = _marker(plan)
-    if _stored_marker(path) == marker:
+    if _read_marker(path) == marker:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    data = _encoded(plan, render(plan), marker)
+    data = _encode(plan, render(plan), marker)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         temporary.write_bytes(data)
@@ -348,7 +348,7 @@ def _marker(plan: SongPlan) -> str:
     return hashlib.sha256(repr((VERSION, astuple(plan))).encode()).hexdigest()[:24]
 
 
-def _stored_marker(path: Path) -> str | None:
+def _read_marker(path: Path) -> str | None:
     import mutagen
 
     try:
@@ -359,7 +359,7 @@ def _stored_marker(path: Path) -> str | None:
     return values[0] if values else None
 
 
-def _encoded(plan: SongPlan, samples: Float32Array, marker: str) -> bytes:
+def _encode(plan: SongPlan, samples: Float32Array, marker: str) -> bytes:
     """Return the contents of the file, including tags."""
     import soundfile
     from mutagen.flac import FLAC

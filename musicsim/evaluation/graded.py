@@ -25,7 +25,7 @@ def check_labels(y: Float64Array) -> None:
         raise ValueError(f"y: the label of row {wrong[0]}, {y[wrong[0]]:g}, should be from 0 to {_MAX_LABEL}.")
 
 
-def checked_groups(group: npt.ArrayLike, n_rows: int) -> Int64Array:
+def check_groups(group: npt.ArrayLike, n_rows: int) -> Int64Array:
     """Return the first row of each query, and `n_rows` at the end.
 
     `group` has the number of rows of each query. Raises ValueError if these are not positive integers that sum to
@@ -39,7 +39,7 @@ def checked_groups(group: npt.ArrayLike, n_rows: int) -> Int64Array:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def graded_scores(
+def score_groups(
     scores: npt.ArrayLike,
     y: npt.ArrayLike,
     group: npt.ArrayLike,
@@ -79,7 +79,7 @@ def graded_scores(
     check_labels(labels)
     if not len(ks) or not all(isinstance(k, Integral) and k >= 1 for k in ks):
         raise ValueError(f"ks={ks!r} should be whole numbers of at least 1.")
-    starts = checked_groups(group, len(f))
+    starts = check_groups(group, len(f))
     n_queries = len(starts) - 1
     query = np.repeat(np.arange(n_queries), np.diff(starts))
     rank = np.arange(len(f)) - starts[query] + 1

@@ -179,7 +179,7 @@ def query_scores(
     *,
     block_rows: int = 128,
 ) -> dict[str, Float64Array]:
-    """Return the measures of :func:`ranking_scores` for each query, for example for :func:`paired_bootstrap`.
+    """Return the measures of :func:`ranking_scores` for each query, for example for :func:`bootstrap_pairs`.
 
     Returns
     -------
@@ -330,7 +330,7 @@ def _check_relevance(relevance: Relevance | Sequence[Any], Q: Float64Array, X: F
     return relevance
 
 
-def paired_bootstrap(
+def bootstrap_pairs(
     a: npt.ArrayLike, b: npt.ArrayLike, groups: Any = None, n: int = 2000, random_state: Any = None
 ) -> tuple[float, float, float]:
     """Return the mean of ``a - b`` over the queries and its 95% bootstrap interval.

@@ -17,7 +17,7 @@ class Spread:
     within: Float64Array  # (p, p): covariance of parts about their songs, along the axes
 
 
-def within_covariance(vectors: FloatingArray, songs: Int64Array) -> Float64Array:
+def pool_covariance(vectors: FloatingArray, songs: Int64Array) -> Float64Array:
     """Return the covariance of parts about the means of their songs, pooled over songs, float64 (d, d).
 
     Parameters
@@ -43,7 +43,7 @@ def principal_axes(covariance: Float64Array, variance: float) -> tuple[Float64Ar
     return values[:n_axes], vectors[:, :n_axes].T
 
 
-def shrunk(covariance: Float64Array, shrinkage: float) -> Float64Array:
+def shrink(covariance: Float64Array, shrinkage: float) -> Float64Array:
     """Shrink a covariance (d, d) towards a multiple of the identity with the same trace, by 0 to 1 (completely)."""
     d = len(covariance)
     return (1 - shrinkage) * covariance + shrinkage * (np.trace(covariance) / d) * np.eye(d)
@@ -70,7 +70,7 @@ def song_axes(
     ----------
     X : ndarray of shape (n_songs, d)
     within : ndarray of shape (d, d), optional
-        From :func:`within_covariance`; without it the axes are the principal ones.
+        From :func:`pool_covariance`; without it the axes are the principal ones.
     prior : Spread, optional
         Combined with the variation of these songs, which may be few.
     variance : float in (0, 1]
@@ -105,6 +105,6 @@ def song_axes(
         parts.append((weight if parts else 1.0, overlaps @ prior.within @ overlaps.T))
     W: Float64Array = sum((share * part for share, part in parts), np.zeros((n_axes, n_axes)))
     if np.trace(W) > 0:
-        axes = inverse_root(shrunk(W, shrinkage)) @ axes
+        axes = inverse_root(shrink(W, shrinkage)) @ axes
     distance = 2 * np.trace(axes @ total @ axes.T)
     return mean, axes / np.sqrt(distance) if distance > 0 else axes

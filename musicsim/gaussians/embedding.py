@@ -23,18 +23,18 @@ _BLOCK = 64  # songs per eigendecomposition: 0.8 MB of 40 x 40 matrices
 class Population:
     """Mean and covariance of the frames of many songs."""
 
-    n_songs: float  # its weight when it is joined with another
+    n_songs: float  # its weight if it is joined with another
     mean: Float64Array  # (d,): mean of the songs' means
     covariance: Float64Array  # (d, d): mean of the covariances, plus covariance of the means
 
     @classmethod
-    def of(cls, means: Float64Array, covariances: Float64Array) -> Self:
+    def from_songs(cls, means: Float64Array, covariances: Float64Array) -> Self:
         """Compute the population of songs with equal weights: means (n, d) and covariances (n, d, d)."""
         mean = means.mean(axis=0)
         centered = means - mean
         return cls(len(means), mean, covariances.mean(axis=0) + centered.T @ centered / len(means))
 
-    def joined(self, other: "Population") -> "Population":
+    def join(self, other: "Population") -> "Population":
         """Return the population of both together."""
         n = self.n_songs + other.n_songs
         share = other.n_songs / n
@@ -94,8 +94,8 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
             raise ValueError("gaussians are empty, and the prior is missing.")
         population = self.prior
         if len(gaussians):
-            population = Population.of(*self._prepare(gaussians))
-            population = population if self.prior is None else population.joined(self.prior)
+            population = Population.from_songs(*self._prepare(gaussians))
+            population = population if self.prior is None else population.join(self.prior)
         assert population is not None
         return self.use_population(population)
 

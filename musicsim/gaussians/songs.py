@@ -82,7 +82,7 @@ class SongGaussians:
             np.concatenate([part.n_frames for part in parts]),
         )
 
-    def merged(self) -> "SongGaussians":
+    def merge(self) -> "SongGaussians":
         """Return the one Gaussian of all their frames together, for example of a song from its parts."""
         total: Moments | None = None
         for n, mean, covariance in zip(self.n_frames.tolist(), self.means, self.covariances, strict=True):

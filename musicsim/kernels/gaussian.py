@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from musicsim._arrays import Float64Array
-from musicsim.mixtures.kernels import expected_log_likelihoods
+from musicsim.mixtures.kernels import compute_log_overlaps
 from musicsim.mixtures.songs import SongMixtures
 
 
@@ -56,10 +56,10 @@ def gmm_kernel(
     if exponent not in (0.5, 1.0):
         raise ValueError(f"exponent={exponent!r} should be 1 or 0.5.")
     if exponent == 0.5:
-        return _sampled_root_kernel(
+        return _sample_root_kernel(
             [left] if B is None else [left, right], n_samples, np.random.default_rng(random_state)
         )
-    overlap = expected_log_likelihoods(*left, *right)
+    overlap = compute_log_overlaps(*left, *right)
     own_left = _self_overlap(left)
     own_right = own_left if B is None else _self_overlap(right)
     overlap -= 0.5 * own_left[:, None]
@@ -72,7 +72,7 @@ _Parts = tuple[Float64Array, Float64Array, Float64Array]
 """Log weights, means and variances."""
 
 
-def _sampled_root_kernel(sides: list[_Parts], n_samples: int, rng: np.random.Generator) -> Float64Array:
+def _sample_root_kernel(sides: list[_Parts], n_samples: int, rng: np.random.Generator) -> Float64Array:
     """Return integrals of sqrt(p q) as means of sqrt(p / r) times sqrt(q / r), over samples of r, the mean of all p."""
     sizes = np.cumsum([len(parts[0]) for parts in sides])
     drawn = []
@@ -85,7 +85,7 @@ def _sampled_root_kernel(sides: list[_Parts], n_samples: int, rng: np.random.Gen
     points = np.array(drawn)[:, None]
     # a point is a mixture of one component without width
     at_points = np.zeros((n_samples, 1)), points, np.zeros_like(points)
-    logs = [expected_log_likelihoods(*parts, *at_points) for parts in sides]
+    logs = [compute_log_overlaps(*parts, *at_points) for parts in sides]
     log_mean = logsumexp(np.concatenate(logs), axis=0)
     roots = [np.exp(0.5 * (log - log_mean)) for log in logs]
     maps = [root / np.maximum(np.linalg.norm(root, axis=1, keepdims=True), 1e-300) for root in roots]
@@ -105,5 +105,5 @@ def _self_overlap(parts: _Parts) -> Float64Array:
     own = np.empty(n_songs)
     for i in range(n_songs):
         song = tuple(part[i : i + 1] for part in parts)
-        own[i] = expected_log_likelihoods(*song, *song)[0, 0]
+        own[i] = compute_log_overlaps(*song, *song)[0, 0]
     return own

@@ -63,7 +63,7 @@ def tfidf_map(histograms: Any, idf: npt.ArrayLike) -> Any:
     -----
     Equation 5.11, then the norms of equation 5.13.
     """
-    return _weighed(histograms, idf, "histograms").astype(np.float32)
+    return _weigh(histograms, idf, "histograms").astype(np.float32)
 
 
 def tfidf_cosine_kernel(A: Any, B: Any = None, *, reference: Any = None) -> Float64Array:
@@ -91,8 +91,8 @@ def tfidf_cosine_kernel(A: Any, B: Any = None, *, reference: Any = None) -> Floa
     Equations 5.11 to 5.13 of the thesis. Sparse input stays sparse until the result.
     """
     idf = inverse_document_frequency(A if reference is None else reference)
-    left = _weighed(A, idf, "A")
-    return cosines(left, left if B is None else _weighed(B, idf, "B"))
+    left = _weigh(A, idf, "A")
+    return cosines(left, left if B is None else _weigh(B, idf, "B"))
 
 
 def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: float = 256.0) -> Float64Array:
@@ -195,7 +195,7 @@ def plays_cosine_kernel(plays: Any, other: Any = None) -> Float64Array:
     return cosines(left, right)
 
 
-def _weighed(rows: Any, idf: npt.ArrayLike, name: str) -> Any:
+def _weigh(rows: Any, idf: npt.ArrayLike, name: str) -> Any:
     counts, weights = term_counts(rows, name), np.asarray(idf, dtype=np.float64)
     if weights.shape != (counts.shape[1],):
         raise ValueError(

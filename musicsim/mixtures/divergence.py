@@ -11,7 +11,7 @@ import numpy.typing as npt
 from musicsim._arrays import Float64Array, IntpArray
 from musicsim._checks import check_whole
 from musicsim.mixtures.kernels import mean_log_sums
-from musicsim.mixtures.songs import SongMixtures, fixed_seed, quadratic_form
+from musicsim.mixtures.songs import SongMixtures, fix_seed, quadratic_form
 
 BLOCK_ENTRIES = 1 << 18
 """Log-densities per block, 1 MB of float32: they stay in the cache until they are summed."""
@@ -137,7 +137,7 @@ def _draw_randoms(
 ) -> tuple[Float64Array, Float64Array]:
     """Draw a uniform number and a normal vector per sample."""
     check_whole("n_samples", n_samples, 1)
-    rng = np.random.default_rng(fixed_seed(random_state))
+    rng = np.random.default_rng(fix_seed(random_state))
     return rng.random(n_samples), rng.normal(size=(n_samples, n_features))
 
 

@@ -78,7 +78,7 @@ def _log_overlap(mean, variance, other_mean, other_variance):
 
 
 @njit(cache=True, nogil=True)
-def expected_log_likelihoods(log_weights, means, variances, other_log_weights, other_means, other_variances):
+def compute_log_overlaps(log_weights, means, variances, other_log_weights, other_means, other_variances):
     """Return the log of the sum over pairs of components of w w' N(m; m', v + v'), for each pair of songs.
 
     Shapes (n, c), (n, c, d), (n, c, d) and (m, c'), ...; float64. Returns (n, m), float64; the

@@ -146,7 +146,7 @@ def fit_mixtures(
             f"n_components={n_components}, max_frames={max_frames} and max_iter={max_iter} should be >= 1; "
             f"variance_floor={variance_floor} and tol={tol} should be above 0."
         )
-    seed = fixed_seed(random_state)
+    seed = fix_seed(random_state)
     fitted = []
     for index, song in enumerate(list_of_frames):
         rng = np.random.default_rng(seed)
@@ -157,7 +157,7 @@ def fit_mixtures(
     return SongMixtures(*(np.stack(part).astype(np.float32) for part in zip(*fitted, strict=True)))
 
 
-def fixed_seed(random_state: int | np.random.Generator | None) -> int:
+def fix_seed(random_state: int | np.random.Generator | None) -> int:
     """Return one seed for all songs, so that the result of a song does not depend on others."""
     if isinstance(random_state, (int, np.integer)):
         return int(random_state)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float32Array, Float64Array
 from musicsim.mixtures.divergence import kl_divergences
-from musicsim.mixtures.songs import SongMixtures, fixed_seed
+from musicsim.mixtures.songs import SongMixtures, fix_seed
 
 _MIN_EIGENVALUE = 1e-3
 _RIDGE = 1e-2
@@ -79,7 +79,7 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
             raise ValueError("mixtures are empty; at least one song is needed as a landmark.")
         if self.n_landmarks < 1 or (self.gamma is not None and not self.gamma > 0.0):
             raise ValueError(f"n_landmarks={self.n_landmarks} should be >= 1 and gamma={self.gamma} above 0 or None.")
-        self.seed_ = fixed_seed(self.random_state)
+        self.seed_ = fix_seed(self.random_state)
         order = np.random.default_rng(self.seed_).permutation(len(mixtures))
         self.landmarks_ = mixtures[np.sort(order[: self.n_landmarks])]
         divergence = kl_divergences(self.landmarks_, self.landmarks_, self.n_samples, self.seed_)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.mixtures.kernels import mean_log_sums
-from musicsim.mixtures.songs import FrameBlocks, SongMixtures, em_mixture, fixed_seed, quadratic_form, sample_frames
+from musicsim.mixtures.songs import FrameBlocks, SongMixtures, em_mixture, fix_seed, quadratic_form, sample_frames
 
 _ALL_FRAMES = 400_000
 """Frames sampled from all training songs together: 62 MB of float32."""
@@ -89,7 +89,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
             )
         tag_sets = [set(tags) for tags in list_of_tag_lists]
         tags = self._vocabulary(tag_sets)
-        seed = fixed_seed(self.random_state)
+        seed = fix_seed(self.random_state)
         samples = _sample_songs(list_of_frames, tag_sets, set(tags), seed)
         width = {frames.shape[1] for frames in samples.values()}
         if len(width) > 1:

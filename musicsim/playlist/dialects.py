@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from musicsim._checks import check_number
-from musicsim.playlist.held_out import reweighted
+from musicsim.playlist.held_out import reweight
 from musicsim.playlist.hypergraph import Hypergraph
 from musicsim.playlist.model import PlaylistModel
 
@@ -120,11 +120,11 @@ class Dialects(BaseEstimator):
             raise NotFittedError("These Dialects are not fitted yet; call fit.")
         return self.global_ if category is None else self.models_.get(category, self.global_)
 
-    def reweighted(self, factors: Mapping[tuple[str, ...], float]) -> "Dialects":
+    def reweight(self, factors: Mapping[tuple[str, ...], float]) -> "Dialects":
         """Return the same walks with the weights of each kind of edge multiplied; see `held_out`."""
         dialects = Dialects(**self.get_params(deep=False))
-        dialects.global_ = reweighted(self.model(), factors)
-        dialects.models_ = {category: reweighted(model, factors) for category, model in self.models_.items()}
+        dialects.global_ = reweight(self.model(), factors)
+        dialects.models_ = {category: reweight(model, factors) for category, model in self.models_.items()}
         dialects.n_playlists_ = dict(self.n_playlists_)
         return dialects
 

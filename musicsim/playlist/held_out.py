@@ -45,7 +45,7 @@ def kind_factors(fitted: PlaylistModel, held_out: PlaylistModel) -> dict[Kinds, 
     return {kinds: (new[kinds] + _TINY) / (share + _TINY) for kinds, share in old.items() if kinds in new}
 
 
-def reweighted(model: PlaylistModel, factors: Mapping[Kinds, float]) -> PlaylistModel:
+def reweight(model: PlaylistModel, factors: Mapping[Kinds, float]) -> PlaylistModel:
     """Return a model with the weights of each kind of edge multiplied by its factor (default 1) from `kind_factors`."""
     kinds = edge_families(model.hypergraph.names)
     weights = model.weights_ * np.array([factors.get(kind, 1.0) for kind in kinds])

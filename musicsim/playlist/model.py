@@ -175,10 +175,10 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         check_whole("max_iter", self.max_iter, 1)
         if graph.n_edges == 0:
             raise ValueError("the hypergraph does not have edges: a walk needs two songs or more")
-        counts = Counts.of(playlists, graph.n_songs)
+        counts = Counts.from_playlists(playlists, graph.n_songs)
         if counts.first_songs.size == 0:
             raise ValueError("playlists contain no songs: there is nothing to learn from")
-        likelihood, n_impossible = Likelihood.of(graph, counts, self._edge_factor(), self._prior_counts())
+        likelihood, n_impossible = Likelihood.from_counts(graph, counts, self._edge_factor(), self._prior_counts())
         outcome = maximize(
             likelihood,
             np.full(graph.n_edges, 1.0 / graph.n_edges),
@@ -209,7 +209,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
 
         -inf for an immediate repeat, or if no edge of positive weight explains a transition; 0 for an empty playlist.
         """
-        return self._log_probability(Counts.of(playlists, self.hypergraph.n_songs), len(playlists))
+        return self._log_probability(Counts.from_playlists(playlists, self.hypergraph.n_songs), len(playlists))
 
     def _log_probability(self, counts: Counts, n_playlists: int) -> Float64Array:
         graph, pull = self.hypergraph, self._pull()
@@ -282,7 +282,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         total = joint.sum()
         return [(int(edges[k]), graph.names[edges[k]], float(joint[k] / total)) for k in order]
 
-    def among(self, songs: npt.ArrayLike) -> "PlaylistModel":
+    def restrict(self, songs: npt.ArrayLike) -> "PlaylistModel":
         """Return the same walk restricted to some songs, numbered from 0: edges keep their weights.
 
         Parameters

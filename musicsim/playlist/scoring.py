@@ -48,7 +48,7 @@ def _lengths(playlists: Playlists) -> Float64Array:
 
 def _normalize(model: Scored, playlists: Playlists) -> tuple[Float64Array, Float64Array]:
     """Return log P / length of the model and of uniform shuffle for each valid playlist."""
-    counts, lengths = Counts.of(playlists, model.n_songs), _lengths(playlists)
+    counts, lengths = Counts.from_playlists(playlists, model.n_songs), _lengths(playlists)
     valid = _find_valid(counts, lengths, stacklevel=4)
     log_p = model._log_probability(counts, len(playlists))[valid]
     lengths, n = lengths[valid], model.n_songs
@@ -84,7 +84,7 @@ class PlaylistScorer:
 
         -inf for an immediate repeat; 0 for a playlist of one song or none.
         """
-        return _log_transitions(self, Counts.of(playlists, self.n_songs), len(playlists))
+        return _log_transitions(self, Counts.from_playlists(playlists, self.n_songs), len(playlists))
 
     def mean_transition_log_probability(self: Scored, playlists: Playlists) -> float:
         """Return the mean of log P[y | x] over all transitions of the playlists; higher is better.
@@ -92,7 +92,7 @@ class PlaylistScorer:
         First songs do not count, and long playlists count more: the measure of Chen et al., "Playlist prediction via
         metric embedding", KDD 2012. Uniform shuffle has -log(n_songs - 1).
         """
-        counts, lengths = Counts.of(playlists, self.n_songs), _lengths(playlists)
+        counts, lengths = Counts.from_playlists(playlists, self.n_songs), _lengths(playlists)
         valid = _find_valid(counts, lengths, stacklevel=3)
         n_transitions = (lengths[valid] - 1).sum()
         if n_transitions == 0:

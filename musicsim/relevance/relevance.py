@@ -227,7 +227,7 @@ class Relevance:
         outside : bool
             If True, the queries are not in the database although their number is `n`.
         groups : sequence of shape (n_songs,), optional
-            The artist of each song if the queries are the songs; otherwise see :meth:`without_own_group`.
+            The artist of each song if the queries are the songs; otherwise see :meth:`exclude_own_group`.
         artist_filter : bool
             Leave the songs of the query's own artist out of both sets; needs `groups`.
 
@@ -415,7 +415,7 @@ class Relevance:
             self._groups and (self._groups[0][query_rows], self._groups[1][songs]),
         )
 
-    def without_own_group(self, groups: Any, query_groups: Any = None) -> "Relevance":
+    def exclude_own_group(self, groups: Any, query_groups: Any = None) -> "Relevance":
         """Leave the songs of the query's own artist out of both sets (the artist filter).
 
         Parameters
@@ -444,7 +444,7 @@ class Relevance:
         return replace(self, _groups=(codes[n:], codes[:n]))
 
     def _filter_artists(self, groups: Any, artist_filter: bool) -> "Relevance":
-        return self.without_own_group(groups) if artist_filter and groups is not None else self
+        return self.exclude_own_group(groups) if artist_filter and groups is not None else self
 
     def _check_query(self, i: int) -> int:
         if not 0 <= i < len(self):

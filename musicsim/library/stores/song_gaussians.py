@@ -32,7 +32,7 @@ def part_gaussians(frames: SongFrames) -> gaussians.SongGaussians:
 
 def song_gaussian(frames: SongFrames) -> gaussians.SongGaussians:
     """Return the single Gaussian of a song, merged from its parts."""
-    return part_gaussians(frames).merged()
+    return part_gaussians(frames).merge()
 
 
 def keep_gaussians(path: Path) -> None:
