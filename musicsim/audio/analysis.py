@@ -29,6 +29,10 @@ from musicsim.audio.rhythm import RhythmStream
 def peaks(samples: FloatingArray, n_bins: int = 400) -> Float32Array:
     """Reduce samples to the peak levels of `n_bins` equal intervals.
 
+    Exact for up to 8,192 samples. In longer sounds, intervals begin up to 1/4,096 of the sound early (a tenth of an
+    interval): see :class:`Outline`. Raises ValueError if `samples` is empty, not 1-D or not finite, or `n_bins` is less
+    than 1.
+
     Parameters
     ----------
     samples : ndarray of shape (n_samples,), floating, n_samples >= 1
@@ -38,16 +42,6 @@ def peaks(samples: FloatingArray, n_bins: int = 400) -> Float32Array:
     -------
     ndarray of shape (n_bins,), float32, 0 to 1
         Relative to the loudest sample; zeros for silence. With fewer samples than bins, samples repeat.
-
-    Raises
-    ------
-    ValueError
-        If `samples` is empty, not 1-D or not finite, or `n_bins` is less than 1.
-
-    Notes
-    -----
-    Exact for up to 8,192 samples. In longer sounds, intervals begin up to 1/4,096 of the sound early (a tenth of an
-    interval): see :class:`Outline`.
     """
     if n_bins < 1:
         raise ValueError(f"n_bins={n_bins} must be at least 1.")
@@ -167,10 +161,6 @@ def analyse_sound(
         coefficients are not returned. An existing file is overwritten, and removed if writing fails.
     aspects : bool
         Whether to compute harmony and rhythm, too.
-
-    Returns
-    -------
-    Sound
 
     Raises
     ------

@@ -38,14 +38,11 @@ class Decoded:
 def load(source: AudioSource, *, sr: int = 22050, offset: float = 0.0, duration: float | None = None) -> Float32Array:
     """Decode `source` to mono samples; see :func:`decode`, which also reports damage.
 
+    Raises AudioDecodeError if nothing can be decoded; the message names the file and a remedy.
+
     Returns
     -------
     ndarray of shape (n_samples,), float32, full scale 1.0
-
-    Raises
-    ------
-    AudioDecodeError
-        If nothing can be decoded; the message names the file and a remedy.
     """
     return decode(source, sr=sr, offset=offset, duration=duration).samples
 
@@ -54,6 +51,9 @@ def decode(
     source: AudioSource, *, sr: int = 22050, offset: float = 0.0, duration: float | None = None, name: str | None = None
 ) -> Decoded:
     """Decode a path, bytes or a binary file object to mono samples at `sr`.
+
+    Digital silence is legal. If the mix is silent but a channel is not (right = -left), the loudest channel is used,
+    which requires decoding twice.
 
     Parameters
     ----------
@@ -67,21 +67,12 @@ def decode(
     name : str, optional
         Name of the source in messages; default is its path or its `name`.
 
-    Returns
-    -------
-    Decoded
-
     Raises
     ------
     AudioDecodeError
         If the file is missing, a folder, empty or without sound, or ends before `offset`.
     ValueError, TypeError
         If another argument is out of range, or `source` is none of the above.
-
-    Notes
-    -----
-    Digital silence is legal. If the mix is silent but a channel is not (right = -left), the loudest channel is used,
-    which requires decoding twice.
     """
     if not (np.isfinite(sr) and sr >= 1):
         raise ValueError(f"sr={sr} must be at least 1 sample per second.")

@@ -67,6 +67,8 @@ def describe(
 ) -> Descriptors:
     """Compute the descriptors of a song.
 
+    Raises ValueError if an array has another shape.
+
     Parameters
     ----------
     mfcc : ndarray of shape (n_frames, 13), floating
@@ -75,15 +77,6 @@ def describe(
         From :func:`musicsim.audio.harmony`; without it the key is None.
     rhythm : ndarray of shape (240,), optional
         From :func:`musicsim.audio.rhythm`; without it the tempo is None.
-
-    Returns
-    -------
-    Descriptors
-
-    Raises
-    ------
-    ValueError
-        If an array has another shape.
     """
     if mfcc.ndim != 2 or mfcc.shape[1] != N_MFCC:
         raise ValueError(f"mfcc must be of shape (n_frames, {N_MFCC}), not {mfcc.shape}.")
@@ -95,6 +88,9 @@ def describe(
 def estimate_tempo(rhythm: FloatingArray) -> float | None:
     """Return the tempo of a song in beats per minute.
 
+    A tempo t scores ``p(t) (h(t) + 0.6 h(t / 2) + 0.6 h(2 t))``, with the histogram h and a log-normal prior p. The
+    result is the vertex of the parabola through the logarithms of h at the best bin and its neighbors.
+
     Parameters
     ----------
     rhythm : ndarray of shape (240,)
@@ -104,11 +100,6 @@ def estimate_tempo(rhythm: FloatingArray) -> float | None:
     -------
     float or None
         None if less than 0.3 of the histogram is at a tempo, its half and its double.
-
-    Notes
-    -----
-    A tempo t scores ``p(t) (h(t) + 0.6 h(t / 2) + 0.6 h(2 t))``, with the histogram h and a log-normal prior p. The
-    result is the vertex of the parabola through the logarithms of h at the best bin and its neighbors.
     """
     if rhythm.shape != (RHYTHM_SIZE,):
         raise ValueError(f"rhythm must be of shape ({RHYTHM_SIZE},), not {rhythm.shape}.")

@@ -69,6 +69,8 @@ def transcode(
 ) -> Path:
     """Write a copy of a source, or of a part of it, that every browser plays.
 
+    Mono stays mono, stereo stays stereo. Memory does not grow with the length of the file.
+
     Parameters
     ----------
     source : path, bytes-like or binary file object
@@ -91,10 +93,6 @@ def transcode(
         If no sound can be decoded from `source`, or from that part of it.
     ValueError
         If `target` has another suffix, or `bitrate` is not positive.
-
-    Notes
-    -----
-    Mono stays mono, stereo stays stereo. Memory does not grow with the length of the file.
     """
     target = Path(target)
     suffix = target.suffix.lower()

@@ -53,6 +53,10 @@ _MAX_SAMPLE = 1e15
 def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     """Compute 13 mel-frequency cepstral coefficients per frame.
 
+    Levels below 1e-10 or more than 80 dB below the song's loudest band are raised to that limit, so silence gives
+    constant rows, never NaN. Needs 160 bytes per frame in addition to the result. Raises ValueError if `y` is empty,
+    not 1-D, not floating or not finite, or `sr` is not positive.
+
     Parameters
     ----------
     y : ndarray of shape (n_samples,), floating, finite, full scale 1.0
@@ -62,16 +66,6 @@ def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     Returns
     -------
     ndarray of shape (1 + n_samples // 256, 13), float32, dB (orthonormal DCT of 40 levels in dB)
-
-    Raises
-    ------
-    ValueError
-        If `y` is empty, not 1-D, not floating or not finite, or `sr` is not positive.
-
-    Notes
-    -----
-    Levels below 1e-10 or more than 80 dB below the song's loudest band are raised to that limit, so silence gives
-    constant rows, never NaN. Needs 160 bytes per frame in addition to the result.
     """
     check_samples(y, sr)
     levels = np.empty((1 + len(y) // HOP, N_MELS), np.float32)
@@ -86,6 +80,9 @@ def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
 def derivatives(mfcc: FloatingArray) -> Float32Array:
     """Append first and second derivatives to coefficients.
 
+    Savitzky-Golay filters of 9 frames. The first and last four frames are on the polynomial of the first and last nine,
+    as with ``librosa.feature.delta(mode="interp")``. Raises AudioTooShortError if there are fewer than 9 frames.
+
     Parameters
     ----------
     mfcc : ndarray of shape (n_frames, n_coefficients), n_frames >= 9
@@ -94,16 +91,6 @@ def derivatives(mfcc: FloatingArray) -> Float32Array:
     -------
     ndarray of shape (n_frames, 3 * n_coefficients), float32
         Coefficients, slopes per frame, curvatures per frame squared.
-
-    Raises
-    ------
-    AudioTooShortError
-        If there are fewer than 9 frames.
-
-    Notes
-    -----
-    Savitzky-Golay filters of 9 frames. The first and last four frames are on the polynomial of the first and last
-    nine, as with ``librosa.feature.delta(mode="interp")``.
     """
     _check_frames(mfcc)
     result = np.empty((len(mfcc), 3 * mfcc.shape[1]), np.float32)
@@ -147,6 +134,8 @@ def derivative_blocks(mfcc: FloatingArray, block: int = _DERIVATIVE_BLOCK) -> It
 def derivatives_at(mfcc: FloatingArray, rows: Int64Array) -> Float32Array:
     """Compute some rows of :func:`derivatives` without computing the others.
 
+    Raises AudioTooShortError if there are fewer than 9 frames.
+
     Parameters
     ----------
     mfcc : ndarray of shape (n_frames, n_coefficients), n_frames >= 9
@@ -155,11 +144,6 @@ def derivatives_at(mfcc: FloatingArray, rows: Int64Array) -> Float32Array:
     Returns
     -------
     ndarray of shape (n, 3 * n_coefficients), float32
-
-    Raises
-    ------
-    AudioTooShortError
-        If there are fewer than 9 frames.
     """
     _check_frames(mfcc)
     centers = np.clip(rows, _EDGE, len(mfcc) - _EDGE - 1)

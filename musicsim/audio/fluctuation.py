@@ -37,6 +37,8 @@ _SPECTRA = 64  # per step, which needs 2 MB
 def fluctuation(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float16Array:
     """Compute the fluctuation of mono samples.
 
+    Raises ValueError if `y` is empty, not 1-D, not floating or not finite, or `sr` is too low.
+
     Parameters
     ----------
     y : ndarray of shape (n_samples,), floating, finite
@@ -48,11 +50,6 @@ def fluctuation(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float16Array:
     ndarray of shape (n_patterns, 594), float16, dB
         One row per 5.9 s, of 33 bands of the spectrum times 18 of modulation; at least one row, even for a sound
         shorter than 12 s.
-
-    Raises
-    ------
-    ValueError
-        If `y` is empty, not 1-D, not floating or not finite, or `sr` is too low.
     """
     check_samples(y, sr)
     stream = FluctuationStream(sr)

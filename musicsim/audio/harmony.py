@@ -44,6 +44,8 @@ _C0_HZ = 440.0 * 2.0 ** (-4.75)
 def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     """Compute the harmony of mono samples.
 
+    Raises ValueError if `y` is empty, not 1-D, not floating or not finite, or `sr` is too low.
+
     Parameters
     ----------
     y : ndarray of shape (n_samples,), floating, finite, full scale 1.0
@@ -55,11 +57,6 @@ def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     ndarray of shape (156,), float32
         The histogram of pitch classes (12), and that of pairs of pitch classes that follow each other within
         1.5 s (144, row by row: from, to); each sums to 1.
-
-    Raises
-    ------
-    ValueError
-        If `y` is empty, not 1-D, not floating or not finite, or `sr` is too low.
     """
     check_samples(y, sr)
     stream = HarmonyStream(sr)

@@ -63,6 +63,9 @@ def suggest_n_codewords(n_frames: int, maximum: int = 1024, frames_per_codeword:
 class Codebook(TransformerMixin, BaseEstimator):
     """Codewords by online Hartigan k-means, songs as top-tau histograms over them.
 
+    Algorithm B.1 of the thesis, one pass. Counts start at 0, so the first `n_codewords` distinct frames of the shuffled
+    sequence become the initial centroids.
+
     Parameters
     ----------
     n_codewords : int >= 1
@@ -82,11 +85,6 @@ class Codebook(TransformerMixin, BaseEstimator):
         Mean and deviation of the training frames; the scale of a constant column is 1.
     n_features_in_ : int
 
-    Notes
-    -----
-    Algorithm B.1 of the thesis, one pass. Counts start at 0, so the first `n_codewords` distinct frames of the shuffled
-    sequence become the initial centroids.
-
     Examples
     --------
     >>> frames = np.random.default_rng(0).normal(size=(2000, 39))
@@ -103,17 +101,14 @@ class Codebook(TransformerMixin, BaseEstimator):
     def fit(self, frames: FramesLike, y: object = None) -> Self:
         """Learn the codewords in one pass over `frames`, in an order drawn from `random_state`.
 
+        Raises ValueError if `frames` contain NaN or infinity, or there are fewer than `n_codewords`.
+
         Parameters
         ----------
         frames : array of shape (n_frames, n_features), or a list of such arrays, one per song
             Raw frames, n_frames >= n_codewords. Types other than float32 are copied. In addition, the fit needs 8 bytes
             per frame.
         y : ignored
-
-        Raises
-        ------
-        ValueError
-            If `frames` contain NaN or infinity, or there are fewer than `n_codewords`.
 
         Examples
         --------
@@ -143,6 +138,9 @@ class Codebook(TransformerMixin, BaseEstimator):
     def transform(self, list_of_frames: Iterable[npt.ArrayLike | Iterator[npt.ArrayLike]]) -> Float32Array:
         """Return the top-tau histogram of each song (equation 5.5).
 
+        Raises ValueError if a song is empty, contains NaN or infinity, or has another number of features; the message
+        contains its index.
+
         Parameters
         ----------
         list_of_frames : iterable of arrays of shape (n_frames, n_features), raw, one per song
@@ -152,12 +150,6 @@ class Codebook(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_songs, n_codewords), float32, rows sum to 1
-
-        Raises
-        ------
-        ValueError
-            If a song is empty, contains NaN or infinity, or has another number of features; the message contains its
-            index.
         """
         check_is_fitted(self)
         self._check_parameters()
@@ -178,6 +170,8 @@ class Codebook(TransformerMixin, BaseEstimator):
     def nearest(self, frames: npt.ArrayLike) -> Int64Array:
         """Return the `tau` nearest codewords of each frame, which :meth:`transform` counts.
 
+        Raises ValueError if `frames` is empty, contains NaN or infinity, or has another number of features.
+
         Parameters
         ----------
         frames : array of shape (n_frames, n_features), raw
@@ -186,11 +180,6 @@ class Codebook(TransformerMixin, BaseEstimator):
         -------
         ndarray of shape (n_frames, tau), int64
             Nearest first, ties by lower index; 8 `tau` bytes per frame.
-
-        Raises
-        ------
-        ValueError
-            If `frames` is empty, contains NaN or infinity, or has another number of features.
         """
         check_is_fitted(self)
         self._check_parameters()

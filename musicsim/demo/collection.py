@@ -62,6 +62,8 @@ def plan_collection(
 ) -> list[SongPlan]:
     """Plan a collection of generated songs.
 
+    Raises ValueError if a number is below 1, the seed is negative, or a style is unknown or repeated.
+
     Parameters
     ----------
     n_artists_per_style : int >= 1
@@ -75,11 +77,6 @@ def plan_collection(
     list of SongPlan
         In turns: first one song of each style, then one by the next artist of each style. The artists' second songs
         follow. So a library is varied from the start.
-
-    Raises
-    ------
-    ValueError
-        If a number is below 1, the seed is negative, or a style is unknown or repeated.
     """
     for name, value in (("n_artists_per_style", n_artists_per_style), ("n_songs_per_artist", n_songs_per_artist)):
         if value < 1:

@@ -74,6 +74,10 @@ def write_listening(
 ) -> None:
     """Write ``plays.csv``, ``tags.csv`` and ``playlists.csv`` for a collection.
 
+    Columns: ``listener,artist,title,plays``; ``artist,title,tag,weight`` (1-100);
+    ``playlist,category,position,artist,title`` (positions from 1). Each file is written to a temporary name first.
+    Raises ValueError if there are no plans or a number is out of range.
+
     Parameters
     ----------
     plans : sequence of SongPlan, at least one
@@ -81,16 +85,6 @@ def write_listening(
     n_listeners : int >= 1
     n_playlists : int >= 0
     seed : int >= 0
-
-    Raises
-    ------
-    ValueError
-        If there are no plans or a number is out of range.
-
-    Notes
-    -----
-    Columns: ``listener,artist,title,plays``; ``artist,title,tag,weight`` (1-100);
-    ``playlist,category,position,artist,title`` (positions from 1). Each file is written to a temporary name first.
     """
     if not plans:
         raise ValueError("plans is empty; plan_collection() makes some")

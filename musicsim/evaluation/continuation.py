@@ -23,6 +23,8 @@ def continuation_scores(
 ) -> dict[str, Float64Array]:
     """Return the scores of the recommendations for each playlist.
 
+    Raises ValueError if sizes differ, a playlist lacks held-out songs, a song is recommended twice, or a k is below 1.
+
     Parameters
     ----------
     recommended : sequence of sequences of int
@@ -38,11 +40,6 @@ def continuation_scores(
         - ``ndcg`` of all recommendations
         - ``clicks``: number of requests for ten more songs until one is held-out; 51 if none of the first 500 is
         - ``hit@k`` for each k: 1 if one of the first k is held-out, else 0
-
-    Raises
-    ------
-    ValueError
-        If sizes differ, a playlist lacks held-out songs, a song is recommended twice, or a k is below 1.
     """
     if len(recommended) != len(held_out):
         raise ValueError(f"{len(recommended)} recommendations for {len(held_out)} playlists: pass one for each.")

@@ -49,6 +49,8 @@ def score_groups(
 ) -> dict[str, Float64Array]:
     """Return NDCG@k and average precision of every query.
 
+    Raises ValueError if sizes differ, scores are not finite, or labels, `group` or `ks` are out of range.
+
     Parameters
     ----------
     scores : array-like of shape (n_rows,)
@@ -65,11 +67,6 @@ def score_groups(
     -------
     dict of float64 ndarrays of shape (n_queries,)
         ``ndcg@k`` for each k, and ``map``.
-
-    Raises
-    ------
-    ValueError
-        If sizes differ, scores are not finite, or labels, `group` or `ks` are out of range.
     """
     f, labels = np.asarray(scores, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if f.ndim != 1 or f.shape != labels.shape:

@@ -37,6 +37,9 @@ def krippendorff_alpha(
 ) -> Agreement:
     """Return the agreement of listeners.
 
+    Items are resampled, not listeners: the songs of a test are a sample, its listeners are fixed. Raises ValueError if
+    ratings are not a matrix or infinite, or the level is unknown.
+
     Parameters
     ----------
     ratings : array-like of shape (n_listeners, n_items)
@@ -46,15 +49,6 @@ def krippendorff_alpha(
     n_resamples : int
         Resamples of the items for the interval; 0 for none.
     random_state : int, numpy Generator or None
-
-    Raises
-    ------
-    ValueError
-        If ratings are not a matrix or infinite, or the level is unknown.
-
-    Notes
-    -----
-    Items are resampled, not listeners: the songs of a test are a sample, its listeners are fixed.
     """
     given = np.asarray(ratings, dtype=np.float64)
     if given.ndim != 2:
@@ -116,16 +110,13 @@ class RankComparison:
 def compare_ranks(scores: npt.ArrayLike) -> RankComparison:
     """Compute Friedman's test, then Tukey's honestly significant difference on the mean ranks.
 
+    Raises ValueError if scores are not finite, or there are fewer than two queries or models.
+
     Parameters
     ----------
     scores : array-like of shape (n_queries, n_models)
         Higher is better. Each query is one block: average the scores of several listeners first, because they are not
         independent.
-
-    Raises
-    ------
-    ValueError
-        If scores are not finite, or there are fewer than two queries or models.
 
     Notes
     -----
@@ -189,16 +180,14 @@ def scores_by_query(fine: npt.ArrayLike, query: npt.ArrayLike, gave: npt.ArrayLi
 def williams_square(n: int) -> Int64Array:
     """Return orders of `n` things: each is equally often in each place, and equally often right after each other one.
 
+    E. J. Williams, Experimental designs balanced for the estimation of residual effects of treatments (1949).
+
     Returns
     -------
     int64 ndarray of shape (n, n), or (2 n, n) if n is odd and above 1
         One order per row; the first `n` rows are a Latin square.
 
     Raises ValueError if n is below 1.
-
-    Notes
-    -----
-    E. J. Williams, Experimental designs balanced for the estimation of residual effects of treatments (1949).
     """
     check_whole("n", n, 1)
     steps = np.arange(n)

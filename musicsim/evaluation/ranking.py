@@ -28,6 +28,8 @@ def nearest_neighbours(
 ) -> Int64Array:
     """Return the `k` nearest other songs of every song by Euclidean distance.
 
+    Raises ValueError if `k` is out of range.
+
     Parameters
     ----------
     X : ndarray of shape (n_songs, n_features)
@@ -40,11 +42,6 @@ def nearest_neighbours(
     Returns
     -------
     int64 ndarray of shape (n_songs, k); -1 if fewer candidates are left
-
-    Raises
-    ------
-    ValueError
-        If `k` is out of range.
     """
     n = len(X)
     if not 1 <= k < n:
@@ -83,8 +80,6 @@ def k_occurrence(neighbours: Int64Array, n_songs: int | None = None) -> Int64Arr
 def hubness(neighbours: Int64Array, n_songs: int | None = None) -> float:
     """Return the skewness of the k-occurrence: 0 without hubs, above 1 if a few songs are close to very many others.
 
-    Notes
-    -----
     Schnitzer et al., JMLR 2012; 0 by definition if all occurrences are equal.
     """
     from scipy.stats import skew  # its import takes 1.5 s
@@ -126,6 +121,9 @@ def ranking_scores(
 ) -> dict[str, float]:
     """Return the quality of rankings by Euclidean distance, averaged over the queries.
 
+    Raises ValueError if sizes differ, values are not finite, `k` is below 1, or a query differs from its row in the
+    database.
+
     Parameters
     ----------
     queries : array of shape (n_queries, n_features)
@@ -152,11 +150,6 @@ def ranking_scores(
         - ``n_queries``, ``n_skipped``: numbers of queries in the means, and left out of them
 
         Means without queries are nan.
-
-    Raises
-    ------
-    ValueError
-        If sizes differ, values are not finite, `k` is below 1, or a query differs from its row in the database.
 
     Notes
     -----
@@ -204,6 +197,8 @@ def query_scores(
 def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10) -> dict[str, Float64Array]:
     """Return the scores of :func:`query_scores` for given distances, such as divergences.
 
+    Raises ValueError if sizes differ, distances are not finite, or `k` is below 1.
+
     Parameters
     ----------
     distances : array of shape (n_queries, n_songs)
@@ -214,11 +209,6 @@ def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10)
     Returns
     -------
     dict of float64 ndarrays of shape (n_queries,)
-
-    Raises
-    ------
-    ValueError
-        If sizes differ, distances are not finite, or `k` is below 1.
     """
     check_whole("k", k, 1)
     D = np.asarray(distances, dtype=np.float64)
@@ -335,6 +325,8 @@ def bootstrap_pairs(
 ) -> tuple[float, float, float]:
     """Return the mean of ``a - b`` over the queries and its 95% bootstrap interval.
 
+    Raises ValueError if sizes differ, or fewer than two queries, or artists, are left.
+
     Parameters
     ----------
     a, b : arrays of shape (n_queries,)
@@ -350,11 +342,6 @@ def bootstrap_pairs(
     -------
     mean, low, high : float
         The percentile interval from 2.5 to 97.5%; methods differ if it excludes 0.
-
-    Raises
-    ------
-    ValueError
-        If sizes differ, or fewer than two queries, or artists, are left.
     """
     if np.ndim(a) != 1 or np.shape(a) != np.shape(b):
         raise ValueError(f"a and b: shapes {np.shape(a)} and {np.shape(b)} should be (n_queries,) in both.")

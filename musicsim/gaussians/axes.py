@@ -66,6 +66,9 @@ def song_axes(
 ) -> tuple[Float64Array, Float64Array]:
     """Return the principal axes of songs, with each direction divided by the variation within songs along it.
 
+    Hatch, Kajarekar and Stolcke, Interspeech 2006 (within-class covariance normalization). Songs are the classes and
+    their parts the examples, so no labels are needed. Memory: a copy of `X` in float64, 131 MB for 20,000 songs.
+
     Parameters
     ----------
     X : ndarray of shape (n_songs, d)
@@ -83,11 +86,6 @@ def song_axes(
     mean : float64 ndarray of shape (d,)
     axes : float64 ndarray of shape (p, d)
         Rows, not orthogonal, scaled so that the mean squared distance of two songs is 1.
-
-    Notes
-    -----
-    Hatch, Kajarekar and Stolcke, Interspeech 2006 (within-class covariance normalization). Songs are the classes and
-    their parts the examples, so no labels are needed. Memory: a copy of `X` in float64, 131 MB for 20,000 songs.
     """
     centered = np.array(X, dtype=np.float64)
     mean = centered.mean(axis=0)

@@ -77,16 +77,13 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
     def fit(self, gaussians: SongGaussians, y: object = None) -> Self:
         """Compute the population's mean and whitening.
 
+        Raises ValueError if both songs and prior are missing, or the ridge is not above 0.
+
         Parameters
         ----------
         gaussians : SongGaussians
             At least one, unless there is a prior.
         y : ignored
-
-        Raises
-        ------
-        ValueError
-            If both songs and prior are missing, or the ridge is not above 0.
         """
         if not self.ridge > 0:
             raise ValueError(f"ridge={self.ridge} should be greater than 0.")
@@ -109,10 +106,7 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
     def transform(self, gaussians: SongGaussians) -> Float32Array:
         """Return vectors of songs, float32 (n_songs, (d + 1) (d + 2) / 2).
 
-        Raises
-        ------
-        ValueError
-            If the Gaussians have another number of columns than the population.
+        Raises ValueError if the Gaussians have another number of columns than the population.
         """
         check_is_fitted(self, "whitening_")
         d = len(self.whitening_)

@@ -18,6 +18,8 @@ def gmm_kernel(
 ) -> Float64Array:
     """Return the probability product kernel of Gaussian mixtures (Jebara et al. 2004), 1 for equal songs.
 
+    Raises ValueError if A and B have different numbers of features, or the exponent is not supported.
+
     Parameters
     ----------
     A : mixtures of n songs with diagonal covariances
@@ -33,11 +35,6 @@ def gmm_kernel(
     Returns
     -------
     ndarray of shape (n, m), float64, in 0..1
-
-    Raises
-    ------
-    ValueError
-        If A and B have different numbers of features, or the exponent is not supported.
 
     Notes
     -----

@@ -13,6 +13,8 @@ KEYLESS_HARMONY_SIZE = 7 + 12 * 7
 def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float32Array:
     """Map harmony to the unit sphere, where the inner product is :func:`harmony_kernel`.
 
+    Raises ValueError if rows have another width, or are not histograms.
+
     Parameters
     ----------
     harmony : array of shape (n_songs, 156)
@@ -23,11 +25,6 @@ def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float
     Returns
     -------
     ndarray of shape (n_songs, 156), or (n_songs, 91) if invariant, float32, rows of length 1
-
-    Raises
-    ------
-    ValueError
-        If rows have another width, or are not histograms.
 
     Notes
     -----
@@ -51,6 +48,8 @@ def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float
 def harmony_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, *, key_invariant: bool = False) -> Float64Array:
     """Return the mean of the probability product kernels of pitch classes and of their successions.
 
+    Raises ValueError if rows have another width, or are not histograms.
+
     Parameters
     ----------
     A : array of shape (n, 156)
@@ -62,11 +61,6 @@ def harmony_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, *, key_inva
     Returns
     -------
     ndarray of shape (n, m), float64, in 0..1; 1 for equal harmony, with `key_invariant` in any key
-
-    Raises
-    ------
-    ValueError
-        If rows have another width, or are not histograms.
     """
     left = harmony_map(A, key_invariant=key_invariant).astype(np.float64)
     right = left if B is None else harmony_map(B, key_invariant=key_invariant).astype(np.float64)
@@ -76,6 +70,9 @@ def harmony_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, *, key_inva
 def rhythm_map(rhythm: npt.ArrayLike) -> Float32Array:
     """Map rhythm to the unit sphere, where the inner product is :func:`rhythm_kernel`.
 
+    Both histograms are mapped by :func:`ppk_map` and have equal weights. Raises ValueError if rows have another width,
+    or are not histograms.
+
     Parameters
     ----------
     rhythm : array of shape (n_songs, 240)
@@ -84,21 +81,14 @@ def rhythm_map(rhythm: npt.ArrayLike) -> Float32Array:
     Returns
     -------
     ndarray of shape (n_songs, 240), float32, rows of length 1
-
-    Raises
-    ------
-    ValueError
-        If rows have another width, or are not histograms.
-
-    Notes
-    -----
-    Both histograms are mapped by :func:`ppk_map` and have equal weights.
     """
     return np.concatenate(_two_roots(rhythm, 48, 192, "rhythm"), axis=1).astype(np.float32)
 
 
 def rhythm_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array:
     """Return the mean of the probability product kernels of tempos and of pulses.
+
+    Raises ValueError if rows have another width, or are not histograms.
 
     Parameters
     ----------
@@ -109,11 +99,6 @@ def rhythm_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Ar
     Returns
     -------
     ndarray of shape (n, m), float64, in 0..1; 1 for equal rhythm
-
-    Raises
-    ------
-    ValueError
-        If rows have another width, or are not histograms.
     """
     left = rhythm_map(A).astype(np.float64)
     return cosines(left, left if B is None else rhythm_map(B).astype(np.float64))

@@ -14,6 +14,9 @@ from musicsim.kernels._rows import check_same_width, cosines, term_counts, unit_
 def inverse_document_frequency(histograms: Any) -> Float64Array:
     """Return the rarity of each codeword (or word) among songs.
 
+    Equation 5.12 of the thesis, with its footnote 8. Raises ValueError without songs, or if an entry is negative or not
+    finite.
+
     Parameters
     ----------
     histograms : array or scipy sparse matrix of shape (n_songs, n_codewords), not negative
@@ -22,15 +25,6 @@ def inverse_document_frequency(histograms: Any) -> Float64Array:
     -------
     ndarray of shape (n_codewords,), float64
         log(n_songs / songs with the codeword): 0 for codewords in every song, and for unused ones.
-
-    Raises
-    ------
-    ValueError
-        Without songs, or if an entry is negative or not finite.
-
-    Notes
-    -----
-    Equation 5.12 of the thesis, with its footnote 8.
     """
     counts = term_counts(histograms, "histograms")
     n_songs = counts.shape[0]
@@ -43,6 +37,9 @@ def inverse_document_frequency(histograms: Any) -> Float64Array:
 def tfidf_map(histograms: Any, idf: npt.ArrayLike) -> Any:
     """Weight codewords by their rarity, and scale songs to length 1, so that inner products are cosines.
 
+    Equation 5.11, then the norms of equation 5.13. Raises ValueError if `idf` has another length than the rows, or an
+    entry is negative or not finite.
+
     Parameters
     ----------
     histograms : array or scipy sparse matrix of shape (n_songs, n_codewords), not negative
@@ -53,21 +50,15 @@ def tfidf_map(histograms: Any, idf: npt.ArrayLike) -> Any:
     -------
     ndarray of shape (n_songs, n_codewords), float32, or a CSR array if `histograms` are sparse
         Rows of length 1; a zero row if all weights are 0.
-
-    Raises
-    ------
-    ValueError
-        If `idf` has another length than the rows, or an entry is negative or not finite.
-
-    Notes
-    -----
-    Equation 5.11, then the norms of equation 5.13.
     """
     return _weigh(histograms, idf, "histograms").astype(np.float32)
 
 
 def tfidf_cosine_kernel(A: Any, B: Any = None, *, reference: Any = None) -> Float64Array:
     """Return cosines between songs after weighting codewords by their rarity.
+
+    Equations 5.11 to 5.13 of the thesis. Sparse input stays sparse until the result. Raises ValueError if numbers of
+    codewords differ, or an entry is negative or not finite.
 
     Parameters
     ----------
@@ -80,15 +71,6 @@ def tfidf_cosine_kernel(A: Any, B: Any = None, *, reference: Any = None) -> Floa
     -------
     ndarray of shape (n, m), float64, in 0..1
         0 if all codewords of one of the songs have weight 0.
-
-    Raises
-    ------
-    ValueError
-        If numbers of codewords differ, or an entry is negative or not finite.
-
-    Notes
-    -----
-    Equations 5.11 to 5.13 of the thesis. Sparse input stays sparse until the result.
     """
     idf = inverse_document_frequency(A if reference is None else reference)
     left = _weigh(A, idf, "A")
@@ -97,6 +79,10 @@ def tfidf_cosine_kernel(A: Any, B: Any = None, *, reference: Any = None) -> Floa
 
 def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: float = 256.0) -> Float64Array:
     """Return the radial basis function of the chi-squared distance: exp(-sigma sum_t (a_t - b_t)^2 / (a_t + b_t)).
+
+    Thesis 2.5.2 (kernel of auto-tags). The distance does not have a factor 1/2, and 0/0 counts as 0, as in
+    scikit-learn's ``chi2_kernel``, which computes it. Raises ValueError if an entry is negative or not finite, numbers
+    of columns differ, or `sigma` is not above 0.
 
     Parameters
     ----------
@@ -108,16 +94,6 @@ def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: flo
     Returns
     -------
     ndarray of shape (n, m), float64, in 0..1
-
-    Raises
-    ------
-    ValueError
-        If an entry is negative or not finite, numbers of columns differ, or `sigma` is not above 0.
-
-    Notes
-    -----
-    Thesis 2.5.2 (kernel of auto-tags). The distance does not have a factor 1/2, and 0/0 counts as 0, as in
-    scikit-learn's ``chi2_kernel``, which computes it.
     """
     from sklearn.metrics.pairwise import chi2_kernel
 
@@ -135,6 +111,8 @@ def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: flo
 def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[str]) -> Float32Array:
     """Return songs as binary vectors over tags by people, scaled to length 1, so that products are cosines.
 
+    Thesis 5.4.3, "Human tags". 4 n_songs n_tags bytes. Raises ValueError if the vocabulary contains a tag twice.
+
     Parameters
     ----------
     tag_lists : one collection of tags per song; repeated tags count once
@@ -144,15 +122,6 @@ def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[s
     -------
     ndarray of shape (n_songs, n_tags), float32
         Rows of length 1; a zero row for a song without a tag of the vocabulary.
-
-    Raises
-    ------
-    ValueError
-        If the vocabulary contains a tag twice.
-
-    Notes
-    -----
-    Thesis 5.4.3, "Human tags". 4 n_songs n_tags bytes.
     """
     column = {tag: t for t, tag in enumerate(vocabulary)}
     if len(column) < len(vocabulary):
@@ -167,6 +136,9 @@ def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[s
 def plays_cosine_kernel(plays: Any, other: Any = None) -> Float64Array:
     """Return cosines between the listeners of items.
 
+    Thesis 2.5.2 (collaborative filter). Products are sparse; only the result is dense. Raises ValueError if the numbers
+    of users differ, or an entry is negative or not finite.
+
     Parameters
     ----------
     plays : scipy sparse matrix (or array) of shape (n_users, n_items), not negative
@@ -176,15 +148,6 @@ def plays_cosine_kernel(plays: Any, other: Any = None) -> Float64Array:
     Returns
     -------
     ndarray of shape (n_items, m_items), float64, in 0..1; 0 for an item without listeners
-
-    Raises
-    ------
-    ValueError
-        If the numbers of users differ, or an entry is negative or not finite.
-
-    Notes
-    -----
-    Thesis 2.5.2 (collaborative filter). Products are sparse; only the result is dense.
     """
     left = unit_rows(term_counts(sparse.csr_array(plays).T.tocsr(), "plays"))
     if other is None:

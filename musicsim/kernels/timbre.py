@@ -10,6 +10,9 @@ from musicsim.kernels._rows import check_same_width, cosines, root
 def ppk_map(histograms: npt.ArrayLike) -> Float32Array:
     """Map histograms to the unit sphere, where the inner product is the probability product kernel.
 
+    Element-wise square root, equation 5.7 of the thesis. Rows are rescaled, so that their length is 1 in float32 even
+    if the sum is not exactly 1. Raises ValueError if an entry is negative or not finite, or a row does not sum to 1.
+
     Parameters
     ----------
     histograms : array of shape (n_songs, n_codewords), not negative, rows sum to 1 within 0.001
@@ -17,16 +20,6 @@ def ppk_map(histograms: npt.ArrayLike) -> Float32Array:
     Returns
     -------
     ndarray of shape (n_songs, n_codewords), float32, rows of length 1
-
-    Raises
-    ------
-    ValueError
-        If an entry is negative or not finite, or a row does not sum to 1.
-
-    Notes
-    -----
-    Element-wise square root, equation 5.7 of the thesis. Rows are rescaled, so that their length is 1 in float32 even
-    if the sum is not exactly 1.
 
     Examples
     --------
@@ -39,6 +32,8 @@ def ppk_map(histograms: npt.ArrayLike) -> Float32Array:
 def ppk_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array:
     """Return the probability product kernel, the sum over codewords of sqrt(a b), of songs A with B.
 
+    Raises ValueError if rows are not histograms, or A and B have different numbers of codewords.
+
     Parameters
     ----------
     A : array of shape (n, n_codewords), histograms
@@ -47,11 +42,6 @@ def ppk_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array
     Returns
     -------
     ndarray of shape (n, m), float64, in 0..1; 1 for equal histograms
-
-    Raises
-    ------
-    ValueError
-        If rows are not histograms, or A and B have different numbers of codewords.
     """
     left = root(A, "A").astype(np.float64)
     right = left if B is None else root(B, "B").astype(np.float64)

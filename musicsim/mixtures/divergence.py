@@ -36,6 +36,8 @@ def draw_samples(
 def cross_entropy(samples: npt.ArrayLike, mixtures: SongMixtures) -> Float64Array:
     """Return the cross-entropy of the distribution of `samples` relative to each mixture.
 
+    Raises ValueError if `samples` are empty or have another number of features than the mixtures.
+
     Parameters
     ----------
     samples : array of shape (n_samples, n_features), drawn from the query's mixture (or its frames)
@@ -44,11 +46,6 @@ def cross_entropy(samples: npt.ArrayLike, mixtures: SongMixtures) -> Float64Arra
     Returns
     -------
     ndarray of shape (n,), float64, in nats: the mean of -log p_x(z)
-
-    Raises
-    ------
-    ValueError
-        If `samples` are empty or have another number of features than the mixtures.
 
     Notes
     -----
@@ -86,6 +83,10 @@ def kl_divergences(
 ) -> Float64Array:
     """Return the Kullback-Leibler divergence of each song of the database from each query.
 
+    Equation 5.9: the samples of a query are the same for all songs of the database. Memory in addition to the result (8
+    n_queries n bytes): some megabytes for any n, and 25 n_samples n_features bytes. Raises ValueError if the numbers of
+    features differ or `n_samples` is below 1.
+
     Parameters
     ----------
     queries, database : SongMixtures of n_queries and n songs with equal numbers of features
@@ -96,16 +97,6 @@ def kl_divergences(
     -------
     ndarray of shape (n_queries, n), float64, in nats
         An estimate: not symmetric, and possibly a little below 0 for very similar songs. Exactly 0 for equal mixtures.
-
-    Raises
-    ------
-    ValueError
-        If the numbers of features differ or `n_samples` is below 1.
-
-    Notes
-    -----
-    Equation 5.9: the samples of a query are the same for all songs of the database. Memory in addition to the result
-    (8 n_queries n bytes): some megabytes for any n, and 25 n_samples n_features bytes.
     """
     if queries.means.shape[2] != database.means.shape[2]:
         raise ValueError(

@@ -65,15 +65,12 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
     def fit(self, mixtures: SongMixtures, y: object = None) -> Self:
         """Draw the landmarks and compute their features.
 
+        Raises ValueError without songs, or if a parameter is out of range.
+
         Parameters
         ----------
         mixtures : SongMixtures, at least one
         y : ignored
-
-        Raises
-        ------
-        ValueError
-            Without songs, or if a parameter is out of range.
         """
         if len(mixtures) == 0:
             raise ValueError("mixtures are empty; at least one song is needed as a landmark.")

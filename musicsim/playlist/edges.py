@@ -271,6 +271,9 @@ def build_edges(
 ) -> Hypergraph:
     """Build the hypergraph of a library from data about its songs.
 
+    Raises ValueError if an argument does not have one entry per song, names or rows are invalid, or a song is in no
+    edge (only without `uniform`).
+
     Parameters
     ----------
     clusters, listener_clusters, cooccurrence_clusters : mapping from a label to an int array of shape (n_songs,)
@@ -309,12 +312,6 @@ def build_edges(
         A conjunction with more than this share of either of its two edges is dropped.
     song_weight : array of shape (n_songs,), positive, or None
         Weight of a song within its edges; see `Hypergraph`.
-
-    Raises
-    ------
-    ValueError
-        If an argument does not have one entry per song, names or rows are invalid, or a song is in no edge (only
-        without `uniform`).
 
     Notes
     -----

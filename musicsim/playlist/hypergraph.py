@@ -56,6 +56,10 @@ def _check_song_weight(song_weight: npt.ArrayLike | None, n_songs: int) -> Float
 class Hypergraph:
     """Named sets of songs: everything a playlist model knows about songs.
 
+    Memory: 5 bytes per membership, stored by song and by edge; 30 MB for 100,000 songs in 30 edges each. Raises
+    ValueError if a song belongs to no edge: a walk could neither reach nor leave it. A hypergraph of fewer than two
+    songs does not have edges and is legal, as in a new library.
+
     Parameters
     ----------
     incidence : sparse or dense matrix of shape (n_songs, n_edges)
@@ -82,16 +86,6 @@ class Hypergraph:
         Whether song weights were given.
     uniform_edge : int or None
         The edge with all songs: ``uniform:all``, else the first such edge.
-
-    Raises
-    ------
-    ValueError
-        If a song belongs to no edge: a walk could neither reach nor leave it. A hypergraph of fewer than two songs does
-        not have edges and is legal, as in a new library.
-
-    Notes
-    -----
-    Memory: 5 bytes per membership, stored by song and by edge; 30 MB for 100,000 songs in 30 edges each.
     """
 
     def __init__(self, incidence: Any, names: Sequence[str], song_weight: npt.ArrayLike | None = None) -> None:

@@ -54,6 +54,8 @@ def listener_clusters(
 ) -> dict[str, Int64Array]:
     """Group songs by the listeners who play them, at several granularities.
 
+    Raises ValueError if an argument is out of range.
+
     Parameters
     ----------
     plays : sparse or dense matrix of shape (n_listeners, n_songs), non-negative
@@ -75,11 +77,6 @@ def listener_clusters(
     dict of label to int array of shape (n_songs,)
         For `build_edges(listener_clusters=...)`; -1 for songs without plays. Empty if too few songs were played for
         any size.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----

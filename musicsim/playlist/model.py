@@ -338,6 +338,8 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     ) -> Playlist:
         """Generate a playlist of `length` songs, with the edge of each step.
 
+        Raises ValueError if an argument is out of range, or two of `first`, `prefix` and `fixed` contradict each other.
+
         Parameters
         ----------
         length : int >= 1, number of songs including `prefix` and `fixed`
@@ -379,11 +381,6 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         Playlist
             Its `note` lists unmet conditions: shorter than `length` if no allowed song is left, or songs of a group
             closer than `spacing` before a fixed one.
-
-        Raises
-        ------
-        ValueError
-            If an argument is out of range, or two of `first`, `prefix` and `fixed` contradict each other.
 
         Notes
         -----

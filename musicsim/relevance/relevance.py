@@ -28,6 +28,8 @@ BLOCK_ENTRIES = 2_000_000
 def label_codes(labels: Any, name: str = "labels") -> Int64Array:
     """Number labels in order of appearance, equal ones alike; unknown ones are -1.
 
+    Raises ValueError if `labels` are not one-dimensional.
+
     Parameters
     ----------
     labels : sequence of shape (n,), of numbers, texts or anything hashable
@@ -38,11 +40,6 @@ def label_codes(labels: Any, name: str = "labels") -> Int64Array:
     Returns
     -------
     int64 ndarray of shape (n,); known codes are >= 0, possibly with gaps
-
-    Raises
-    ------
-    ValueError
-        If `labels` are not one-dimensional.
     """
     import pandas as pd
 
@@ -176,6 +173,9 @@ class Relevance:
     def from_labels(cls, y: Any, *, groups: Any = None, artist_filter: bool = True) -> "Relevance":
         """Make songs with the same label relevant to each other, and all others irrelevant.
 
+        Memory: 48 bytes per song, for classes of any size. Raises ValueError if `y` or `groups` do not have one entry
+        per song.
+
         Parameters
         ----------
         y : sequence of shape (n_songs,)
@@ -184,15 +184,6 @@ class Relevance:
             The artist of each song.
         artist_filter : bool
             Leave the songs of the query's own artist out of both sets; needs `groups`.
-
-        Raises
-        ------
-        ValueError
-            If `y` or `groups` do not have one entry per song.
-
-        Notes
-        -----
-        Memory: 48 bytes per song, for classes of any size.
         """
         labels = label_codes(y, "y")
         n, n_labels = len(labels), int(labels.max(initial=-1)) + 1
@@ -215,6 +206,8 @@ class Relevance:
     ) -> "Relevance":
         """Make the rows of lists relevant.
 
+        Raises ValueError if a row is not in the database, is both relevant and irrelevant, or sizes differ.
+
         Parameters
         ----------
         lists : iterable of n_queries lists of rows of the database
@@ -230,11 +223,6 @@ class Relevance:
             The artist of each song if the queries are the songs; otherwise see :meth:`exclude_own_group`.
         artist_filter : bool
             Leave the songs of the query's own artist out of both sets; needs `groups`.
-
-        Raises
-        ------
-        ValueError
-            If a row is not in the database, is both relevant and irrelevant, or sizes differ.
         """
         lists = list(lists)
         n = len(lists) if n is None else n
@@ -265,6 +253,8 @@ class Relevance:
     ) -> "Relevance":
         """Make the `k` items that share most listeners with an item relevant to it.
 
+        Raises ValueError if plays, groups or candidates are not as described.
+
         Parameters
         ----------
         plays : scipy sparse matrix of shape (n_users, n_items), or (user, item, count) triples
@@ -285,11 +275,6 @@ class Relevance:
         artist_filter : bool
             With `groups`: leave the songs of the query's own artist out of both sets. Otherwise they are irrelevant,
             because an artist is not similar to itself.
-
-        Raises
-        ------
-        ValueError
-            If plays, groups or candidates are not as described.
 
         Notes
         -----
@@ -358,6 +343,8 @@ class Relevance:
     def judgements(self, queries: npt.ArrayLike) -> Int8Array:
         """Return the relevance of each row of the database to each of some queries.
 
+        Memory: ``m * n_items`` bytes, and twice that while it is computed; call it with blocks of queries.
+
         Parameters
         ----------
         queries : int array of shape (m,)
@@ -365,10 +352,6 @@ class Relevance:
         Returns
         -------
         int8 ndarray of shape (m, n_items): 1 relevant, 0 irrelevant, -1 left out
-
-        Notes
-        -----
-        Memory: ``m * n_items`` bytes, and twice that while it is computed; call it with blocks of queries.
         """
         queries = np.asarray(queries, dtype=np.int64)
         relevance = np.full((len(queries), self.n_items), 0 if self._irrelevant is None else -1, dtype=np.int8)
@@ -387,17 +370,14 @@ class Relevance:
     def restrict(self, queries: Any = None, database: Any = None) -> "Relevance":
         """Select some queries and some songs, as for a split.
 
+        Raises ValueError if a number is out of range, or a song occurs twice in `database`.
+
         Parameters
         ----------
         queries : int sequence of shape (m,), optional
             Queries to keep, in this order; all when None.
         database : int sequence of shape (n,), optional
             Songs to keep, in this order; the sets then have indices into it. All when None.
-
-        Raises
-        ------
-        ValueError
-            If a number is out of range, or a song occurs twice in `database`.
         """
         query_rows = _check_order(queries, len(self), "queries")
         songs = _check_order(database, self.n_items, "database")
@@ -418,17 +398,14 @@ class Relevance:
     def exclude_own_group(self, groups: Any, query_groups: Any = None) -> "Relevance":
         """Leave the songs of the query's own artist out of both sets (the artist filter).
 
+        Raises ValueError if sizes differ, or `query_groups` is missing.
+
         Parameters
         ----------
         groups : sequence of shape (n_items,)
             The artist of each song of the database; a song of unknown artist is a group of its own.
         query_groups : sequence of shape (n_queries,), optional
             The artist of each query; needed if queries are not in the database.
-
-        Raises
-        ------
-        ValueError
-            If sizes differ, or `query_groups` is missing.
         """
         n = len(groups)
         if n != self.n_items:
