@@ -2,7 +2,6 @@ from .analysis import TYPICAL_S as TYPICAL_S
 from .analysis import Sound as Sound
 from .analysis import analyse_sound as analyse_sound
 from .analysis import peaks as peaks
-from .container_tags import container_tags as container_tags
 from .decode import Decoded as Decoded
 from .decode import decode as decode
 from .decode import list_undecodable_extensions as list_undecodable_extensions
@@ -42,6 +41,7 @@ from .harmony import harmony as harmony
 from .names import HEARD as HEARD
 from .names import KEYS as KEYS
 from .names import MODES as MODES
+from .reader import container_tags as container_tags
 from .rhythm import RHYTHM_SIZE as RHYTHM_SIZE
 from .rhythm import TEMPOS as TEMPOS
 from .rhythm import rhythm as rhythm

@@ -92,10 +92,7 @@ def derivatives(mfcc: FloatingArray) -> Float32Array:
     ndarray of shape (n_frames, 3 * n_coefficients), float32
         Coefficients, slopes per frame, curvatures per frame squared.
     """
-    _check_frames(mfcc)
-    result = np.empty((len(mfcc), 3 * mfcc.shape[1]), np.float32)
-    _fill_derivatives(mfcc, 0, result)
-    return result
+    return next(derivative_blocks(mfcc, mfcc.size))  # one block with all rows
 
 
 def derivative_blocks(mfcc: FloatingArray, block: int = _DERIVATIVE_BLOCK) -> Iterator[Float32Array]:
@@ -125,7 +122,8 @@ def derivative_blocks(mfcc: FloatingArray, block: int = _DERIVATIVE_BLOCK) -> It
 
     def compute_block(start: int) -> Float32Array:
         result = np.empty((min(block, len(mfcc) - start), 3 * mfcc.shape[1]), np.float32)
-        _fill_derivatives(mfcc, start, result)
+        for at in range(0, len(result), _FRAMES_PER_STEP):
+            _fill_derivatives(mfcc, start + at, result[at : at + _FRAMES_PER_STEP])
         return result
 
     return map(compute_block, range(0, len(mfcc), block))
@@ -154,11 +152,6 @@ def derivatives_at(mfcc: FloatingArray, rows: Int64Array) -> Float32Array:
 
 def _fill_derivatives(mfcc: FloatingArray, start: int, result: Float32Array) -> None:
     """Write coefficients, slopes and curvatures of the frames from `start` on into `result`."""
-    for at in range(0, len(result), _FRAMES_PER_STEP):
-        _fill_rows(mfcc, start + at, result[at : at + _FRAMES_PER_STEP])
-
-
-def _fill_rows(mfcc: FloatingArray, start: int, result: Float32Array) -> None:
     n_frames, n_columns = mfcc.shape
     stop = start + len(result)
     # Frames first to last have four neighbors on each side. A line has one slope and a parabola one curvature,

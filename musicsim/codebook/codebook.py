@@ -94,9 +94,7 @@ class Codebook(TransformerMixin, BaseEstimator):
     """
 
     def __init__(self, n_codewords: int = 1024, tau: int = 4, random_state: int | np.random.Generator | None = None):
-        self.n_codewords = n_codewords
-        self.tau = tau
-        self.random_state = random_state
+        self.n_codewords, self.tau, self.random_state = n_codewords, tau, random_state
 
     def fit(self, frames: FramesLike, y: object = None) -> Self:
         """Learn the codewords in one pass over `frames`, in an order drawn from `random_state`.

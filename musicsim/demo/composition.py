@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from musicsim._arrays import Float64Array
-from musicsim.demo.style_types import SCALES, Part, Style
+from musicsim.demo.styles import SCALES, Part, Style
 
 
 class Note(NamedTuple):
@@ -33,7 +33,7 @@ class Hit(NamedTuple):
 
 
 class Section(NamedTuple):
-    """Consecutive bars; ``letter`` as in :mod:`musicsim.demo.style_types`."""
+    """Consecutive bars; ``letter`` as in :mod:`musicsim.demo.styles`."""
 
     letter: str
     first_bar: int

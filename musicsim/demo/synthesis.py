@@ -38,8 +38,7 @@ from musicsim.demo.effects import (
     room_tone,
     sweep_filter,
 )
-from musicsim.demo.style_types import Part, Style
-from musicsim.demo.styles import find_style
+from musicsim.demo.styles import Part, Style, find_style
 from musicsim.demo.voices import PATCHES, SAMPLE_RATE, Patch, play_note, softer, sustain, vary_patch
 
 VERSION = 2  # increase this when the sound of a plan changes; files of an older version are then rewritten
@@ -126,7 +125,7 @@ def render(plan: SongPlan) -> Float32Array:
 
 
 def draw_scale(plan: SongPlan) -> str:
-    """Return the scale of a plan's song, one of :data:`musicsim.demo.style_types.SCALES`."""
+    """Return the scale of a plan's song, one of :data:`musicsim.demo.styles.SCALES`."""
     style = find_style(plan.style)
     return _scale(style, _draw_habits(style, plan), np.random.default_rng([plan.seed, 1]))
 

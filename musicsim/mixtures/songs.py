@@ -186,7 +186,8 @@ def em_mixture(
     parameters = _initialize(z, moments, n_components, floor, rng)
     last_likelihood = -np.inf
     for _ in range(max_iter):
-        joint = log_joint(moments, *parameters)
+        form, offset = quadratic_form(*parameters)
+        joint = moments @ form.T + offset  # log(w_c N(z; m_c, v_c)), (n_frames, c)
         top = joint.max(axis=1, keepdims=True)
         np.exp(joint - top, out=joint)
         total = joint.sum(axis=1, keepdims=True)
@@ -197,18 +198,6 @@ def em_mixture(
         last_likelihood = likelihood
     weights, means, variances = parameters
     return weights, means * scale + mean, np.maximum(variances * scale**2, variance_floor)
-
-
-def log_joint(
-    moments: FloatingArray, weights: Float64Array, means: Float64Array, variances: Float64Array
-) -> FloatingArray:
-    """Return log(w_c N(z; m_c, v_c)) of each frame and component, (n_frames, c): one matrix product.
-
-    Moments are [z^2, z], (n_frames, 2 n_features), and determine the dtype of the result; weights are (c,), means and
-    variances (c, d).
-    """
-    form, offset = quadratic_form(weights, means, variances)
-    return moments @ form.T.astype(moments.dtype, copy=False) + offset.astype(moments.dtype, copy=False)
 
 
 def quadratic_form(

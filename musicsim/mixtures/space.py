@@ -57,10 +57,8 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
         n_samples: int = 512,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self.n_landmarks = n_landmarks
-        self.gamma = gamma
-        self.n_samples = n_samples
-        self.random_state = random_state
+        self.n_landmarks, self.gamma = n_landmarks, gamma
+        self.n_samples, self.random_state = n_samples, random_state
 
     def fit(self, mixtures: SongMixtures, y: object = None) -> Self:
         """Draw the landmarks and compute their features.

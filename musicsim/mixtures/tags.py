@@ -62,10 +62,8 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         max_tags: int = 150,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self.n_components = n_components
-        self.min_songs = min_songs
-        self.max_tags = max_tags
-        self.random_state = random_state
+        self.n_components, self.random_state = n_components, random_state
+        self.min_songs, self.max_tags = min_songs, max_tags
 
     def fit(self, list_of_frames: Iterable[FrameBlocks], list_of_tag_lists: Sequence[Iterable[str]]) -> Self:
         """Fit a mixture to each tag with enough songs.

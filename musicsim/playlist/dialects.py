@@ -65,14 +65,9 @@ class Dialects(BaseEstimator):
         tol: float = 1e-7,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self.hypergraph = hypergraph
-        self.prior = prior
-        self.strength = strength
-        self.min_playlists = min_playlists
-        self.edge_probability = edge_probability
-        self.uniform_floor = uniform_floor
-        self.max_iter = max_iter
-        self.tol = tol
+        self.hypergraph, self.prior, self.strength = hypergraph, prior, strength
+        self.min_playlists, self.edge_probability = min_playlists, edge_probability
+        self.uniform_floor, self.max_iter, self.tol = uniform_floor, max_iter, tol
         self.random_state = random_state
 
     def _model(self, prior: float | npt.ArrayLike) -> PlaylistModel:

@@ -108,14 +108,9 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         accelerate: bool = True,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self.hypergraph = hypergraph
-        self.weights = weights
-        self.edge_probability = edge_probability
-        self.prior = prior
-        self.uniform_floor = uniform_floor
-        self.max_iter = max_iter
-        self.tol = tol
-        self.accelerate = accelerate
+        self.hypergraph, self.weights, self.edge_probability = hypergraph, weights, edge_probability
+        self.prior, self.uniform_floor = prior, uniform_floor
+        self.max_iter, self.tol, self.accelerate = max_iter, tol, accelerate
         self.random_state = random_state
 
     @property

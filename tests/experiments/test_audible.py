@@ -6,7 +6,7 @@ import pytest
 from experiments import audible
 from musicsim.audio import SAMPLE_RATE, estimate_key, estimate_tempo, harmony, rhythm
 from musicsim.demo.collection import plan_collection
-from musicsim.demo.style_types import SCALES
+from musicsim.demo.styles import SCALES
 
 
 @pytest.mark.parametrize(
