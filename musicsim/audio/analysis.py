@@ -150,17 +150,14 @@ def analyse_sound(
     ----------
     source : path, bytes-like or binary file object
         As for :func:`musicsim.audio.decode`; only a path keeps the file itself out of memory.
-    sr : int >= 8000
-        Samples per second at which the sound is described.
+    sr : int >= 8000; samples per second at which the sound is described
     duration : float, seconds
         Length to read from the start, as for :func:`musicsim.audio.decode`; None reads everything.
-    name : str, optional
-        Name of the source in messages; default is its path or its `name`.
+    name : str, optional; name of the source in messages; default is its path or its `name`
     frames_to : Path, optional
         File for coefficients and fluctuation, as :func:`musicsim.audio.read_song_frames` reads it; then the
         coefficients are not returned. An existing file is overwritten, and removed if writing fails.
-    aspects : bool
-        Whether to compute harmony and rhythm, too.
+    aspects : bool; whether to compute harmony and rhythm, too
 
     Raises
     ------

@@ -59,13 +59,11 @@ def decode(
     ----------
     source : path, bytes-like or binary file object
         A file object is read into memory from its current position, which is restored if it can seek.
-    sr : int > 0
-        Samples per second of the result.
+    sr : int > 0; samples per second of the result
     offset, duration : float, seconds
         The part to return, by decoded time: 0 <= offset, 0.001 <= duration; None means up to the end. Everything
         before `offset` is decoded and dropped, because seeking in damaged or VBR files is inexact.
-    name : str, optional
-        Name of the source in messages; default is its path or its `name`.
+    name : str, optional; name of the source in messages; default is its path or its `name`
 
     Raises
     ------

@@ -73,10 +73,8 @@ def describe(
     ----------
     mfcc : ndarray of shape (n_frames, 13), floating
         From :func:`musicsim.audio.mfcc` at 22,050 Hz; a memory map is read block by block.
-    harmony : ndarray of shape (156,), optional
-        From :func:`musicsim.audio.harmony`; without it the key is None.
-    rhythm : ndarray of shape (240,), optional
-        From :func:`musicsim.audio.rhythm`; without it the tempo is None.
+    harmony : ndarray of shape (156,), optional; from :func:`musicsim.audio.harmony`; without it the key is None
+    rhythm : ndarray of shape (240,), optional; from :func:`musicsim.audio.rhythm`; without it the tempo is None
     """
     if mfcc.ndim != 2 or mfcc.shape[1] != N_MFCC:
         raise ValueError(f"mfcc must be of shape (n_frames, {N_MFCC}), not {mfcc.shape}.")
@@ -93,13 +91,11 @@ def estimate_tempo(rhythm: FloatingArray) -> float | None:
 
     Parameters
     ----------
-    rhythm : ndarray of shape (240,)
-        From :func:`musicsim.audio.rhythm`.
+    rhythm : ndarray of shape (240,); from :func:`musicsim.audio.rhythm`
 
     Returns
     -------
-    float or None
-        None if less than 0.3 of the histogram is at a tempo, its half and its double.
+    float or None; None if less than 0.3 of the histogram is at a tempo, its half and its double
     """
     if rhythm.shape != (RHYTHM_SIZE,):
         raise ValueError(f"rhythm must be of shape ({RHYTHM_SIZE},), not {rhythm.shape}.")
@@ -123,8 +119,7 @@ def estimate_key(harmony: FloatingArray) -> tuple[str, str] | tuple[None, None]:
 
     Parameters
     ----------
-    harmony : ndarray of shape (156,)
-        From :func:`musicsim.audio.harmony`.
+    harmony : ndarray of shape (156,); from :func:`musicsim.audio.harmony`
 
     Returns
     -------

@@ -67,7 +67,7 @@ def transcode(
     start_s: float = 0.0,
     length_s: float = math.inf,
 ) -> Path:
-    """Write a copy of a source, or of a part of it, that every browser plays.
+    """Write a copy of a source, or of a part of it, that every browser plays; return `target`.
 
     Mono stays mono, stereo stays stereo. Memory does not grow with the length of the file.
 
@@ -77,15 +77,8 @@ def transcode(
     target : path
         The suffix selects the format: .mp3, .m4a (AAC) or .wav (16 bit); see :func:`transcode_suffix`. The file appears
         once it is complete and replaces an older one.
-    bitrate : int, bits per second
-        Ignored for .wav.
-    start_s, length_s : float, seconds
-        The part to copy; it ends at the end of the sound at the latest.
-
-    Returns
-    -------
-    Path
-        `target`.
+    bitrate : int, bits per second; ignored for .wav
+    start_s, length_s : float, seconds; the part to copy; it ends at the end of the sound at the latest
 
     Raises
     ------

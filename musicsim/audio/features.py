@@ -60,8 +60,7 @@ def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     Parameters
     ----------
     y : ndarray of shape (n_samples,), floating, finite, full scale 1.0
-    sr : float > 0
-        Samples per second.
+    sr : float > 0; samples per second
 
     Returns
     -------
@@ -100,10 +99,8 @@ def derivative_blocks(mfcc: FloatingArray, block: int = _DERIVATIVE_BLOCK) -> It
 
     Parameters
     ----------
-    mfcc : ndarray of shape (n_frames, n_coefficients), n_frames >= 9
-        Any floating type; may be a memory map.
-    block : int >= 1
-        Frames per block; the last block may be shorter.
+    mfcc : ndarray of shape (n_frames, n_coefficients), n_frames >= 9; any floating type; may be a memory map
+    block : int >= 1; frames per block; the last block may be shorter
 
     Returns
     -------
@@ -198,8 +195,7 @@ def delta_mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     Parameters
     ----------
     y : ndarray of shape (n_samples,), floating, finite, n_samples >= 2048
-    sr : float > 0
-        Samples per second.
+    sr : float > 0; samples per second
 
     Returns
     -------

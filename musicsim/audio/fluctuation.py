@@ -42,8 +42,7 @@ def fluctuation(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float16Array:
     Parameters
     ----------
     y : ndarray of shape (n_samples,), floating, finite
-    sr : float >= 8000
-        Samples per second.
+    sr : float >= 8000; samples per second
 
     Returns
     -------

@@ -49,8 +49,7 @@ def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     Parameters
     ----------
     y : ndarray of shape (n_samples,), floating, finite, full scale 1.0
-    sr : float >= 8000
-        Samples per second.
+    sr : float >= 8000; samples per second
 
     Returns
     -------

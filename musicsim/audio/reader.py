@@ -113,10 +113,8 @@ def container_tags(file: Any, formats: str) -> list[tuple[str, str]]:
 
     Parameters
     ----------
-    file : binary file object
-        Needs `read` and `seek` only.
-    formats : str
-        FFmpeg's names of the allowed containers, separated by commas.
+    file : binary file object; needs `read` and `seek` only
+    formats : str; FFmpeg's names of the allowed containers, separated by commas
     """
     options = SAFE_OPTIONS | {"format_whitelist": formats, "probesize": "65536"}
     with av.open(file, options=options, **TAGS_MAY_BE_BROKEN) as container:
@@ -129,22 +127,17 @@ class SoundReader:
 
     Parameters
     ----------
-    source : Path or bytes
-        An existing file, or the bytes of a whole file.
+    source : Path or bytes; an existing file, or the bytes of a whole file
 
     Attributes
     ----------
     expected_s : float or None
         Length in seconds that the container states; None if it does not state one, or FFmpeg would only estimate it
         from the size of the file.
-    damaged : int
-        Packets that could not be read or decoded.
-    has_audio : bool
-        Whether there is a container with an audio stream.
-    has_film : bool
-        Whether there is a container with moving pictures and without an audio stream.
-    cut_off : bool
-        Whether the end of an Ogg file is missing.
+    damaged : int; packets that could not be read or decoded
+    has_audio : bool; whether there is a container with an audio stream
+    has_film : bool; whether there is a container with moving pictures and without an audio stream
+    cut_off : bool; whether the end of an Ogg file is missing
     """
 
     def __init__(self, source: Path | bytes) -> None:

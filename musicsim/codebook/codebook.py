@@ -34,8 +34,7 @@ def suggest_n_codewords(n_frames: int, maximum: int = 1024, frames_per_codeword:
     ----------
     n_frames : int >= 1
     maximum, minimum : int, 1 <= minimum <= maximum
-    frames_per_codeword : int >= 1
-        Minimum number of frames per codeword.
+    frames_per_codeword : int >= 1; minimum number of frames per codeword
 
     Returns
     -------
@@ -68,12 +67,9 @@ class Codebook(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_codewords : int >= 1
-        See :func:`suggest_n_codewords` for small libraries.
-    tau : int, 1 <= tau <= n_codewords
-        Each frame adds 1/tau to each of its tau nearest codewords (equation 5.5).
-    random_state : int, numpy.random.Generator or None
-        Seed of the order of frames.
+    n_codewords : int >= 1; see :func:`suggest_n_codewords` for small libraries
+    tau : int, 1 <= tau <= n_codewords; each frame adds 1/tau to each of its tau nearest codewords (equation 5.5)
+    random_state : int, numpy.random.Generator or None; seed of the order of frames
 
     Attributes
     ----------
@@ -176,8 +172,7 @@ class Codebook(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_frames, tau), int64
-            Nearest first, ties by lower index; 8 `tau` bytes per frame.
+        ndarray of shape (n_frames, tau), int64; nearest first, ties by lower index; 8 `tau` bytes per frame
         """
         check_is_fitted(self)
         self._check_parameters()

@@ -68,8 +68,7 @@ def plan_collection(
     ----------
     n_artists_per_style : int >= 1
     n_songs_per_artist : int >= 1
-    styles : sequence of style names, optional
-        The default is all of :data:`musicsim.demo.styles.STYLES`.
+    styles : sequence of style names, optional; the default is all of :data:`musicsim.demo.styles.STYLES`
     seed : int >= 0
 
     Returns

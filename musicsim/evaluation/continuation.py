@@ -29,8 +29,7 @@ def continuation_scores(
     ----------
     recommended : sequence of sequences of int
         Songs for each playlist, best first, without duplicates. The challenge uses 500.
-    held_out : sequence of collections of int
-        The held-out songs of each playlist; at least one.
+    held_out : sequence of collections of int; the held-out songs of each playlist; at least one
     ks : sequence of int, each at least 1
 
     Returns

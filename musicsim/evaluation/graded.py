@@ -53,20 +53,15 @@ def score_groups(
 
     Parameters
     ----------
-    scores : array-like of shape (n_rows,)
-        Higher scores come first.
-    y : array-like of shape (n_rows,)
-        Labels, from 0 to 1000.
-    group : int array-like of shape (n_queries,)
-        Number of rows of each query.
+    scores : array-like of shape (n_rows,); higher scores come first
+    y : array-like of shape (n_rows,); labels, from 0 to 1000
+    group : int array-like of shape (n_queries,); number of rows of each query
     ks : sequence of int, each at least 1
-    without_relevant : float
-        Score of a query without a label above 0; nan leaves it out of a nanmean.
+    without_relevant : float; score of a query without a label above 0; nan leaves it out of a nanmean
 
     Returns
     -------
-    dict of float64 ndarrays of shape (n_queries,)
-        ``ndcg@k`` for each k, and ``map``.
+    dict of float64 ndarrays of shape (n_queries,); ``ndcg@k`` for each k, and ``map``
     """
     f, labels = np.asarray(scores, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if f.ndim != 1 or f.shape != labels.shape:

@@ -44,10 +44,8 @@ def krippendorff_alpha(
     ----------
     ratings : array-like of shape (n_listeners, n_items)
         nan if a listener has not rated an item. Items with fewer than two ratings are ignored.
-    level : {"nominal", "ordinal", "interval"}
-        Type of the ratings: categories, ranks or numbers.
-    n_resamples : int
-        Resamples of the items for the interval; 0 for none.
+    level : {"nominal", "ordinal", "interval"}; type of the ratings: categories, ranks or numbers
+    n_resamples : int; resamples of the items for the interval; 0 for none
     random_state : int, numpy Generator or None
     """
     given = np.asarray(ratings, dtype=np.float64)
@@ -152,17 +150,13 @@ def scores_by_query(fine: npt.ArrayLike, query: npt.ArrayLike, gave: npt.ArrayLi
 
     Parameters
     ----------
-    fine : array-like of shape (n_listeners, n_pairs)
-        Scores of pairs; nan if missing.
-    query : int array-like of shape (n_pairs,)
-        The query of each pair, from 0.
-    gave : bool array-like of shape (n_pairs, n_models)
-        The models that returned the result of each pair.
+    fine : array-like of shape (n_listeners, n_pairs); scores of pairs; nan if missing
+    query : int array-like of shape (n_pairs,); the query of each pair, from 0
+    gave : bool array-like of shape (n_pairs, n_models); the models that returned the result of each pair
 
     Returns
     -------
-    float64 ndarray of shape (n_queries, n_models)
-        nan if no result of a model has a score.
+    float64 ndarray of shape (n_queries, n_models); nan if no result of a model has a score
     """
     scores, queries, from_model = np.asarray(fine, dtype=np.float64), np.asarray(query), np.asarray(gave, dtype=bool)
     n_scores = np.isfinite(scores).sum(axis=0)

@@ -36,8 +36,7 @@ def nearest_neighbours(
     k : int, 1 <= k < n_songs
     groups : int ndarray of shape (n_songs,), optional
         Songs of one group (an artist) are not neighbors of each other; -1 is a group of its own.
-    block_rows : int
-        Memory: ``8 * block_rows * n_songs`` bytes (410 MB for 100,000 songs).
+    block_rows : int; memory: ``8 * block_rows * n_songs`` bytes (410 MB for 100,000 songs)
 
     Returns
     -------
@@ -67,8 +66,7 @@ def k_occurrence(neighbours: Int64Array, n_songs: int | None = None) -> Int64Arr
     Parameters
     ----------
     neighbours : int ndarray of shape (n_queries, k), -1 for none
-    n_songs : int, optional
-        Number of songs, by default `n_queries`.
+    n_songs : int, optional; number of songs, by default `n_queries`
 
     Returns
     -------
@@ -98,8 +96,7 @@ def share_of_same(neighbours: Int64Array, labels: Int64Array) -> tuple[float, Fl
 
     Returns
     -------
-    mean : float
-        Over the queries with a label and a neighbor; nan without such queries.
+    mean : float; over the queries with a label and a neighbor; nan without such queries
     shares : float64 ndarray of shape (n_songs,), nan for a query that was left out
     """
     is_neighbor = neighbours >= 0
@@ -131,10 +128,8 @@ def ranking_scores(
     relevance : Relevance of n_queries and n_songs, or a sequence of n_queries lists
         Lists of rows of the database: either the relevant rows, with all others irrelevant, or a tuple of the relevant
         and the irrelevant rows.
-    k : int, at least 1
-        The number of ranks for `ndcg`, `precision` and `knn`.
-    block_rows : int
-        Memory: about ``12 * block_rows * n_songs`` bytes (150 MB for 100,000 songs).
+    k : int, at least 1; the number of ranks for `ndcg`, `precision` and `knn`
+    block_rows : int; memory: about ``12 * block_rows * n_songs`` bytes (150 MB for 100,000 songs)
 
     Returns
     -------
@@ -334,14 +329,12 @@ def bootstrap_pairs(
     groups : sequence of shape (n_queries,), optional
         The artist of each query. Whole artists are then resampled, because their songs are not independent; a query of
         unknown artist is a group of its own. Otherwise queries are resampled.
-    n : int, at least 1
-        Number of resamples.
+    n : int, at least 1; number of resamples
     random_state : int, numpy Generator or None
 
     Returns
     -------
-    mean, low, high : float
-        The percentile interval from 2.5 to 97.5%; methods differ if it excludes 0.
+    mean, low, high : float; the percentile interval from 2.5 to 97.5%; methods differ if it excludes 0
     """
     if np.ndim(a) != 1 or np.shape(a) != np.shape(b):
         raise ValueError(f"a and b: shapes {np.shape(a)} and {np.shape(b)} should be (n_queries,) in both.")

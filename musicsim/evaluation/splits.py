@@ -20,10 +20,8 @@ class ArtistSplit:
     Parameters
     ----------
     n_splits : int, at least 1
-    test_size : float in (0, 1) or int
-        Share, or number, of the *artists*; the share of songs varies.
-    random_state : int, numpy Generator or None
-        An int gives the same splits in every call.
+    test_size : float in (0, 1) or int; share, or number, of the *artists*; the share of songs varies
+    random_state : int, numpy Generator or None; an int gives the same splits in every call
 
     Examples
     --------
@@ -47,11 +45,9 @@ class ArtistSplit:
 
         Parameters
         ----------
-        X : sequence of n_songs
-            Only its length is used.
+        X : sequence of n_songs; only its length is used
         y : ignored
-        groups : sequence of shape (n_songs,)
-            The artist of each song.
+        groups : sequence of shape (n_songs,); the artist of each song
         """
         from sklearn.model_selection import GroupShuffleSplit
 

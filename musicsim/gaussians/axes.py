@@ -23,8 +23,7 @@ def pool_covariance(vectors: FloatingArray, songs: Int64Array) -> Float64Array:
     Parameters
     ----------
     vectors : ndarray of shape (n_parts, d)
-    songs : int64 ndarray of shape (n_parts,)
-        The song of each part; songs with a single part do not count.
+    songs : int64 ndarray of shape (n_parts,); the song of each part; songs with a single part do not count
     """
     X = np.asarray(vectors, dtype=np.float64)
     _, which, counts = np.unique(songs, return_inverse=True, return_counts=True)
@@ -72,12 +71,9 @@ def song_axes(
     Parameters
     ----------
     X : ndarray of shape (n_songs, d)
-    within : ndarray of shape (d, d), optional
-        From :func:`pool_covariance`; without it the axes are the principal ones.
-    prior : Spread, optional
-        Combined with the variation of these songs, which may be few.
-    variance : float in (0, 1]
-        Share of the variance that is kept.
+    within : ndarray of shape (d, d), optional; from :func:`pool_covariance`; without it the axes are the principal ones
+    prior : Spread, optional; combined with the variation of these songs, which may be few
+    variance : float in (0, 1]; share of the variance that is kept
     shrinkage : float in [0, 1]
         Shrinkage of the covariance within songs towards a multiple of the identity; 1 ignores it.
 

@@ -48,13 +48,11 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    ridge : float > 0, units of the frames squared
-        Added to every variance, so that constant frames are possible.
+    ridge : float > 0, units of the frames squared; added to every variance, so that constant frames are possible
     level : int or None, default 0
         A column whose mean is ignored, because a gain changes only that: the first cepstral coefficient. Its variation
         is used.
-    prior : Population, optional
-        Joined with the population of the songs, which may be few.
+    prior : Population, optional; joined with the population of the songs, which may be few
 
     Attributes
     ----------
@@ -81,8 +79,7 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        gaussians : SongGaussians
-            At least one, unless there is a prior.
+        gaussians : SongGaussians; at least one, unless there is a prior
         y : ignored
         """
         if not self.ridge > 0:

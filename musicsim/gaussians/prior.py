@@ -32,8 +32,7 @@ def fit_embedding(
 
     Parameters
     ----------
-    songs : sequence of SongGaussians
-        The parts of each song.
+    songs : sequence of SongGaussians; the parts of each song
     prior : Population, optional
 
     Returns

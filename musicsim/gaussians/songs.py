@@ -104,8 +104,7 @@ def fit_parts(frames: FrameBlocks, n_frames: int | None = None) -> SongGaussians
 
     Parameters
     ----------
-    frames : array of shape (n_frames, d), or iterator of such arrays
-        Frames of one song.
+    frames : array of shape (n_frames, d), or iterator of such arrays; frames of one song
     n_frames : int >= 1, optional
         Length of a part; a remainder of less than half a part is added to the last one. Default: one part.
     """

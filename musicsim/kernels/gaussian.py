@@ -27,10 +27,8 @@ def gmm_kernel(
     exponent : 1 or 0.5
         1 integrates p q, in closed form. 1/2 integrates sqrt(p q), as in the thesis (2.5.2); it is sampled, because it
         does not have a closed form for mixtures.
-    n_samples : int >= 1
-        Number of samples from the mean of all mixtures, for the exponent 1/2.
-    random_state : int, Generator or None
-        Seed of the samples.
+    n_samples : int >= 1; number of samples from the mean of all mixtures, for the exponent 1/2
+    random_state : int, Generator or None; seed of the samples
 
     Returns
     -------

@@ -19,8 +19,7 @@ def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float
     ----------
     harmony : array of shape (n_songs, 156)
         From :func:`musicsim.audio.harmony`: two histograms, of 12 pitch classes and of 12 x 12 pairs of them.
-    key_invariant : bool
-        If True, songs in different keys count as the same.
+    key_invariant : bool; if True, songs in different keys count as the same
 
     Returns
     -------
@@ -52,11 +51,9 @@ def harmony_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, *, key_inva
 
     Parameters
     ----------
-    A : array of shape (n, 156)
-        From :func:`musicsim.audio.harmony`.
+    A : array of shape (n, 156); from :func:`musicsim.audio.harmony`
     B : array of shape (m, 156); A when None
-    key_invariant : bool
-        See :func:`harmony_map`.
+    key_invariant : bool; see :func:`harmony_map`
 
     Returns
     -------
@@ -92,8 +89,7 @@ def rhythm_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Ar
 
     Parameters
     ----------
-    A : array of shape (n, 240)
-        From :func:`musicsim.audio.rhythm`.
+    A : array of shape (n, 240); from :func:`musicsim.audio.rhythm`
     B : array of shape (m, 240); A when None
 
     Returns

@@ -43,8 +43,7 @@ def tfidf_map(histograms: Any, idf: npt.ArrayLike) -> Any:
     Parameters
     ----------
     histograms : array or scipy sparse matrix of shape (n_songs, n_codewords), not negative
-    idf : array of shape (n_codewords,)
-        From :func:`inverse_document_frequency` of the training songs.
+    idf : array of shape (n_codewords,); from :func:`inverse_document_frequency` of the training songs
 
     Returns
     -------
@@ -64,13 +63,11 @@ def tfidf_cosine_kernel(A: Any, B: Any = None, *, reference: Any = None) -> Floa
     ----------
     A : array or scipy sparse matrix of shape (n, n_codewords), not negative
     B : the same of shape (m, n_codewords); A when None
-    reference : the same, optional
-        Songs from which the rarity is computed, usually the training songs; A when None.
+    reference : the same, optional; songs from which the rarity is computed, usually the training songs; A when None
 
     Returns
     -------
-    ndarray of shape (n, m), float64, in 0..1
-        0 if all codewords of one of the songs have weight 0.
+    ndarray of shape (n, m), float64, in 0..1; 0 if all codewords of one of the songs have weight 0
     """
     idf = inverse_document_frequency(A if reference is None else reference)
     left = _weigh(A, idf, "A")
@@ -88,8 +85,7 @@ def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: flo
     ----------
     A : array of shape (n, n_tags), not negative: histograms or tag multinomials
     B : array of shape (m, n_tags); A when None
-    sigma : float > 0
-        256 suits multinomials that are close to each other, such as automatic tags.
+    sigma : float > 0; 256 suits multinomials that are close to each other, such as automatic tags
 
     Returns
     -------
@@ -120,8 +116,7 @@ def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[s
 
     Returns
     -------
-    ndarray of shape (n_songs, n_tags), float32
-        Rows of length 1; a zero row for a song without a tag of the vocabulary.
+    ndarray of shape (n_songs, n_tags), float32; rows of length 1; a zero row for a song without a tag of the vocabulary
     """
     column = {tag: t for t, tag in enumerate(vocabulary)}
     if len(column) < len(vocabulary):

@@ -54,8 +54,7 @@ def ppk_similarity(distances: npt.ArrayLike) -> Float64Array:
 
     Parameters
     ----------
-    distances : array of any shape, >= 0
-        Between rows of :func:`ppk_map`, or of its PCA.
+    distances : array of any shape, >= 0; between rows of :func:`ppk_map`, or of its PCA
 
     Returns
     -------

@@ -117,11 +117,9 @@ def fit_mixtures(
         Number of frames sampled from longer songs; 2500 are 29 seconds of half-overlapping windows of 23 ms.
     variance_floor : float > 0, squared units of the frames
         Minimum variance; the minimum is at least a thousandth of the song's own variance. Silence has no variance.
-    tol : float > 0
-        EM stops if the mean log-likelihood per frame increases by less.
+    tol : float > 0; EM stops if the mean log-likelihood per frame increases by less
     max_iter : int >= 1
-    random_state : int, numpy.random.Generator or None
-        Seed of the sampled frames and of the initialization.
+    random_state : int, numpy.random.Generator or None; seed of the sampled frames and of the initialization
 
     Notes
     -----

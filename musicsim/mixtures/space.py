@@ -26,10 +26,8 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
     ----------
     n_landmarks : int >= 1
         Songs drawn without replacement, with which all others are compared; all songs if there are fewer.
-    gamma : float > 0, nats, or None
-        Width of the kernel; None: the median symmetrized divergence between landmarks.
-    n_samples : int >= 1
-        Samples per divergence.
+    gamma : float > 0, nats, or None; width of the kernel; None: the median symmetrized divergence between landmarks
+    n_samples : int >= 1; samples per divergence
     random_state : int, numpy.random.Generator or None
 
     Attributes
@@ -38,8 +36,7 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
     gamma_ : float
     projection_ : ndarray of shape (n_landmarks, r), float64
         From kernel values to features; r is the number of eigenvalues kept.
-    seed_ : int
-        Seed of the samples in :meth:`fit` and :meth:`transform`.
+    seed_ : int; seed of the samples in :meth:`fit` and :meth:`transform`
 
     Notes
     -----

@@ -32,21 +32,16 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_components : int >= 1
-        Components of the mixture of each tag.
-    min_songs : int >= 1
-        Tags with fewer songs are left out.
-    max_tags : int >= 1
-        The most frequent tags are kept.
-    random_state : int, numpy.random.Generator or None
-        Seed of the sampled frames and of the initialization of EM.
+    n_components : int >= 1; components of the mixture of each tag
+    min_songs : int >= 1; tags with fewer songs are left out
+    max_tags : int >= 1; the most frequent tags are kept
+    random_state : int, numpy.random.Generator or None; seed of the sampled frames and of the initialization of EM
 
     Attributes
     ----------
     tags_ : list of str, most frequent first, ties by name
     mixtures_ : SongMixtures, one per tag, over z-scored frames
-    mean_, scale_ : ndarray of shape (n_features,), float64
-        Of the training frames; the scale of a constant column is 1.
+    mean_, scale_ : ndarray of shape (n_features,), float64; of the training frames; the scale of a constant column is 1
 
     Notes
     -----

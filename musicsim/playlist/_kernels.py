@@ -42,8 +42,7 @@ def common_edges(indptr: Any, indices: Any, x: Any, y: Any) -> tuple[Any, Any]:
     Returns
     -------
     start : int64 (n_pairs + 1,)
-    edges : int32 (start[-1],)
-        Those of pair k are ``edges[start[k] : start[k + 1]]``, ascending.
+    edges : int32 (start[-1],); those of pair k are ``edges[start[k] : start[k + 1]]``, ascending
     """
     start = _count(indptr, indices, x, y)
     return start, _fill(indptr, indices, x, y, start)

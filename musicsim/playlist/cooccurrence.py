@@ -68,10 +68,8 @@ def cooccurrence_vectors(
     Parameters
     ----------
     playlists : sequence of sequences of int, song rows; only those for training
-    window : int >= 1
-        Songs up to this many places apart are neighbors.
-    n_dimensions : int >= 1
-        Used dimensions are limited by the number of songs with neighbors.
+    window : int >= 1; songs up to this many places apart are neighbors
+    n_dimensions : int >= 1; used dimensions are limited by the number of songs with neighbors
     random_state : int, numpy Generator or None
 
     Returns
@@ -111,14 +109,12 @@ def group_vectors(
     vectors : array of shape (n_songs, n_dimensions); zeros: no group
     sizes : sequence of int >= 2
         Numbers of groups. Those above half the number of songs with a vector are skipped.
-    n_repeats : int, 1 to 26
-        Groupings per size, from different starts.
+    n_repeats : int, 1 to 26; groupings per size, from different starts
     random_state : int, numpy Generator or None
 
     Returns
     -------
-    dict of label to int array of shape (n_songs,), -1: no group
-        Labels "256", "256b", "256c" and so on.
+    dict of label to int array of shape (n_songs,), -1: no group; labels "256", "256b", "256c" and so on
     """
     if not 1 <= n_repeats <= len(_LETTERS):
         raise ValueError(f"n_repeats={n_repeats} must be from 1 to {len(_LETTERS)}")
@@ -228,8 +224,7 @@ def cooccurrence_neighbours(
 
     Returns
     -------
-    int64 array of shape (n_songs, n_nearest)
-        For `build_edges(cooccurrence_neighbours=...)`; -1: none.
+    int64 array of shape (n_songs, n_nearest); for `build_edges(cooccurrence_neighbours=...)`; -1: none
     """
     vectors = cooccurrence_vectors(
         playlists, n_songs, window=window, n_dimensions=n_dimensions, random_state=random_state

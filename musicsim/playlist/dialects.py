@@ -31,24 +31,18 @@ class Dialects(BaseEstimator):
 
     Parameters
     ----------
-    prior : float >= 1, or array of shape (n_edges,)
-        For the walk of all playlists; see `PlaylistModel`.
+    prior : float >= 1, or array of shape (n_edges,); for the walk of all playlists; see `PlaylistModel`
     strength : float >= 0
         Regularization of a dialect toward the walk of all playlists: the prior acts like this many transitions seen
         with the global weights. The default 0 is that of the thesis: categories are independent.
-    min_playlists : int >= 1
-        Categories with fewer playlists have no walk of their own.
-    edge_probability, uniform_floor, max_iter, tol
-        See `PlaylistModel`.
-    random_state : int, numpy Generator or None
-        Seed of the walks; `fit` is deterministic.
+    min_playlists : int >= 1; categories with fewer playlists have no walk of their own
+    edge_probability, uniform_floor, max_iter, tol : see `PlaylistModel`
+    random_state : int, numpy Generator or None; seed of the walks; `fit` is deterministic
 
     Attributes
     ----------
-    global_ : PlaylistModel
-        Fitted on all playlists, including those without a category.
-    models_ : dict from category to PlaylistModel
-        By decreasing number of playlists.
+    global_ : PlaylistModel; fitted on all playlists, including those without a category
+    models_ : dict from category to PlaylistModel; by decreasing number of playlists
     n_playlists_ : dict from category to int
     """
 

@@ -31,10 +31,8 @@ def kind_factors(fitted: PlaylistModel, held_out: PlaylistModel) -> dict[Kinds, 
 
     Parameters
     ----------
-    fitted : PlaylistModel
-        Fitted on the playlists that its edges come from.
-    held_out : PlaylistModel
-        With edges from some of these playlists, fitted on the others.
+    fitted : PlaylistModel; fitted on the playlists that its edges come from
+    held_out : PlaylistModel; with edges from some of these playlists, fitted on the others
 
     Returns
     -------

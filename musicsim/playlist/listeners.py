@@ -62,14 +62,12 @@ def listener_clusters(
         How often each listener played each song.
     sizes : sequence of int
         Numbers of groups. Those above half the number of played songs are skipped.
-    n_factors : int >= 1
-        Length of the vectors of songs and listeners.
+    n_factors : int >= 1; length of the vectors of songs and listeners
     method : {"bpr", "als"}
         "bpr": Bayesian personalized ranking (Rendle et al., UAI 2009), as in the thesis: a played song ranks above one
         not played, for any number of plays. "als": weighted least squares (Hu, Koren and Volinsky, ICDM 2008), where
         the number of plays counts.
-    regularization : float >= 0
-        Lambda of the thesis.
+    regularization : float >= 0; Lambda of the thesis
     random_state : int, numpy Generator or None
 
     Returns

@@ -51,8 +51,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     uniform_floor : float, 0 <= uniform_floor < 1
         Minimum weight of the uniform edge (if there is one) in `fit`, so that no playlist without immediate repeats
         has likelihood 0.
-    max_iter : int
-        Maximum number of iterations of `fit`; reaching it raises a `ConvergenceWarning`.
+    max_iter : int; maximum number of iterations of `fit`; reaching it raises a `ConvergenceWarning`
     tol : float
         `fit` ends when an iteration raises the objective by less than `tol` per observation (a transition or first
         song).
@@ -64,10 +63,8 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     Attributes
     ----------
     weights_ : ndarray of shape (n_edges,), sums to 1
-    objective_ : float
-        Log-likelihood plus log-prior (without its constant) at `weights_`.
-    history_ : list of float
-        The objective at the start and after every iteration; never decreases, up to rounding.
+    objective_ : float; log-likelihood plus log-prior (without its constant) at `weights_`
+    history_ : list of float; the objective at the start and after every iteration; never decreases, up to rounding
     n_iter_ : int
     converged_ : bool
     n_skipped_ : int
@@ -282,8 +279,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
 
         Parameters
         ----------
-        songs : int array of shape (n,), n >= 2, without duplicates
-            Edges with fewer than two of them are dropped.
+        songs : int array of shape (n,), n >= 2, without duplicates; edges with fewer than two of them are dropped
         """
         graph = self.hypergraph
         chosen = np.asarray(songs, dtype=np.intp)
@@ -338,18 +334,14 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         Parameters
         ----------
         length : int >= 1, number of songs including `prefix` and `fixed`
-        first : int or None
-            The opening song; None: drawn by P[x0].
-        random_state : int, numpy Generator or None
-            None: that of the model.
-        prefix : sequence of int
-            Songs to keep as they are; the walk continues from the last one.
+        first : int or None; the opening song; None: drawn by P[x0]
+        random_state : int, numpy Generator or None; None: that of the model
+        prefix : sequence of int; songs to keep as they are; the walk continues from the last one
         fixed : mapping of place (0 is the first) to song, or None
             Songs at fixed places: an end, waypoints, songs to keep. In between, the walk is conditioned on passing
             through them.
         exclude : songs that are never drawn
-        groups : sequence of shape (n_songs,) of labels such as artists, or None
-            None, "" and nan are not groups.
+        groups : sequence of shape (n_songs,) of labels such as artists, or None; None, "" and nan are not groups
         spacing : int >= 0
             A song is not drawn if its group occurs among the `spacing` songs before it, or the fixed ones among as
             many after it.
@@ -366,8 +358,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             Edges are drawn in proportion to P[e | x] |e|^(1 - 1 / temperature): the energy of an edge is the log of its
             size, the entropy of the step through it. Below 1 the walk prefers small edges, whose songs have more in
             common, above 1 large ones. Does not affect the opening song.
-        repeat : bool
-            Allow repeated songs, but not immediately.
+        repeat : bool; allow repeated songs, but not immediately
         use_uniform : bool
             False: use the uniform edge only if no other edge has an allowed song, as for the examples in the thesis.
 

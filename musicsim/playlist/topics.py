@@ -63,14 +63,11 @@ def lyrics_topics(
     ----------
     counts : sparse or dense matrix of shape (n_songs, n_words), non-negative
         How often each word occurs in each song; a song without lyrics is an empty row.
-    n_topics : int >= 1
-        The thesis uses 32.
-    n_top : int >= 1
-        Number of topics returned for each song.
+    n_topics : int >= 1; the thesis uses 32
+    n_top : int >= 1; number of topics returned for each song
     max_share : float, 0 < max_share <= 1
         Words in more than this share of the songs with lyrics are dropped. 1 drops none, as in the thesis.
-    n_passes : int >= 1
-        Passes over the songs.
+    n_passes : int >= 1; passes over the songs
     random_state : int, numpy Generator or None
 
     Notes

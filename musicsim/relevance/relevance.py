@@ -32,10 +32,8 @@ def label_codes(labels: Any, name: str = "labels") -> Int64Array:
 
     Parameters
     ----------
-    labels : sequence of shape (n,), of numbers, texts or anything hashable
-        None, nan, blank and -1 are unknown.
-    name : str
-        Name in error messages.
+    labels : sequence of shape (n,), of numbers, texts or anything hashable; None, nan, blank and -1 are unknown
+    name : str; name in error messages
 
     Returns
     -------
@@ -145,10 +143,8 @@ class Relevance:
 
     Attributes
     ----------
-    n_items : int
-        Songs of the database; ``len(relevance)`` is the number of queries.
-    own : int64 ndarray of shape (n_queries,)
-        The row of the query in the database, -1 if it is not in the database.
+    n_items : int; songs of the database; ``len(relevance)`` is the number of queries
+    own : int64 ndarray of shape (n_queries,); the row of the query in the database, -1 if it is not in the database
     labels : tuple of int64 ndarrays of shape (n_queries,) and (n_items,), or None
         Codes of the labels it was made from, -1 for unknown.
 
@@ -180,10 +176,8 @@ class Relevance:
         ----------
         y : sequence of shape (n_songs,)
             A song of unknown label has no relevant songs, and is irrelevant to every other song.
-        groups : sequence of shape (n_songs,), optional
-            The artist of each song.
-        artist_filter : bool
-            Leave the songs of the query's own artist out of both sets; needs `groups`.
+        groups : sequence of shape (n_songs,), optional; the artist of each song
+        artist_filter : bool; leave the songs of the query's own artist out of both sets; needs `groups`
         """
         labels = label_codes(y, "y")
         n, n_labels = len(labels), int(labels.max(initial=-1)) + 1
@@ -210,19 +204,16 @@ class Relevance:
 
         Parameters
         ----------
-        lists : iterable of n_queries lists of rows of the database
-            Order and duplicates do not matter.
+        lists : iterable of n_queries lists of rows of the database; order and duplicates do not matter
         n : int, optional
             Songs of the database, by default the number of lists. If the numbers are equal, query i is row i and never
             in its own sets; otherwise the queries are not in the database.
         irrelevant : iterable of n_queries lists of rows, optional
             By default all rows that are not relevant. Rows in neither list are left out of the ranking.
-        outside : bool
-            If True, the queries are not in the database although their number is `n`.
+        outside : bool; if True, the queries are not in the database although their number is `n`
         groups : sequence of shape (n_songs,), optional
             The artist of each song if the queries are the songs; otherwise see :meth:`exclude_own_group`.
-        artist_filter : bool
-            Leave the songs of the query's own artist out of both sets; needs `groups`.
+        artist_filter : bool; leave the songs of the query's own artist out of both sets; needs `groups`
         """
         lists = list(lists)
         n = len(lists) if n is None else n
@@ -262,13 +253,11 @@ class Relevance:
             same user and item are added. A data frame of three columns needs the least memory.
         k : int, at least 1
             Ties go to the lower item. Items without a common listener are never relevant, so there may be fewer.
-        threshold : number above 0
-            Number of plays from which a user counts as a listener of an item.
+        threshold : number above 0; number of plays from which a user counts as a listener of an item
         groups : int sequence of shape (n_songs,), optional
             If plays are of artists: the artist of each song as an item number, unknown allowed. The queries are then
             songs, and all songs of the relevant artists are relevant. Otherwise the songs are the items.
-        n : int, optional
-            Number of items, for triples whose last items were never played.
+        n : int, optional; number of items, for triples whose last items were never played
         candidates : int sequence, optional
             Items that can be relevant, such as the artists of a training set. All others are irrelevant until
             :meth:`restrict` removes them from the database.
@@ -374,8 +363,7 @@ class Relevance:
 
         Parameters
         ----------
-        queries : int sequence of shape (m,), optional
-            Queries to keep, in this order; all when None.
+        queries : int sequence of shape (m,), optional; queries to keep, in this order; all when None
         database : int sequence of shape (n,), optional
             Songs to keep, in this order; the sets then have indices into it. All when None.
         """
