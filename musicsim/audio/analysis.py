@@ -27,21 +27,12 @@ from musicsim.audio.rhythm import RhythmStream
 
 
 def peaks(samples: FloatingArray, n_bins: int = 400) -> Float32Array:
-    """Reduce samples to the peak levels of `n_bins` equal intervals.
+    """Reduce samples (n_samples,) to the peak levels of `n_bins` equal intervals: float32 (n_bins,), 0 to 1.
 
-    Exact for up to 8,192 samples. In longer sounds, intervals begin up to 1/4,096 of the sound early (a tenth of an
+    Levels are relative to the loudest sample; zeros for silence. With fewer samples than bins, samples repeat. Exact
+    for up to 8,192 samples. In longer sounds, intervals begin up to 1/4,096 of the sound early (a tenth of an
     interval): see :class:`Outline`. Raises ValueError if `samples` is empty, not 1-D or not finite, or `n_bins` is less
     than 1.
-
-    Parameters
-    ----------
-    samples : ndarray of shape (n_samples,), floating, n_samples >= 1
-    n_bins : int >= 1
-
-    Returns
-    -------
-    ndarray of shape (n_bins,), float32, 0 to 1
-        Relative to the loudest sample; zeros for silence. With fewer samples than bins, samples repeat.
     """
     if n_bins < 1:
         raise ValueError(f"n_bins={n_bins} must be at least 1.")

@@ -36,13 +36,9 @@ class Decoded:
 
 
 def load(source: AudioSource, *, sr: int = 22050, offset: float = 0.0, duration: float | None = None) -> Float32Array:
-    """Decode `source` to mono samples; see :func:`decode`, which also reports damage.
+    """Decode `source` to mono samples, float32 (n_samples,), full scale 1.0; see :func:`decode`, which reports damage.
 
     Raises AudioDecodeError if nothing can be decoded; the message names the file and a remedy.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), float32, full scale 1.0
     """
     return decode(source, sr=sr, offset=offset, duration=duration).samples
 

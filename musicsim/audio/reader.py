@@ -109,12 +109,8 @@ def _read_all(source: bytes | bytearray | memoryview | BinaryIO) -> bytes:
 def container_tags(file: Any, formats: str) -> list[tuple[str, str]]:
     """Return (name, value) of all tags: those of the file, then those of its first audio stream.
 
-    Raises av.FFmpegError if the file is none of these.
-
-    Parameters
-    ----------
-    file : binary file object; needs `read` and `seek` only
-    formats : str; FFmpeg's names of the allowed containers, separated by commas
+    `file` needs `read` and `seek` only. `formats` are FFmpeg's names of the allowed containers, separated by commas;
+    raises av.FFmpegError if the file is none of these.
     """
     options = SAFE_OPTIONS | {"format_whitelist": formats, "probesize": "65536"}
     with av.open(file, options=options, **TAGS_MAY_BE_BROKEN) as container:

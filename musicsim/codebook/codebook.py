@@ -95,18 +95,9 @@ class Codebook(TransformerMixin, BaseEstimator):
     def fit(self, frames: FramesLike, y: object = None) -> Self:
         """Learn the codewords in one pass over `frames`, in an order drawn from `random_state`.
 
+        `frames` are raw: an array of shape (n_frames, n_features), or a list of such arrays, one per song. There are at
+        least `n_codewords` of them. Types other than float32 are copied. In addition, the fit needs 8 bytes per frame.
         Raises ValueError if `frames` contain NaN or infinity, or there are fewer than `n_codewords`.
-
-        Parameters
-        ----------
-        frames : array of shape (n_frames, n_features), or a list of such arrays, one per song
-            Raw frames, n_frames >= n_codewords. Types other than float32 are copied. In addition, the fit needs 8 bytes
-            per frame.
-        y : ignored
-
-        Examples
-        --------
-        Codewords of the songs `a` and `b`: ``Codebook(256).fit([a, b])``.
         """
         self._check_parameters()
         frames = _as_frames(frames, "frames")
@@ -114,15 +105,10 @@ class Codebook(TransformerMixin, BaseEstimator):
         return self._learn(frames)
 
     def partial_fit(self, frames: FramesLike, y: object = None) -> Self:
-        """Continue learning with another batch of frames, shuffled.
+        """Continue learning with another batch of frames, shuffled; they are as for :meth:`fit`.
 
         The first batch is like :meth:`fit`: it sets `mean_` and `scale_`, which stay fixed, and needs at least
         `n_codewords` frames. It should be a representative sample of all frames.
-
-        Parameters
-        ----------
-        frames : array of shape (n_frames, n_features), or a list of such arrays
-        y : ignored
         """
         if not hasattr(self, "codewords_"):
             return self.fit(frames)
@@ -130,20 +116,14 @@ class Codebook(TransformerMixin, BaseEstimator):
         return self._learn(_as_frames(frames, "frames", self.n_features_in_))
 
     def transform(self, list_of_frames: Iterable[npt.ArrayLike | Iterator[npt.ArrayLike]]) -> Float32Array:
-        """Return the top-tau histogram of each song (equation 5.5).
+        """Return the top-tau histogram of each song (equation 5.5): float32 (n_songs, n_codewords), rows sum to 1.
+
+        There is one array of raw frames per song, (n_frames, n_features). Songs are read one at a time, so a generator
+        is sufficient; a long song may itself be an iterator of such arrays. The order of the frames of a song does not
+        matter, but temporal order is faster.
 
         Raises ValueError if a song is empty, contains NaN or infinity, or has another number of features; the message
         contains its index.
-
-        Parameters
-        ----------
-        list_of_frames : iterable of arrays of shape (n_frames, n_features), raw, one per song
-            Songs are read one at a time, so a generator is sufficient; a long song may itself be an iterator of such
-            arrays. The order of the frames of a song does not matter, but temporal order is faster.
-
-        Returns
-        -------
-        ndarray of shape (n_songs, n_codewords), float32, rows sum to 1
         """
         check_is_fitted(self)
         self._check_parameters()
@@ -162,17 +142,10 @@ class Codebook(TransformerMixin, BaseEstimator):
         return np.array(histograms, dtype=np.float32).reshape(len(histograms), len(self.codewords_))
 
     def nearest(self, frames: npt.ArrayLike) -> Int64Array:
-        """Return the `tau` nearest codewords of each frame, which :meth:`transform` counts.
+        """Return the `tau` nearest codewords of each raw frame, which :meth:`transform` counts: int64 (n_frames, tau).
 
-        Raises ValueError if `frames` is empty, contains NaN or infinity, or has another number of features.
-
-        Parameters
-        ----------
-        frames : array of shape (n_frames, n_features), raw
-
-        Returns
-        -------
-        ndarray of shape (n_frames, tau), int64; nearest first, ties by lower index; 8 `tau` bytes per frame
+        The nearest is first; ties go to the lower index. Raises ValueError if `frames` is empty, contains NaN or
+        infinity, or has another number of features.
         """
         check_is_fitted(self)
         self._check_parameters()

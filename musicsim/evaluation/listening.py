@@ -108,13 +108,9 @@ class RankComparison:
 def compare_ranks(scores: npt.ArrayLike) -> RankComparison:
     """Compute Friedman's test, then Tukey's honestly significant difference on the mean ranks.
 
-    Raises ValueError if scores are not finite, or there are fewer than two queries or models.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_queries, n_models)
-        Higher is better. Each query is one block: average the scores of several listeners first, because they are not
-        independent.
+    `scores` are (n_queries, n_models), higher is better. Each query is one block: average the scores of several
+    listeners first, because they are not independent. Raises ValueError if scores are not finite, or there are fewer
+    than two queries or models.
 
     Notes
     -----
@@ -148,15 +144,9 @@ def compare_ranks(scores: npt.ArrayLike) -> RankComparison:
 def scores_by_query(fine: npt.ArrayLike, query: npt.ArrayLike, gave: npt.ArrayLike) -> Float64Array:
     """Return the score of each model for each query: the mean over its results of the mean over listeners.
 
-    Parameters
-    ----------
-    fine : array-like of shape (n_listeners, n_pairs); scores of pairs; nan if missing
-    query : int array-like of shape (n_pairs,); the query of each pair, from 0
-    gave : bool array-like of shape (n_pairs, n_models); the models that returned the result of each pair
-
-    Returns
-    -------
-    float64 ndarray of shape (n_queries, n_models); nan if no result of a model has a score
+    `fine` are the scores of pairs, (n_listeners, n_pairs), nan if missing. `query` is the query of each pair,
+    (n_pairs,), from 0. `gave` tells which models returned the result of each pair: bool (n_pairs, n_models). The result
+    is float64 (n_queries, n_models), nan if no result of a model has a score.
     """
     scores, queries, from_model = np.asarray(fine, dtype=np.float64), np.asarray(query), np.asarray(gave, dtype=bool)
     n_scores = np.isfinite(scores).sum(axis=0)
@@ -174,13 +164,8 @@ def scores_by_query(fine: npt.ArrayLike, query: npt.ArrayLike, gave: npt.ArrayLi
 def williams_square(n: int) -> Int64Array:
     """Return orders of `n` things: each is equally often in each place, and equally often right after each other one.
 
-    E. J. Williams, Experimental designs balanced for the estimation of residual effects of treatments (1949).
-
-    Returns
-    -------
-    int64 ndarray of shape (n, n), or (2 n, n) if n is odd and above 1
-        One order per row; the first `n` rows are a Latin square.
-
+    There is one order per row: int64 (n, n), or (2 n, n) if n is odd and above 1. The first `n` rows are a Latin
+    square. E. J. Williams, Experimental designs balanced for the estimation of residual effects of treatments (1949).
     Raises ValueError if n is below 1.
     """
     check_whole("n", n, 1)

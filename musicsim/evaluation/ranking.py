@@ -26,21 +26,11 @@ _MEASURES = ("auc", "map", "mrr", "ndcg", "precision")
 def nearest_neighbours(
     X: FloatingArray, k: int = 10, *, groups: Int64Array | None = None, block_rows: int = 512
 ) -> Int64Array:
-    """Return the `k` nearest other songs of every song by Euclidean distance.
+    """Return the `k` nearest other songs of every song by Euclidean distance: int64 (n_songs, k).
 
-    Raises ValueError if `k` is out of range.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_songs, n_features)
-    k : int, 1 <= k < n_songs
-    groups : int ndarray of shape (n_songs,), optional
-        Songs of one group (an artist) are not neighbors of each other; -1 is a group of its own.
-    block_rows : int; memory: ``8 * block_rows * n_songs`` bytes (410 MB for 100,000 songs)
-
-    Returns
-    -------
-    int64 ndarray of shape (n_songs, k); -1 if fewer candidates are left
+    `X` is (n_songs, n_features). Songs of one of the `groups`, (n_songs,), such as an artist, are not neighbors of each
+    other; -1 is a group of its own. If fewer than `k` candidates are left, the rest is -1. Memory: ``8 * block_rows *
+    n_songs`` bytes (410 MB for 100,000 songs). Raises ValueError if `k` is out of range.
     """
     n = len(X)
     if not 1 <= k < n:
@@ -61,16 +51,9 @@ def nearest_neighbours(
 
 
 def k_occurrence(neighbours: Int64Array, n_songs: int | None = None) -> Int64Array:
-    """Count how often each song is among the neighbors of others.
+    """Count how often each song is among the neighbors of others: int64 (n_songs,).
 
-    Parameters
-    ----------
-    neighbours : int ndarray of shape (n_queries, k), -1 for none
-    n_songs : int, optional; number of songs, by default `n_queries`
-
-    Returns
-    -------
-    int64 ndarray of shape (n_songs,)
+    `neighbours` are (n_queries, k), -1 for none. The default of `n_songs` is `n_queries`.
     """
     return np.bincount(neighbours[neighbours >= 0], minlength=n_songs or len(neighbours))
 
@@ -87,17 +70,10 @@ def hubness(neighbours: Int64Array, n_songs: int | None = None) -> float:
 
 
 def share_of_same(neighbours: Int64Array, labels: Int64Array) -> tuple[float, Float64Array]:
-    """Return the share of neighbors that have the query's own label.
+    """Return the share of neighbors that have the query's own label: the mean, and float64 (n_songs,).
 
-    Parameters
-    ----------
-    neighbours : int ndarray of shape (n_songs, k), -1 for none
-    labels : int ndarray of shape (n_songs,), -1 for unknown
-
-    Returns
-    -------
-    mean : float; over the queries with a label and a neighbor; nan without such queries
-    shares : float64 ndarray of shape (n_songs,), nan for a query that was left out
+    `neighbours` are (n_songs, k), -1 for none; `labels` are (n_songs,), -1 for unknown. The mean is over the queries
+    with a label and a neighbor, and nan without such queries. Other queries have nan.
     """
     is_neighbor = neighbours >= 0
     same = (labels[neighbours] == labels[:, None]) & is_neighbor
@@ -169,11 +145,8 @@ def query_scores(
 ) -> dict[str, Float64Array]:
     """Return the measures of :func:`ranking_scores` for each query, for example for :func:`bootstrap_pairs`.
 
-    Returns
-    -------
-    dict of float64 ndarrays of shape (n_queries,)
-        ``auc``, ``map``, ``mrr``, ``ndcg``, ``precision`` and, with labels, ``knn`` (0 or 1); nan for a
-        query without relevant or without irrelevant songs.
+    The result is a dict of float64 (n_queries,): ``auc``, ``map``, ``mrr``, ``ndcg``, ``precision`` and, with labels,
+    ``knn`` (0 or 1). They are nan for a query without relevant or without irrelevant songs.
     """
     from scipy.spatial.distance import cdist
 
@@ -192,18 +165,8 @@ def query_scores(
 def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10) -> dict[str, Float64Array]:
     """Return the scores of :func:`query_scores` for given distances, such as divergences.
 
-    Raises ValueError if sizes differ, distances are not finite, or `k` is below 1.
-
-    Parameters
-    ----------
-    distances : array of shape (n_queries, n_songs)
-        Smaller is nearer, in any unit. They may be asymmetric or negative.
-    relevance : Relevance of n_queries and n_songs
-    k : int, at least 1
-
-    Returns
-    -------
-    dict of float64 ndarrays of shape (n_queries,)
+    `distances` are (n_queries, n_songs), in any unit; they may be asymmetric or negative. `relevance` is of as many
+    queries and songs. Raises ValueError if sizes differ, distances are not finite, or `k` is below 1.
     """
     check_whole("k", k, 1)
     D = np.asarray(distances, dtype=np.float64)

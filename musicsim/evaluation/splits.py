@@ -41,13 +41,8 @@ class ArtistSplit:
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Int64Array, Int64Array]]:
         """Yield the rows of training and of test, ascending, `n_splits` times.
 
-        Raises ValueError if `groups` are missing, do not have one entry per song, or are too few.
-
-        Parameters
-        ----------
-        X : sequence of n_songs; only its length is used
-        y : ignored
-        groups : sequence of shape (n_songs,); the artist of each song
+        `groups` is the artist of each song; of X, only the length is used. Raises ValueError if `groups` are missing,
+        do not have one entry per song, or are too few.
         """
         from sklearn.model_selection import GroupShuffleSplit
 

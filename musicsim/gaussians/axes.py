@@ -18,12 +18,10 @@ class Spread:
 
 
 def pool_covariance(vectors: FloatingArray, songs: Int64Array) -> Float64Array:
-    """Return the covariance of parts about the means of their songs, pooled over songs, float64 (d, d).
+    """Return the covariance of parts about the means of their songs, pooled over songs: float64 (d, d).
 
-    Parameters
-    ----------
-    vectors : ndarray of shape (n_parts, d)
-    songs : int64 ndarray of shape (n_parts,); the song of each part; songs with a single part do not count
+    `vectors` are (n_parts, d), and `songs`, int64 (n_parts,), the song of each part. Songs with a single part do not
+    count.
     """
     X = np.asarray(vectors, dtype=np.float64)
     _, which, counts = np.unique(songs, return_inverse=True, return_counts=True)

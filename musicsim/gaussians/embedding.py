@@ -73,14 +73,9 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
         self.ridge, self.level, self.prior = ridge, level, prior
 
     def fit(self, gaussians: SongGaussians, y: object = None) -> Self:
-        """Compute the population's mean and whitening.
+        """Compute the population's mean and whitening; without songs, those of the prior.
 
         Raises ValueError if both songs and prior are missing, or the ridge is not above 0.
-
-        Parameters
-        ----------
-        gaussians : SongGaussians; at least one, unless there is a prior
-        y : ignored
         """
         if not self.ridge > 0:
             raise ValueError(f"ridge={self.ridge} should be greater than 0.")

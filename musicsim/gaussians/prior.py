@@ -28,18 +28,7 @@ class Prior:
 def fit_embedding(
     songs: Sequence[SongGaussians], prior: Population | None = None
 ) -> tuple[GaussianEmbedding, Float64Array]:
-    """Fit an embedding to songs given in parts; return it and the covariance of its vectors within songs.
-
-    Parameters
-    ----------
-    songs : sequence of SongGaussians; the parts of each song
-    prior : Population, optional
-
-    Returns
-    -------
-    embedding : GaussianEmbedding
-    within : float64 ndarray of shape (n_dimensions, n_dimensions)
-    """
+    """Fit an embedding to the parts of each song; return it and the covariance of its vectors within songs, (d, d)."""
     embedding = GaussianEmbedding(prior=prior).fit(whole_songs(songs))
     which = np.repeat(np.arange(len(songs)), [len(parts) for parts in songs])
     return embedding, pool_covariance(embedding.transform(SongGaussians.concatenate(songs)), which)

@@ -86,13 +86,9 @@ class SongGaussians:
 
 
 def fit_gaussians(list_of_frames: Iterable[FrameBlocks]) -> SongGaussians:
-    """Return the mean and covariance of each song's frames.
+    """Return the mean and covariance of each song's frames, given as for :func:`fit_parts`.
 
     Raises ValueError if a song lacks frames, or its frames contain NaN or infinity.
-
-    Parameters
-    ----------
-    list_of_frames : iterable of arrays of shape (n_frames, d), or of iterators of such arrays, one per song
     """
     return SongGaussians.concatenate([fit_parts(frames) for frames in list_of_frames])
 
@@ -100,13 +96,9 @@ def fit_gaussians(list_of_frames: Iterable[FrameBlocks]) -> SongGaussians:
 def fit_parts(frames: FrameBlocks, n_frames: int | None = None) -> SongGaussians:
     """Return the Gaussians of a song's parts, in order.
 
-    Raises ValueError if the song lacks frames, or its frames contain NaN or infinity.
-
-    Parameters
-    ----------
-    frames : array of shape (n_frames, d), or iterator of such arrays; frames of one song
-    n_frames : int >= 1, optional
-        Length of a part; a remainder of less than half a part is added to the last one. Default: one part.
+    `frames` are (n_frames, d), or an iterator of such arrays. `n_frames` is the length of a part; a remainder of less
+    than half a part is added to the last one. By default there is one part. Raises ValueError if the song lacks frames,
+    or its frames contain NaN or infinity.
     """
     parts: list[Moments] = []
     width = 0

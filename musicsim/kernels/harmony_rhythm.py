@@ -13,25 +13,17 @@ KEYLESS_HARMONY_SIZE = 7 + 12 * 7
 def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float32Array:
     """Map harmony to the unit sphere, where the inner product is :func:`harmony_kernel`.
 
-    Raises ValueError if rows have another width, or are not histograms.
-
-    Parameters
-    ----------
-    harmony : array of shape (n_songs, 156)
-        From :func:`musicsim.audio.harmony`: two histograms, of 12 pitch classes and of 12 x 12 pairs of them.
-    key_invariant : bool; if True, songs in different keys count as the same
-
-    Returns
-    -------
-    ndarray of shape (n_songs, 156), or (n_songs, 91) if invariant, float32, rows of length 1
+    `harmony` is (n_songs, 156), from :func:`musicsim.audio.harmony`: two histograms, of 12 pitch classes and of 12 x 12
+    pairs of them. Both are mapped by :func:`ppk_map` and have equal weights. The result is float32 (n_songs, 156), or
+    (n_songs, 91) with `key_invariant`: songs in different keys then count as the same. Raises ValueError if rows have
+    another width, or are not histograms.
 
     Notes
     -----
-    Both histograms are mapped by :func:`ppk_map` and have equal weights. Another key rotates the 12 classes, and the
-    pairs along their diagonals. The largest kernel over the 12 rotations is not positive semidefinite. Rotating each
-    song to its own key makes songs with an uncertain key jump. So invariant columns are the magnitudes of the discrete
-    Fourier transform along the rotation, which rotations do not change. Their product is equal to the largest kernel
-    over rotations, or slightly above it.
+    Another key rotates the 12 classes, and the pairs along their diagonals. The largest kernel over the 12 rotations is
+    not positive semidefinite. Rotating each song to its own key makes songs with an uncertain key jump. So invariant
+    columns are the magnitudes of the discrete Fourier transform along the rotation, which rotations do not change.
+    Their product is equal to the largest kernel over rotations, or slightly above it.
     """
     classes, pairs = _two_roots(harmony, 12, 144, "harmony")
     if key_invariant:
@@ -45,19 +37,11 @@ def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float
 
 
 def harmony_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, *, key_invariant: bool = False) -> Float64Array:
-    """Return the mean of the probability product kernels of pitch classes and of their successions.
+    """Return the mean of the probability product kernels of pitch classes and of their successions: float64 (n, m).
 
-    Raises ValueError if rows have another width, or are not histograms.
-
-    Parameters
-    ----------
-    A : array of shape (n, 156); from :func:`musicsim.audio.harmony`
-    B : array of shape (m, 156); A when None
-    key_invariant : bool; see :func:`harmony_map`
-
-    Returns
-    -------
-    ndarray of shape (n, m), float64, in 0..1; 1 for equal harmony, with `key_invariant` in any key
+    `A` is (n, 156), from :func:`musicsim.audio.harmony`; `B` is (m, 156), or A when None. Equal harmony has 1; with
+    `key_invariant`, in any key (see :func:`harmony_map`). Raises ValueError if rows have another width, or are not
+    histograms.
     """
     left = harmony_map(A, key_invariant=key_invariant).astype(np.float64)
     right = left if B is None else harmony_map(B, key_invariant=key_invariant).astype(np.float64)
@@ -65,36 +49,20 @@ def harmony_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, *, key_inva
 
 
 def rhythm_map(rhythm: npt.ArrayLike) -> Float32Array:
-    """Map rhythm to the unit sphere, where the inner product is :func:`rhythm_kernel`.
+    """Map rhythm to the unit sphere, where the inner product is :func:`rhythm_kernel`: float32 (n_songs, 240).
 
-    Both histograms are mapped by :func:`ppk_map` and have equal weights. Raises ValueError if rows have another width,
-    or are not histograms.
-
-    Parameters
-    ----------
-    rhythm : array of shape (n_songs, 240)
-        From :func:`musicsim.audio.rhythm`: two histograms, of 48 tempos and of the pulses of 4 groups of bands.
-
-    Returns
-    -------
-    ndarray of shape (n_songs, 240), float32, rows of length 1
+    `rhythm` is (n_songs, 240), from :func:`musicsim.audio.rhythm`: two histograms, of 48 tempos and of the pulses of 4
+    groups of bands. Both are mapped by :func:`ppk_map` and have equal weights. Raises ValueError if rows have another
+    width, or are not histograms.
     """
     return np.concatenate(_two_roots(rhythm, 48, 192, "rhythm"), axis=1).astype(np.float32)
 
 
 def rhythm_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array:
-    """Return the mean of the probability product kernels of tempos and of pulses.
+    """Return the mean of the probability product kernels of tempos and of pulses: float64 (n, m), in 0..1.
 
-    Raises ValueError if rows have another width, or are not histograms.
-
-    Parameters
-    ----------
-    A : array of shape (n, 240); from :func:`musicsim.audio.rhythm`
-    B : array of shape (m, 240); A when None
-
-    Returns
-    -------
-    ndarray of shape (n, m), float64, in 0..1; 1 for equal rhythm
+    `A` is (n, 240), from :func:`musicsim.audio.rhythm`; `B` is (m, 240), or A when None. Equal rhythm has 1. Raises
+    ValueError if rows have another width, or are not histograms.
     """
     left = rhythm_map(A).astype(np.float64)
     return cosines(left, left if B is None else rhythm_map(B).astype(np.float64))

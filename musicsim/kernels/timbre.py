@@ -10,16 +10,9 @@ from musicsim.kernels._rows import check_same_width, cosines, root
 def ppk_map(histograms: npt.ArrayLike) -> Float32Array:
     """Map histograms to the unit sphere, where the inner product is the probability product kernel.
 
-    Element-wise square root, equation 5.7 of the thesis. Rows are rescaled, so that their length is 1 in float32 even
-    if the sum is not exactly 1. Raises ValueError if an entry is negative or not finite, or a row does not sum to 1.
-
-    Parameters
-    ----------
-    histograms : array of shape (n_songs, n_codewords), not negative, rows sum to 1 within 0.001
-
-    Returns
-    -------
-    ndarray of shape (n_songs, n_codewords), float32, rows of length 1
+    Rows of (n_songs, n_codewords) are not negative and sum to 1 within 0.001; otherwise raises ValueError. The result
+    is their element-wise square root (equation 5.7 of the thesis), float32. It is rescaled to length 1, even if the sum
+    is not exactly 1.
 
     Examples
     --------
@@ -30,18 +23,10 @@ def ppk_map(histograms: npt.ArrayLike) -> Float32Array:
 
 
 def ppk_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array:
-    """Return the probability product kernel, the sum over codewords of sqrt(a b), of songs A with B.
+    """Return the probability product kernel of histograms, the sum over codewords of sqrt(a b): float64 (n, m).
 
-    Raises ValueError if rows are not histograms, or A and B have different numbers of codewords.
-
-    Parameters
-    ----------
-    A : array of shape (n, n_codewords), histograms
-    B : array of shape (m, n_codewords), histograms; A when None
-
-    Returns
-    -------
-    ndarray of shape (n, m), float64, in 0..1; 1 for equal histograms
+    `A` is (n, n_codewords); `B` is (m, n_codewords), or A when None. Equal histograms have 1. Raises ValueError if rows
+    are not histograms, or A and B have different numbers of codewords.
     """
     left = root(A, "A").astype(np.float64)
     right = left if B is None else root(B, "B").astype(np.float64)
@@ -50,14 +35,8 @@ def ppk_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array
 
 
 def ppk_similarity(distances: npt.ArrayLike) -> Float64Array:
-    """Return the kernel between songs from Euclidean distances between their maps: 1 - d^2 / 2, clipped to 0..1.
+    """Return the kernel from Euclidean distances between rows of :func:`ppk_map`: 1 - d^2 / 2, clipped to 0..1.
 
-    Parameters
-    ----------
-    distances : array of any shape, >= 0; between rows of :func:`ppk_map`, or of its PCA
-
-    Returns
-    -------
-    ndarray of the same shape, float64, in 0..1
+    The distances, of any shape, may also be between rows of a PCA of the map. The result is float64.
     """
     return np.clip(1.0 - np.square(distances, dtype=np.float64) / 2.0, 0.0, 1.0)

@@ -61,11 +61,6 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
         """Draw the landmarks and compute their features.
 
         Raises ValueError without songs, or if a parameter is out of range.
-
-        Parameters
-        ----------
-        mixtures : SongMixtures, at least one
-        y : ignored
         """
         if len(mixtures) == 0:
             raise ValueError("mixtures are empty; at least one song is needed as a landmark.")

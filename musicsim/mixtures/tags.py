@@ -63,14 +63,10 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
     def fit(self, list_of_frames: Iterable[FrameBlocks], list_of_tag_lists: Sequence[Iterable[str]]) -> Self:
         """Fit a mixture to each tag with enough songs.
 
-        Raises ValueError if the lists differ in length, no tag has `min_songs` songs, or a song is invalid.
-
-        Parameters
-        ----------
-        list_of_frames : iterable of arrays of shape (n_frames, n_features), raw, one per song
-            Read one song at a time (a song may be an iterator of blocks). 20 to 500 frames of each are kept, 62 MB in
-            all for fewer than 20,000 songs.
-        list_of_tag_lists : sequence of collections of str, one per song; repeated tags count once
+        There is one array of raw frames per song, (n_frames, n_features), or an iterator of such blocks, and one
+        collection of tags; repeated tags count once. Songs are read one at a time. 20 to 500 frames of each are kept,
+        62 MB in all for fewer than 20,000 songs. Raises ValueError if the lists differ in length, no tag has
+        `min_songs` songs, or a song is invalid.
         """
         if min(self.n_components, self.min_songs, self.max_tags) < 1:
             raise ValueError(
@@ -91,19 +87,10 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, list_of_frames: Iterable[FrameBlocks]) -> Float32Array:
-        """Return the multinomial of each song over :attr:`tags_` (equation 5.14).
+        """Return the multinomial of each song over :attr:`tags_` (equation 5.14): float32 (n_songs, n_tags).
 
-        Raises ValueError if a song is empty, contains NaN or infinity or has another number of features; the message
-        has its index.
-
-        Parameters
-        ----------
-        list_of_frames : iterable of arrays of shape (n_frames, n_features), raw, one per song
-            Read one song at a time; a song may be an iterator of blocks.
-
-        Returns
-        -------
-        ndarray of shape (n_songs, n_tags), float32, rows sum to 1
+        Frames are as for :meth:`fit`. Raises ValueError if a song is empty, contains NaN or infinity or has another
+        number of features; the message has its index.
         """
         check_is_fitted(self, "mixtures_")
         form, offset = self._form()

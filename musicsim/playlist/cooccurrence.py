@@ -175,19 +175,10 @@ def cooccurrence_clusters(
 
 
 def nearest_by_direction(vectors: npt.ArrayLike, n_nearest: int) -> Int64Array:
-    """Return the nearest songs of each song by cosine, itself first.
+    """Return the `n_nearest` songs of each song by cosine, itself first: int64 (n_songs, n_nearest), nearest first.
 
-    Time: n_songs^2 n_dimensions. Memory: 4 KiB per song for a block of cosines.
-
-    Parameters
-    ----------
-    vectors : array of shape (n_songs, n_dimensions); zeros: no neighbors
-    n_nearest : int >= 2, including the song itself
-
-    Returns
-    -------
-    int64 array of shape (n_songs, n_nearest), nearest first
-        -1 for songs without neighbors, and after the last neighbor.
+    `vectors` are (n_songs, n_dimensions); zeros do not have neighbors. -1 is for songs without neighbors, and after the
+    last neighbor. Time: n_songs^2 n_dimensions. Memory: 4 KiB per song for a block of cosines.
     """
     check_whole("n_nearest", n_nearest, 2)
     points = np.asarray(vectors, dtype=np.float32)

@@ -76,14 +76,10 @@ class Dialects(BaseEstimator):
         )
 
     def fit(self, playlists: Sequence[Sequence[int]], categories: Sequence[str | None]) -> "Dialects":
-        """Learn the walk of all playlists, then one of each category.
+        """Learn the walk of all playlists (lists of song rows), then one of each category.
 
-        Raises ValueError if there is not one category per playlist, or `strength` is negative.
-
-        Parameters
-        ----------
-        playlists : sequence of lists of song rows
-        categories : sequence of str or None, one per playlist
+        There is one category per playlist, or None. Raises ValueError if their number differs, or `strength` is
+        negative.
         """
         check_number("strength", self.strength, 0)
         groups = self._groups(playlists, categories)

@@ -29,15 +29,9 @@ def _shares(model: PlaylistModel) -> dict[Kinds, float]:
 def kind_factors(fitted: PlaylistModel, held_out: PlaylistModel) -> dict[Kinds, float]:
     """Return the ratio of the weights of each kind of edge, held-out to fitted.
 
-    Parameters
-    ----------
-    fitted : PlaylistModel; fitted on the playlists that its edges come from
-    held_out : PlaylistModel; with edges from some of these playlists, fitted on the others
-
-    Returns
-    -------
-    dict
-        Keys are the kinds of `edge_families`; a conjunction has its own. Only kinds of both models.
+    `fitted` was fitted on the playlists that its edges come from; `held_out` has edges from some of these playlists,
+    and was fitted on the others. Keys are the kinds of `edge_families` that both models have; a conjunction has its
+    own.
     """
     old, new = _shares(fitted), _shares(held_out)
     return {kinds: (new[kinds] + _TINY) / (share + _TINY) for kinds, share in old.items() if kinds in new}

@@ -275,11 +275,9 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         return [(int(edges[k]), graph.names[edges[k]], float(joint[k] / total)) for k in order]
 
     def restrict(self, songs: npt.ArrayLike) -> "PlaylistModel":
-        """Return the same walk restricted to some songs, numbered from 0: edges keep their weights.
+        """Return the same walk restricted to some songs, int (n,), n >= 2, numbered from 0; edges keep their weights.
 
-        Parameters
-        ----------
-        songs : int array of shape (n,), n >= 2, without duplicates; edges with fewer than two of them are dropped
+        Edges with fewer than two of the songs are dropped.
         """
         graph = self.hypergraph
         chosen = np.asarray(songs, dtype=np.intp)

@@ -26,18 +26,10 @@ BLOCK_ENTRIES = 2_000_000
 
 
 def label_codes(labels: Any, name: str = "labels") -> Int64Array:
-    """Number labels in order of appearance, equal ones alike; unknown ones are -1.
+    """Number labels in order of appearance, equal ones alike: int64 (n,), -1 for unknown ones, possibly with gaps.
 
+    `labels` are numbers, texts or anything hashable; None, nan, blank and -1 are unknown. `name` is that in messages.
     Raises ValueError if `labels` are not one-dimensional.
-
-    Parameters
-    ----------
-    labels : sequence of shape (n,), of numbers, texts or anything hashable; None, nan, blank and -1 are unknown
-    name : str; name in error messages
-
-    Returns
-    -------
-    int64 ndarray of shape (n,); known codes are >= 0, possibly with gaps
     """
     import pandas as pd
 
@@ -169,15 +161,9 @@ class Relevance:
     def from_labels(cls, y: Any, *, groups: Any = None, artist_filter: bool = True) -> "Relevance":
         """Make songs with the same label relevant to each other, and all others irrelevant.
 
-        Memory: 48 bytes per song, for classes of any size. Raises ValueError if `y` or `groups` do not have one entry
-        per song.
-
-        Parameters
-        ----------
-        y : sequence of shape (n_songs,)
-            A song of unknown label has no relevant songs, and is irrelevant to every other song.
-        groups : sequence of shape (n_songs,), optional; the artist of each song
-        artist_filter : bool; leave the songs of the query's own artist out of both sets; needs `groups`
+        `y` and `groups`, the artists, have one entry per song. A song of unknown label has no relevant songs, and is
+        irrelevant to every other song. With `groups` and `artist_filter`, the songs of the query's own artist are left
+        out of both sets. Memory: 48 bytes per song, for classes of any size. Raises ValueError if sizes differ.
         """
         labels = label_codes(y, "y")
         n, n_labels = len(labels), int(labels.max(initial=-1)) + 1
@@ -330,17 +316,10 @@ class Relevance:
         return np.flatnonzero(self.judgements([self._check_query(i)])[0] == 0)
 
     def judgements(self, queries: npt.ArrayLike) -> Int8Array:
-        """Return the relevance of each row of the database to each of some queries.
+        """Return the relevance of each row of the database to some queries, int (m,): int8 (m, n_items).
 
-        Memory: ``m * n_items`` bytes, and twice that while it is computed; call it with blocks of queries.
-
-        Parameters
-        ----------
-        queries : int array of shape (m,)
-
-        Returns
-        -------
-        int8 ndarray of shape (m, n_items): 1 relevant, 0 irrelevant, -1 left out
+        1 is relevant, 0 irrelevant, -1 left out. Memory: ``m * n_items`` bytes, and twice that while it is computed;
+        call it with blocks of queries.
         """
         queries = np.asarray(queries, dtype=np.int64)
         relevance = np.full((len(queries), self.n_items), 0 if self._irrelevant is None else -1, dtype=np.int8)
@@ -357,15 +336,10 @@ class Relevance:
         return relevance
 
     def restrict(self, queries: Any = None, database: Any = None) -> "Relevance":
-        """Select some queries and some songs, as for a split.
+        """Select some queries and some songs, as for a split, in the given order; all when None.
 
-        Raises ValueError if a number is out of range, or a song occurs twice in `database`.
-
-        Parameters
-        ----------
-        queries : int sequence of shape (m,), optional; queries to keep, in this order; all when None
-        database : int sequence of shape (n,), optional
-            Songs to keep, in this order; the sets then have indices into it. All when None.
+        The sets then have indices into `database`. Raises ValueError if a number is out of range, or a song occurs
+        twice in `database`.
         """
         query_rows = _check_order(queries, len(self), "queries")
         songs = _check_order(database, self.n_items, "database")
@@ -386,14 +360,9 @@ class Relevance:
     def exclude_own_group(self, groups: Any, query_groups: Any = None) -> "Relevance":
         """Leave the songs of the query's own artist out of both sets (the artist filter).
 
-        Raises ValueError if sizes differ, or `query_groups` is missing.
-
-        Parameters
-        ----------
-        groups : sequence of shape (n_items,)
-            The artist of each song of the database; a song of unknown artist is a group of its own.
-        query_groups : sequence of shape (n_queries,), optional
-            The artist of each query; needed if queries are not in the database.
+        `groups`, (n_items,), is the artist of each song of the database; a song of unknown artist is a group of its
+        own. `query_groups`, (n_queries,), is needed if queries are not in the database. Raises ValueError if sizes
+        differ, or it is missing.
         """
         n = len(groups)
         if n != self.n_items:
