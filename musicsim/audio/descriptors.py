@@ -124,7 +124,6 @@ def estimate_key(harmony: FloatingArray) -> tuple[str, str] | tuple[None, None]:
 
 
 def _describe_levels(mfcc: FloatingArray) -> tuple[float | None, float | None, float | None]:
-    """Return loudness, brightness and energy."""
     parts = [_frame_sums(levels, before) for levels, before in _levels(mfcc)]
     if not parts:
         return None, None, None

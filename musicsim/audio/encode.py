@@ -17,6 +17,7 @@ from typing import cast
 import av
 import numpy as np
 
+from musicsim._arrays import Float32Array
 from musicsim.audio.formats import BROWSER_EXTENSIONS
 from musicsim.audio.reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN, AudioSource, Block, SoundReader, open_source
 from musicsim.errors import AudioDecodeError
@@ -140,19 +141,18 @@ def _write(blocks: Iterator[Block], path: Path, suffix: str, bitrate: int) -> bo
 
 def resample_blocks(blocks: Iterator[Block], sample_format: str, layout: str, rate: int) -> Iterator[av.AudioFrame]:
     """Convert blocks of any rate and number of channels to frames of one format."""
-    for (block_rate, n_channels), run in itertools.groupby(blocks, key=lambda b: (b[0], len(b[1]))):
+    for (block_rate, _), run in itertools.groupby(blocks, key=lambda b: (b[0], len(b[1]))):
         resampler = av.AudioResampler(format=sample_format, layout=layout, rate=rate)
-        for _, samples in run:
-            channels = samples if n_channels in _LAYOUTS else samples.mean(axis=0, keepdims=True)
-            finite = np.ascontiguousarray(np.nan_to_num(channels, nan=0.0, posinf=0.0, neginf=0.0))
-            frame = av.AudioFrame.from_ndarray(finite, format="fltp", layout=_LAYOUTS[len(finite)])
-            frame.sample_rate = block_rate
-            yield from _remove_stamps(resampler.resample(frame))
-        yield from _remove_stamps(resampler.resample(None))
+        blocks_and_end = itertools.chain((_as_frame(block_rate, samples) for _, samples in run), [None])
+        for frame in itertools.chain.from_iterable(map(resampler.resample, blocks_and_end)):
+            # the encoder counts the samples itself; stamps of several resamplers would go backward
+            frame.pts = None
+            yield frame
 
 
-def _remove_stamps(frames: list[av.AudioFrame]) -> Iterator[av.AudioFrame]:
-    for frame in frames:
-        # the encoder counts the samples itself; stamps of several resamplers would go backward
-        frame.pts = None
-        yield frame
+def _as_frame(rate: int, samples: Float32Array) -> av.AudioFrame:
+    channels = samples if len(samples) in _LAYOUTS else samples.mean(axis=0, keepdims=True)
+    finite = np.ascontiguousarray(np.nan_to_num(channels, nan=0.0, posinf=0.0, neginf=0.0))
+    frame = av.AudioFrame.from_ndarray(finite, format="fltp", layout=_LAYOUTS[len(finite)])
+    frame.sample_rate = rate
+    return frame

@@ -23,14 +23,10 @@ FAR = np.float32(3e38)
 BLOCK = 256
 """Codewords per block; a block and its sums fit into the first-level cache."""
 
-_LIMIT = 1e15
-"""Z-scores are clipped to this value, so that their float32 squares stay far below `FAR`."""
-
-_LANES = BLOCK // 4
-"""Each four products of a block, `_LANES` apart, share a minimum, which tells where to search."""
-
+_LIMIT = 1e15  # Z-scores are clipped to this value, so that their float32 squares stay far below `FAR`
+_LANES = BLOCK // 4  # each four products of a block, `_LANES` apart, share a minimum, which tells where to search
+# Minima whose places differ by a multiple of this share a minimum again, like the lanes of a SIMD register.
 _GROUPS = 16
-"""Minima whose places differ by a multiple of this share a minimum again, like the lanes of a SIMD register."""
 
 
 @njit(cache=True, nogil=True)

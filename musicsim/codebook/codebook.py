@@ -101,7 +101,16 @@ class Codebook(TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         frames = _as_frames(frames, "frames")
-        self._start(frames)
+        n_frames, n_features = frames.shape
+        if n_frames < self.n_codewords:
+            raise ValueError(
+                f"n_frames={n_frames} should be >= n_codewords={self.n_codewords}. Use more frames or fewer "
+                "codewords (suggest_n_codewords)."
+            )
+        self.n_features_in_ = n_features
+        self.mean_, self.scale_ = _mean_and_scale(frames)
+        self.codewords_ = np.zeros((self.n_codewords, n_features))
+        self.counts_ = np.zeros(self.n_codewords, dtype=np.int64)
         return self._learn(frames)
 
     def partial_fit(self, frames: FramesLike, y: object = None) -> Self:
@@ -169,18 +178,6 @@ class Codebook(TransformerMixin, BaseEstimator):
         fitted = getattr(self, "codewords_", None)
         if fitted is not None and self.tau > len(fitted):
             raise ValueError(f"tau={self.tau} should be <= the {len(fitted)} codewords of the last fit.")
-
-    def _start(self, frames: Float32Array) -> None:
-        n_frames, n_features = frames.shape
-        if n_frames < self.n_codewords:
-            raise ValueError(
-                f"n_frames={n_frames} should be >= n_codewords={self.n_codewords}. Use more frames or fewer "
-                "codewords (suggest_n_codewords)."
-            )
-        self.n_features_in_ = n_features
-        self.mean_, self.scale_ = _mean_and_scale(frames)
-        self.codewords_ = np.zeros((self.n_codewords, n_features))
-        self.counts_ = np.zeros(self.n_codewords, dtype=np.int64)
 
     def _learn(self, frames: Float32Array) -> Self:
         order = self._order(len(frames))

@@ -60,22 +60,11 @@ class _Career:
 def plan_collection(
     *, n_artists_per_style: int = 5, n_songs_per_artist: int = 6, styles: Sequence[str] | None = None, seed: int = 0
 ) -> list[SongPlan]:
-    """Plan a collection of generated songs.
+    """Plan a collection of generated songs, of all :data:`musicsim.demo.styles.STYLES` or those named.
 
-    Raises ValueError if a number is below 1, the seed is negative, or a style is unknown or repeated.
-
-    Parameters
-    ----------
-    n_artists_per_style : int >= 1
-    n_songs_per_artist : int >= 1
-    styles : sequence of style names, optional; the default is all of :data:`musicsim.demo.styles.STYLES`
-    seed : int >= 0
-
-    Returns
-    -------
-    list of SongPlan
-        In turns: first one song of each style, then one by the next artist of each style. The artists' second songs
-        follow. So a library is varied from the start.
+    Songs are in turns: first one of each style, then one by the next artist of each style. The artists' second songs
+    follow. So a library is varied from the start. Raises ValueError if a number is below 1, the seed is negative, or a
+    style is unknown or repeated.
     """
     for name, value in (("n_artists_per_style", n_artists_per_style), ("n_songs_per_artist", n_songs_per_artist)):
         if value < 1:

@@ -72,19 +72,11 @@ def write_listening(
     n_playlists: int = 1500,
     seed: int = 0,
 ) -> None:
-    """Write ``plays.csv``, ``tags.csv`` and ``playlists.csv`` for a collection.
+    """Write ``plays.csv``, ``tags.csv`` and ``playlists.csv`` for a collection to a folder, created if missing.
 
     Columns: ``listener,artist,title,plays``; ``artist,title,tag,weight`` (1-100);
     ``playlist,category,position,artist,title`` (positions from 1). Each file is written to a temporary name first.
     Raises ValueError if there are no plans or a number is out of range.
-
-    Parameters
-    ----------
-    plans : sequence of SongPlan, at least one
-    folder : path, created if missing
-    n_listeners : int >= 1
-    n_playlists : int >= 0
-    seed : int >= 0
     """
     if not plans:
         raise ValueError("plans is empty; plan_collection() makes some")

@@ -23,21 +23,10 @@ from pathlib import Path
 import numpy as np
 
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
+from musicsim.demo import effects
 from musicsim.demo.collection import SongPlan
 from musicsim.demo.composition import FIGURES, Note, Score, compose_drums, compose_score
 from musicsim.demo.drums import KITS, Kit, play_drum, play_texture, vary_kit
-from musicsim.demo.effects import (
-    add_echo,
-    balance,
-    compress,
-    ducking,
-    glide,
-    master,
-    pan_gains,
-    reverberate,
-    room_tone,
-    sweep_filter,
-)
 from musicsim.demo.styles import Part, Style, find_style
 from musicsim.demo.voices import PATCHES, SAMPLE_RATE, Patch, play_note, softer, sustain, vary_patch
 
@@ -105,7 +94,7 @@ def render(plan: SongPlan) -> Float32Array:
     score = compose_score(style, plan.n_bars, plan.key, rng, scale, stillness)
     mix = _Mix(np.zeros((2, n), np.float32), np.zeros(n, np.float32), 60.0 / plan.tempo, habits.swing, style.swing_unit)
     kicks = _play_drums(mix, style, habits, score, plan)
-    duck = ducking(kicks, n, 0.65) if kicks.size else None
+    duck = effects.ducking(kicks, n, 0.65) if kicks.size else None
     for i, part in enumerate(style.parts):
         part_rng = np.random.default_rng([plan.seed, 2, i])
         # A song always has its first two parts. The others are random.
@@ -113,15 +102,15 @@ def render(plan: SongPlan) -> Float32Array:
             _play_part(mix, i, _arrange_part(part, score, part_rng), habits, score, plan, part_rng, duck)
     _hold_still(mix, style.still, habits, score, np.random.default_rng([plan.seed, 4]))
     room_s = habits.room_s * 2.0 ** (0.2 * rng.standard_normal())
-    wet = reverberate(mix.send, room_s, habits.damping_hz, np.random.default_rng([plan.artist_seed, 9]))
+    wet = effects.reverberate(mix.send, room_s, habits.damping_hz, np.random.default_rng([plan.artist_seed, 9]))
     mix.dry += np.float32(habits.wetness) * wet
     _widen(mix.dry, habits.width)
     target_db = habits.balance_db + 0.8 * rng.standard_normal(8)
-    tone = compress(balance(mix.dry, target_db, habits.colour_db, 0.8), habits.squeeze)
-    noise = room_tone(n, habits.noise_db + rng.normal(0.0, 1.5), habits.noise_tilt, rng)
+    tone = effects.compress(effects.balance(mix.dry, target_db, habits.colour_db, 0.8), habits.squeeze)
+    noise = effects.room_tone(n, habits.noise_db + rng.normal(0.0, 1.5), habits.noise_tilt, rng)
     loudness = style.loudness * 2.0 ** (0.1 * rng.standard_normal())
     tail_s = plan.duration_s - plan.n_bars * style.beats * mix.beat_s
-    return np.ascontiguousarray(master(tone, loudness, noise, min(max(tail_s * 0.8, 0.5), 1.8)).T)
+    return np.ascontiguousarray(effects.master(tone, loudness, noise, min(max(tail_s * 0.8, 0.5), 1.8)).T)
 
 
 def draw_scale(plan: SongPlan) -> str:
@@ -196,7 +185,6 @@ def _play_part(
     rng: np.random.Generator,
     duck: Float32Array | None,
 ) -> None:
-    """Render one part and add it to the mix."""
     level = np.float32(part.level * habits.levels[number])
     if part.figure == "texture":
         bus = play_texture(habits.voices[number], mix.send.size, rng, plan.brightness - 0.5)
@@ -207,12 +195,12 @@ def _play_part(
         notes = FIGURES[part.figure](score, part, rng)
         bus = _play_notes(mix, notes, _patch_for(number, part, habits, plan, rng), habits, rng)
         if part.register > 50 and rng.random() < 0.5:
-            sweep_filter(bus, 500.0 * 2.0 ** rng.uniform(0.0, 2.0), rng.uniform(0.0, 0.9, 7))
+            effects.sweep_filter(bus, 500.0 * 2.0 ** rng.uniform(0.0, 2.0), rng.uniform(0.0, 0.9, 7))
         if part.echo:
-            add_echo(bus, mix.beat_s * float(rng.choice([0.75, 0.5, 0.75])), part.echo)
+            effects.add_echo(bus, mix.beat_s * float(rng.choice([0.75, 0.5, 0.75])), part.echo)
     if part.duck and duck is not None:
         bus *= duck
-    left, right = pan_gains(part.pan)
+    left, right = effects.pan_gains(part.pan)
     bus[0] *= level * left
     bus[1] *= level * right
     mix.dry += bus
@@ -267,7 +255,7 @@ def _play_drums(mix: _Mix, style: Style, habits: _Habits, score: Score, plan: So
         if stop <= start:
             continue
         sound = np.float32(gain * hit.velocity**1.4 * _DRUM_LEVEL.get(hit.drum, 0.5)) * cache[key][: stop - start]
-        for channel, side in enumerate(pan_gains(_DRUM_PAN.get(hit.drum, 0.0))):
+        for channel, side in enumerate(effects.pan_gains(_DRUM_PAN.get(hit.drum, 0.0))):
             mix.dry[channel, start:stop] += side * sound
         mix.send[start:stop] += np.float32(_DRUM_SEND.get(hit.drum, 0.12)) * sound
         if hit.drum == "kick":
@@ -307,7 +295,7 @@ def _section_gain(mix: _Mix, score: Score, sections: str) -> Float32Array:
         gains += [value, value]
     step = 320
     at = np.arange(mix.send.size // step + 2) * (step / SAMPLE_RATE)
-    return glide(np.interp(at, times, gains), step, mix.send.size)
+    return effects.glide(np.interp(at, times, gains), step, mix.send.size)
 
 
 def _widen(sound: Float32Array, width: float) -> None:
@@ -359,7 +347,6 @@ def _read_marker(path: Path) -> str | None:
 
 
 def _encode(plan: SongPlan, samples: Float32Array, marker: str) -> bytes:
-    """Return the contents of the file, including tags."""
     import soundfile
     from mutagen.flac import FLAC
     from mutagen.oggvorbis import OggVorbis

@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, Int64Array
 
-_MAX_LABEL = 1000
-"""Labels are limited so that sums of gains, 2^label, are finite."""
+_MAX_LABEL = 1000  # labels are limited so that sums of gains, 2^label, are finite
 
 
 def check_labels(y: Float64Array) -> None:
@@ -47,21 +46,11 @@ def score_groups(
     *,
     without_relevant: float = 0.0,
 ) -> dict[str, Float64Array]:
-    """Return NDCG@k and average precision of every query.
+    """Return NDCG@k for each of `ks`, and average precision, of every query: ``ndcg@k`` and ``map``, (n_queries,) each.
 
-    Raises ValueError if sizes differ, scores are not finite, or labels, `group` or `ks` are out of range.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_rows,); higher scores come first
-    y : array-like of shape (n_rows,); labels, from 0 to 1000
-    group : int array-like of shape (n_queries,); number of rows of each query
-    ks : sequence of int, each at least 1
-    without_relevant : float; score of a query without a label above 0; nan leaves it out of a nanmean
-
-    Returns
-    -------
-    dict of float64 ndarrays of shape (n_queries,); ``ndcg@k`` for each k, and ``map``
+    `scores` and the labels `y`, from 0 to 1000, are (n_rows,); `group` is the number of rows of each query. Higher
+    scores come first. `without_relevant` is the score of a query without a label above 0; nan leaves it out of a
+    nanmean. Raises ValueError if sizes differ, scores are not finite, or labels, `group` or `ks` are out of range.
     """
     f, labels = np.asarray(scores, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if f.ndim != 1 or f.shape != labels.shape:

@@ -19,9 +19,6 @@ _LEVELS = ("nominal", "ordinal", "interval")
 _MIN_RATINGS = 2  # ratings per item, and items per bootstrap
 
 
-# --- agreement ------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """Krippendorff's alpha: 1 for full agreement, 0 for agreement by chance, nan if all ratings are equal."""
@@ -35,18 +32,11 @@ class Agreement:
 def krippendorff_alpha(
     ratings: npt.ArrayLike, level: Level, *, n_resamples: int = 1000, random_state: Any = None
 ) -> Agreement:
-    """Return the agreement of listeners.
+    """Return the agreement of listeners in `ratings`, (n_listeners, n_items), nan if an item was not rated.
 
-    Items are resampled, not listeners: the songs of a test are a sample, its listeners are fixed. Raises ValueError if
-    ratings are not a matrix or infinite, or the level is unknown.
-
-    Parameters
-    ----------
-    ratings : array-like of shape (n_listeners, n_items)
-        nan if a listener has not rated an item. Items with fewer than two ratings are ignored.
-    level : {"nominal", "ordinal", "interval"}; type of the ratings: categories, ranks or numbers
-    n_resamples : int; resamples of the items for the interval; 0 for none
-    random_state : int, numpy Generator or None
+    The `level` is the type of the ratings: categories, ranks or numbers. Items with fewer than two ratings are ignored.
+    For the interval, items are resampled `n_resamples` times (0: no interval), not listeners: the songs of a test are a
+    sample, its listeners are fixed. Raises ValueError if ratings are not a matrix or infinite, or the level is unknown.
     """
     given = np.asarray(ratings, dtype=np.float64)
     if given.ndim != 2:
@@ -89,9 +79,6 @@ def _alpha(counts: Float64Array, times: Float64Array, values: Float64Array, leve
     expected = float(sum_differences(totals))
     observed = float(times @ (sum_differences(counts) / (counts.sum(axis=1) - 1)))
     return float(1 - (n - 1) * observed / expected) if expected > 0 else np.nan
-
-
-# --- comparison of models -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +143,6 @@ def scores_by_query(fine: npt.ArrayLike, query: npt.ArrayLike, gave: npt.ArrayLi
     np.add.at(sums, queries[has], mean[:, None] * from_model[has])
     np.add.at(counts, queries[has], from_model[has])
     return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
-
-
-# --- the order of questions -----------------------------------------------------------------------
 
 
 def williams_square(n: int) -> Int64Array:

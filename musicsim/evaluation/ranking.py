@@ -281,23 +281,12 @@ def _check_relevance(relevance: Relevance | Sequence[Any], Q: Float64Array, X: F
 def bootstrap_pairs(
     a: npt.ArrayLike, b: npt.ArrayLike, groups: Any = None, n: int = 2000, random_state: Any = None
 ) -> tuple[float, float, float]:
-    """Return the mean of ``a - b`` over the queries and its 95% bootstrap interval.
+    """Return the mean of ``a - b`` over the queries and its 95% bootstrap interval: mean, low, high.
 
-    Raises ValueError if sizes differ, or fewer than two queries, or artists, are left.
-
-    Parameters
-    ----------
-    a, b : arrays of shape (n_queries,)
-        Scores of the same queries by two methods; queries that are nan in either are left out.
-    groups : sequence of shape (n_queries,), optional
-        The artist of each query. Whole artists are then resampled, because their songs are not independent; a query of
-        unknown artist is a group of its own. Otherwise queries are resampled.
-    n : int, at least 1; number of resamples
-    random_state : int, numpy Generator or None
-
-    Returns
-    -------
-    mean, low, high : float; the percentile interval from 2.5 to 97.5%; methods differ if it excludes 0
+    Scores of the same queries by two methods, (n_queries,), are compared; queries that are nan in either are left out.
+    Methods differ if the percentile interval excludes 0. With `groups`, the artist of each query, whole artists are
+    resampled `n` times, because their songs are not independent; a query of unknown artist is a group of its own.
+    Otherwise queries are resampled. Raises ValueError if sizes differ, or fewer than two queries, or artists, are left.
     """
     if np.ndim(a) != 1 or np.shape(a) != np.shape(b):
         raise ValueError(f"a and b: shapes {np.shape(a)} and {np.shape(b)} should be (n_queries,) in both.")

@@ -102,7 +102,6 @@ def _find_equal(queries: SongMixtures, i: int, database: SongMixtures) -> IntpAr
 def _draw_randoms(
     n_samples: int, n_features: int, random_state: int | np.random.Generator | None
 ) -> tuple[Float64Array, Float64Array]:
-    """Draw a uniform number and a normal vector per sample."""
     check_whole("n_samples", n_samples, 1)
     rng = np.random.default_rng(fix_seed(random_state))
     return rng.random(n_samples), rng.normal(size=(n_samples, n_features))

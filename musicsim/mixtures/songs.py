@@ -17,13 +17,10 @@ from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 FrameBlocks = npt.ArrayLike | Iterator[npt.ArrayLike]
 """Frames of a song: one array of shape (n_frames, n_features), or an iterator of such arrays."""
 
+# Prior weight, in frames, of the song's mean and variance in each component. It keeps the mean, variance and weight of
+# a component without frames well-defined.
 _PRIOR_FRAMES = 1e-3
-"""Prior weight, in frames, of the song's mean and variance in each component. It keeps the mean, variance and weight
-of a component without frames well-defined."""
-
-_RELATIVE_FLOOR = 1e-3
-"""Minimum variance of a component, as a share of the song's own variance in that feature."""
-
+_RELATIVE_FLOOR = 1e-3  # minimum variance of a component, as a share of the song's own variance in that feature
 _KMEANS_STEPS = 8
 
 
@@ -77,11 +74,8 @@ class SongMixtures:
         shapes = sorted({part.means.shape[1:] for part in parts})
         if len(shapes) != 1:
             raise ValueError(f"parts have different (components, features): {shapes}; they should be equal.")
-        return cls(
-            np.concatenate([part.weights for part in parts]),
-            np.concatenate([part.means for part in parts]),
-            np.concatenate([part.variances for part in parts]),
-        )
+        stacks = zip(*(part.arrays().values() for part in parts), strict=True)
+        return cls(*(np.concatenate(stack) for stack in stacks))
 
     def arrays(self) -> dict[str, Float32Array]:
         """Return the arrays to save, by name, for :meth:`from_arrays`."""

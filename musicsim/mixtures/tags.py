@@ -13,15 +13,9 @@ from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.mixtures.kernels import mean_log_sums
 from musicsim.mixtures.songs import FrameBlocks, SongMixtures, em_mixture, fix_seed, quadratic_form, sample_frames
 
-_ALL_FRAMES = 400_000
-"""Frames sampled from all training songs together: 62 MB of float32."""
-
-_SONG_FRAMES = (20, 500)
-"""Minimum and maximum number of frames sampled from a training song."""
-
-_TAG_FRAMES = 10_000
-"""Frames per tag's mixture, distributed evenly over its songs."""
-
+_ALL_FRAMES = 400_000  # frames sampled from all training songs together: 62 MB of float32
+_SONG_FRAMES = (20, 500)  # minimum and maximum number of frames sampled from a training song
+_TAG_FRAMES = 10_000  # frames per tag's mixture, distributed evenly over its songs
 _VARIANCE_FLOOR = 1e-3  # of z-scored frames
 _TOL, _MAX_ITER = 1e-3, 100
 _BLOCK_FRAMES = 1024

@@ -65,15 +65,8 @@ class Dialects(BaseEstimator):
         self.random_state = random_state
 
     def _model(self, prior: float | npt.ArrayLike) -> PlaylistModel:
-        return PlaylistModel(
-            self.hypergraph,
-            edge_probability=self.edge_probability,
-            prior=prior,
-            uniform_floor=self.uniform_floor,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            random_state=self.random_state,
-        )
+        shared = ("edge_probability", "uniform_floor", "max_iter", "tol", "random_state")
+        return PlaylistModel(self.hypergraph, prior=prior, **{name: getattr(self, name) for name in shared})
 
     def fit(self, playlists: Sequence[Sequence[int]], categories: Sequence[str | None]) -> "Dialects":
         """Learn the walk of all playlists (lists of song rows), then one of each category.

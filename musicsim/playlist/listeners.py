@@ -21,23 +21,15 @@ def _song_factors(
     plays: sparse.csr_matrix, n_factors: int, method: str, regularization: float, seed: int
 ) -> Float64Array:
     """Return a vector of each song, (n_songs, n_factors), without the bias of BPR (popularity)."""
+    options: Any = {"factors": n_factors, "regularization": regularization, "num_threads": 1, "random_state": seed}
     if method == "bpr":
         from implicit.cpu.bpr import BayesianPersonalizedRanking
 
-        model = BayesianPersonalizedRanking(
-            factors=n_factors,
-            learning_rate=_LEARNING_RATE,
-            regularization=regularization,
-            iterations=_BPR_PASSES,
-            num_threads=1,
-            random_state=seed,
-        )
+        model = BayesianPersonalizedRanking(learning_rate=_LEARNING_RATE, iterations=_BPR_PASSES, **options)
     else:
         from implicit.cpu.als import AlternatingLeastSquares
 
-        model = AlternatingLeastSquares(
-            factors=n_factors, regularization=regularization, iterations=_ALS_PASSES, num_threads=1, random_state=seed
-        )
+        model = AlternatingLeastSquares(iterations=_ALS_PASSES, **options)
     with one_blas_thread():  # otherwise implicit warns that it is slow
         model.fit(plays, show_progress=False)
     return np.asarray(model.item_factors[:, :n_factors], dtype=np.float64)

@@ -222,7 +222,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         return log_p
 
     @property
-    def n_songs(self) -> int:
+    def n_songs(self) -> int:  # type: ignore[override]
         """Number of songs of the hypergraph."""
         return self.hypergraph.n_songs
 

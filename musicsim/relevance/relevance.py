@@ -387,7 +387,6 @@ class Relevance:
 
 
 def _check_disjoint(relevant: _Sets, irrelevant: _Sets, n: int) -> None:
-    """Raise ValueError if a query has a row in both of its sets."""
     both = []
     for sets in (relevant, irrelevant):
         query, row = sets.entries(np.arange(len(sets.set_ids)))
