@@ -30,17 +30,8 @@ FramesLike = npt.ArrayLike | Sequence[npt.ArrayLike]
 def suggest_n_codewords(n_frames: int, maximum: int = 1024, frames_per_codeword: int = 50, minimum: int = 16) -> int:
     """Suggest a number of codewords for `n_frames` training frames.
 
-    Parameters
-    ----------
-    n_frames : int >= 1
-    maximum, minimum : int, 1 <= minimum <= maximum
-    frames_per_codeword : int >= 1; minimum number of frames per codeword
-
-    Returns
-    -------
-    int
-        The largest power of two with at least `frames_per_codeword` frames per codeword, limited to `minimum` and
-        `maximum`, and at most `n_frames`.
+    The largest power of two with at least `frames_per_codeword` frames per codeword, limited to `minimum` and
+    `maximum`, and at most `n_frames`. All arguments are at least 1, otherwise raises ValueError.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from musicsim.demo.names import artist_names, titles
+from musicsim.demo.names import draw_artist_names, draw_titles
 from musicsim.demo.styles import STYLES, Style, find_style
 
 _SONGS_AN_ALBUM = 6
@@ -74,7 +74,7 @@ def plan_collection(
     chosen = list(STYLES) if styles is None else [find_style(s) for s in styles]
     if not chosen or len({s.name for s in chosen}) < len(chosen):
         raise ValueError("styles should name at least one style, and none twice")
-    names = artist_names(np.random.default_rng([seed, 1]), len(chosen) * n_artists_per_style)
+    names = draw_artist_names(np.random.default_rng([seed, 1]), len(chosen) * n_artists_per_style)
     songs: dict[tuple[int, int], list[SongPlan]] = {}
     for s, style in enumerate(chosen):
         for a in range(n_artists_per_style):
@@ -112,12 +112,11 @@ def _songs(style: Style, career: _Career, n_songs: int) -> list[SongPlan]:
     """Plan an artist's songs, album after album; tempo and sound drift slightly from song to song."""
     rng = np.random.default_rng([career.seed, 3])
     n_albums = max(1 if n_songs < 4 else 2, -(-n_songs // _SONGS_AN_ALBUM))
-    taken: set[str] = set()
-    albums = titles(rng, n_albums, set())
+    albums = draw_titles(rng, n_albums)
     years = np.sort(rng.integers(career.first_year, career.last_year + 1, n_albums))
     album_of = np.sort(np.arange(n_songs) % n_albums)
     plans = []
-    for i, title in enumerate(titles(rng, n_songs, taken)):
+    for i, title in enumerate(draw_titles(rng, n_songs)):
         album = int(album_of[i])
         track = 1 + i - int(np.searchsorted(album_of, album))
         song_rng = np.random.default_rng([career.seed, 4, i])

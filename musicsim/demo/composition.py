@@ -154,13 +154,12 @@ def _hold(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
 
 
 def _drone(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    notes = []
-    for s in score.sections:
-        if s.letter in part.sections:
-            for degree in (0, 4):
-                start, length = s.first_bar * score.beats, s.n_bars * score.beats
-                notes.append(Note(start, score.degree(degree, part.register), length, 0.7 - 0.05 * degree))
-    return notes
+    spans = [(s.first_bar * score.beats, s.n_bars * score.beats) for s in score.sections if s.letter in part.sections]
+    return [
+        Note(start, score.degree(degree, part.register), length, 0.7 - 0.05 * degree)
+        for start, length in spans
+        for degree in (0, 4)
+    ]
 
 
 def _comp(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:

@@ -176,10 +176,10 @@ def _plays(
         score = popularity * (loved[songs.style] + 0.25 * nearness) * artist_love[songs.artist]
         chance = 0.95 * score / score.sum() + 0.05 / score.size
         n_songs = int(np.clip(rng.lognormal(3.3, 0.7), 5, 0.6 * score.size + 1))
-        heard = rng.choice(score.size, size=min(n_songs, score.size), replace=False, p=chance)
+        played = rng.choice(score.size, size=min(n_songs, score.size), replace=False, p=chance)
         devotion = rng.lognormal(0.7, 0.5)
-        counts = rng.lognormal(np.log(devotion) + 0.5 * np.log1p(chance[heard] * score.size), 0.9)
-        triples += [(listener, int(s), int(c)) for s, c in zip(heard, np.clip(np.ceil(counts), 1, 999), strict=True)]
+        counts = rng.lognormal(np.log(devotion) + 0.5 * np.log1p(chance[played] * score.size), 0.9)
+        triples += [(listener, int(s), int(c)) for s, c in zip(played, np.clip(np.ceil(counts), 1, 999), strict=True)]
     return triples
 
 

@@ -199,9 +199,9 @@ def _score_rows(
         for name, score in zip(_MEASURES, _compute_scores(relevant, irrelevant, gain), strict=True):
             scores[name][q] = score
         if relevance.labels is not None:
-            of_queries, of_items = relevance.labels
+            query_labels, item_labels = relevance.labels
             nearest = _select_nearest(d, judgments, k)
-            scores["knn"][q] = _has_most_votes(of_items[nearest], of_queries[q])
+            scores["knn"][q] = _has_most_votes(item_labels[nearest], query_labels[q])
 
 
 def ndcg_gains(k: int) -> Float64Array:

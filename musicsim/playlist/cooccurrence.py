@@ -102,7 +102,8 @@ def group_vectors(
 ) -> dict[str, Int64Array]:
     """Group songs by the directions of their vectors, by k-means at several granularities.
 
-    Uses mini-batches above 5,000 songs. Memory: twice that of `vectors`, and up to 5,000 songs 2 MB per 100 groups.
+    The groups are int64 (n_songs,), -1 for none, by label: "256", "256b", "256c" and so on. Uses mini-batches above
+    5,000 songs. Memory: twice that of `vectors`, and up to 5,000 songs 2 MB per 100 groups.
 
     Parameters
     ----------
@@ -111,10 +112,6 @@ def group_vectors(
         Numbers of groups. Those above half the number of songs with a vector are skipped.
     n_repeats : int, 1 to 26; groupings per size, from different starts
     random_state : int, numpy Generator or None
-
-    Returns
-    -------
-    dict of label to int array of shape (n_songs,), -1: no group; labels "256", "256b", "256c" and so on
     """
     if not 1 <= n_repeats <= len(_LETTERS):
         raise ValueError(f"n_repeats={n_repeats} must be from 1 to {len(_LETTERS)}")

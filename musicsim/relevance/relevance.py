@@ -291,8 +291,8 @@ class Relevance:
         rows = self._relevant.rows_of(self._check_query(i))
         kept = rows != self.own[i]
         if self._groups is not None:
-            of_queries, of_items = self._groups
-            kept &= (of_items[rows] != of_queries[i]) | (of_queries[i] < 0)
+            query_groups, item_groups = self._groups
+            kept &= (item_groups[rows] != query_groups[i]) | (query_groups[i] < 0)
         return rows[kept]
 
     def n_relevant(self) -> Int64Array:
@@ -327,9 +327,9 @@ class Relevance:
             relevance[self._irrelevant.entries(queries)] = 0
         relevance[self._relevant.entries(queries)] = 1
         if self._groups is not None:
-            of_queries, of_items = self._groups
-            groups = of_queries[queries, None]
-            relevance[(groups == of_items) & (groups >= 0)] = -1
+            query_groups, item_groups = self._groups
+            groups = query_groups[queries, None]
+            relevance[(groups == item_groups) & (groups >= 0)] = -1
         own = self.own[queries]
         inside = np.flatnonzero(own >= 0)
         relevance[inside, own[inside]] = -1

@@ -19,7 +19,7 @@ from musicsim.demo import SAMPLE_RATE, plan_collection, render, synthesis, write
 from musicsim.demo.composition import compose_drums, compose_score
 from musicsim.demo.drums import DRUMS, KITS, TEXTURES, play_drum, play_texture
 from musicsim.demo.effects import balance, compress, glide, room_tone
-from musicsim.demo.names import titles
+from musicsim.demo.names import draw_titles
 from musicsim.demo.styles import STYLES, find_style
 from musicsim.demo.voices import PATCHES, Patch, play_note, softer, sustain
 
@@ -67,7 +67,7 @@ def test_names_and_paths_are_unique_and_safe(plans):
 
 
 def test_names_stay_unique_after_words_run_out():
-    many = titles(np.random.default_rng(0), 9000, set())  # the words make about 6,000
+    many = draw_titles(np.random.default_rng(0), 9000)  # the words make about 6,000
     assert len({t.casefold() for t in many}) == 9000
     assert any(t[-1].isdigit() for t in many)
 
