@@ -22,7 +22,7 @@ from musicsim.codebook import _kernels
 
 _PAGE = 4096
 _STATISTICS_BLOCK = 16384
-_NOT_WANTED = np.empty((0, 0), dtype=np.int64)
+_NO_RESULT = np.empty((0, 0), dtype=np.int64)
 
 FramesLike = npt.ArrayLike | Sequence[npt.ArrayLike]
 
@@ -135,7 +135,7 @@ class Codebook(TransformerMixin, BaseEstimator):
             counts = np.zeros(len(self.codewords_), dtype=np.int64)
             for block in song if isinstance(song, Iterator) else (song,):
                 frames = _as_frames(block, f"the frames of song {index}", self.n_features_in_)
-                _kernels.add_top_tau(frames, self.mean_, 1.0 / self.scale_, *work, self.tau, counts, _NOT_WANTED)
+                _kernels.add_top_tau(frames, self.mean_, 1.0 / self.scale_, *work, self.tau, counts, _NO_RESULT)
             if not counts.any():
                 raise ValueError(f"the frames of song {index} are empty: at least one frame is needed.")
             histograms.append((counts / counts.sum()).astype(np.float32))
@@ -150,11 +150,11 @@ class Codebook(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         self._check_parameters()
         frames = _as_frames(frames, "frames", self.n_features_in_)
-        found = np.empty((len(frames), self.tau), dtype=np.int64)
+        result = np.empty((len(frames), self.tau), dtype=np.int64)
         counts = np.zeros(len(self.codewords_), dtype=np.int64)
         work = self._work_space()
-        _kernels.add_top_tau(frames, self.mean_, 1.0 / self.scale_, *work, self.tau, counts, found)
-        return found
+        _kernels.add_top_tau(frames, self.mean_, 1.0 / self.scale_, *work, self.tau, counts, result)
+        return result
 
     def fit_transform(self, list_of_frames: Iterable[npt.ArrayLike], y: object = None) -> Float32Array:
         """Fit to the frames of all songs, and return the histogram of each song."""

@@ -362,7 +362,7 @@ class Relevance:
 
         `groups`, (n_items,), is the artist of each song of the database; a song of unknown artist is a group of its
         own. `query_groups`, (n_queries,), is needed if queries are not in the database. Raises ValueError if sizes
-        differ, or it is missing.
+        differ, or they are missing.
         """
         n = len(groups)
         if n != self.n_items:
