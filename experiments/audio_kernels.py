@@ -34,7 +34,7 @@ from benchmarks.support.report import Claim, Progress, Settings, at_least, main
 from experiments.support.audio import VQ, Songs, Split, adjusted, codeword_vectors
 from experiments.support.descriptors import split_rows
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim.evaluation import paired_bootstrap
+from musicsim.evaluation import bootstrap_pairs
 from musicsim.evaluation.ranking import distance_scores
 from musicsim.extensions.lyrics.store import LyricsStore
 from musicsim.kernels import harmony_kernel, plays_cosine_kernel, ppk_kernel, rhythm_kernel, tfidf_cosine_kernel
@@ -290,7 +290,7 @@ def _lead(
 ) -> tuple[float, float, float]:
     a, b = (np.concatenate([r.scores["map"] for r in results]) for results in (ours, theirs))
     groups = np.concatenate([artists[r.split] for r in ours])
-    return paired_bootstrap(a, b, groups=groups, random_state=seed)
+    return bootstrap_pairs(a, b, groups=groups, random_state=seed)
 
 
 def table(
