@@ -1,6 +1,6 @@
 # Run `make help` for the targets.
 ## make app       create the environment, install, and open the app with the demo library
-## make check     format, lint, types, import rules, and the tests that your changes can break; under two minutes
+## make check     format, lint, prose, types, import rules, and the tests that your changes can break; under two minutes
 ## make test      lint, all usual tests and one browser story per page; PYTEST_ARGS="tests/playlist -x" runs a part
 ## make test-all  the tests that `make test` leaves out: long stories, other processors and Pythons, damage, each
 ##                extension removed in turn; PARTS="long-unit damage" runs some of them
@@ -100,6 +100,7 @@ pythons:
 lint: $(VENV)/tested
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python -m tests.prose
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 

@@ -16,14 +16,14 @@ import numpy as np
 from musicsim._arrays import Float32Array, Int64Array
 from musicsim.audio import DESCRIPTOR_VERSION, FEATURE_VERSION
 from musicsim.codebook import Codebook
-from musicsim.demo.names import artist_names, titles
+from musicsim.demo.names import draw_artist_names, draw_titles
 from musicsim.explorer.models.artifacts import save_clusters, save_map
 from musicsim.explorer.models.encoders import CodewordEncoder
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.refresh.fitting import NATIVE, new_record
 from musicsim.explorer.refresh.placing import cluster_sizes
 from musicsim.library import Library
-from musicsim.library.db.tables import all_tables
+from musicsim.library.db.schema import all_tables
 from musicsim.library.stores.models import NATIVE_KIND
 
 __all__ = ["VECTOR_DIMENSIONS", "drawn_vectors", "write_library"]
@@ -107,8 +107,8 @@ def _plan(n_songs: int, rng: np.random.Generator) -> _Plan:
 
 
 def _enter_songs(library: Library, music: Path, plan: _Plan, rng: np.random.Generator) -> None:
-    names = artist_names(rng, len(plan.cluster))
-    pool = titles(rng, min(_TITLES, len(plan.artist)), set())
+    names = draw_artist_names(rng, len(plan.cluster))
+    pool = draw_titles(rng, min(_TITLES, len(plan.artist)))
     genre_of = rng.integers(len(_GENRES), size=len(plan.centres))
     with library.write() as connection:
         for start in range(0, len(plan.artist), _BLOCK):

@@ -139,7 +139,7 @@ def collection(size: Size, seed: int) -> tuple[Hypergraph, list[list[int]]]:
 def likelihood_of(graph: Hypergraph, playlists: list[list[int]]) -> Likelihood:
     """Build the default objective of `fit`."""
     ones, prior = np.ones(graph.n_edges), np.zeros(graph.n_edges)
-    return Likelihood.of(graph, Counts.of(playlists, graph.n_songs), ones, prior)[0]
+    return Likelihood.from_counts(graph, Counts.from_playlists(playlists, graph.n_songs), ones, prior)[0]
 
 
 def fit_row(size: Size, seed: int) -> tuple[Row, PlaylistModel]:

@@ -48,7 +48,7 @@ def _click(library: Library, progress: Progress) -> dict[str, Any]:
     job = library.jobs.get(job_id)
     if job.state != "done":
         raise RuntimeError(f"the training ended as {job.state}: {job.message}")
-    record = library.models.named("benchmark")
+    record = library.models.find("benchmark")
     library.models.activate(record.id)
     take_snapshot(library).index.query(take_snapshot(library).X[:1], 10)
     seconds = time.perf_counter() - started
@@ -84,7 +84,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
     with demo_library(0, progress) as demo:
         progress("training on the demo")
         rows.append({"library": "demo", "songs": len(demo), **_click(demo, progress)})
-        demo.models.delete(demo.models.named("benchmark").id)
+        demo.models.delete(demo.models.find("benchmark").id)
     with tempfile.TemporaryDirectory() as folder:
         for n_songs in SIZES:
             progress(f"generating {n_songs} songs")

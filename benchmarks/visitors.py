@@ -395,7 +395,7 @@ class _Answers:
     def _example(self, recording: Recording) -> Example:
         if recording.name not in self._examples:
             decoding = decode_upload(self._now, recording.data, recording.name)
-            while not decoding.within(1.0):
+            while not decoding.wait(1.0):
                 pass
             self._examples[recording.name] = make_example(
                 self._now, decoding.future.result(), content_hash(recording.data), recording.name

@@ -22,9 +22,20 @@ import numpy.typing as npt
 from benchmarks.libraries import demo_library
 from benchmarks.support.report import Claim, Progress, Settings, at_least, at_most, main, shared_data
 from musicsim._arrays import Float64Array
-from musicsim.audio import KEYS, MODES, SAMPLE_RATE, decode, describe, harmony, key_of, mfcc, rhythm, tempo_of
+from musicsim.audio import (
+    KEYS,
+    MODES,
+    SAMPLE_RATE,
+    decode,
+    describe,
+    estimate_key,
+    estimate_tempo,
+    harmony,
+    mfcc,
+    rhythm,
+)
 from musicsim.demo.collection import SongPlan, plan_collection
-from musicsim.demo.synthesis import scale_of
+from musicsim.demo.synthesis import draw_scale
 
 Key = tuple[str | None, str | None]
 
@@ -102,7 +113,7 @@ def _key_row(name: str, how: str, found: Sequence[Key], true: Sequence[Key]) -> 
 
 
 def _key_rows(name: str, histograms: Sequence[Any], true: Sequence[Key]) -> Iterator[dict[str, Any]]:
-    ways: dict[str, Callable[[Any], Key]] = {"ours (Albrecht and Shanahan)": key_of}
+    ways: dict[str, Callable[[Any], Key]] = {"ours (Albrecht and Shanahan)": estimate_key}
     ways |= {rival: key_by(profiles) for rival, profiles in RIVALS.items()}
     for how, way in ways.items():
         yield _key_row(name, how, [way(of) for of in histograms], true)
@@ -110,7 +121,7 @@ def _key_rows(name: str, histograms: Sequence[Any], true: Sequence[Key]) -> Iter
 
 def key_of_plan(plan: SongPlan) -> Key:
     """Return the key that a song of the demo collection was composed in."""
-    return KEYS[plan.key], MODES[scale_of(plan) in MINOR]
+    return KEYS[plan.key], MODES[draw_scale(plan) in MINOR]
 
 
 def _demo(settings: Settings, progress: Progress) -> Iterator[dict[str, Any]]:
@@ -123,7 +134,7 @@ def _demo(settings: Settings, progress: Progress) -> Iterator[dict[str, Any]]:
             if song.path.as_posix().endswith(f"/{path}")
         ]
         aspects = library.frame_files.aspects([song.content_hash for _, song in songs])
-    tempos = [tempo_of(row) for row in aspects.rhythm]
+    tempos = [estimate_tempo(row) for row in aspects.rhythm]
     for name, has_beat in (("demo, with a beat", True), ("demo, without", False)):
         of = [i for i, (plan, _) in enumerate(songs) if (plan.style not in WITHOUT_BEAT) == has_beat]
         yield _tempo_row(name, [tempos[i] for i in of], [songs[i][0].tempo for i in of])
@@ -153,7 +164,7 @@ def cadence(tonic: int, mode: int, register: int, seconds: float = 1.5) -> npt.N
 def _made(settings: Settings) -> Iterator[dict[str, Any]]:
     rng = np.random.default_rng(settings.seed)
     true = np.exp(rng.uniform(np.log(50), np.log(220), 60 if settings.full else 20)).tolist()
-    yield _tempo_row("clicks", [tempo_of(rhythm(clicks(bpm))) for bpm in true], true)
+    yield _tempo_row("clicks", [estimate_tempo(rhythm(clicks(bpm))) for bpm in true], true)
     keys = [(tonic, mode, register) for tonic in range(12) for mode in range(2) for register in (36, 48, 60, 72)]
     histograms = [harmony(cadence(*key)) for key in (keys if settings.full else keys[::2])]
     yield from _key_rows(
@@ -198,7 +209,7 @@ def _recordings(settings: Settings) -> Iterator[dict[str, Any]]:
         centroid = librosa.feature.spectral_centroid(S=spectrum, sr=SAMPLE_RATE)[0, 0]
         brightness.append((found.brightness, centroid))
         if path.name in KNOWN:
-            keys.append((key_of(harmony(y)), KNOWN[path.name]))
+            keys.append((estimate_key(harmony(y)), KNOWN[path.name]))
     for what, pairs in (("loudness, dB", np.array(loudness)), ("brightness, octaves", np.log2(brightness))):
         away = pairs[:, 0] - pairs[:, 1]
         yield {

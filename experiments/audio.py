@@ -63,7 +63,7 @@ from experiments.support.audio import (
 from experiments.support.descriptors import split_rows
 from experiments.support.uci import one_core_each
 from musicsim._arrays import Float32Array, Int64Array
-from musicsim.evaluation import paired_bootstrap
+from musicsim.evaluation import bootstrap_pairs
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.refresh.placing import songs_with_frames
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
@@ -183,7 +183,7 @@ def _lead(
     ours, theirs = by[better], by[worse]
     a, b = (np.concatenate([r.scores["auc"] for r in results]) for results in (ours, theirs))
     groups = np.concatenate([artists[r.split] for r in ours])
-    lead = paired_bootstrap(a, b, groups=groups, random_state=seed)
+    lead = bootstrap_pairs(a, b, groups=groups, random_state=seed)
     means = np.array([[np.nanmean(r.scores["auc"]) for r in results] for results in (ours, theirs)])
     spread = float(means.std(axis=1, ddof=1).max())
     return lead, float((means[0] - means[1]).mean()) / spread if spread > 0 else None

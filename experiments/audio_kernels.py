@@ -34,7 +34,7 @@ from benchmarks.support.report import Claim, Progress, Settings, at_least, main
 from experiments.support.audio import VQ, Songs, Split, adjusted, codeword_vectors
 from experiments.support.descriptors import split_rows
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim.evaluation import paired_bootstrap
+from musicsim.evaluation import bootstrap_pairs
 from musicsim.evaluation.ranking import distance_scores
 from musicsim.extensions.lyrics.store import LyricsStore
 from musicsim.kernels import harmony_kernel, plays_cosine_kernel, ppk_kernel, rhythm_kernel, tfidf_cosine_kernel
@@ -114,7 +114,7 @@ def collection_of(library: Library, most_songs: int, seed: int) -> Collection:
     SystemExit
         If the library does not have such songs.
     """
-    kept = library.frame_files.kept() & library.frame_files.kept_aspects()
+    kept = library.frame_files.list_stored() & library.frame_files.list_stored_aspects()
     chosen = [song for song in library.songs() if song.genre and song.artist and song.content_hash in kept]
     if not chosen:
         raise SystemExit(
@@ -290,7 +290,7 @@ def _lead(
 ) -> tuple[float, float, float]:
     a, b = (np.concatenate([r.scores["map"] for r in results]) for results in (ours, theirs))
     groups = np.concatenate([artists[r.split] for r in ours])
-    return paired_bootstrap(a, b, groups=groups, random_state=seed)
+    return bootstrap_pairs(a, b, groups=groups, random_state=seed)
 
 
 def table(

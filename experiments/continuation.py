@@ -35,7 +35,7 @@ from experiments.support.playlists import LOADERS, Collection, demo_lists, song_
 from experiments.support.uci import one_core_each
 from musicsim import playlist
 from musicsim._arrays import Float64Array
-from musicsim.evaluation import paired_bootstrap
+from musicsim.evaluation import bootstrap_pairs
 from musicsim.explorer.playlists.fit import Lists, fit_dialects
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.continuation.continuation import (
@@ -125,7 +125,7 @@ def with_both_walks(task: Task, taken: TrainLists) -> Found:
 def lead(found: Sequence[Found], ours: str, theirs: str, seed: int) -> tuple[float, float, float]:
     """Return the NDCG lead of one method over another, and its 95 % interval over all lists."""
     a, b = (np.concatenate([part[way]["ndcg"] for part in found]) for way in (ours, theirs))
-    return paired_bootstrap(a, b, random_state=seed)
+    return bootstrap_pairs(a, b, random_state=seed)
 
 
 def table(name: str, found: Sequence[Found], seed: int) -> list[Row]:

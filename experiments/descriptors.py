@@ -35,7 +35,7 @@ from benchmarks.support.report import Claim, Progress, Settings, at_least, main,
 from experiments.support.descriptors import LOADERS, Collection, split_rows
 from experiments.support.uci import one_core_each
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim.evaluation import hubness, nearest_neighbours, paired_bootstrap, query_scores
+from musicsim.evaluation import bootstrap_pairs, hubness, nearest_neighbours, query_scores
 from musicsim.metric import GMML, MLR, WCCN
 
 NATIVE, WHITENED, MEAN, LDA, AUTOMATIC = "native", "WCCN", "GMML", "LDA", "automatic"
@@ -186,7 +186,7 @@ def _lead(results: list[Result], native: list[Result], measure: str, seed: int) 
     """Return the mean lead over the queries of all splits; queries of one artist (or song) are resampled together."""
     artists = np.concatenate([r.artists for r in results])
     pairs = _pooled(results, measure), _pooled(native, measure)
-    return paired_bootstrap(*pairs, groups=artists, random_state=seed)
+    return bootstrap_pairs(*pairs, groups=artists, random_state=seed)
 
 
 def _row(results: list[Result], native: list[Result], seed: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, main, shared_data
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim.evaluation import paired_bootstrap
+from musicsim.evaluation import bootstrap_pairs
 from musicsim.metric import GMML, Feedback, LGMMLByExample, feedback_metric
 
 SHOWN, LOOKED_AT = 15, 10
@@ -82,7 +82,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
             scores = {way: np.array([one[way] for one in each]) for way in WAYS}
             row: dict[str, Any] = {"space": space, "marks": n_marks}
             row |= {way: float(values.mean()) for way, values in scores.items()}
-            mean, low, high = paired_bootstrap(scores["both"], scores["before"], random_state=settings.seed)
+            mean, low, high = bootstrap_pairs(scores["both"], scores["before"], random_state=settings.seed)
             rows.append({**row, "gain": f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"})
             claims.append(at_least(f"{space}, {n_marks} marks: gain in precision, low end of 95 %", low, 0.0))
         progress(space)

@@ -50,8 +50,8 @@ from experiments.support.letor_boosting import gbrt, lambdarank
 from experiments.support.letor_files import RankingRows, load_letor, load_lightgbm
 from experiments.support.lgmml_printed import as_printed
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim.evaluation import paired_bootstrap
-from musicsim.evaluation.graded import graded_scores
+from musicsim.evaluation import bootstrap_pairs
+from musicsim.evaluation.graded import score_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,13 +199,13 @@ def ranked(name: str, fold: Fold, protocol: Protocol, seed: int) -> Ranked | Non
 
 
 def _mean_scores(fitted: list[Fitted], rows: RankingRows) -> Scores:
-    each = [graded_scores(one.score(rows), rows.y, rows.group, KS) for one in fitted]
+    each = [score_groups(one.score(rows), rows.y, rows.group, KS) for one in fitted]
     return {name: np.mean([scores[name] for scores in each], axis=0) for name in each[0]}
 
 
 def _figures(scores: Scores, seed: int) -> dict[str, Any]:
     of_all = scores["ndcg@10"]
-    _, low, high = paired_bootstrap(of_all, np.zeros_like(of_all), random_state=seed)
+    _, low, high = bootstrap_pairs(of_all, np.zeros_like(of_all), random_state=seed)
     row: dict[str, Any] = {f"NDCG@{k}": float(scores[f"ndcg@{k}"].mean()) for k in KS}
     return {**row, "MAP": float(scores["map"].mean()), "NDCG@10, 95 %": f"{low:.3f} to {high:.3f}"}
 
@@ -220,7 +220,7 @@ def _rows(fold: Fold, found: dict[str, Ranked], seed: int) -> Iterator[Row]:
         row |= _figures(one.scores, seed)
         if name != LINEAR:
             linear = found[LINEAR].scores["ndcg@10"]
-            mean, low, high = paired_bootstrap(one.scores["ndcg@10"], linear, random_state=seed)
+            mean, low, high = bootstrap_pairs(one.scores["ndcg@10"], linear, random_state=seed)
             row["lead on linear"] = f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
         row |= {"chosen": one.chosen, "seeds": one.seeds}
         row |= {"fit_s": round(one.seconds, 2), "all_fits_s": round(one.choosing_s, 1)}
@@ -232,7 +232,7 @@ def _claims(fold: Fold, found: dict[str, Ranked], seed: int) -> Iterator[Claim]:
     for other in (LINEAR, PLAIN, TREES, REGRESSION, *ONE_METRIC):
         of = None
         if other in found:
-            of = paired_bootstrap(ours.scores["ndcg@10"], found[other].scores["ndcg@10"], random_state=seed)
+            of = bootstrap_pairs(ours.scores["ndcg@10"], found[other].scores["ndcg@10"], random_state=seed)
         what = f"{fold.name}: NDCG@10 of {WARP} above {other}"
         yield at_least(f"{what}, mean", of and of[0], 0.0)
         yield at_least(f"{what}, low end of the 95 % interval", of and of[1], 0.0)
@@ -250,7 +250,7 @@ def _known(fold: Fold, setting: dict[str, Any], protocol: Protocol, seed: int) -
         for name, scores in found.items()
     ]
     own, shared = (found[name]["ndcg@10"] for name in ("phi of the query", "shared phi"))
-    mean, low, _ = paired_bootstrap(own, shared, random_state=seed)
+    mean, low, _ = bootstrap_pairs(own, shared, random_state=seed)
     what = f"{fold.name}, other documents of known queries: NDCG@10 of a query's own phi above the shared one"
     return rows, [at_least(f"{what}, mean", mean, 0.0), at_least(f"{what}, low end of the 95 % interval", low, 0.0)]
 

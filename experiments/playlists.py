@@ -61,7 +61,7 @@ from experiments.support.playlist_models import (
 )
 from experiments.support.playlists import LOADERS, demo_lists
 from experiments.support.uci import one_core_each
-from musicsim.evaluation import paired_bootstrap
+from musicsim.evaluation import bootstrap_pairs
 
 SHORT = {"yes_big": 1, "yes_small": 2, "aotm": 1, "demo": 4, "spotify": 2}
 FULL = dict.fromkeys(SHORT, 10)
@@ -93,7 +93,7 @@ def lead(ours: Sequence[Result], theirs: Sequence[Result], seed: int) -> tuple[f
         b.append(np.repeat(other.log_p / n, n))
         owner.append(np.repeat(one.rows, n))
     groups = np.concatenate(owner)
-    return paired_bootstrap(np.concatenate(a), np.concatenate(b), groups=groups, n=N_RESAMPLES, random_state=seed)
+    return bootstrap_pairs(np.concatenate(a), np.concatenate(b), groups=groups, n=N_RESAMPLES, random_state=seed)
 
 
 def log_p(result: Result) -> float:

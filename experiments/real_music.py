@@ -44,7 +44,7 @@ from experiments.support.small_libraries import ARTISTS, KNOWN, SIZES, automatic
 from experiments.support.sound_rivals import rival_distances
 from experiments.support.timbre import ablations, app_models, constants_of
 from musicsim._arrays import BoolArray, Float64Array
-from musicsim.evaluation import paired_bootstrap
+from musicsim.evaluation import bootstrap_pairs
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library import Library
 
@@ -155,7 +155,7 @@ def _row(name: str, of: Scores, reference: Scores, pieces: Pieces, seed: int) ->
         for measure in MEASURES:
             a, b = of.by_query[measure], reference.by_query[measure]
             groups = pieces.packages if measure == "package" else pieces.composers
-            mean, low, high = paired_bootstrap(a, b, groups.tolist(), random_state=seed)
+            mean, low, high = bootstrap_pairs(a, b, groups.tolist(), random_state=seed)
             row[f"lead {measure}"] = f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
     return row
 

@@ -24,7 +24,7 @@ from experiments.support.game_music import LABELS
 from experiments.support.pieces import Pieces, labelled
 from experiments.support.timbre import model_vectors
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
-from musicsim.evaluation import paired_bootstrap
+from musicsim.evaluation import bootstrap_pairs
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library import Library
 from musicsim.metric import feedback_metric
@@ -130,7 +130,7 @@ def _rows(part: str, space: Space, ways: dict[str, Score], cases: list[Case], se
     rows = []
     for name, values in found.items():
         row: dict[str, Any] = {"part": part, "formula": name, "MAP": float(values[:, 0].mean())}
-        mean, low, high = paired_bootstrap(values[:, 0], first[:, 0], composers, random_state=seed)
+        mean, low, high = bootstrap_pairs(values[:, 0], first[:, 0], composers, random_state=seed)
         row |= {"lead": f"{mean:+.3f} ({low:+.3f} to {high:+.3f})", "low": low}
         if part.startswith("less"):
             row["unwanted"] = float(values[:, 1].mean())

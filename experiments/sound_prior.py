@@ -57,9 +57,7 @@ def learn_prior(
 def _spread(parts: Sequence[FloatingArray], whole: FloatingArray, n_songs: float, variance: float) -> gaussians.Spread:
     song_of = np.repeat(np.arange(len(parts)), [len(of_song) for of_song in parts])
     between, axes = principal_axes(np.cov(whole.T, bias=True), variance)
-    return gaussians.Spread(
-        n_songs, axes, between, gaussians.within_covariance(np.concatenate(parts) @ axes.T, song_of)
-    )
+    return gaussians.Spread(n_songs, axes, between, gaussians.pool_covariance(np.concatenate(parts) @ axes.T, song_of))
 
 
 def save_prior(prior: gaussians.Prior, target: IO[bytes]) -> None:

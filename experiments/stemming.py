@@ -21,7 +21,7 @@ import pandas as pd
 
 from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, main, shared_data
 from musicsim._arrays import Float64Array
-from musicsim.evaluation import paired_bootstrap
+from musicsim.evaluation import bootstrap_pairs
 from musicsim.evaluation.ranking import distance_scores
 from musicsim.kernels import tfidf_cosine_kernel
 from musicsim.relevance import Relevance
@@ -103,7 +103,7 @@ def _rows(scores: dict[str, tuple[dict[str, Float64Array], int]], seed: int) -> 
         row: dict[str, Any] = {"tags as": name, "vocabulary": n_words}
         row |= {measure.upper(): float(np.nanmean(found[measure])) for measure in MEASURES}
         if name != WORDS:
-            mean, low, high = paired_bootstrap(found["auc"], scores[WORDS][0]["auc"], random_state=seed)
+            mean, low, high = bootstrap_pairs(found["auc"], scores[WORDS][0]["auc"], random_state=seed)
             row["lead on words, AUC"] = f"{mean:+.4f} ({low:+.4f} to {high:+.4f})"
         yield row | {"thesis vocabulary": 7737 if name == STOPPED else None}
 

@@ -70,7 +70,7 @@ def _patient_program() -> Iterator[None]:
         for limit in (
             "musicsim.commit.TIMEOUT_S",
             "musicsim.explorer.jobs.START_WITHIN_S",
-            "musicsim.library.disk.replacing.TIMEOUT_S",
+            "musicsim.library.disk.writer.TIMEOUT_S",
             "musicsim.library.processes.decoding.MAX_START_S",
             "musicsim.library.processes.decoding.PATIENCE_S",
             "musicsim.logs.LOCK_WITHIN_S",

@@ -23,7 +23,7 @@ def make_feature_version_2(library):
         The same library.
     """
     for song in songs_with_frames(library, library.songs()):
-        mfcc = np.array(library.frame_files.mfcc(song.content_hash))
+        mfcc = np.array(library.frame_files.frames(song.content_hash).mfcc)
         np.save(library.frame_files.path(song.content_hash), mfcc)
     with library.exclusive():
         with library.write() as connection:

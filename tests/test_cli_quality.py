@@ -66,7 +66,7 @@ def damage_by_nan(file):
 @pytest.mark.parametrize("name", ["Sound", "Codewords"])
 def test_damaged_model_is_reported_and_others_evaluated(library, damage, name):
     with Library.open(library) as opened:
-        damage(opened.models.path(opened.models.named(name).id) / "vectors.f32")
+        damage(opened.models.path(opened.models.find(name).id) / "vectors.f32")
     found = json.loads(run("evaluate", "--by", "genre", "--json", library=library, expect=3)[0])
     (other,) = {"Sound", "Codewords"} - {name}
     assert [one["model"] for one in found["models"]] == [other]

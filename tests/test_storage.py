@@ -123,7 +123,7 @@ def test_adding_to_full_disk_can_be_resumed(disk, tmp_path):
         assert not left_over(folder)
         assert is_whole(library)
         n_before = len(library)
-        assert library.frame_files.kept() == {song.content_hash for song in library.songs()}
+        assert library.frame_files.list_stored() == {song.content_hash for song in library.songs()}
     stuffing.unlink()
     done = json.loads(run("add", music, "--json", library=folder)[0])
     assert (done["added"], done["unchanged"], done["songs"]) == (60 - n_before, n_before, 60)

@@ -9,7 +9,7 @@ HANG_S = 100 * PATIENCE_S  # what a test lets hang, it ends itself
 
 def outcome(decoding):
     """Return the result of a decoding, or raise its error."""
-    until(lambda: decoding.within(0.1))
+    until(lambda: decoding.wait(0.1))
     return decoding.future.result()
 
 

@@ -19,7 +19,7 @@ def faults(library: Library) -> list[str]:
             found.append(f"{LIBRARY_FILE}: a row refers to one that is not there")
     for song in library.songs():
         try:
-            if not len(library.frame_files.mfcc(song.content_hash)):
+            if not len(library.frame_files.frames(song.content_hash).mfcc):
                 found.append(f"song {song.id} has no frames")
         except (MusicsimError, OSError, ValueError) as error:
             found.append(f"song {song.id}: {error}")
@@ -53,6 +53,6 @@ def said(folder: Path) -> dict[str, object]:
             "imports": len(library.listening.imports()),
             "lists": sorted((p.name, tuple(of[i] for i in p.song_ids)) for p in library.playlists()),
             "answers": sorted((a.listener, tuple(of[i] for i in a.song_ids)) for a in library.judgments.answers()),
-            "edits": sorted((of[i], str(edits)) for i, edits in library.edits.edited().items()),
+            "edits": sorted((of[i], str(edits)) for i, edits in library.edits.all().items()),
             "models": sorted(record.name for record in library.models.all()),
         }

@@ -111,7 +111,7 @@ def audio_mutants(folder: Path) -> Iterator[Attempt]:
         lost = [complaint(ended)]
         with Library.open(folder / "library") as library:
             failures = {failure.path.name: failure.reason for failure in library.files.failures()}
-            known = {path.name for path in library.files.known()}
+            known = {path.name for path in library.files.list_known()}
         for path in sorted((folder / "sounds").iterdir()):
             reason = failures.get(path.name, "")
             if path.name not in known and path.name not in reason:

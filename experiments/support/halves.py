@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.support.report import Progress, Settings
 from experiments.support.pieces import MEASURES, Pieces, Scores, euclidean, scores, with_proximity
 from musicsim._arrays import BoolArray, Float64Array
-from musicsim.evaluation import paired_bootstrap
+from musicsim.evaluation import bootstrap_pairs
 from musicsim.explorer.learning.multi_kernel import SourceMLR
 from musicsim.metric import GMML, MLR, WCCN
 from musicsim.relevance import Relevance
@@ -83,7 +83,7 @@ def gain_row(part: str, what: str, splits: list[Gains], pieces: Pieces, seed: in
         asked = np.isfinite(values).any(axis=0)
         gain = np.nanmean(values[:, asked], axis=0)
         groups = (pieces.packages if measure == "package" else pieces.composers)[asked].tolist()
-        mean, low, high = paired_bootstrap(gain, np.zeros(len(gain)), groups, random_state=seed)
+        mean, low, high = bootstrap_pairs(gain, np.zeros(len(gain)), groups, random_state=seed)
         row[f"lead {measure}"] = (
             f"{mean:+.3f} ({low:+.3f} to {high:+.3f}), sd {means.std():.3f}, worst {means.min():+.3f}"
         )

@@ -12,7 +12,7 @@ import numpy as np
 
 from experiments.support.letor_files import RankingRows
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim.evaluation.graded import graded_scores
+from musicsim.evaluation.graded import score_groups
 from musicsim.metric import GMML, LGMML, MLR
 from musicsim.relevance import Relevance
 
@@ -71,7 +71,7 @@ class Fitted:
 
 def ndcg(scores: Float64Array, rows: RankingRows) -> float:
     """Return the mean NDCG@10, the criterion of validation."""
-    return float(graded_scores(scores, rows.y, rows.group, (10,))["ndcg@10"].mean())
+    return float(score_groups(scores, rows.y, rows.group, (10,))["ndcg@10"].mean())
 
 
 def best_of(fits: Iterator[tuple[str, Callable[[], Score]]], fold: Fold) -> Fitted:
@@ -151,7 +151,7 @@ def scores_of_known(
         ranker = LGMML(per_query=True, random_state=seed + i, **parameters).fit(*learned)
         for name, asked in (("shared phi", None), ("phi of the query", queries)):
             f = ranker.predict(ranked.X, ranked.group, queries=asked)
-            each[name].append(graded_scores(f, ranked.y, ranked.group, ks))
+            each[name].append(score_groups(f, ranked.y, ranked.group, ks))
     return {
         name: {measure: np.mean([one[measure] for one in found], axis=0) for measure in found[0]}
         for name, found in each.items()

@@ -21,7 +21,7 @@ import numpy as np
 from experiments.support.letor import Fitted, Fold, Score, best_of
 from experiments.support.letor_files import RankingRows
 from musicsim._arrays import Float32Array, Float64Array
-from musicsim.evaluation.graded import graded_scores
+from musicsim.evaluation.graded import score_groups
 from musicsim.metric._geometric import geometric_mean_metric
 from musicsim.metric.local_metrics import LocalMetrics, Queries
 from musicsim.metric.warp import warp_steps
@@ -49,7 +49,7 @@ def local_metrics(
         metric = geometric_mean_metric(similar, dissimilar)  # (9)
         scores = [-np.einsum("ij,jk,ik->i", X[here] - p, metric, X[here] - p) for p in ups]
         size = int(group[q])
-        found = [graded_scores(f, y[here], [size], (size,))[f"ndcg@{size}"][0] for f in scores]
+        found = [score_groups(f, y[here], [size], (size,))[f"ndcg@{size}"][0] for f in scores]
         metrics.append(metric)
         anchors.append(ups[int(np.argmax(found))])
     return LocalMetrics(np.array(metrics), np.array(anchors))

@@ -33,7 +33,7 @@ from musicsim.playlist import (
     cooccurrence_neighbours,
     edge_families,
     kind_factors,
-    reweighted,
+    reweight,
 )
 
 Made = TypeVar("Made")
@@ -218,7 +218,7 @@ def _with_held_out_shares(walk: PlaylistModel, about: Collection, train: Lists, 
         cooccurrence_neighbours=cooccurrence_neighbours(heard, about.n_songs, random_state=seed),
         song_weight=walk.hypergraph.song_weight,
     )
-    return reweighted(walk, kind_factors(walk, PlaylistModel(graph).fit(others)))
+    return reweight(walk, kind_factors(walk, PlaylistModel(graph).fit(others)))
 
 
 def _timed(make: Callable[[], Made]) -> tuple[Made, float]:

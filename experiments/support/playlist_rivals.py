@@ -313,7 +313,7 @@ class LatentMarkovEmbedding(SongChain):
         order = rng.permutation(len(playlists))
         n_held_out = int(self.validation_fraction * len(playlists))
         held_out, training = (
-            Counts.of([playlists[i] for i in part], self.n_songs) for part in np.split(order, [n_held_out])
+            Counts.from_playlists([playlists[i] for i in part], self.n_songs) for part in np.split(order, [n_held_out])
         )
         if training.pair_of.size == 0:
             held_out, training = training, counts
@@ -427,7 +427,7 @@ class StationaryModel(PlaylistScorer, BaseEstimator):
         return self._log_songs(playlists, 1)
 
     def _log_songs(self, playlists: Playlists, start: int) -> Float64Array:
-        Counts.of(playlists, self.n_songs)  # raises an error that identifies an invalid playlist
+        Counts.from_playlists(playlists, self.n_songs)  # raises an error that identifies an invalid playlist
         with np.errstate(divide="ignore"):
             log_first = np.log(self.first_probabilities())
         return np.array([log_first[np.asarray(p[start:], dtype=np.int64)].sum() for p in playlists])

@@ -17,7 +17,7 @@ def checked_counts(playlists: Playlists, n_songs: int, pseudo_count: float) -> C
         raise ValueError(f"n_songs={n_songs!r} must be a whole number of at least 1")
     if not 0 < pseudo_count < np.inf:
         raise ValueError(f"pseudo_count={pseudo_count} must be above 0: else new songs are impossible")
-    counts = Counts.of(playlists, n_songs)
+    counts = Counts.from_playlists(playlists, n_songs)
     if counts.first_songs.size == 0:
         raise ValueError("playlists hold no songs: there is nothing to learn from")
     return counts
@@ -71,7 +71,7 @@ class SongChain(PlaylistScorer, BaseEstimator):
 
         -inf for an immediate repeat, 0 for an empty playlist.
         """
-        return self._log_probability(Counts.of(playlists, self.n_songs), len(playlists))
+        return self._log_probability(Counts.from_playlists(playlists, self.n_songs), len(playlists))
 
     def first_probabilities(self) -> Float64Array:
         """Return P[x0] for every song, shape (n_songs,)."""

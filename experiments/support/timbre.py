@@ -90,7 +90,7 @@ def ablations(library: Library, pieces: Pieces) -> Iterator[tuple[str, Float64Ar
     yield "Sound, timbre alone", _placed(features[:, TIMBRE], of_timbre)
     yield "Sound, fluctuation alone", _placed(features[:, FLUCTUATION], of_fluctuation)
     embedding, within = gaussians.fit_embedding([_cepstra(song.timbre) for song in parts])
-    whole = gaussians.SongGaussians.concatenate([_cepstra(song.timbre.merged()) for song in parts])
+    whole = gaussians.SongGaussians.concatenate([_cepstra(song.timbre.merge()) for song in parts])
     yield "timbre alone, no slopes, no curvatures", _placed(embedding.transform(whole), within)
 
 

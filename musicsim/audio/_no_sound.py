@@ -72,9 +72,8 @@ def _decode_text(head: bytes) -> str | None:
     """Return the beginning of a file as text; None if it is not text."""
     encoding = next((name for mark, name in _BYTE_ORDER.items() if head.startswith(mark)), "utf-8")
     try:
-        text = codecs.getincrementaldecoder(encoding)().decode(
-            head
-        )  # incremental: the last character may be incomplete
+        # incremental, because the last character may be incomplete
+        text = codecs.getincrementaldecoder(encoding)().decode(head)
     except UnicodeDecodeError:
         return None
     return None if not text.strip() or _CONTROL.search(text) else text

@@ -27,27 +27,12 @@ from musicsim.audio.rhythm import RhythmStream
 
 
 def peaks(samples: FloatingArray, n_bins: int = 400) -> Float32Array:
-    """Reduce samples to the peak levels of `n_bins` equal intervals.
+    """Reduce samples (n_samples,) to the peak levels of `n_bins` equal intervals: float32 (n_bins,), 0 to 1.
 
-    Parameters
-    ----------
-    samples : ndarray of shape (n_samples,), floating, n_samples >= 1
-    n_bins : int >= 1
-
-    Returns
-    -------
-    ndarray of shape (n_bins,), float32, 0 to 1
-        Relative to the loudest sample; zeros for silence. With fewer samples than bins, samples repeat.
-
-    Raises
-    ------
-    ValueError
-        If `samples` is empty, not 1-D or not finite, or `n_bins` is less than 1.
-
-    Notes
-    -----
-    Exact for up to 8,192 samples. In longer sounds, intervals begin up to 1/4,096 of the sound early (a tenth of an
-    interval): see :class:`Outline`.
+    Levels are relative to the loudest sample; zeros for silence. With fewer samples than bins, samples repeat. Exact
+    for up to 8,192 samples. In longer sounds, intervals begin up to 1/4,096 of the sound early (a tenth of an
+    interval): see :class:`Outline`. Raises ValueError if `samples` is empty, not 1-D or not finite, or `n_bins` is less
+    than 1.
     """
     if n_bins < 1:
         raise ValueError(f"n_bins={n_bins} must be at least 1.")
@@ -156,21 +141,14 @@ def analyse_sound(
     ----------
     source : path, bytes-like or binary file object
         As for :func:`musicsim.audio.decode`; only a path keeps the file itself out of memory.
-    sr : int >= 8000
-        Samples per second at which the sound is described.
+    sr : int >= 8000; samples per second at which the sound is described
     duration : float, seconds
         Length to read from the start, as for :func:`musicsim.audio.decode`; None reads everything.
-    name : str, optional
-        Name of the source in messages; default is its path or its `name`.
+    name : str, optional; name of the source in messages; default is its path or its `name`
     frames_to : Path, optional
         File for coefficients and fluctuation, as :func:`musicsim.audio.read_song_frames` reads it; then the
         coefficients are not returned. An existing file is overwritten, and removed if writing fails.
-    aspects : bool
-        Whether to compute harmony and rhythm, too.
-
-    Returns
-    -------
-    Sound
+    aspects : bool; whether to compute harmony and rhythm, too
 
     Raises
     ------

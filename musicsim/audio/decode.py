@@ -19,7 +19,7 @@ from musicsim.audio.formats import DECODERS
 from musicsim.audio.reader import AudioSource, open_source
 
 
-def without_decoder() -> list[str]:
+def list_undecodable_extensions() -> list[str]:
     """Return the :data:`AUDIO_EXTENSIONS` that FFmpeg cannot decode on this machine."""
     return sorted(suffix for suffix, name in DECODERS.items() if name not in av.codecs_available)
 
@@ -36,16 +36,9 @@ class Decoded:
 
 
 def load(source: AudioSource, *, sr: int = 22050, offset: float = 0.0, duration: float | None = None) -> Float32Array:
-    """Decode `source` to mono samples; see :func:`decode`, which also reports damage.
+    """Decode `source` to mono samples, float32 (n_samples,), full scale 1.0; see :func:`decode`, which reports damage.
 
-    Returns
-    -------
-    ndarray of shape (n_samples,), float32, full scale 1.0
-
-    Raises
-    ------
-    AudioDecodeError
-        If nothing can be decoded; the message names the file and a remedy.
+    Raises AudioDecodeError if nothing can be decoded; the message names the file and a remedy.
     """
     return decode(source, sr=sr, offset=offset, duration=duration).samples
 
@@ -55,21 +48,18 @@ def decode(
 ) -> Decoded:
     """Decode a path, bytes or a binary file object to mono samples at `sr`.
 
+    Digital silence is legal. If the mix is silent but a channel is not (right = -left), the loudest channel is used,
+    which requires decoding twice.
+
     Parameters
     ----------
     source : path, bytes-like or binary file object
         A file object is read into memory from its current position, which is restored if it can seek.
-    sr : int > 0
-        Samples per second of the result.
+    sr : int > 0; samples per second of the result
     offset, duration : float, seconds
         The part to return, by decoded time: 0 <= offset, 0.001 <= duration; None means up to the end. Everything
         before `offset` is decoded and dropped, because seeking in damaged or VBR files is inexact.
-    name : str, optional
-        Name of the source in messages; default is its path or its `name`.
-
-    Returns
-    -------
-    Decoded
+    name : str, optional; name of the source in messages; default is its path or its `name`
 
     Raises
     ------
@@ -77,11 +67,6 @@ def decode(
         If the file is missing, a folder, empty or without sound, or ends before `offset`.
     ValueError, TypeError
         If another argument is out of range, or `source` is none of the above.
-
-    Notes
-    -----
-    Digital silence is legal. If the mix is silent but a channel is not (right = -left), the loudest channel is used,
-    which requires decoding twice.
     """
     if not (np.isfinite(sr) and sr >= 1):
         raise ValueError(f"sr={sr} must be at least 1 sample per second.")

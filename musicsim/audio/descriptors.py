@@ -67,48 +67,23 @@ def describe(
 ) -> Descriptors:
     """Compute the descriptors of a song.
 
-    Parameters
-    ----------
-    mfcc : ndarray of shape (n_frames, 13), floating
-        From :func:`musicsim.audio.mfcc` at 22,050 Hz; a memory map is read block by block.
-    harmony : ndarray of shape (156,), optional
-        From :func:`musicsim.audio.harmony`; without it the key is None.
-    rhythm : ndarray of shape (240,), optional
-        From :func:`musicsim.audio.rhythm`; without it the tempo is None.
-
-    Returns
-    -------
-    Descriptors
-
-    Raises
-    ------
-    ValueError
-        If an array has another shape.
+    `mfcc` is (n_frames, 13), from :func:`musicsim.audio.mfcc` at 22,050 Hz; a memory map is read block by block.
+    Without :func:`musicsim.audio.harmony`, (156,), the key is None; without :func:`musicsim.audio.rhythm`, (240,), the
+    tempo is. Raises ValueError if an array has another shape.
     """
     if mfcc.ndim != 2 or mfcc.shape[1] != N_MFCC:
         raise ValueError(f"mfcc must be of shape (n_frames, {N_MFCC}), not {mfcc.shape}.")
-    tempo = None if rhythm is None else tempo_of(rhythm)
-    key, mode = (None, None) if harmony is None else key_of(harmony)
+    tempo = None if rhythm is None else estimate_tempo(rhythm)
+    key, mode = (None, None) if harmony is None else estimate_key(harmony)
     return Descriptors(tempo, key, mode, *_describe_levels(mfcc))
 
 
-def tempo_of(rhythm: FloatingArray) -> float | None:
-    """Return the tempo of a song in beats per minute.
+def estimate_tempo(rhythm: FloatingArray) -> float | None:
+    """Return the tempo of a song in beats per minute, given its :func:`musicsim.audio.rhythm`, (240,).
 
-    Parameters
-    ----------
-    rhythm : ndarray of shape (240,)
-        From :func:`musicsim.audio.rhythm`.
-
-    Returns
-    -------
-    float or None
-        None if less than 0.3 of the histogram is at a tempo, its half and its double.
-
-    Notes
-    -----
     A tempo t scores ``p(t) (h(t) + 0.6 h(t / 2) + 0.6 h(2 t))``, with the histogram h and a log-normal prior p. The
-    result is the vertex of the parabola through the logarithms of h at the best bin and its neighbors.
+    result is the vertex of the parabola through the logarithms of h at the best bin and its neighbors. It is None if
+    less than 0.3 of the histogram is at a tempo, its half and its double.
     """
     if rhythm.shape != (RHYTHM_SIZE,):
         raise ValueError(f"rhythm must be of shape ({RHYTHM_SIZE},), not {rhythm.shape}.")
@@ -127,19 +102,11 @@ def tempo_of(rhythm: FloatingArray) -> float | None:
     return float(TEMPOS[best] * 2.0 ** (np.clip(shift, -0.5, 0.5) / _OCTAVE))
 
 
-def key_of(harmony: FloatingArray) -> tuple[str, str] | tuple[None, None]:
-    """Return the key and mode of a song.
+def estimate_key(harmony: FloatingArray) -> tuple[str, str] | tuple[None, None]:
+    """Return the key and mode of a song, given its :func:`musicsim.audio.harmony`, (156,).
 
-    Parameters
-    ----------
-    harmony : ndarray of shape (156,)
-        From :func:`musicsim.audio.harmony`.
-
-    Returns
-    -------
-    (key, mode)
-        The key, out of 24, whose profile (Albrecht and Shanahan 2013) has the highest correlation with the histogram
-        of pitch classes (Krumhansl 1990, chapter 4). Both are None if that is below 0.5.
+    The key is that of 24 whose profile (Albrecht and Shanahan 2013) has the highest correlation with the histogram of
+    pitch classes (Krumhansl 1990, chapter 4). Both are None if that is below 0.5.
     """
     if harmony.shape != (HARMONY_SIZE,):
         raise ValueError(f"harmony must be of shape ({HARMONY_SIZE},), not {harmony.shape}.")
@@ -157,7 +124,6 @@ def key_of(harmony: FloatingArray) -> tuple[str, str] | tuple[None, None]:
 
 
 def _describe_levels(mfcc: FloatingArray) -> tuple[float | None, float | None, float | None]:
-    """Return loudness, brightness and energy."""
     parts = [_frame_sums(levels, before) for levels, before in _levels(mfcc)]
     if not parts:
         return None, None, None

@@ -17,6 +17,7 @@ from typing import cast
 import av
 import numpy as np
 
+from musicsim._arrays import Float32Array
 from musicsim.audio.formats import BROWSER_EXTENSIONS
 from musicsim.audio.reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN, AudioSource, Block, SoundReader, open_source
 from musicsim.errors import AudioDecodeError
@@ -67,7 +68,9 @@ def transcode(
     start_s: float = 0.0,
     length_s: float = math.inf,
 ) -> Path:
-    """Write a copy of a source, or of a part of it, that every browser plays.
+    """Write a copy of a source, or of a part of it, that every browser plays; return `target`.
+
+    Mono stays mono, stereo stays stereo. Memory does not grow with the length of the file.
 
     Parameters
     ----------
@@ -75,15 +78,8 @@ def transcode(
     target : path
         The suffix selects the format: .mp3, .m4a (AAC) or .wav (16 bit); see :func:`transcode_suffix`. The file appears
         once it is complete and replaces an older one.
-    bitrate : int, bits per second
-        Ignored for .wav.
-    start_s, length_s : float, seconds
-        The part to copy; it ends at the end of the sound at the latest.
-
-    Returns
-    -------
-    Path
-        `target`.
+    bitrate : int, bits per second; ignored for .wav
+    start_s, length_s : float, seconds; the part to copy; it ends at the end of the sound at the latest
 
     Raises
     ------
@@ -91,10 +87,6 @@ def transcode(
         If no sound can be decoded from `source`, or from that part of it.
     ValueError
         If `target` has another suffix, or `bitrate` is not positive.
-
-    Notes
-    -----
-    Mono stays mono, stereo stays stereo. Memory does not grow with the length of the file.
     """
     target = Path(target)
     suffix = target.suffix.lower()
@@ -141,27 +133,26 @@ def _write(blocks: Iterator[Block], path: Path, suffix: str, bitrate: int) -> bo
         stream.codec_context.format = av.AudioFormat(sample_format)
         if suffix != ".wav":
             stream.bit_rate = bitrate
-        for frame in resampled(itertools.chain([first], blocks), sample_format, layout, rate):
+        for frame in resample_blocks(itertools.chain([first], blocks), sample_format, layout, rate):
             container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
     return True
 
 
-def resampled(blocks: Iterator[Block], sample_format: str, layout: str, rate: int) -> Iterator[av.AudioFrame]:
+def resample_blocks(blocks: Iterator[Block], sample_format: str, layout: str, rate: int) -> Iterator[av.AudioFrame]:
     """Convert blocks of any rate and number of channels to frames of one format."""
-    for (block_rate, n_channels), run in itertools.groupby(blocks, key=lambda b: (b[0], len(b[1]))):
+    for (block_rate, _), run in itertools.groupby(blocks, key=lambda b: (b[0], len(b[1]))):
         resampler = av.AudioResampler(format=sample_format, layout=layout, rate=rate)
-        for _, samples in run:
-            channels = samples if n_channels in _LAYOUTS else samples.mean(axis=0, keepdims=True)
-            finite = np.ascontiguousarray(np.nan_to_num(channels, nan=0.0, posinf=0.0, neginf=0.0))
-            frame = av.AudioFrame.from_ndarray(finite, format="fltp", layout=_LAYOUTS[len(finite)])
-            frame.sample_rate = block_rate
-            yield from _remove_stamps(resampler.resample(frame))
-        yield from _remove_stamps(resampler.resample(None))
+        blocks_and_end = itertools.chain((_as_frame(block_rate, samples) for _, samples in run), [None])
+        for frame in itertools.chain.from_iterable(map(resampler.resample, blocks_and_end)):
+            # the encoder counts the samples itself; stamps of several resamplers would go backward
+            frame.pts = None
+            yield frame
 
 
-def _remove_stamps(frames: list[av.AudioFrame]) -> Iterator[av.AudioFrame]:
-    for frame in frames:
-        # the encoder counts the samples itself; stamps of several resamplers would go backward
-        frame.pts = None
-        yield frame
+def _as_frame(rate: int, samples: Float32Array) -> av.AudioFrame:
+    channels = samples if len(samples) in _LAYOUTS else samples.mean(axis=0, keepdims=True)
+    finite = np.ascontiguousarray(np.nan_to_num(channels, nan=0.0, posinf=0.0, neginf=0.0))
+    frame = av.AudioFrame.from_ndarray(finite, format="fltp", layout=_LAYOUTS[len(finite)])
+    frame.sample_rate = rate
+    return frame

@@ -51,27 +51,13 @@ _MAX_SAMPLE = 1e15
 
 
 def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
-    """Compute 13 mel-frequency cepstral coefficients per frame.
+    """Compute 13 mel-frequency cepstral coefficients per frame: float32 (1 + n_samples // 256, 13), dB.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,), floating, finite, full scale 1.0
-    sr : float > 0
-        Samples per second.
+    The samples `y` are (n_samples,), floating, finite, of full scale 1.0, at `sr` per second. Coefficients are the
+    orthonormal DCT of 40 levels in dB. Levels below 1e-10 or more than 80 dB below the song's loudest band are raised
+    to that limit, so silence gives constant rows, never NaN. Needs 160 bytes per frame in addition to the result.
 
-    Returns
-    -------
-    ndarray of shape (1 + n_samples // 256, 13), float32, dB (orthonormal DCT of 40 levels in dB)
-
-    Raises
-    ------
-    ValueError
-        If `y` is empty, not 1-D, not floating or not finite, or `sr` is not positive.
-
-    Notes
-    -----
-    Levels below 1e-10 or more than 80 dB below the song's loudest band are raised to that limit, so silence gives
-    constant rows, never NaN. Needs 160 bytes per frame in addition to the result.
+    Raises ValueError if `y` is empty, not 1-D, not floating or not finite, or `sr` is not positive.
     """
     check_samples(y, sr)
     levels = np.empty((1 + len(y) // HOP, N_MELS), np.float32)
@@ -84,53 +70,20 @@ def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
 
 
 def derivatives(mfcc: FloatingArray) -> Float32Array:
-    """Append first and second derivatives to coefficients.
+    """Append first and second derivatives to coefficients: (n_frames, n) become float32 (n_frames, 3 n).
 
-    Parameters
-    ----------
-    mfcc : ndarray of shape (n_frames, n_coefficients), n_frames >= 9
-
-    Returns
-    -------
-    ndarray of shape (n_frames, 3 * n_coefficients), float32
-        Coefficients, slopes per frame, curvatures per frame squared.
-
-    Raises
-    ------
-    AudioTooShortError
-        If there are fewer than 9 frames.
-
-    Notes
-    -----
-    Savitzky-Golay filters of 9 frames. The first and last four frames are on the polynomial of the first and last
-    nine, as with ``librosa.feature.delta(mode="interp")``.
+    The columns are coefficients, slopes per frame and curvatures per frame squared, by Savitzky-Golay filters of 9
+    frames. The first and last four frames are on the polynomial of the first and last nine, as with
+    ``librosa.feature.delta(mode="interp")``. Raises AudioTooShortError if there are fewer than 9 frames.
     """
-    _check_frames(mfcc)
-    result = np.empty((len(mfcc), 3 * mfcc.shape[1]), np.float32)
-    _fill_derivatives(mfcc, 0, result)
-    return result
+    return next(derivative_blocks(mfcc, mfcc.size))  # one block with all rows
 
 
 def derivative_blocks(mfcc: FloatingArray, block: int = _DERIVATIVE_BLOCK) -> Iterator[Float32Array]:
-    """Iterate over the rows of :func:`derivatives` in blocks, without holding all of them.
+    """Iterate over the rows of :func:`derivatives` in blocks of at most `block` frames, without holding all of them.
 
-    Parameters
-    ----------
-    mfcc : ndarray of shape (n_frames, n_coefficients), n_frames >= 9
-        Any floating type; may be a memory map.
-    block : int >= 1
-        Frames per block; the last block may be shorter.
-
-    Returns
-    -------
-    iterator of ndarray of shape (<= block, 3 * n_coefficients), float32
-
-    Raises
-    ------
-    AudioTooShortError
-        If there are fewer than 9 frames.
-    ValueError
-        If `mfcc` is not 2-D, or `block` is less than 1.
+    `mfcc` may be a memory map of any floating type. Raises AudioTooShortError if there are fewer than 9 frames, and
+    ValueError if `mfcc` is not 2-D or `block` is less than 1.
     """
     _check_frames(mfcc)
     if block < 1:
@@ -138,28 +91,17 @@ def derivative_blocks(mfcc: FloatingArray, block: int = _DERIVATIVE_BLOCK) -> It
 
     def compute_block(start: int) -> Float32Array:
         result = np.empty((min(block, len(mfcc) - start), 3 * mfcc.shape[1]), np.float32)
-        _fill_derivatives(mfcc, start, result)
+        for at in range(0, len(result), _FRAMES_PER_STEP):
+            _fill_derivatives(mfcc, start + at, result[at : at + _FRAMES_PER_STEP])
         return result
 
     return map(compute_block, range(0, len(mfcc), block))
 
 
 def derivatives_at(mfcc: FloatingArray, rows: Int64Array) -> Float32Array:
-    """Compute some rows of :func:`derivatives` without computing the others.
+    """Compute some rows of :func:`derivatives`, int64 (n,), without computing the others.
 
-    Parameters
-    ----------
-    mfcc : ndarray of shape (n_frames, n_coefficients), n_frames >= 9
-    rows : ndarray of shape (n,), int64, 0 to n_frames - 1
-
-    Returns
-    -------
-    ndarray of shape (n, 3 * n_coefficients), float32
-
-    Raises
-    ------
-    AudioTooShortError
-        If there are fewer than 9 frames.
+    Raises AudioTooShortError if there are fewer than 9 frames.
     """
     _check_frames(mfcc)
     centers = np.clip(rows, _EDGE, len(mfcc) - _EDGE - 1)
@@ -170,11 +112,6 @@ def derivatives_at(mfcc: FloatingArray, rows: Int64Array) -> Float32Array:
 
 def _fill_derivatives(mfcc: FloatingArray, start: int, result: Float32Array) -> None:
     """Write coefficients, slopes and curvatures of the frames from `start` on into `result`."""
-    for at in range(0, len(result), _FRAMES_PER_STEP):
-        _fill_rows(mfcc, start + at, result[at : at + _FRAMES_PER_STEP])
-
-
-def _fill_rows(mfcc: FloatingArray, start: int, result: Float32Array) -> None:
     n_frames, n_columns = mfcc.shape
     stop = start + len(result)
     # Frames first to last have four neighbors on each side. A line has one slope and a parabola one curvature,
@@ -216,24 +153,10 @@ def _check_frames(mfcc: FloatingArray) -> None:
 
 
 def delta_mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
-    """Compute MFCC, delta and delta-delta of mono samples.
+    """Compute MFCC, delta and delta-delta of mono samples: float32 (1 + n_samples // 256, 39).
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,), floating, finite, n_samples >= 2048
-    sr : float > 0
-        Samples per second.
-
-    Returns
-    -------
-    ndarray of shape (1 + n_samples // 256, 39), float32
-
-    Raises
-    ------
-    AudioTooShortError
-        If `y` gives fewer than 9 frames (93 ms at 22,050 Hz).
-    ValueError
-        If `y` is empty, not 1-D, not floating or not finite, or `sr` is not positive.
+    Samples are as for :func:`mfcc`. Raises AudioTooShortError if `y` gives fewer than 9 frames (93 ms at 22,050 Hz),
+    and ValueError if `y` is empty, not 1-D, not floating or not finite, or `sr` is not positive.
 
     Examples
     --------

@@ -35,24 +35,11 @@ _SPECTRA = 64  # per step, which needs 2 MB
 
 
 def fluctuation(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float16Array:
-    """Compute the fluctuation of mono samples.
+    """Compute the fluctuation of mono samples: float16 (n_patterns, 594), dB.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,), floating, finite
-    sr : float >= 8000
-        Samples per second.
-
-    Returns
-    -------
-    ndarray of shape (n_patterns, 594), float16, dB
-        One row per 5.9 s, of 33 bands of the spectrum times 18 of modulation; at least one row, even for a sound
-        shorter than 12 s.
-
-    Raises
-    ------
-    ValueError
-        If `y` is empty, not 1-D, not floating or not finite, or `sr` is too low.
+    The samples `y` are (n_samples,), floating, finite, at `sr` >= 8000 per second. There is one row per 5.9 s, of 33
+    bands of the spectrum times 18 of modulation; at least one row, even for a sound shorter than 12 s. Raises
+    ValueError if `y` is empty, not 1-D, not floating or not finite, or `sr` is too low.
     """
     check_samples(y, sr)
     stream = FluctuationStream(sr)

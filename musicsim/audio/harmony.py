@@ -42,24 +42,11 @@ _C0_HZ = 440.0 * 2.0 ** (-4.75)
 
 
 def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
-    """Compute the harmony of mono samples.
+    """Compute the harmony of mono samples: float32 (156,).
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,), floating, finite, full scale 1.0
-    sr : float >= 8000
-        Samples per second.
-
-    Returns
-    -------
-    ndarray of shape (156,), float32
-        The histogram of pitch classes (12), and that of pairs of pitch classes that follow each other within
-        1.5 s (144, row by row: from, to); each sums to 1.
-
-    Raises
-    ------
-    ValueError
-        If `y` is empty, not 1-D, not floating or not finite, or `sr` is too low.
+    The samples `y` are (n_samples,), floating, finite, at `sr` >= 8000 per second. The result is the histogram of pitch
+    classes (12), and that of pairs of pitch classes that follow each other within 1.5 s (144, row by row: from, to);
+    each sums to 1. Raises ValueError if `y` is empty, not 1-D, not floating or not finite, or `sr` is too low.
     """
     check_samples(y, sr)
     stream = HarmonyStream(sr)

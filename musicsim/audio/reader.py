@@ -106,27 +106,34 @@ def _read_all(source: bytes | bytearray | memoryview | BinaryIO) -> bytes:
     return data
 
 
+def container_tags(file: Any, formats: str) -> list[tuple[str, str]]:
+    """Return (name, value) of all tags: those of the file, then those of its first audio stream.
+
+    `file` needs `read` and `seek` only. `formats` are FFmpeg's names of the allowed containers, separated by commas;
+    raises av.FFmpegError if the file is none of these.
+    """
+    options = SAFE_OPTIONS | {"format_whitelist": formats, "probesize": "65536"}
+    with av.open(file, options=options, **TAGS_MAY_BE_BROKEN) as container:
+        sources = [container.metadata, *(stream.metadata for stream in container.streams.audio[:1])]
+        return [item for tags in sources for item in tags.items()]
+
+
 class SoundReader:
     """Reads the sound of one file block by block and records its damage.
 
     Parameters
     ----------
-    source : Path or bytes
-        An existing file, or the bytes of a whole file.
+    source : Path or bytes; an existing file, or the bytes of a whole file
 
     Attributes
     ----------
     expected_s : float or None
         Length in seconds that the container states; None if it does not state one, or FFmpeg would only estimate it
         from the size of the file.
-    damaged : int
-        Packets that could not be read or decoded.
-    has_audio : bool
-        Whether there is a container with an audio stream.
-    has_film : bool
-        Whether there is a container with moving pictures and without an audio stream.
-    cut_off : bool
-        Whether the end of an Ogg file is missing.
+    damaged : int; packets that could not be read or decoded
+    has_audio : bool; whether there is a container with an audio stream
+    has_film : bool; whether there is a container with moving pictures and without an audio stream
+    cut_off : bool; whether the end of an Ogg file is missing
     """
 
     def __init__(self, source: Path | bytes) -> None:

@@ -46,24 +46,11 @@ _TINY = 1e-30
 
 
 def rhythm(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
-    """Compute the rhythm of mono samples.
+    """Compute the rhythm of mono samples: float32 (240,).
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,), floating, finite, full scale 1.0
-    sr : float >= 8000
-        Samples per second.
-
-    Returns
-    -------
-    ndarray of shape (240,), float32
-        The histogram of tempos (48, see `TEMPOS`), and that of pulses in four groups of bands (4 times 48, low bands
-        first); each sums to 1.
-
-    Raises
-    ------
-    ValueError
-        If `y` is empty, not 1-D, not floating or not finite, or `sr` is too low.
+    The samples `y` are (n_samples,), floating, finite, at `sr` >= 8000 per second. The result is the histogram of
+    tempos (48, see `TEMPOS`), and that of pulses in four groups of bands (4 times 48, low bands first); each sums to 1.
+    Raises ValueError if `y` is empty, not 1-D, not floating or not finite, or `sr` is too low.
     """
     check_samples(y, sr)
     stream, levels = RhythmStream(sr), LevelStream(sr)

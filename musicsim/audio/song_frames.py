@@ -41,10 +41,7 @@ class SongFrames:
     def blocks(self) -> Iterator[Float32Array]:
         """Return delta-MFCC in blocks, float32 (n, 39), some MB at a time.
 
-        Raises
-        ------
-        AudioTooShortError
-            If there are fewer than 9 frames.
+        Raises AudioTooShortError if there are fewer than 9 frames.
         """
         return derivative_blocks(self.mfcc)
 

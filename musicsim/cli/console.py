@@ -54,7 +54,7 @@ def open_library(folder: Path | None, *, create: bool = False) -> Iterator[libra
         except (MusicsimError, typer.Exit, typer.BadParameter):
             raise
         except (UnicodeDecodeError, sqlite3.DatabaseError) as error:  # its text is not UTF-8
-            raise library.damaged(opened.folder / LIBRARY_FILE, error) from error
+            raise library.damage_error(opened.folder / LIBRARY_FILE, error) from error
         except Exception:
             opened.check()
             raise

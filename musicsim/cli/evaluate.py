@@ -59,7 +59,7 @@ def evaluate(
     if by is not None and by not in KINDS:
         raise typer.BadParameter(f"{by!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
     with open_library(library) as lib, pooled(lib), progress_bar() as progress:
-        records = [lib.models.named(name) for name in model] if model else lib.models.all()
+        records = [lib.models.find(name) for name in model] if model else lib.models.all()
         covered = find_coverage(lib, records, by)
         found, failed = _each(lib, records, covered.kind, split, progress)
         faults = known_faults(lib)

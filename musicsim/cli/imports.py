@@ -151,7 +151,7 @@ def _show(result: dict[str, Any]) -> None:
 
 def imports(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     with open_library(library) as lib:
-        entries, n_waiting = lib.listening.imports(), lib.listening.unmatched_count()
+        entries, n_waiting = lib.listening.imports(), len(lib.listening.list_unmatched())
     if as_json:
         emit({"imports": [_entry_json(entry) for entry in entries], "unmatched": n_waiting})
         return

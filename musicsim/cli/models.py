@@ -43,7 +43,7 @@ def list_models(library: LibraryOption = None, as_json: JsonOption = False) -> N
 def use(name: _Name, library: LibraryOption = None) -> None:
     """Use a model."""
     with open_library(library) as lib:
-        record = lib.models.named(name)
+        record = lib.models.find(name)
         lib.models.activate(record.id)
     echo(f"{record.name} is now in use.")
 
@@ -53,7 +53,7 @@ def rename(
 ) -> None:
     """Rename a model."""
     with open_library(library) as lib:
-        record = lib.models.named(name)
+        record = lib.models.find(name)
         lib.models.rename(record.id, to)
         renamed = lib.models.get(record.id).name
     echo(f"{record.name} was renamed to {renamed}.")
@@ -62,7 +62,7 @@ def rename(
 def delete(name: _Name, library: LibraryOption = None) -> None:
     """Delete a model. Built-in models cannot be deleted. If the model was in use, Sound replaces it."""
     with open_library(library) as lib:
-        record = lib.models.named(name)
+        record = lib.models.find(name)
         lib.models.delete(record.id)
         active = lib.models.get()
     echo(f"{record.name} was deleted; {active.name} is in use.")
@@ -75,7 +75,7 @@ def export(
 ) -> None:
     """Export a model, without songs, as one file for other libraries."""
     with open_library(library) as lib:
-        record = lib.models.named(name)
+        record = lib.models.find(name)
         target = file or Path(record.name.replace("/", "_") + FILE_ENDING)
         save_model_file(lib, record.id, target.expanduser().absolute())
     echo(str(target))

@@ -12,7 +12,7 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 def show_search_speed(library: Path | None, model: str | None, *, as_json: bool) -> None:
     """Measure and print all kinds of index, under a model or the active one."""
     with open_library(library) as lib, progress_bar() as progress:
-        snapshot = take_snapshot(lib, lib.models.named(model).id if model else None)
+        snapshot = take_snapshot(lib, lib.models.find(model).id if model else None)
         found = measure_search(snapshot, progress=progress)
     if as_json:
         emit(found.as_json())

@@ -23,14 +23,10 @@ FAR = np.float32(3e38)
 BLOCK = 256
 """Codewords per block; a block and its sums fit into the first-level cache."""
 
-_LIMIT = 1e15
-"""Z-scores are clipped to this value, so that their float32 squares stay far below `FAR`."""
-
-_LANES = BLOCK // 4
-"""Each four products of a block, `_LANES` apart, share a minimum, which tells where to search."""
-
+_LIMIT = 1e15  # Z-scores are clipped to this value, so that their float32 squares stay far below `FAR`
+_LANES = BLOCK // 4  # each four products of a block, `_LANES` apart, share a minimum, which tells where to search
+# Minima whose places differ by a multiple of this share a minimum again, like the lanes of a SIMD register.
 _GROUPS = 16
-"""Minima whose places differ by a multiple of this share a minimum again, like the lanes of a SIMD register."""
 
 
 @njit(cache=True, nogil=True)
@@ -141,12 +137,12 @@ def _select(products, f, listed, n_listed, best, nearest):
     Ties go to the lower index.
     """
     tau = nearest.shape[0]
-    n_found = 0
+    n_kept = 0
     for j in listed[:n_listed]:
         value = products[j // BLOCK, f, j % BLOCK]
-        if n_found < tau:
-            t = n_found
-            n_found += 1
+        if n_kept < tau:
+            t = n_kept
+            n_kept += 1
         elif value > best[tau - 1] or (value == best[tau - 1] and j > nearest[tau - 1]):
             continue
         else:
@@ -160,10 +156,10 @@ def _select(products, f, listed, n_listed, best, nearest):
 
 
 @njit(cache=True, nogil=True)
-def add_top_tau(frames, mean, inverse_scale, packed, tile, products, tau, counts, found):
+def add_top_tau(frames, mean, inverse_scale, packed, tile, products, tau, counts, result):
     """Add one to `counts` at each of the `tau` nearest codewords of each frame.
 
-    `found` (n_frames, tau) receives them, nearest first, unless it is empty. `tile` (TILE, depth) and `products`
+    `result` (n_frames, tau) receives them, nearest first, unless it is empty. `tile` (TILE, depth) and `products`
     (n_blocks, TILE, BLOCK) are work space.
     """
     every_row = np.empty(0, np.int64)
@@ -186,14 +182,14 @@ def add_top_tau(frames, mean, inverse_scale, packed, tile, products, tau, counts
                 for t in range(1, tau):
                     bound = max(bound, products[nearest[t] // BLOCK, f, nearest[t] % BLOCK])
             n_listed = _list_candidates(products, f, minima, groups, bound, listed)
-            if n_listed == tau and found.shape[0] == 0:
+            if n_listed == tau and result.shape[0] == 0:
                 nearest[:] = listed[:tau]  # in any order
             else:
                 _select(products, f, listed, n_listed, best, nearest)
             for t in range(tau):
                 counts[nearest[t]] += 1
-                if found.shape[0] > 0:
-                    found[start + f, t] = nearest[t]
+                if result.shape[0] > 0:
+                    result[start + f, t] = nearest[t]
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})

@@ -22,7 +22,7 @@ from musicsim.codebook import _kernels
 
 _PAGE = 4096
 _STATISTICS_BLOCK = 16384
-_NOT_WANTED = np.empty((0, 0), dtype=np.int64)
+_NO_RESULT = np.empty((0, 0), dtype=np.int64)
 
 FramesLike = npt.ArrayLike | Sequence[npt.ArrayLike]
 
@@ -30,18 +30,8 @@ FramesLike = npt.ArrayLike | Sequence[npt.ArrayLike]
 def suggest_n_codewords(n_frames: int, maximum: int = 1024, frames_per_codeword: int = 50, minimum: int = 16) -> int:
     """Suggest a number of codewords for `n_frames` training frames.
 
-    Parameters
-    ----------
-    n_frames : int >= 1
-    maximum, minimum : int, 1 <= minimum <= maximum
-    frames_per_codeword : int >= 1
-        Minimum number of frames per codeword.
-
-    Returns
-    -------
-    int
-        The largest power of two with at least `frames_per_codeword` frames per codeword, limited to `minimum` and
-        `maximum`, and at most `n_frames`.
+    The largest power of two with at least `frames_per_codeword` frames per codeword, limited to `minimum` and
+    `maximum`, and at most `n_frames`. All arguments are at least 1, otherwise raises ValueError.
 
     Examples
     --------
@@ -63,14 +53,14 @@ def suggest_n_codewords(n_frames: int, maximum: int = 1024, frames_per_codeword:
 class Codebook(TransformerMixin, BaseEstimator):
     """Codewords by online Hartigan k-means, songs as top-tau histograms over them.
 
+    Algorithm B.1 of the thesis, one pass. Counts start at 0, so the first `n_codewords` distinct frames of the shuffled
+    sequence become the initial centroids.
+
     Parameters
     ----------
-    n_codewords : int >= 1
-        See :func:`suggest_n_codewords` for small libraries.
-    tau : int, 1 <= tau <= n_codewords
-        Each frame adds 1/tau to each of its tau nearest codewords (equation 5.5).
-    random_state : int, numpy.random.Generator or None
-        Seed of the order of frames.
+    n_codewords : int >= 1; see :func:`suggest_n_codewords` for small libraries
+    tau : int, 1 <= tau <= n_codewords; each frame adds 1/tau to each of its tau nearest codewords (equation 5.5)
+    random_state : int, numpy.random.Generator or None; seed of the order of frames
 
     Attributes
     ----------
@@ -82,11 +72,6 @@ class Codebook(TransformerMixin, BaseEstimator):
         Mean and deviation of the training frames; the scale of a constant column is 1.
     n_features_in_ : int
 
-    Notes
-    -----
-    Algorithm B.1 of the thesis, one pass. Counts start at 0, so the first `n_codewords` distinct frames of the shuffled
-    sequence become the initial centroids.
-
     Examples
     --------
     >>> frames = np.random.default_rng(0).normal(size=(2000, 39))
@@ -96,44 +81,34 @@ class Codebook(TransformerMixin, BaseEstimator):
     """
 
     def __init__(self, n_codewords: int = 1024, tau: int = 4, random_state: int | np.random.Generator | None = None):
-        self.n_codewords = n_codewords
-        self.tau = tau
-        self.random_state = random_state
+        self.n_codewords, self.tau, self.random_state = n_codewords, tau, random_state
 
     def fit(self, frames: FramesLike, y: object = None) -> Self:
         """Learn the codewords in one pass over `frames`, in an order drawn from `random_state`.
 
-        Parameters
-        ----------
-        frames : array of shape (n_frames, n_features), or a list of such arrays, one per song
-            Raw frames, n_frames >= n_codewords. Types other than float32 are copied. In addition, the fit needs 8 bytes
-            per frame.
-        y : ignored
-
-        Raises
-        ------
-        ValueError
-            If `frames` contain NaN or infinity, or there are fewer than `n_codewords`.
-
-        Examples
-        --------
-        Codewords of the songs `a` and `b`: ``Codebook(256).fit([a, b])``.
+        `frames` are raw: an array of shape (n_frames, n_features), or a list of such arrays, one per song. There are at
+        least `n_codewords` of them. Types other than float32 are copied. In addition, the fit needs 8 bytes per frame.
+        Raises ValueError if `frames` contain NaN or infinity, or there are fewer than `n_codewords`.
         """
         self._check_parameters()
         frames = _as_frames(frames, "frames")
-        self._start(frames)
+        n_frames, n_features = frames.shape
+        if n_frames < self.n_codewords:
+            raise ValueError(
+                f"n_frames={n_frames} should be >= n_codewords={self.n_codewords}. Use more frames or fewer "
+                "codewords (suggest_n_codewords)."
+            )
+        self.n_features_in_ = n_features
+        self.mean_, self.scale_ = _mean_and_scale(frames)
+        self.codewords_ = np.zeros((self.n_codewords, n_features))
+        self.counts_ = np.zeros(self.n_codewords, dtype=np.int64)
         return self._learn(frames)
 
     def partial_fit(self, frames: FramesLike, y: object = None) -> Self:
-        """Continue learning with another batch of frames, shuffled.
+        """Continue learning with another batch of frames, shuffled; they are as for :meth:`fit`.
 
         The first batch is like :meth:`fit`: it sets `mean_` and `scale_`, which stay fixed, and needs at least
         `n_codewords` frames. It should be a representative sample of all frames.
-
-        Parameters
-        ----------
-        frames : array of shape (n_frames, n_features), or a list of such arrays
-        y : ignored
         """
         if not hasattr(self, "codewords_"):
             return self.fit(frames)
@@ -141,23 +116,14 @@ class Codebook(TransformerMixin, BaseEstimator):
         return self._learn(_as_frames(frames, "frames", self.n_features_in_))
 
     def transform(self, list_of_frames: Iterable[npt.ArrayLike | Iterator[npt.ArrayLike]]) -> Float32Array:
-        """Return the top-tau histogram of each song (equation 5.5).
+        """Return the top-tau histogram of each song (equation 5.5): float32 (n_songs, n_codewords), rows sum to 1.
 
-        Parameters
-        ----------
-        list_of_frames : iterable of arrays of shape (n_frames, n_features), raw, one per song
-            Songs are read one at a time, so a generator is sufficient; a long song may itself be an iterator of such
-            arrays. The order of the frames of a song does not matter, but temporal order is faster.
+        There is one array of raw frames per song, (n_frames, n_features). Songs are read one at a time, so a generator
+        is sufficient; a long song may itself be an iterator of such arrays. The order of the frames of a song does not
+        matter, but temporal order is faster.
 
-        Returns
-        -------
-        ndarray of shape (n_songs, n_codewords), float32, rows sum to 1
-
-        Raises
-        ------
-        ValueError
-            If a song is empty, contains NaN or infinity, or has another number of features; the message contains its
-            index.
+        Raises ValueError if a song is empty, contains NaN or infinity, or has another number of features; the message
+        contains its index.
         """
         check_is_fitted(self)
         self._check_parameters()
@@ -169,37 +135,26 @@ class Codebook(TransformerMixin, BaseEstimator):
             counts = np.zeros(len(self.codewords_), dtype=np.int64)
             for block in song if isinstance(song, Iterator) else (song,):
                 frames = _as_frames(block, f"the frames of song {index}", self.n_features_in_)
-                _kernels.add_top_tau(frames, self.mean_, 1.0 / self.scale_, *work, self.tau, counts, _NOT_WANTED)
+                _kernels.add_top_tau(frames, self.mean_, 1.0 / self.scale_, *work, self.tau, counts, _NO_RESULT)
             if not counts.any():
                 raise ValueError(f"the frames of song {index} are empty: at least one frame is needed.")
             histograms.append((counts / counts.sum()).astype(np.float32))
         return np.array(histograms, dtype=np.float32).reshape(len(histograms), len(self.codewords_))
 
     def nearest(self, frames: npt.ArrayLike) -> Int64Array:
-        """Return the `tau` nearest codewords of each frame, which :meth:`transform` counts.
+        """Return the `tau` nearest codewords of each raw frame, which :meth:`transform` counts: int64 (n_frames, tau).
 
-        Parameters
-        ----------
-        frames : array of shape (n_frames, n_features), raw
-
-        Returns
-        -------
-        ndarray of shape (n_frames, tau), int64
-            Nearest first, ties by lower index; 8 `tau` bytes per frame.
-
-        Raises
-        ------
-        ValueError
-            If `frames` is empty, contains NaN or infinity, or has another number of features.
+        The nearest is first; ties go to the lower index. Raises ValueError if `frames` is empty, contains NaN or
+        infinity, or has another number of features.
         """
         check_is_fitted(self)
         self._check_parameters()
         frames = _as_frames(frames, "frames", self.n_features_in_)
-        found = np.empty((len(frames), self.tau), dtype=np.int64)
+        result = np.empty((len(frames), self.tau), dtype=np.int64)
         counts = np.zeros(len(self.codewords_), dtype=np.int64)
         work = self._work_space()
-        _kernels.add_top_tau(frames, self.mean_, 1.0 / self.scale_, *work, self.tau, counts, found)
-        return found
+        _kernels.add_top_tau(frames, self.mean_, 1.0 / self.scale_, *work, self.tau, counts, result)
+        return result
 
     def fit_transform(self, list_of_frames: Iterable[npt.ArrayLike], y: object = None) -> Float32Array:
         """Fit to the frames of all songs, and return the histogram of each song."""
@@ -214,18 +169,6 @@ class Codebook(TransformerMixin, BaseEstimator):
         fitted = getattr(self, "codewords_", None)
         if fitted is not None and self.tau > len(fitted):
             raise ValueError(f"tau={self.tau} should be <= the {len(fitted)} codewords of the last fit.")
-
-    def _start(self, frames: Float32Array) -> None:
-        n_frames, n_features = frames.shape
-        if n_frames < self.n_codewords:
-            raise ValueError(
-                f"n_frames={n_frames} should be >= n_codewords={self.n_codewords}. Use more frames or fewer "
-                "codewords (suggest_n_codewords)."
-            )
-        self.n_features_in_ = n_features
-        self.mean_, self.scale_ = _mean_and_scale(frames)
-        self.codewords_ = np.zeros((self.n_codewords, n_features))
-        self.counts_ = np.zeros(self.n_codewords, dtype=np.int64)
 
     def _learn(self, frames: Float32Array) -> Self:
         order = self._order(len(frames))

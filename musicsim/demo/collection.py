@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from musicsim.demo.names import artist_names, titles
-from musicsim.demo.styles import STYLES, Style, style_named
+from musicsim.demo.names import draw_artist_names, draw_titles
+from musicsim.demo.styles import STYLES, Style, find_style
 
 _SONGS_AN_ALBUM = 6
 _OGG_EVERY = 15  # one artist in fifteen is stored as Ogg Vorbis, so that a demo library has two formats
@@ -60,36 +60,21 @@ class _Career:
 def plan_collection(
     *, n_artists_per_style: int = 5, n_songs_per_artist: int = 6, styles: Sequence[str] | None = None, seed: int = 0
 ) -> list[SongPlan]:
-    """Plan a collection of generated songs.
+    """Plan a collection of generated songs, of all :data:`musicsim.demo.styles.STYLES` or those named.
 
-    Parameters
-    ----------
-    n_artists_per_style : int >= 1
-    n_songs_per_artist : int >= 1
-    styles : sequence of style names, optional
-        The default is all of :data:`musicsim.demo.styles.STYLES`.
-    seed : int >= 0
-
-    Returns
-    -------
-    list of SongPlan
-        In turns: first one song of each style, then one by the next artist of each style. The artists' second songs
-        follow. So a library is varied from the start.
-
-    Raises
-    ------
-    ValueError
-        If a number is below 1, the seed is negative, or a style is unknown or repeated.
+    Songs are in turns: first one of each style, then one by the next artist of each style. The artists' second songs
+    follow. So a library is varied from the start. Raises ValueError if a number is below 1, the seed is negative, or a
+    style is unknown or repeated.
     """
     for name, value in (("n_artists_per_style", n_artists_per_style), ("n_songs_per_artist", n_songs_per_artist)):
         if value < 1:
             raise ValueError(f"{name}={value} should be at least 1")
     if seed < 0:
         raise ValueError(f"seed={seed} should not be negative")
-    chosen = list(STYLES) if styles is None else [style_named(s) for s in styles]
+    chosen = list(STYLES) if styles is None else [find_style(s) for s in styles]
     if not chosen or len({s.name for s in chosen}) < len(chosen):
         raise ValueError("styles should name at least one style, and none twice")
-    names = artist_names(np.random.default_rng([seed, 1]), len(chosen) * n_artists_per_style)
+    names = draw_artist_names(np.random.default_rng([seed, 1]), len(chosen) * n_artists_per_style)
     songs: dict[tuple[int, int], list[SongPlan]] = {}
     for s, style in enumerate(chosen):
         for a in range(n_artists_per_style):
@@ -127,12 +112,11 @@ def _songs(style: Style, career: _Career, n_songs: int) -> list[SongPlan]:
     """Plan an artist's songs, album after album; tempo and sound drift slightly from song to song."""
     rng = np.random.default_rng([career.seed, 3])
     n_albums = max(1 if n_songs < 4 else 2, -(-n_songs // _SONGS_AN_ALBUM))
-    taken: set[str] = set()
-    albums = titles(rng, n_albums, set())
+    albums = draw_titles(rng, n_albums)
     years = np.sort(rng.integers(career.first_year, career.last_year + 1, n_albums))
     album_of = np.sort(np.arange(n_songs) % n_albums)
     plans = []
-    for i, title in enumerate(titles(rng, n_songs, taken)):
+    for i, title in enumerate(draw_titles(rng, n_songs)):
         album = int(album_of[i])
         track = 1 + i - int(np.searchsorted(album_of, album))
         song_rng = np.random.default_rng([career.seed, 4, i])

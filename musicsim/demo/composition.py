@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from musicsim._arrays import Float64Array
-from musicsim.demo.style_types import SCALES, Part, Style
+from musicsim.demo.styles import SCALES, Part, Style
 
 
 class Note(NamedTuple):
@@ -33,7 +33,7 @@ class Hit(NamedTuple):
 
 
 class Section(NamedTuple):
-    """Consecutive bars; ``letter`` as in :mod:`musicsim.demo.style_types`."""
+    """Consecutive bars; ``letter`` as in :mod:`musicsim.demo.styles`."""
 
     letter: str
     first_bar: int
@@ -82,7 +82,7 @@ def compose_score(
     form = style.forms[int(rng.integers(len(style.forms)))][:n_bars]
     weight = np.array([{"i": 0.55, "o": 0.6, "k": 0.7}.get(letter, 1.0) for letter in form])
     if stillness > 0.0:
-        form, weight = _with_stillness(form, weight, stillness, rng)
+        form, weight = _insert_drones(form, weight, stillness, rng)
     edges = np.round(np.concatenate([[0.0], np.cumsum(weight)]) / weight.sum() * n_bars).astype(int)
     sections = tuple(
         Section(letter, int(lo), int(hi - lo))
@@ -101,9 +101,7 @@ def compose_score(
     return Score(sections, style.beats, key, SCALES[scale], tuple(chords), style.chord_tones)
 
 
-def _with_stillness(
-    form: str, weight: Float64Array, share: float, rng: np.random.Generator
-) -> tuple[str, Float64Array]:
+def _insert_drones(form: str, weight: Float64Array, share: float, rng: np.random.Generator) -> tuple[str, Float64Array]:
     """Return the form with one or two drone sections before, within or after it."""
     places = rng.choice([0, len(form) - 1, len(form)], size=int(rng.integers(1, 3)), replace=False)
     length = share / (1.0 - share) * weight.sum() / places.size
@@ -156,13 +154,12 @@ def _hold(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
 
 
 def _drone(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    notes = []
-    for s in score.sections:
-        if s.letter in part.sections:
-            for degree in (0, 4):
-                start, length = s.first_bar * score.beats, s.n_bars * score.beats
-                notes.append(Note(start, score.degree(degree, part.register), length, 0.7 - 0.05 * degree))
-    return notes
+    spans = [(s.first_bar * score.beats, s.n_bars * score.beats) for s in score.sections if s.letter in part.sections]
+    return [
+        Note(start, score.degree(degree, part.register), length, 0.7 - 0.05 * degree)
+        for start, length in spans
+        for degree in (0, 4)
+    ]
 
 
 def _comp(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:

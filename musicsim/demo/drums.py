@@ -123,11 +123,11 @@ def _metal(kit: Kit, name: str, time: Float32Array, rng: np.random.Generator) ->
     wide = 0.5 if name in ("hat", "open") else 1.0
     noise = _band(rng, time.size, kit.hat_hz, wide)
     share = np.float32(kit.metal * (1.3 if name == "ride" else 0.8))
-    mix = (1.0 - share) * noise + share * _filtered(squares, kit.hat_hz, wide)
+    mix = (1.0 - share) * noise + share * _filter_band(squares, kit.hat_hz, wide)
     return (mix * np.exp(-time / np.float32(decay)) * (0.5 if name in ("hat", "open") else 0.4)).astype(np.float32)
 
 
-def _filtered(sound: npt.NDArray, centre_hz: float, octaves: float) -> Float32Array:
+def _filter_band(sound: npt.NDArray, centre_hz: float, octaves: float) -> Float32Array:
     """Filter sound with a bell of the given width around `centre_hz`."""
     hz = np.fft.rfftfreq(sound.size, 1.0 / SAMPLE_RATE)
     bell = np.exp(-0.5 * (np.log2(np.maximum(hz, 1.0) / centre_hz) / octaves) ** 2)
@@ -136,7 +136,7 @@ def _filtered(sound: npt.NDArray, centre_hz: float, octaves: float) -> Float32Ar
 
 def _band(rng: np.random.Generator, n: int, centre_hz: float, octaves: float) -> Float32Array:
     """Return noise in a band, with a standard deviation of 0.5."""
-    noise = _filtered(rng.standard_normal(n, dtype=np.float32), centre_hz, octaves)
+    noise = _filter_band(rng.standard_normal(n, dtype=np.float32), centre_hz, octaves)
     return noise * np.float32(0.5 / (noise.std() + 1e-9))
 
 

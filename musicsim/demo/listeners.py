@@ -15,7 +15,7 @@ import numpy as np
 
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.demo.collection import SongPlan
-from musicsim.demo.styles import STYLES, style_named
+from musicsim.demo.styles import STYLES, find_style
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +72,11 @@ def write_listening(
     n_playlists: int = 1500,
     seed: int = 0,
 ) -> None:
-    """Write ``plays.csv``, ``tags.csv`` and ``playlists.csv`` for a collection.
+    """Write ``plays.csv``, ``tags.csv`` and ``playlists.csv`` for a collection to a folder, created if missing.
 
-    Parameters
-    ----------
-    plans : sequence of SongPlan, at least one
-    folder : path, created if missing
-    n_listeners : int >= 1
-    n_playlists : int >= 0
-    seed : int >= 0
-
-    Raises
-    ------
-    ValueError
-        If there are no plans or a number is out of range.
-
-    Notes
-    -----
     Columns: ``listener,artist,title,plays``; ``artist,title,tag,weight`` (1-100);
     ``playlist,category,position,artist,title`` (positions from 1). Each file is written to a temporary name first.
+    Raises ValueError if there are no plans or a number is out of range.
     """
     if not plans:
         raise ValueError("plans is empty; plan_collection() makes some")
@@ -133,15 +119,15 @@ def _write(path: Path, header: tuple[str, ...], rows: Iterable[tuple]) -> None:
         raise
 
 
-def _numbered(values: Sequence[object]) -> Int64Array:
+def _number_values(values: Sequence[object]) -> Int64Array:
     numbers = {value: i for i, value in enumerate(dict.fromkeys(values))}
     return np.array([numbers[v] for v in values], dtype=np.int64)
 
 
 def _songs(plans: Sequence[SongPlan], rng: np.random.Generator) -> _Songs:
     order = [s.name for s in STYLES]
-    styles = [style_named(p.style) for p in plans]
-    artist = _numbered([p.artist for p in plans])
+    styles = [find_style(p.style) for p in plans]
+    artist = _number_values([p.artist for p in plans])
     # A song's place in taste space is its style's, shifted by its artist and its own sound.
     habit = 0.12 * rng.standard_normal((artist.max() + 1, 5))
     taste = np.array([[*s.taste, p.brightness] for s, p in zip(styles, plans, strict=True)]) + habit[artist]
@@ -157,7 +143,7 @@ def _songs(plans: Sequence[SongPlan], rng: np.random.Generator) -> _Songs:
     return _Songs(
         style=np.array([order.index(p.style) for p in plans], dtype=np.int64),
         artist=artist,
-        album=_numbered([(p.artist, p.album) for p in plans]),
+        album=_number_values([(p.artist, p.album) for p in plans]),
         decade=np.array([p.year // 10 for p in plans], dtype=np.int64),
         energy=np.array([p.energy for p in plans]),
         moods=moods,
@@ -190,10 +176,10 @@ def _plays(
         score = popularity * (loved[songs.style] + 0.25 * nearness) * artist_love[songs.artist]
         chance = 0.95 * score / score.sum() + 0.05 / score.size
         n_songs = int(np.clip(rng.lognormal(3.3, 0.7), 5, 0.6 * score.size + 1))
-        heard = rng.choice(score.size, size=min(n_songs, score.size), replace=False, p=chance)
+        played = rng.choice(score.size, size=min(n_songs, score.size), replace=False, p=chance)
         devotion = rng.lognormal(0.7, 0.5)
-        counts = rng.lognormal(np.log(devotion) + 0.5 * np.log1p(chance[heard] * score.size), 0.9)
-        triples += [(listener, int(s), int(c)) for s, c in zip(heard, np.clip(np.ceil(counts), 1, 999), strict=True)]
+        counts = rng.lognormal(np.log(devotion) + 0.5 * np.log1p(chance[played] * score.size), 0.9)
+        triples += [(listener, int(s), int(c)) for s, c in zip(played, np.clip(np.ceil(counts), 1, 999), strict=True)]
     return triples
 
 
@@ -204,7 +190,7 @@ def _tags(plans: Sequence[SongPlan], songs: _Songs, rng: np.random.Generator) ->
     for i, plan in enumerate(plans):
         if rng.random() < 0.05:
             continue
-        style = style_named(plan.style)
+        style = find_style(plan.style)
         given: dict[str, float] = {}
         for rank, word in enumerate(style.words):
             if rng.random() < 0.85 - 0.08 * rank:

@@ -79,30 +79,29 @@ def _title(rng: np.random.Generator) -> str:
     return f"{_pick(rng, _ADJECTIVES)} {_pick(rng, _PLACES).removeprefix('the ').title()}"
 
 
-def _distinct(
-    draw: Callable[[np.random.Generator], str], rng: np.random.Generator, n: int, taken: set[str]
-) -> list[str]:
-    """Return `n` new names; when the words run out, add a number."""
+def _draw_distinct(draw: Callable[[np.random.Generator], str], rng: np.random.Generator, n: int) -> list[str]:
+    """Draw `n` names; when the words run out, add a number."""
     names: list[str] = []
+    used: set[str] = set()  # casefolded
     while len(names) < n:
         name = draw(rng)
         for _ in range(12):
-            if name.casefold() not in taken:
+            if name.casefold() not in used:
                 break
             name = draw(rng)
-        if name.casefold() in taken:
+        if name.casefold() in used:
             name = f"{name} {len(names) + 1}"
-        if name.casefold() not in taken:
-            taken.add(name.casefold())
+        if name.casefold() not in used:
+            used.add(name.casefold())
             names.append(name)
     return names
 
 
-def artist_names(rng: np.random.Generator, n: int) -> list[str]:
-    """Return `n` artist names that differ in more than case, because some file systems ignore case."""
-    return _distinct(_artist, rng, n, set())
+def draw_artist_names(rng: np.random.Generator, n: int) -> list[str]:
+    """Draw `n` artist names that differ in more than case, because some file systems ignore case."""
+    return _draw_distinct(_artist, rng, n)
 
 
-def titles(rng: np.random.Generator, n: int, taken: set[str]) -> list[str]:
-    """Return `n` titles of songs or albums, and add them to `taken`, the casefolded titles already used."""
-    return _distinct(_title, rng, n, taken)
+def draw_titles(rng: np.random.Generator, n: int) -> list[str]:
+    """Draw `n` titles of songs or albums that differ in more than case."""
+    return _draw_distinct(_title, rng, n)

@@ -23,23 +23,11 @@ from pathlib import Path
 import numpy as np
 
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
+from musicsim.demo import effects
 from musicsim.demo.collection import SongPlan
 from musicsim.demo.composition import FIGURES, Note, Score, compose_drums, compose_score
 from musicsim.demo.drums import KITS, Kit, play_drum, play_texture, vary_kit
-from musicsim.demo.effects import (
-    add_echo,
-    balance,
-    compress,
-    ducking,
-    glide,
-    master,
-    pan_gains,
-    reverberate,
-    room_tone,
-    sweep_filter,
-)
-from musicsim.demo.style_types import Part, Style
-from musicsim.demo.styles import style_named
+from musicsim.demo.styles import Part, Style, find_style
 from musicsim.demo.voices import PATCHES, SAMPLE_RATE, Patch, play_note, softer, sustain, vary_patch
 
 VERSION = 2  # increase this when the sound of a plan changes; files of an older version are then rewritten
@@ -96,7 +84,7 @@ class _Mix:
 
 def render(plan: SongPlan) -> Float32Array:
     """Render a plan as float32 (``round(plan.duration_s * SAMPLE_RATE)``, 2), with a peak below 0.95."""
-    style = style_named(plan.style)
+    style = find_style(plan.style)
     habits = _draw_habits(style, plan)
     rng = np.random.default_rng([plan.seed, 1])
     n = round(plan.duration_s * SAMPLE_RATE)
@@ -106,28 +94,28 @@ def render(plan: SongPlan) -> Float32Array:
     score = compose_score(style, plan.n_bars, plan.key, rng, scale, stillness)
     mix = _Mix(np.zeros((2, n), np.float32), np.zeros(n, np.float32), 60.0 / plan.tempo, habits.swing, style.swing_unit)
     kicks = _play_drums(mix, style, habits, score, plan)
-    duck = ducking(kicks, n, 0.65) if kicks.size else None
+    duck = effects.ducking(kicks, n, 0.65) if kicks.size else None
     for i, part in enumerate(style.parts):
         part_rng = np.random.default_rng([plan.seed, 2, i])
         # A song always has its first two parts. The others are random.
         if i < 2 or part_rng.random() < part.chance:
-            _play_part(mix, i, _of_this_song(part, score, part_rng), habits, score, plan, part_rng, duck)
+            _play_part(mix, i, _arrange_part(part, score, part_rng), habits, score, plan, part_rng, duck)
     _hold_still(mix, style.still, habits, score, np.random.default_rng([plan.seed, 4]))
     room_s = habits.room_s * 2.0 ** (0.2 * rng.standard_normal())
-    wet = reverberate(mix.send, room_s, habits.damping_hz, np.random.default_rng([plan.artist_seed, 9]))
+    wet = effects.reverberate(mix.send, room_s, habits.damping_hz, np.random.default_rng([plan.artist_seed, 9]))
     mix.dry += np.float32(habits.wetness) * wet
     _widen(mix.dry, habits.width)
     target_db = habits.balance_db + 0.8 * rng.standard_normal(8)
-    tone = compress(balance(mix.dry, target_db, habits.colour_db, 0.8), habits.squeeze)
-    noise = room_tone(n, habits.noise_db + rng.normal(0.0, 1.5), habits.noise_tilt, rng)
+    tone = effects.compress(effects.balance(mix.dry, target_db, habits.colour_db, 0.8), habits.squeeze)
+    noise = effects.room_tone(n, habits.noise_db + rng.normal(0.0, 1.5), habits.noise_tilt, rng)
     loudness = style.loudness * 2.0 ** (0.1 * rng.standard_normal())
     tail_s = plan.duration_s - plan.n_bars * style.beats * mix.beat_s
-    return np.ascontiguousarray(master(tone, loudness, noise, min(max(tail_s * 0.8, 0.5), 1.8)).T)
+    return np.ascontiguousarray(effects.master(tone, loudness, noise, min(max(tail_s * 0.8, 0.5), 1.8)).T)
 
 
-def scale_of(plan: SongPlan) -> str:
-    """Return the scale of a plan's song, one of :data:`musicsim.demo.style_types.SCALES`."""
-    style = style_named(plan.style)
+def draw_scale(plan: SongPlan) -> str:
+    """Return the scale of a plan's song, one of :data:`musicsim.demo.styles.SCALES`."""
+    style = find_style(plan.style)
     return _scale(style, _draw_habits(style, plan), np.random.default_rng([plan.seed, 1]))
 
 
@@ -166,7 +154,7 @@ def _draw_habits(style: Style, plan: SongPlan) -> _Habits:
     )
 
 
-def _of_this_song(part: Part, score: Score, rng: np.random.Generator) -> Part:
+def _arrange_part(part: Part, score: Score, rng: np.random.Generator) -> Part:
     """Return the part as arranged for this song, with other sections, level, pan and register."""
     letters = sorted({s.letter for s in score.sections} - {"s"})
     sections = "".join(x for x in letters if (x in part.sections) != (rng.random() < 0.06))
@@ -197,7 +185,6 @@ def _play_part(
     rng: np.random.Generator,
     duck: Float32Array | None,
 ) -> None:
-    """Render one part and add it to the mix."""
     level = np.float32(part.level * habits.levels[number])
     if part.figure == "texture":
         bus = play_texture(habits.voices[number], mix.send.size, rng, plan.brightness - 0.5)
@@ -208,12 +195,12 @@ def _play_part(
         notes = FIGURES[part.figure](score, part, rng)
         bus = _play_notes(mix, notes, _patch_for(number, part, habits, plan, rng), habits, rng)
         if part.register > 50 and rng.random() < 0.5:
-            sweep_filter(bus, 500.0 * 2.0 ** rng.uniform(0.0, 2.0), rng.uniform(0.0, 0.9, 7))
+            effects.sweep_filter(bus, 500.0 * 2.0 ** rng.uniform(0.0, 2.0), rng.uniform(0.0, 0.9, 7))
         if part.echo:
-            add_echo(bus, mix.beat_s * float(rng.choice([0.75, 0.5, 0.75])), part.echo)
+            effects.add_echo(bus, mix.beat_s * float(rng.choice([0.75, 0.5, 0.75])), part.echo)
     if part.duck and duck is not None:
         bus *= duck
-    left, right = pan_gains(part.pan)
+    left, right = effects.pan_gains(part.pan)
     bus[0] *= level * left
     bus[1] *= level * right
     mix.dry += bus
@@ -268,7 +255,7 @@ def _play_drums(mix: _Mix, style: Style, habits: _Habits, score: Score, plan: So
         if stop <= start:
             continue
         sound = np.float32(gain * hit.velocity**1.4 * _DRUM_LEVEL.get(hit.drum, 0.5)) * cache[key][: stop - start]
-        for channel, side in enumerate(pan_gains(_DRUM_PAN.get(hit.drum, 0.0))):
+        for channel, side in enumerate(effects.pan_gains(_DRUM_PAN.get(hit.drum, 0.0))):
             mix.dry[channel, start:stop] += side * sound
         mix.send[start:stop] += np.float32(_DRUM_SEND.get(hit.drum, 0.12)) * sound
         if hit.drum == "kick":
@@ -308,7 +295,7 @@ def _section_gain(mix: _Mix, score: Score, sections: str) -> Float32Array:
         gains += [value, value]
     step = 320
     at = np.arange(mix.send.size // step + 2) * (step / SAMPLE_RATE)
-    return glide(np.interp(at, times, gains), step, mix.send.size)
+    return effects.glide(np.interp(at, times, gains), step, mix.send.size)
 
 
 def _widen(sound: Float32Array, width: float) -> None:
@@ -327,10 +314,10 @@ def write_song(plan: SongPlan, folder: str | os.PathLike[str]) -> Path:
     """
     path = Path(folder) / plan.relative_path
     marker = _marker(plan)
-    if _stored_marker(path) == marker:
+    if _read_marker(path) == marker:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    data = _encoded(plan, render(plan), marker)
+    data = _encode(plan, render(plan), marker)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         temporary.write_bytes(data)
@@ -348,7 +335,7 @@ def _marker(plan: SongPlan) -> str:
     return hashlib.sha256(repr((VERSION, astuple(plan))).encode()).hexdigest()[:24]
 
 
-def _stored_marker(path: Path) -> str | None:
+def _read_marker(path: Path) -> str | None:
     import mutagen
 
     try:
@@ -359,8 +346,7 @@ def _stored_marker(path: Path) -> str | None:
     return values[0] if values else None
 
 
-def _encoded(plan: SongPlan, samples: Float32Array, marker: str) -> bytes:
-    """Return the contents of the file, including tags."""
+def _encode(plan: SongPlan, samples: Float32Array, marker: str) -> bytes:
     import soundfile
     from mutagen.flac import FLAC
     from mutagen.oggvorbis import OggVorbis

@@ -159,7 +159,7 @@ def play_note(patch: Patch, pitch: float, duration_s: float, seed: int) -> Float
         # Both voices of a unison start at similar phases. Opposite phases would cancel in a mono mix.
         cycles = _cycles(f0 * 2.0 ** (c / 1200.0), n, patch, start=start + 0.12 * i)
         if tables is None:
-            voices.append(_modulated(patch, f0, cycles, time))
+            voices.append(_modulate(patch, f0, cycles, time))
         else:
             voices.append(_scan(tables, cycles, _position(patch, time)))
     sound = np.stack(voices)
@@ -292,7 +292,7 @@ def _scan(tables: Float32Array, cycles: Float64Array, position: Float32Array) ->
     return near + (place - row.astype(np.float32)) * (flat[index + _CYCLE] - near)
 
 
-def _modulated(patch: Patch, f0: float, cycles: Float64Array, time: Float32Array) -> Float32Array:
+def _modulate(patch: Patch, f0: float, cycles: Float64Array, time: Float32Array) -> Float32Array:
     # The sidebands reach about f0 (1 + ratio (index + 1)); keep them below the limit.
     room = max(0.0, (_HIGHEST_HZ / f0 - 1.0) / patch.ratio - 1.0)
     index = np.float32(min(patch.index, room)) * np.exp(-time / np.float32(patch.index_s))

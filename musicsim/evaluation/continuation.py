@@ -21,28 +21,16 @@ def continuation_scores(
     held_out: Sequence[Collection[int]],
     ks: Sequence[int] = (10, 100),
 ) -> dict[str, Float64Array]:
-    """Return the scores of the recommendations for each playlist.
+    """Return the scores of the recommendations for each playlist: float64 (n_lists,) by name.
 
-    Parameters
-    ----------
-    recommended : sequence of sequences of int
-        Songs for each playlist, best first, without duplicates. The challenge uses 500.
-    held_out : sequence of collections of int
-        The held-out songs of each playlist; at least one.
-    ks : sequence of int, each at least 1
+    `recommended` are songs, best first, without duplicates; the challenge uses 500. `held_out` are the held-out songs,
+    at least one per playlist. Raises ValueError if sizes differ, a playlist lacks held-out songs, a song is recommended
+    twice, or a k is below 1.
 
-    Returns
-    -------
-    dict of float64 ndarrays of shape (n_lists,)
-        - ``r_precision``: share of held-out songs among the first n recommendations, n being their number
-        - ``ndcg`` of all recommendations
-        - ``clicks``: number of requests for ten more songs until one is held-out; 51 if none of the first 500 is
-        - ``hit@k`` for each k: 1 if one of the first k is held-out, else 0
-
-    Raises
-    ------
-    ValueError
-        If sizes differ, a playlist lacks held-out songs, a song is recommended twice, or a k is below 1.
+    - ``r_precision``: share of held-out songs among the first n recommendations, n being their number
+    - ``ndcg`` of all recommendations
+    - ``clicks``: number of requests for ten more songs until one is held-out; 51 if none of the first 500 is
+    - ``hit@k`` for each k: 1 if one of the first k is held-out, else 0
     """
     if len(recommended) != len(held_out):
         raise ValueError(f"{len(recommended)} recommendations for {len(held_out)} playlists: pass one for each.")

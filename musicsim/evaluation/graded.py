@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, Int64Array
 
-_MAX_LABEL = 1000
-"""Labels are limited so that sums of gains, 2^label, are finite."""
+_MAX_LABEL = 1000  # labels are limited so that sums of gains, 2^label, are finite
 
 
 def check_labels(y: Float64Array) -> None:
@@ -25,7 +24,7 @@ def check_labels(y: Float64Array) -> None:
         raise ValueError(f"y: the label of row {wrong[0]}, {y[wrong[0]]:g}, should be from 0 to {_MAX_LABEL}.")
 
 
-def checked_groups(group: npt.ArrayLike, n_rows: int) -> Int64Array:
+def check_groups(group: npt.ArrayLike, n_rows: int) -> Int64Array:
     """Return the first row of each query, and `n_rows` at the end.
 
     `group` has the number of rows of each query. Raises ValueError if these are not positive integers that sum to
@@ -39,7 +38,7 @@ def checked_groups(group: npt.ArrayLike, n_rows: int) -> Int64Array:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def graded_scores(
+def score_groups(
     scores: npt.ArrayLike,
     y: npt.ArrayLike,
     group: npt.ArrayLike,
@@ -47,29 +46,11 @@ def graded_scores(
     *,
     without_relevant: float = 0.0,
 ) -> dict[str, Float64Array]:
-    """Return NDCG@k and average precision of every query.
+    """Return NDCG@k for each of `ks`, and average precision, of every query: ``ndcg@k`` and ``map``, (n_queries,) each.
 
-    Parameters
-    ----------
-    scores : array-like of shape (n_rows,)
-        Higher scores come first.
-    y : array-like of shape (n_rows,)
-        Labels, from 0 to 1000.
-    group : int array-like of shape (n_queries,)
-        Number of rows of each query.
-    ks : sequence of int, each at least 1
-    without_relevant : float
-        Score of a query without a label above 0; nan leaves it out of a nanmean.
-
-    Returns
-    -------
-    dict of float64 ndarrays of shape (n_queries,)
-        ``ndcg@k`` for each k, and ``map``.
-
-    Raises
-    ------
-    ValueError
-        If sizes differ, scores are not finite, or labels, `group` or `ks` are out of range.
+    `scores` and the labels `y`, from 0 to 1000, are (n_rows,); `group` is the number of rows of each query. Higher
+    scores come first. `without_relevant` is the score of a query without a label above 0; nan leaves it out of a
+    nanmean. Raises ValueError if sizes differ, scores are not finite, or labels, `group` or `ks` are out of range.
     """
     f, labels = np.asarray(scores, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if f.ndim != 1 or f.shape != labels.shape:
@@ -79,7 +60,7 @@ def graded_scores(
     check_labels(labels)
     if not len(ks) or not all(isinstance(k, Integral) and k >= 1 for k in ks):
         raise ValueError(f"ks={ks!r} should be whole numbers of at least 1.")
-    starts = checked_groups(group, len(f))
+    starts = check_groups(group, len(f))
     n_queries = len(starts) - 1
     query = np.repeat(np.arange(n_queries), np.diff(starts))
     rank = np.arange(len(f)) - starts[query] + 1

@@ -19,9 +19,6 @@ _LEVELS = ("nominal", "ordinal", "interval")
 _MIN_RATINGS = 2  # ratings per item, and items per bootstrap
 
 
-# --- agreement ------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """Krippendorff's alpha: 1 for full agreement, 0 for agreement by chance, nan if all ratings are equal."""
@@ -35,26 +32,11 @@ class Agreement:
 def krippendorff_alpha(
     ratings: npt.ArrayLike, level: Level, *, n_resamples: int = 1000, random_state: Any = None
 ) -> Agreement:
-    """Return the agreement of listeners.
+    """Return the agreement of listeners in `ratings`, (n_listeners, n_items), nan if an item was not rated.
 
-    Parameters
-    ----------
-    ratings : array-like of shape (n_listeners, n_items)
-        nan if a listener has not rated an item. Items with fewer than two ratings are ignored.
-    level : {"nominal", "ordinal", "interval"}
-        Type of the ratings: categories, ranks or numbers.
-    n_resamples : int
-        Resamples of the items for the interval; 0 for none.
-    random_state : int, numpy Generator or None
-
-    Raises
-    ------
-    ValueError
-        If ratings are not a matrix or infinite, or the level is unknown.
-
-    Notes
-    -----
-    Items are resampled, not listeners: the songs of a test are a sample, its listeners are fixed.
+    The `level` is the type of the ratings: categories, ranks or numbers. Items with fewer than two ratings are ignored.
+    For the interval, items are resampled `n_resamples` times (0: no interval), not listeners: the songs of a test are a
+    sample, its listeners are fixed. Raises ValueError if ratings are not a matrix or infinite, or the level is unknown.
     """
     given = np.asarray(ratings, dtype=np.float64)
     if given.ndim != 2:
@@ -99,9 +81,6 @@ def _alpha(counts: Float64Array, times: Float64Array, values: Float64Array, leve
     return float(1 - (n - 1) * observed / expected) if expected > 0 else np.nan
 
 
-# --- comparison of models -------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class RankComparison:
     """The results of Friedman's and Tukey's tests for some models."""
@@ -116,16 +95,9 @@ class RankComparison:
 def compare_ranks(scores: npt.ArrayLike) -> RankComparison:
     """Compute Friedman's test, then Tukey's honestly significant difference on the mean ranks.
 
-    Parameters
-    ----------
-    scores : array-like of shape (n_queries, n_models)
-        Higher is better. Each query is one block: average the scores of several listeners first, because they are not
-        independent.
-
-    Raises
-    ------
-    ValueError
-        If scores are not finite, or there are fewer than two queries or models.
+    `scores` are (n_queries, n_models), higher is better. Each query is one block: average the scores of several
+    listeners first, because they are not independent. Raises ValueError if scores are not finite, or there are fewer
+    than two queries or models.
 
     Notes
     -----
@@ -159,19 +131,9 @@ def compare_ranks(scores: npt.ArrayLike) -> RankComparison:
 def scores_by_query(fine: npt.ArrayLike, query: npt.ArrayLike, gave: npt.ArrayLike) -> Float64Array:
     """Return the score of each model for each query: the mean over its results of the mean over listeners.
 
-    Parameters
-    ----------
-    fine : array-like of shape (n_listeners, n_pairs)
-        Scores of pairs; nan if missing.
-    query : int array-like of shape (n_pairs,)
-        The query of each pair, from 0.
-    gave : bool array-like of shape (n_pairs, n_models)
-        The models that returned the result of each pair.
-
-    Returns
-    -------
-    float64 ndarray of shape (n_queries, n_models)
-        nan if no result of a model has a score.
+    `fine` are the scores of pairs, (n_listeners, n_pairs), nan if missing. `query` is the query of each pair,
+    (n_pairs,), from 0. `gave` tells which models returned the result of each pair: bool (n_pairs, n_models). The result
+    is float64 (n_queries, n_models), nan if no result of a model has a score.
     """
     scores, queries, from_model = np.asarray(fine, dtype=np.float64), np.asarray(query), np.asarray(gave, dtype=bool)
     n_scores = np.isfinite(scores).sum(axis=0)
@@ -183,22 +145,12 @@ def scores_by_query(fine: npt.ArrayLike, query: npt.ArrayLike, gave: npt.ArrayLi
     return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
 
-# --- the order of questions -----------------------------------------------------------------------
-
-
 def williams_square(n: int) -> Int64Array:
     """Return orders of `n` things: each is equally often in each place, and equally often right after each other one.
 
-    Returns
-    -------
-    int64 ndarray of shape (n, n), or (2 n, n) if n is odd and above 1
-        One order per row; the first `n` rows are a Latin square.
-
+    There is one order per row: int64 (n, n), or (2 n, n) if n is odd and above 1. The first `n` rows are a Latin
+    square. E. J. Williams, Experimental designs balanced for the estimation of residual effects of treatments (1949).
     Raises ValueError if n is below 1.
-
-    Notes
-    -----
-    E. J. Williams, Experimental designs balanced for the estimation of residual effects of treatments (1949).
     """
     check_whole("n", n, 1)
     steps = np.arange(n)

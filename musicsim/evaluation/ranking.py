@@ -26,25 +26,11 @@ _MEASURES = ("auc", "map", "mrr", "ndcg", "precision")
 def nearest_neighbours(
     X: FloatingArray, k: int = 10, *, groups: Int64Array | None = None, block_rows: int = 512
 ) -> Int64Array:
-    """Return the `k` nearest other songs of every song by Euclidean distance.
+    """Return the `k` nearest other songs of every song by Euclidean distance: int64 (n_songs, k).
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_songs, n_features)
-    k : int, 1 <= k < n_songs
-    groups : int ndarray of shape (n_songs,), optional
-        Songs of one group (an artist) are not neighbors of each other; -1 is a group of its own.
-    block_rows : int
-        Memory: ``8 * block_rows * n_songs`` bytes (410 MB for 100,000 songs).
-
-    Returns
-    -------
-    int64 ndarray of shape (n_songs, k); -1 if fewer candidates are left
-
-    Raises
-    ------
-    ValueError
-        If `k` is out of range.
+    `X` is (n_songs, n_features). Songs of one of the `groups`, (n_songs,), such as an artist, are not neighbors of each
+    other; -1 is a group of its own. If fewer than `k` candidates are left, the rest is -1. Memory: ``8 * block_rows *
+    n_songs`` bytes (410 MB for 100,000 songs). Raises ValueError if `k` is out of range.
     """
     n = len(X)
     if not 1 <= k < n:
@@ -65,17 +51,9 @@ def nearest_neighbours(
 
 
 def k_occurrence(neighbours: Int64Array, n_songs: int | None = None) -> Int64Array:
-    """Count how often each song is among the neighbors of others.
+    """Count how often each song is among the neighbors of others: int64 (n_songs,).
 
-    Parameters
-    ----------
-    neighbours : int ndarray of shape (n_queries, k), -1 for none
-    n_songs : int, optional
-        Number of songs, by default `n_queries`.
-
-    Returns
-    -------
-    int64 ndarray of shape (n_songs,)
+    `neighbours` are (n_queries, k), -1 for none. The default of `n_songs` is `n_queries`.
     """
     return np.bincount(neighbours[neighbours >= 0], minlength=n_songs or len(neighbours))
 
@@ -83,8 +61,6 @@ def k_occurrence(neighbours: Int64Array, n_songs: int | None = None) -> Int64Arr
 def hubness(neighbours: Int64Array, n_songs: int | None = None) -> float:
     """Return the skewness of the k-occurrence: 0 without hubs, above 1 if a few songs are close to very many others.
 
-    Notes
-    -----
     Schnitzer et al., JMLR 2012; 0 by definition if all occurrences are equal.
     """
     from scipy.stats import skew  # its import takes 1.5 s
@@ -94,18 +70,10 @@ def hubness(neighbours: Int64Array, n_songs: int | None = None) -> float:
 
 
 def share_of_same(neighbours: Int64Array, labels: Int64Array) -> tuple[float, Float64Array]:
-    """Return the share of neighbors that have the query's own label.
+    """Return the share of neighbors that have the query's own label: the mean, and float64 (n_songs,).
 
-    Parameters
-    ----------
-    neighbours : int ndarray of shape (n_songs, k), -1 for none
-    labels : int ndarray of shape (n_songs,), -1 for unknown
-
-    Returns
-    -------
-    mean : float
-        Over the queries with a label and a neighbor; nan without such queries.
-    shares : float64 ndarray of shape (n_songs,), nan for a query that was left out
+    `neighbours` are (n_songs, k), -1 for none; `labels` are (n_songs,), -1 for unknown. The mean is over the queries
+    with a label and a neighbor, and nan without such queries. Other queries have nan.
     """
     is_neighbor = neighbours >= 0
     same = (labels[neighbours] == labels[:, None]) & is_neighbor
@@ -126,6 +94,9 @@ def ranking_scores(
 ) -> dict[str, float]:
     """Return the quality of rankings by Euclidean distance, averaged over the queries.
 
+    Raises ValueError if sizes differ, values are not finite, `k` is below 1, or a query differs from its row in the
+    database.
+
     Parameters
     ----------
     queries : array of shape (n_queries, n_features)
@@ -133,10 +104,8 @@ def ranking_scores(
     relevance : Relevance of n_queries and n_songs, or a sequence of n_queries lists
         Lists of rows of the database: either the relevant rows, with all others irrelevant, or a tuple of the relevant
         and the irrelevant rows.
-    k : int, at least 1
-        The number of ranks for `ndcg`, `precision` and `knn`.
-    block_rows : int
-        Memory: about ``12 * block_rows * n_songs`` bytes (150 MB for 100,000 songs).
+    k : int, at least 1; the number of ranks for `ndcg`, `precision` and `knn`
+    block_rows : int; memory: about ``12 * block_rows * n_songs`` bytes (150 MB for 100,000 songs)
 
     Returns
     -------
@@ -152,11 +121,6 @@ def ranking_scores(
         - ``n_queries``, ``n_skipped``: numbers of queries in the means, and left out of them
 
         Means without queries are nan.
-
-    Raises
-    ------
-    ValueError
-        If sizes differ, values are not finite, `k` is below 1, or a query differs from its row in the database.
 
     Notes
     -----
@@ -179,13 +143,10 @@ def query_scores(
     *,
     block_rows: int = 128,
 ) -> dict[str, Float64Array]:
-    """Return the measures of :func:`ranking_scores` for each query, for example for :func:`paired_bootstrap`.
+    """Return the measures of :func:`ranking_scores` for each query, for example for :func:`bootstrap_pairs`.
 
-    Returns
-    -------
-    dict of float64 ndarrays of shape (n_queries,)
-        ``auc``, ``map``, ``mrr``, ``ndcg``, ``precision`` and, with labels, ``knn`` (0 or 1); nan for a
-        query without relevant or without irrelevant songs.
+    The result is a dict of float64 (n_queries,): ``auc``, ``map``, ``mrr``, ``ndcg``, ``precision`` and, with labels,
+    ``knn`` (0 or 1). They are nan for a query without relevant or without irrelevant songs.
     """
     from scipy.spatial.distance import cdist
 
@@ -204,21 +165,8 @@ def query_scores(
 def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10) -> dict[str, Float64Array]:
     """Return the scores of :func:`query_scores` for given distances, such as divergences.
 
-    Parameters
-    ----------
-    distances : array of shape (n_queries, n_songs)
-        Smaller is nearer, in any unit. They may be asymmetric or negative.
-    relevance : Relevance of n_queries and n_songs
-    k : int, at least 1
-
-    Returns
-    -------
-    dict of float64 ndarrays of shape (n_queries,)
-
-    Raises
-    ------
-    ValueError
-        If sizes differ, distances are not finite, or `k` is below 1.
+    `distances` are (n_queries, n_songs), in any unit; they may be asymmetric or negative. `relevance` is of as many
+    queries and songs. Raises ValueError if sizes differ, distances are not finite, or `k` is below 1.
     """
     check_whole("k", k, 1)
     D = np.asarray(distances, dtype=np.float64)
@@ -251,9 +199,9 @@ def _score_rows(
         for name, score in zip(_MEASURES, _compute_scores(relevant, irrelevant, gain), strict=True):
             scores[name][q] = score
         if relevance.labels is not None:
-            of_queries, of_items = relevance.labels
+            query_labels, item_labels = relevance.labels
             nearest = _select_nearest(d, judgments, k)
-            scores["knn"][q] = _has_most_votes(of_items[nearest], of_queries[q])
+            scores["knn"][q] = _has_most_votes(item_labels[nearest], query_labels[q])
 
 
 def ndcg_gains(k: int) -> Float64Array:
@@ -330,31 +278,15 @@ def _check_relevance(relevance: Relevance | Sequence[Any], Q: Float64Array, X: F
     return relevance
 
 
-def paired_bootstrap(
+def bootstrap_pairs(
     a: npt.ArrayLike, b: npt.ArrayLike, groups: Any = None, n: int = 2000, random_state: Any = None
 ) -> tuple[float, float, float]:
-    """Return the mean of ``a - b`` over the queries and its 95% bootstrap interval.
+    """Return the mean of ``a - b`` over the queries and its 95% bootstrap interval: mean, low, high.
 
-    Parameters
-    ----------
-    a, b : arrays of shape (n_queries,)
-        Scores of the same queries by two methods; queries that are nan in either are left out.
-    groups : sequence of shape (n_queries,), optional
-        The artist of each query. Whole artists are then resampled, because their songs are not independent; a query of
-        unknown artist is a group of its own. Otherwise queries are resampled.
-    n : int, at least 1
-        Number of resamples.
-    random_state : int, numpy Generator or None
-
-    Returns
-    -------
-    mean, low, high : float
-        The percentile interval from 2.5 to 97.5%; methods differ if it excludes 0.
-
-    Raises
-    ------
-    ValueError
-        If sizes differ, or fewer than two queries, or artists, are left.
+    Scores of the same queries by two methods, (n_queries,), are compared; queries that are nan in either are left out.
+    Methods differ if the percentile interval excludes 0. With `groups`, the artist of each query, whole artists are
+    resampled `n` times, because their songs are not independent; a query of unknown artist is a group of its own.
+    Otherwise queries are resampled. Raises ValueError if sizes differ, or fewer than two queries, or artists, are left.
     """
     if np.ndim(a) != 1 or np.shape(a) != np.shape(b):
         raise ValueError(f"a and b: shapes {np.shape(a)} and {np.shape(b)} should be (n_queries,) in both.")

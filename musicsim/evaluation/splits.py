@@ -20,10 +20,8 @@ class ArtistSplit:
     Parameters
     ----------
     n_splits : int, at least 1
-    test_size : float in (0, 1) or int
-        Share, or number, of the *artists*; the share of songs varies.
-    random_state : int, numpy Generator or None
-        An int gives the same splits in every call.
+    test_size : float in (0, 1) or int; share, or number, of the *artists*; the share of songs varies
+    random_state : int, numpy Generator or None; an int gives the same splits in every call
 
     Examples
     --------
@@ -38,29 +36,25 @@ class ArtistSplit:
     """
 
     def __init__(self, n_splits: int = 10, test_size: float = 0.2, random_state: Any = None) -> None:
-        self.n_splits = n_splits
-        self.test_size = test_size
-        self.random_state = random_state
+        self.n_splits, self.test_size, self.random_state = n_splits, test_size, random_state
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Int64Array, Int64Array]]:
         """Yield the rows of training and of test, ascending, `n_splits` times.
 
-        Parameters
-        ----------
-        X : sequence of n_songs
-            Only its length is used.
-        y : ignored
-        groups : sequence of shape (n_songs,)
-            The artist of each song.
-
-        Raises
-        ------
-        ValueError
-            If `groups` are missing, do not have one entry per song, or are too few.
+        `groups` is the artist of each song; of X, only the length is used. Raises ValueError if `groups` are missing,
+        do not have one entry per song, or are too few.
         """
         from sklearn.model_selection import GroupShuffleSplit
 
-        artists = _check_artists(X, groups)
+        if groups is None:
+            raise ValueError("groups is missing: pass the artist of each song, because splits are by artist.")
+        n_songs = X.shape[0] if hasattr(X, "shape") else len(X)
+        artists = group_codes(groups)  # each unknown artist is a number of its own
+        if len(artists) != n_songs:
+            raise ValueError(f"groups has {len(artists)} entries for {n_songs} songs; pass one per song.")
+        n_artists = len(np.unique(artists))
+        if n_artists < 2:
+            raise ValueError(f"groups has {n_artists} artists; a split needs at least 2.")
         # scikit-learn does not accept a Generator
         seed = int(np.random.default_rng(self.random_state).integers(2**31))
         splitter = GroupShuffleSplit(self.n_splits, test_size=self.test_size, random_state=seed)
@@ -72,17 +66,3 @@ class ArtistSplit:
 
     def __repr__(self) -> str:
         return f"ArtistSplit({self.n_splits}, {self.test_size}, random_state={self.random_state!r})"
-
-
-def _check_artists(X: Any, groups: Any) -> Int64Array:
-    """Return the artist of each song as a number; each unknown one is a number of its own."""
-    if groups is None:
-        raise ValueError("groups is missing: pass the artist of each song, because splits are by artist.")
-    n_songs = X.shape[0] if hasattr(X, "shape") else len(X)
-    artists = group_codes(groups)
-    if len(artists) != n_songs:
-        raise ValueError(f"groups has {len(artists)} entries for {n_songs} songs; pass one per song.")
-    n_artists = len(np.unique(artists))
-    if n_artists < 2:
-        raise ValueError(f"groups has {n_artists} artists; a split needs at least 2.")
-    return artists

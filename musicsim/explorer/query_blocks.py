@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from musicsim.library import Library
-from musicsim.library.processes.pools import done_by
+from musicsim.library.processes.pools import map_with_retry
 from musicsim.library.processes.workers import Limits
 
 T = TypeVar("T")
@@ -40,4 +40,4 @@ def of_blocks(library: Library, function: Callable[[T], Any], blocks: Iterable[T
     if (n_blocks - 2) * seconds < WORTH_SENDING_S:
         yield from map(function, waiting)
     else:
-        yield from done_by(library.pool, function, waiting, limits=_LIMITS)
+        yield from map_with_retry(library.pool, function, waiting, limits=_LIMITS)

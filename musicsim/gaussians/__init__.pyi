@@ -1,9 +1,9 @@
 from .axes import Spread as Spread
 from .axes import inverse_root as inverse_root
+from .axes import pool_covariance as pool_covariance
 from .axes import principal_axes as principal_axes
-from .axes import shrunk as shrunk
+from .axes import shrink as shrink
 from .axes import song_axes as song_axes
-from .axes import within_covariance as within_covariance
 from .embedding import GaussianEmbedding as GaussianEmbedding
 from .embedding import Population as Population
 from .embedding import upper_triangle as upper_triangle

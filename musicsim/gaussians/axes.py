@@ -17,14 +17,11 @@ class Spread:
     within: Float64Array  # (p, p): covariance of parts about their songs, along the axes
 
 
-def within_covariance(vectors: FloatingArray, songs: Int64Array) -> Float64Array:
-    """Return the covariance of parts about the means of their songs, pooled over songs, float64 (d, d).
+def pool_covariance(vectors: FloatingArray, songs: Int64Array) -> Float64Array:
+    """Return the covariance of parts about the means of their songs, pooled over songs: float64 (d, d).
 
-    Parameters
-    ----------
-    vectors : ndarray of shape (n_parts, d)
-    songs : int64 ndarray of shape (n_parts,)
-        The song of each part; songs with a single part do not count.
+    `vectors` are (n_parts, d), and `songs`, int64 (n_parts,), the song of each part. Songs with a single part do not
+    count.
     """
     X = np.asarray(vectors, dtype=np.float64)
     _, which, counts = np.unique(songs, return_inverse=True, return_counts=True)
@@ -43,7 +40,7 @@ def principal_axes(covariance: Float64Array, variance: float) -> tuple[Float64Ar
     return values[:n_axes], vectors[:, :n_axes].T
 
 
-def shrunk(covariance: Float64Array, shrinkage: float) -> Float64Array:
+def shrink(covariance: Float64Array, shrinkage: float) -> Float64Array:
     """Shrink a covariance (d, d) towards a multiple of the identity with the same trace, by 0 to 1 (completely)."""
     d = len(covariance)
     return (1 - shrinkage) * covariance + shrinkage * (np.trace(covariance) / d) * np.eye(d)
@@ -66,15 +63,15 @@ def song_axes(
 ) -> tuple[Float64Array, Float64Array]:
     """Return the principal axes of songs, with each direction divided by the variation within songs along it.
 
+    Hatch, Kajarekar and Stolcke, Interspeech 2006 (within-class covariance normalization). Songs are the classes and
+    their parts the examples, so no labels are needed. Memory: a copy of `X` in float64, 131 MB for 20,000 songs.
+
     Parameters
     ----------
     X : ndarray of shape (n_songs, d)
-    within : ndarray of shape (d, d), optional
-        From :func:`within_covariance`; without it the axes are the principal ones.
-    prior : Spread, optional
-        Combined with the variation of these songs, which may be few.
-    variance : float in (0, 1]
-        Share of the variance that is kept.
+    within : ndarray of shape (d, d), optional; from :func:`pool_covariance`; without it the axes are the principal ones
+    prior : Spread, optional; combined with the variation of these songs, which may be few
+    variance : float in (0, 1]; share of the variance that is kept
     shrinkage : float in [0, 1]
         Shrinkage of the covariance within songs towards a multiple of the identity; 1 ignores it.
 
@@ -83,11 +80,6 @@ def song_axes(
     mean : float64 ndarray of shape (d,)
     axes : float64 ndarray of shape (p, d)
         Rows, not orthogonal, scaled so that the mean squared distance of two songs is 1.
-
-    Notes
-    -----
-    Hatch, Kajarekar and Stolcke, Interspeech 2006 (within-class covariance normalization). Songs are the classes and
-    their parts the examples, so no labels are needed. Memory: a copy of `X` in float64, 131 MB for 20,000 songs.
     """
     centered = np.array(X, dtype=np.float64)
     mean = centered.mean(axis=0)
@@ -105,6 +97,6 @@ def song_axes(
         parts.append((weight if parts else 1.0, overlaps @ prior.within @ overlaps.T))
     W: Float64Array = sum((share * part for share, part in parts), np.zeros((n_axes, n_axes)))
     if np.trace(W) > 0:
-        axes = inverse_root(shrunk(W, shrinkage)) @ axes
+        axes = inverse_root(shrink(W, shrinkage)) @ axes
     distance = 2 * np.trace(axes @ total @ axes.T)
     return mean, axes / np.sqrt(distance) if distance > 0 else axes

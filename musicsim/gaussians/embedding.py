@@ -23,18 +23,18 @@ _BLOCK = 64  # songs per eigendecomposition: 0.8 MB of 40 x 40 matrices
 class Population:
     """Mean and covariance of the frames of many songs."""
 
-    n_songs: float  # its weight when it is joined with another
+    n_songs: float  # its weight if it is joined with another
     mean: Float64Array  # (d,): mean of the songs' means
     covariance: Float64Array  # (d, d): mean of the covariances, plus covariance of the means
 
     @classmethod
-    def of(cls, means: Float64Array, covariances: Float64Array) -> Self:
+    def from_songs(cls, means: Float64Array, covariances: Float64Array) -> Self:
         """Compute the population of songs with equal weights: means (n, d) and covariances (n, d, d)."""
         mean = means.mean(axis=0)
         centered = means - mean
         return cls(len(means), mean, covariances.mean(axis=0) + centered.T @ centered / len(means))
 
-    def joined(self, other: "Population") -> "Population":
+    def join(self, other: "Population") -> "Population":
         """Return the population of both together."""
         n = self.n_songs + other.n_songs
         share = other.n_songs / n
@@ -48,13 +48,11 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    ridge : float > 0, units of the frames squared
-        Added to every variance, so that constant frames are possible.
+    ridge : float > 0, units of the frames squared; added to every variance, so that constant frames are possible
     level : int or None, default 0
         A column whose mean is ignored, because a gain changes only that: the first cepstral coefficient. Its variation
         is used.
-    prior : Population, optional
-        Joined with the population of the songs, which may be few.
+    prior : Population, optional; joined with the population of the songs, which may be few
 
     Attributes
     ----------
@@ -75,18 +73,9 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
         self.ridge, self.level, self.prior = ridge, level, prior
 
     def fit(self, gaussians: SongGaussians, y: object = None) -> Self:
-        """Compute the population's mean and whitening.
+        """Compute the population's mean and whitening; without songs, those of the prior.
 
-        Parameters
-        ----------
-        gaussians : SongGaussians
-            At least one, unless there is a prior.
-        y : ignored
-
-        Raises
-        ------
-        ValueError
-            If both songs and prior are missing, or the ridge is not above 0.
+        Raises ValueError if both songs and prior are missing, or the ridge is not above 0.
         """
         if not self.ridge > 0:
             raise ValueError(f"ridge={self.ridge} should be greater than 0.")
@@ -94,8 +83,8 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
             raise ValueError("gaussians are empty, and the prior is missing.")
         population = self.prior
         if len(gaussians):
-            population = Population.of(*self._prepare(gaussians))
-            population = population if self.prior is None else population.joined(self.prior)
+            population = Population.from_songs(*self._prepare(gaussians))
+            population = population if self.prior is None else population.join(self.prior)
         assert population is not None
         return self.use_population(population)
 
@@ -109,10 +98,7 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
     def transform(self, gaussians: SongGaussians) -> Float32Array:
         """Return vectors of songs, float32 (n_songs, (d + 1) (d + 2) / 2).
 
-        Raises
-        ------
-        ValueError
-            If the Gaussians have another number of columns than the population.
+        Raises ValueError if the Gaussians have another number of columns than the population.
         """
         check_is_fitted(self, "whitening_")
         d = len(self.whitening_)

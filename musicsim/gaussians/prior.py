@@ -9,7 +9,7 @@ from typing import IO
 import numpy as np
 
 from musicsim._arrays import Float64Array
-from musicsim.gaussians.axes import Spread, within_covariance
+from musicsim.gaussians.axes import Spread, pool_covariance
 from musicsim.gaussians.embedding import GaussianEmbedding, Population
 from musicsim.gaussians.songs import SongGaussians
 
@@ -28,27 +28,15 @@ class Prior:
 def fit_embedding(
     songs: Sequence[SongGaussians], prior: Population | None = None
 ) -> tuple[GaussianEmbedding, Float64Array]:
-    """Fit an embedding to songs given in parts; return it and the covariance of its vectors within songs.
-
-    Parameters
-    ----------
-    songs : sequence of SongGaussians
-        The parts of each song.
-    prior : Population, optional
-
-    Returns
-    -------
-    embedding : GaussianEmbedding
-    within : float64 ndarray of shape (n_dimensions, n_dimensions)
-    """
+    """Fit an embedding to the parts of each song; return it and the covariance of its vectors within songs, (d, d)."""
     embedding = GaussianEmbedding(prior=prior).fit(whole_songs(songs))
     which = np.repeat(np.arange(len(songs)), [len(parts) for parts in songs])
-    return embedding, within_covariance(embedding.transform(SongGaussians.concatenate(songs)), which)
+    return embedding, pool_covariance(embedding.transform(SongGaussians.concatenate(songs)), which)
 
 
 def whole_songs(songs: Sequence[SongGaussians]) -> SongGaussians:
     """Merge the parts of each song."""
-    return SongGaussians.concatenate([parts.merged() for parts in songs])
+    return SongGaussians.concatenate([parts.merge() for parts in songs])
 
 
 def read_prior(source: IO[bytes]) -> Prior:

@@ -7,8 +7,7 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, FloatingArray
 
-_SUM_TOLERANCE = 1e-3
-"""Allowed distance of the sum of a histogram from 1, because of rounding or a few stored digits."""
+_SUM_TOLERANCE = 1e-3  # allowed distance of the sum of a histogram from 1, because of rounding or a few stored digits
 
 
 def root(histograms: npt.ArrayLike, name: str) -> FloatingArray:

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from musicsim._arrays import Float64Array
-from musicsim.mixtures.kernels import expected_log_likelihoods
+from musicsim.mixtures.kernels import compute_log_overlaps
 from musicsim.mixtures.songs import SongMixtures
 
 
@@ -18,6 +18,8 @@ def gmm_kernel(
 ) -> Float64Array:
     """Return the probability product kernel of Gaussian mixtures (Jebara et al. 2004), 1 for equal songs.
 
+    Raises ValueError if A and B have different numbers of features, or the exponent is not supported.
+
     Parameters
     ----------
     A : mixtures of n songs with diagonal covariances
@@ -25,19 +27,12 @@ def gmm_kernel(
     exponent : 1 or 0.5
         1 integrates p q, in closed form. 1/2 integrates sqrt(p q), as in the thesis (2.5.2); it is sampled, because it
         does not have a closed form for mixtures.
-    n_samples : int >= 1
-        Number of samples from the mean of all mixtures, for the exponent 1/2.
-    random_state : int, Generator or None
-        Seed of the samples.
+    n_samples : int >= 1; number of samples from the mean of all mixtures, for the exponent 1/2
+    random_state : int, Generator or None; seed of the samples
 
     Returns
     -------
     ndarray of shape (n, m), float64, in 0..1
-
-    Raises
-    ------
-    ValueError
-        If A and B have different numbers of features, or the exponent is not supported.
 
     Notes
     -----
@@ -56,10 +51,10 @@ def gmm_kernel(
     if exponent not in (0.5, 1.0):
         raise ValueError(f"exponent={exponent!r} should be 1 or 0.5.")
     if exponent == 0.5:
-        return _sampled_root_kernel(
+        return _sample_root_kernel(
             [left] if B is None else [left, right], n_samples, np.random.default_rng(random_state)
         )
-    overlap = expected_log_likelihoods(*left, *right)
+    overlap = compute_log_overlaps(*left, *right)
     own_left = _self_overlap(left)
     own_right = own_left if B is None else _self_overlap(right)
     overlap -= 0.5 * own_left[:, None]
@@ -72,7 +67,7 @@ _Parts = tuple[Float64Array, Float64Array, Float64Array]
 """Log weights, means and variances."""
 
 
-def _sampled_root_kernel(sides: list[_Parts], n_samples: int, rng: np.random.Generator) -> Float64Array:
+def _sample_root_kernel(sides: list[_Parts], n_samples: int, rng: np.random.Generator) -> Float64Array:
     """Return integrals of sqrt(p q) as means of sqrt(p / r) times sqrt(q / r), over samples of r, the mean of all p."""
     sizes = np.cumsum([len(parts[0]) for parts in sides])
     drawn = []
@@ -85,7 +80,7 @@ def _sampled_root_kernel(sides: list[_Parts], n_samples: int, rng: np.random.Gen
     points = np.array(drawn)[:, None]
     # a point is a mixture of one component without width
     at_points = np.zeros((n_samples, 1)), points, np.zeros_like(points)
-    logs = [expected_log_likelihoods(*parts, *at_points) for parts in sides]
+    logs = [compute_log_overlaps(*parts, *at_points) for parts in sides]
     log_mean = logsumexp(np.concatenate(logs), axis=0)
     roots = [np.exp(0.5 * (log - log_mean)) for log in logs]
     maps = [root / np.maximum(np.linalg.norm(root, axis=1, keepdims=True), 1e-300) for root in roots]
@@ -105,5 +100,5 @@ def _self_overlap(parts: _Parts) -> Float64Array:
     own = np.empty(n_songs)
     for i in range(n_songs):
         song = tuple(part[i : i + 1] for part in parts)
-        own[i] = expected_log_likelihoods(*song, *song)[0, 0]
+        own[i] = compute_log_overlaps(*song, *song)[0, 0]
     return own

@@ -1,4 +1,4 @@
-from .db.database import damaged as damaged
+from .db.database import damage_error as damage_error
 from .library import Library as Library
 from .scan.ingest import AddReport as AddReport
 from .stores.files import SKIPPED as SKIPPED

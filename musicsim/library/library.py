@@ -33,15 +33,14 @@ from musicsim.audio import derivatives
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library import scan
 from musicsim.library.db import schema
-from musicsim.library.db.changes import ChangeLog
+from musicsim.library.db.changes import begin_log, collect_changes, log_changes
 from musicsim.library.db.columns import SongTable, some_ids
-from musicsim.library.db.database import Tables, damaged, is_writable, open_engine, writer
+from musicsim.library.db.database import damage_error, is_writable, open_engine, writer
 from musicsim.library.db.integrity import check_database
 from musicsim.library.db.schema_version import prepare_tables
 from musicsim.library.db.settings import check_setting, default_settings
-from musicsim.library.disk.leftovers import sweep
-from musicsim.library.disk.replacing import finish_replacing
-from musicsim.library.disk.writer import locked_error, note_doing, writer_lock
+from musicsim.library.disk.scratch import sweep
+from musicsim.library.disk.writer import finish_replacing, lock_error, note_doing, writer_lock
 from musicsim.library.processes.pools import Pool
 from musicsim.library.processes.workers import Limits
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
@@ -66,15 +65,13 @@ from musicsim.storage import writing_to
 _REFRESH_VERSION = 2  # increase this if a refresh computes more from the same songs
 
 
-class Library(Tables, Opinions):
+class Library(Opinions):
     """Songs, their features and listening data; create with :meth:`open`. Thread-safe; every process opens its own."""
 
     def __init__(self, folder: Path, engine: sa.Engine) -> None:
-        self.folder = folder
-        Tables.__init__(self, engine, self.write)
-        self.engine, self._log = engine, ChangeLog()
-        Opinions.__init__(self, engine, self.write_unseen)
-        self.models = ModelStore(folder / "models", engine, self.write, self._log, lambda: self.revision)
+        super().__init__(engine, self.write_unseen)
+        self.folder, self.engine = folder, engine
+        self.models = ModelStore(folder / "models", engine, self.write, lambda: self.revision)
         self.files = FileStore(engine, self.write)
         self.frame_files = FrameStore(folder / "frames")
         self.descriptors = DescriptorStore(engine, self.write)
@@ -87,15 +84,15 @@ class Library(Tables, Opinions):
         self.splits = SplitStore(engine, self.write)
         self.copies = SmallCopies(folder, self.write, self.edits)
         self.pool: Pool | None = None  # a cluster that analyzes and encodes songs; None: this machine
-        self._tables = SongTables(folder / "cache" / "songs.npz", engine, self.write, self._log, self.duplicates)
+        self._tables = SongTables(folder / "cache" / "songs.npz", engine, self.write, self.duplicates)
 
     @classmethod
     def open(cls, folder: str | Path, *, create: bool = True) -> Self:
         """Open the library in `folder`; create it if it does not exist and `create` is set.
 
-        A library opens read-only in a public demonstration, or if it cannot be written to; writing then raises
-        StorageError. Raises NotFoundError if it does not exist and is not created. Raises LibraryError if the folder
-        cannot be used, or its library lacks the tables of this version.
+        It opens read-only in a public demonstration, or if it cannot be written to; writing then raises StorageError.
+        Raises NotFoundError if it does not exist, LibraryError if it cannot be used or lacks the tables of this
+        version.
         """
         parse_in_turn()  # several threads read arrays
         folder = Path(folder).expanduser().absolute()
@@ -122,7 +119,7 @@ class Library(Tables, Opinions):
             with (engine if read_only else writer(engine)).begin() as connection:
                 prepare_tables(connection, str(folder), read_only=read_only)
                 if not read_only:
-                    ChangeLog().begin(connection)
+                    begin_log(connection)
         except (OSError, sa.exc.DBAPIError, UnicodeDecodeError) as error:  # the last error is for a damaged table name
             cause = getattr(error, "orig", None) or error
             raise LibraryError(
@@ -154,16 +151,15 @@ class Library(Tables, Opinions):
     def write(self) -> Iterator[sa.Connection]:
         """Open a write transaction that increases :attr:`revision`."""
         with self.write_unseen() as connection:
-            self._log.watch(connection)
+            collect_changes(connection)
             yield connection
             connection.exec_driver_sql(
                 "INSERT INTO meta (key, value) VALUES ('revision', '1') "
                 "ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
             )
-            self._log.enter(connection)
+            log_changes(connection)
 
     def note_change(self) -> None:
-        """Increase :attr:`revision` after a change outside of the database."""
         with self.write():
             pass
 
@@ -246,15 +242,14 @@ class Library(Tables, Opinions):
     def exclusive(self, doing: str = "adding songs") -> Iterator[None]:
         """Hold the lock for adding songs or fitting models; first sweep leftovers of killed processes.
 
-        `doing` completes the message "another musicsim is ... in this library" for processes that try it meanwhile.
-
-        Raises StoreLockedError if another process holds the lock; StorageError if the library cannot be written to.
+        Other processes meanwhile get StoreLockedError: "another musicsim is `doing` in this library". Raises
+        StorageError if the library cannot be written to.
         """
         try:
             with writing_to(self.folder):
                 lock = writer_lock(self.folder).acquire()
         except filelock.Timeout as error:
-            raise locked_error(self.folder) from error
+            raise lock_error(self.folder) from error
         with lock:
             note_doing(self.folder, doing)
             try:
@@ -270,7 +265,7 @@ class Library(Tables, Opinions):
             with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as connection:
                 check_database(connection)
         except sqlite3.DatabaseError as error:
-            raise damaged(file, error) from error
+            raise damage_error(file, error) from error
 
     def add(
         self, sources: str | Path | Sequence[str | Path], progress: Progress = no_progress, **options: Any
@@ -311,8 +306,7 @@ class Library(Tables, Opinions):
         path = sa.func.min(f.path, type_=sa.Text)
         query = sa.select(s.id, s.content_hash, path).join(schema.files, f.song_id == s.id)
         query = query.where(s.id.in_(some_ids(ids)), f.missing_since.is_(None)).group_by(s.id)
-        with self.engine.connect() as connection:
-            return {i: (digest, schema.path_text(text)) for i, digest, text in connection.execute(query)}
+        return {i: (digest, schema.path_text(text)) for i, digest, text in self._rows(query)}
 
     def ids_matching(self, words: Sequence[str]) -> Int64Array:
         """Return ids of songs with a file whose tags or path contain all words, int64, ascending; 3 s for a million."""
@@ -325,8 +319,7 @@ class Library(Tables, Opinions):
         conditions = [sa.func.instr(sa.func.folded(*texts), word.casefold()) > 0 for word in words]
         query = sa.select(s.id).distinct().join(schema.files, f.song_id == s.id)
         query = query.where(f.missing_since.is_(None), *conditions)
-        with self.engine.connect() as connection:
-            return np.sort(np.fromiter(connection.scalars(query), dtype=np.int64))
+        return np.sort(np.array(self._values(query), dtype=np.int64))
 
     def missing_songs(self) -> list[Song]:
         """Return the songs without a file, in the order of their ids."""
@@ -365,7 +358,7 @@ class Library(Tables, Opinions):
 
     def frames(self, song: Song) -> Float32Array:
         """Return delta-MFCC frames, float32 (n_frames, 39); 13 kB/s of sound. Raises FeatureVersionError if missing."""
-        return derivatives(self.frame_files.mfcc(song.content_hash).astype(np.float32))
+        return derivatives(self.frame_files.frames(song.content_hash).mfcc.astype(np.float32))
 
     def vectors(self, model: str | None = None) -> Vectors:
         """Return the vectors of all songs under a model, by id; default: the active model."""

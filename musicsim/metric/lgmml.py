@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim._callbacks import StepCallback
 from musicsim._checks import check_choice, check_positive, check_whole
-from musicsim.evaluation.graded import check_labels, checked_groups, graded_scores
+from musicsim.evaluation.graded import check_groups, check_labels, score_groups
 from musicsim.metric._geometric import check_mean_parameters, prior_metric
 from musicsim.metric.local_metrics import QUANTILE, LocalMetrics, Queries, closeness, learn_local_metrics, weighted_sums
 from musicsim.metric.warp import ndcg_steps, warp_steps
@@ -153,7 +153,7 @@ class LGMML(BaseEstimator):
         self._check_parameters()
         documents, relevance = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         check_labels(relevance)
-        starts = checked_groups(group, len(documents))
+        starts = check_groups(group, len(documents))
         rng = np.random.default_rng(self.random_state)
         if hasattr(self, "query_weights_"):  # from an earlier fit
             del self.query_weights_
@@ -209,7 +209,7 @@ class LGMML(BaseEstimator):
         """
         check_is_fitted(self)
         documents: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
-        starts = checked_groups([len(documents)] if group is None else group, len(documents))
+        starts = check_groups([len(documents)] if group is None else group, len(documents))
         phi = self._select_weights(queries, len(starts) - 1)
         local = LocalMetrics(self.metrics_, self.anchors_)
         table, beyond = closeness(local, self._standardize(documents, starts))
@@ -227,7 +227,7 @@ class LGMML(BaseEstimator):
 
     def score(self, X: npt.ArrayLike, y: npt.ArrayLike, group: npt.ArrayLike) -> float:
         """Return the mean NDCG@k of the queries; those without a relevant document count 0."""
-        return float(graded_scores(self.predict(X, group), y, group, (int(self.k),))[f"ndcg@{self.k}"].mean())
+        return float(score_groups(self.predict(X, group), y, group, (int(self.k),))[f"ndcg@{self.k}"].mean())
 
     def _check_parameters(self) -> None:
         for name, choices in _CHOICES.items():
@@ -269,7 +269,7 @@ class LGMML(BaseEstimator):
             loss = steps.take(queries.usable, steps.per_epoch, phi, rate / np.sqrt(epoch), total)
             n_summed += steps.per_epoch
             self.weights_ = total / n_summed
-            scores = graded_scores(-weighted_sums(table, self.weights_), queries.y, group, (int(self.k),))
+            scores = score_groups(-weighted_sums(table, self.weights_), queries.y, group, (int(self.k),))
             self.history_.append({"epoch": epoch, "loss": loss, "ndcg": float(scores[f"ndcg@{self.k}"].mean())})
             if progress(stage="weights", **self.history_[-1]):
                 break

@@ -98,7 +98,7 @@ class WCCN(LinearMetric, BaseEstimator):
             if not np.isfinite(W).all() or not np.trace(W) > 0:
                 raise ValueError("covariances: songs of one class should be finite, and differ.")
         within = np.mean([W * (d / np.trace(W)) for W in matrices], axis=0)
-        self.covariance_ = gaussians.shrunk((within + within.T) / 2.0, float(self.shrinkage))
+        self.covariance_ = gaussians.shrink((within + within.T) / 2.0, float(self.shrinkage))
         if not np.linalg.eigvalsh(self.covariance_)[0] > _MIN_EIGENVALUE:
             raise ValueError(f"the covariance within classes is singular; a shrinkage above {self.shrinkage!r} helps.")
         self.components_ = gaussians.inverse_root(self.covariance_)
@@ -137,4 +137,4 @@ def within_covariance(X: npt.ArrayLike, y: Any) -> Float64Array:
     known = codes >= 0
     if not (np.bincount(codes[known]) > 1).any():
         raise ValueError("y: no class has two songs; there is nothing to learn from.")
-    return gaussians.within_covariance(songs[known] - songs[known].mean(axis=0), codes[known])
+    return gaussians.pool_covariance(songs[known] - songs[known].mean(axis=0), codes[known])

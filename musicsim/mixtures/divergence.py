@@ -11,7 +11,7 @@ import numpy.typing as npt
 from musicsim._arrays import Float64Array, IntpArray
 from musicsim._checks import check_whole
 from musicsim.mixtures.kernels import mean_log_sums
-from musicsim.mixtures.songs import SongMixtures, fixed_seed, quadratic_form
+from musicsim.mixtures.songs import SongMixtures, fix_seed, quadratic_form
 
 BLOCK_ENTRIES = 1 << 18
 """Log-densities per block, 1 MB of float32: they stay in the cache until they are summed."""
@@ -20,13 +20,7 @@ BLOCK_ENTRIES = 1 << 18
 def draw_samples(
     mixtures: SongMixtures, n_samples: int, random_state: int | np.random.Generator | None = None
 ) -> Float64Array:
-    """Draw independent samples of each mixture.
-
-    Returns
-    -------
-    ndarray of shape (n_songs, n_samples, n_features), float64
-        8 n_songs n_samples n_features bytes: 640 kB per song for 2048 samples of 39 features.
-    """
+    """Draw independent samples of each mixture: float64 (n_songs, n_samples, n_features)."""
     uniform, normal = _draw_randoms(n_samples, mixtures.means.shape[2], random_state)
     if len(mixtures) == 0:
         return np.empty((0, *normal.shape))
@@ -34,27 +28,16 @@ def draw_samples(
 
 
 def cross_entropy(samples: npt.ArrayLike, mixtures: SongMixtures) -> Float64Array:
-    """Return the cross-entropy of the distribution of `samples` relative to each mixture.
+    """Return the cross-entropy of the distribution of `samples` relative to each mixture, in nats: float64 (n,).
 
-    Parameters
-    ----------
-    samples : array of shape (n_samples, n_features), drawn from the query's mixture (or its frames)
-    mixtures : SongMixtures of n songs
-
-    Returns
-    -------
-    ndarray of shape (n,), float64, in nats: the mean of -log p_x(z)
-
-    Raises
-    ------
-    ValueError
-        If `samples` are empty or have another number of features than the mixtures.
+    Equation 5.10: the mean of -log p_x(z). `samples` are (n_samples, n_features), drawn from the query's mixture (or
+    its frames). Raises ValueError if they are empty or have another number of features than the mixtures.
 
     Notes
     -----
-    Equation 5.10. The density is a quadratic form in z, so one float32 matrix product around the mean of the samples
-    suffices for all songs. On delta-MFCC of 144 songs it was within 3e-5 nats (5e-7 of the value) of float64. Memory in
-    addition to the result: about 4 MB for any n.
+    The density is a quadratic form in z, so one float32 matrix product around the mean of the samples suffices for all
+    songs. On delta-MFCC of 144 songs it was within 3e-5 nats (5e-7 of the value) of float64. Memory in addition to the
+    result: about 4 MB for any n.
     """
     z = np.asarray(samples, dtype=np.float64)
     d = mixtures.means.shape[2]
@@ -84,28 +67,12 @@ def kl_divergences(
     n_samples: int = 2048,
     random_state: int | np.random.Generator | None = None,
 ) -> Float64Array:
-    """Return the Kullback-Leibler divergence of each song of the database from each query.
+    """Return the Kullback-Leibler divergence of each song from each query, in nats: float64 (n_queries, n).
 
-    Parameters
-    ----------
-    queries, database : SongMixtures of n_queries and n songs with equal numbers of features
-    n_samples : int >= 1
-    random_state : int, numpy.random.Generator or None
-
-    Returns
-    -------
-    ndarray of shape (n_queries, n), float64, in nats
-        An estimate: not symmetric, and possibly a little below 0 for very similar songs. Exactly 0 for equal mixtures.
-
-    Raises
-    ------
-    ValueError
-        If the numbers of features differ or `n_samples` is below 1.
-
-    Notes
-    -----
-    Equation 5.9: the samples of a query are the same for all songs of the database. Memory in addition to the result
-    (8 n_queries n bytes): some megabytes for any n, and 25 n_samples n_features bytes.
+    Equation 5.9: the samples of a query are the same for all songs of the database. The result is an estimate: not
+    symmetric, and possibly a little below 0 for very similar songs. It is exactly 0 for equal mixtures. Raises
+    ValueError if the numbers of features differ or `n_samples` is below 1. Memory in addition to the result: some
+    megabytes for any n, and 25 n_samples n_features bytes.
     """
     if queries.means.shape[2] != database.means.shape[2]:
         raise ValueError(
@@ -135,9 +102,8 @@ def _find_equal(queries: SongMixtures, i: int, database: SongMixtures) -> IntpAr
 def _draw_randoms(
     n_samples: int, n_features: int, random_state: int | np.random.Generator | None
 ) -> tuple[Float64Array, Float64Array]:
-    """Draw a uniform number and a normal vector per sample."""
     check_whole("n_samples", n_samples, 1)
-    rng = np.random.default_rng(fixed_seed(random_state))
+    rng = np.random.default_rng(fix_seed(random_state))
     return rng.random(n_samples), rng.normal(size=(n_samples, n_features))
 
 

@@ -3,15 +3,10 @@
 import numpy as np
 from numba import njit
 
-_CHUNK = 8
-"""Number of variances multiplied per logarithm: the product of eight float32 factors cannot overflow float64."""
-
-_TILE = 512
-"""Samples per tile: their maxima and sums fit into the first-level cache."""
-
+_CHUNK = 8  # number of variances multiplied per logarithm: the product of eight float32 factors cannot overflow float64
+_TILE = 512  # samples per tile: their maxima and sums fit into the first-level cache
+# Exponents are clipped here: smaller ones give subnormal float32 numbers, which cost many cycles each.
 _MIN_LOG = np.float32(-87.0)
-"""Exponents are clipped here: smaller ones give subnormal float32 numbers, which cost many cycles each."""
-
 _LOG2_E = np.float32(1.4426950408889634)
 _LN2_HIGH, _LN2_LOW = np.float32(0.693145751953125), np.float32(1.428606765330187e-06)
 _BIAS, _MANTISSA_BITS = np.int32(127), np.int32(23)
@@ -78,7 +73,7 @@ def _log_overlap(mean, variance, other_mean, other_variance):
 
 
 @njit(cache=True, nogil=True)
-def expected_log_likelihoods(log_weights, means, variances, other_log_weights, other_means, other_variances):
+def compute_log_overlaps(log_weights, means, variances, other_log_weights, other_means, other_variances):
     """Return the log of the sum over pairs of components of w w' N(m; m', v + v'), for each pair of songs.
 
     Shapes (n, c), (n, c, d), (n, c, d) and (m, c'), ...; float64. Returns (n, m), float64; the

@@ -17,13 +17,10 @@ from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 FrameBlocks = npt.ArrayLike | Iterator[npt.ArrayLike]
 """Frames of a song: one array of shape (n_frames, n_features), or an iterator of such arrays."""
 
+# Prior weight, in frames, of the song's mean and variance in each component. It keeps the mean, variance and weight of
+# a component without frames well-defined.
 _PRIOR_FRAMES = 1e-3
-"""Prior weight, in frames, of the song's mean and variance in each component. It keeps the mean, variance and weight
-of a component without frames well-defined."""
-
-_RELATIVE_FLOOR = 1e-3
-"""Minimum variance of a component, as a share of the song's own variance in that feature."""
-
+_RELATIVE_FLOOR = 1e-3  # minimum variance of a component, as a share of the song's own variance in that feature
 _KMEANS_STEPS = 8
 
 
@@ -31,20 +28,14 @@ _KMEANS_STEPS = 8
 class SongMixtures:
     """Diagonal Gaussian mixtures of songs, stacked.
 
+    8 components of 39 features take 2.5 kB per song (250 MB for 100,000 songs). Raises ValueError if shapes do not
+    match, a value is not finite, or a weight or variance is not above 0.
+
     Parameters
     ----------
     weights : ndarray of shape (n_songs, n_components), float32, > 0, rows sum to 1
     means : ndarray of shape (n_songs, n_components, n_features), float32, units of the frames
     variances : ndarray of the same shape, float32, > 0, units squared
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match, a value is not finite, or a weight or variance is not above 0.
-
-    Notes
-    -----
-    8 components of 39 features take 2.5 kB per song (250 MB for 100,000 songs).
     """
 
     weights: Float32Array
@@ -83,11 +74,8 @@ class SongMixtures:
         shapes = sorted({part.means.shape[1:] for part in parts})
         if len(shapes) != 1:
             raise ValueError(f"parts have different (components, features): {shapes}; they should be equal.")
-        return cls(
-            np.concatenate([part.weights for part in parts]),
-            np.concatenate([part.means for part in parts]),
-            np.concatenate([part.variances for part in parts]),
-        )
+        stacks = zip(*(part.arrays().values() for part in parts), strict=True)
+        return cls(*(np.concatenate(stack) for stack in stacks))
 
     def arrays(self) -> dict[str, Float32Array]:
         """Return the arrays to save, by name, for :meth:`from_arrays`."""
@@ -111,6 +99,9 @@ def fit_mixtures(
 ) -> SongMixtures:
     """Fit a Gaussian mixture with diagonal covariances to the frames of each song.
 
+    Raises ValueError if a song is empty or contains NaN or infinity (the message has its index), or a parameter is out
+    of range.
+
     Parameters
     ----------
     list_of_frames : iterable of arrays of shape (n_frames, n_features), one per song
@@ -120,20 +111,9 @@ def fit_mixtures(
         Number of frames sampled from longer songs; 2500 are 29 seconds of half-overlapping windows of 23 ms.
     variance_floor : float > 0, squared units of the frames
         Minimum variance; the minimum is at least a thousandth of the song's own variance. Silence has no variance.
-    tol : float > 0
-        EM stops if the mean log-likelihood per frame increases by less.
+    tol : float > 0; EM stops if the mean log-likelihood per frame increases by less
     max_iter : int >= 1
-    random_state : int, numpy.random.Generator or None
-        Seed of the sampled frames and of the initialization.
-
-    Returns
-    -------
-    SongMixtures
-
-    Raises
-    ------
-    ValueError
-        If a song is empty or contains NaN or infinity (the message has its index), or a parameter is out of range.
+    random_state : int, numpy.random.Generator or None; seed of the sampled frames and of the initialization
 
     Notes
     -----
@@ -146,7 +126,7 @@ def fit_mixtures(
             f"n_components={n_components}, max_frames={max_frames} and max_iter={max_iter} should be >= 1; "
             f"variance_floor={variance_floor} and tol={tol} should be above 0."
         )
-    seed = fixed_seed(random_state)
+    seed = fix_seed(random_state)
     fitted = []
     for index, song in enumerate(list_of_frames):
         rng = np.random.default_rng(seed)
@@ -157,7 +137,7 @@ def fit_mixtures(
     return SongMixtures(*(np.stack(part).astype(np.float32) for part in zip(*fitted, strict=True)))
 
 
-def fixed_seed(random_state: int | np.random.Generator | None) -> int:
+def fix_seed(random_state: int | np.random.Generator | None) -> int:
     """Return one seed for all songs, so that the result of a song does not depend on others."""
     if isinstance(random_state, (int, np.integer)):
         return int(random_state)
@@ -198,7 +178,8 @@ def em_mixture(
     parameters = _initialize(z, moments, n_components, floor, rng)
     last_likelihood = -np.inf
     for _ in range(max_iter):
-        joint = log_joint(moments, *parameters)
+        form, offset = quadratic_form(*parameters)
+        joint = moments @ form.T + offset  # log(w_c N(z; m_c, v_c)), (n_frames, c)
         top = joint.max(axis=1, keepdims=True)
         np.exp(joint - top, out=joint)
         total = joint.sum(axis=1, keepdims=True)
@@ -209,18 +190,6 @@ def em_mixture(
         last_likelihood = likelihood
     weights, means, variances = parameters
     return weights, means * scale + mean, np.maximum(variances * scale**2, variance_floor)
-
-
-def log_joint(
-    moments: FloatingArray, weights: Float64Array, means: Float64Array, variances: Float64Array
-) -> FloatingArray:
-    """Return log(w_c N(z; m_c, v_c)) of each frame and component, (n_frames, c): one matrix product.
-
-    Moments are [z^2, z], (n_frames, 2 n_features), and determine the dtype of the result; weights are (c,), means and
-    variances (c, d).
-    """
-    form, offset = quadratic_form(weights, means, variances)
-    return moments @ form.T.astype(moments.dtype, copy=False) + offset.astype(moments.dtype, copy=False)
 
 
 def quadratic_form(

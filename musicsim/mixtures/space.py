@@ -10,13 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float32Array, Float64Array
 from musicsim.mixtures.divergence import kl_divergences
-from musicsim.mixtures.songs import SongMixtures, fixed_seed
+from musicsim.mixtures.songs import SongMixtures, fix_seed
 
-_MIN_EIGENVALUE = 1e-3
-_RIDGE = 1e-2
-"""As shares of the largest eigenvalue. Weak directions separate one landmark from all others, which is mostly noise for
-other songs. The ridge damps them (measured on 144 songs with 100 landmarks: recall of the 10 nearest .55 instead of
-.43, rank correlation .89 instead of .84)."""
+# As shares of the largest eigenvalue. Weak directions separate one landmark from all others, which is mostly noise for
+# other songs. The ridge damps them (measured on 144 songs with 100 landmarks: recall of the 10 nearest .55 instead of
+# .43, rank correlation .89 instead of .84).
+_MIN_EIGENVALUE, _RIDGE = 1e-3, 1e-2
 
 
 class MixtureSpace(TransformerMixin, BaseEstimator):
@@ -26,10 +25,8 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
     ----------
     n_landmarks : int >= 1
         Songs drawn without replacement, with which all others are compared; all songs if there are fewer.
-    gamma : float > 0, nats, or None
-        Width of the kernel; None: the median symmetrized divergence between landmarks.
-    n_samples : int >= 1
-        Samples per divergence.
+    gamma : float > 0, nats, or None; width of the kernel; None: the median symmetrized divergence between landmarks
+    n_samples : int >= 1; samples per divergence
     random_state : int, numpy.random.Generator or None
 
     Attributes
@@ -38,8 +35,7 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
     gamma_ : float
     projection_ : ndarray of shape (n_landmarks, r), float64
         From kernel values to features; r is the number of eigenvalues kept.
-    seed_ : int
-        Seed of the samples in :meth:`fit` and :meth:`transform`.
+    seed_ : int; seed of the samples in :meth:`fit` and :meth:`transform`
 
     Notes
     -----
@@ -57,29 +53,19 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
         n_samples: int = 512,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self.n_landmarks = n_landmarks
-        self.gamma = gamma
-        self.n_samples = n_samples
-        self.random_state = random_state
+        self.n_landmarks, self.gamma = n_landmarks, gamma
+        self.n_samples, self.random_state = n_samples, random_state
 
     def fit(self, mixtures: SongMixtures, y: object = None) -> Self:
         """Draw the landmarks and compute their features.
 
-        Parameters
-        ----------
-        mixtures : SongMixtures, at least one
-        y : ignored
-
-        Raises
-        ------
-        ValueError
-            Without songs, or if a parameter is out of range.
+        Raises ValueError without songs, or if a parameter is out of range.
         """
         if len(mixtures) == 0:
             raise ValueError("mixtures are empty; at least one song is needed as a landmark.")
         if self.n_landmarks < 1 or (self.gamma is not None and not self.gamma > 0.0):
             raise ValueError(f"n_landmarks={self.n_landmarks} should be >= 1 and gamma={self.gamma} above 0 or None.")
-        self.seed_ = fixed_seed(self.random_state)
+        self.seed_ = fix_seed(self.random_state)
         order = np.random.default_rng(self.seed_).permutation(len(mixtures))
         self.landmarks_ = mixtures[np.sort(order[: self.n_landmarks])]
         divergence = kl_divergences(self.landmarks_, self.landmarks_, self.n_samples, self.seed_)

@@ -11,17 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.mixtures.kernels import mean_log_sums
-from musicsim.mixtures.songs import FrameBlocks, SongMixtures, em_mixture, fixed_seed, quadratic_form, sample_frames
+from musicsim.mixtures.songs import FrameBlocks, SongMixtures, em_mixture, fix_seed, quadratic_form, sample_frames
 
-_ALL_FRAMES = 400_000
-"""Frames sampled from all training songs together: 62 MB of float32."""
-
-_SONG_FRAMES = (20, 500)
-"""Minimum and maximum number of frames sampled from a training song."""
-
-_TAG_FRAMES = 10_000
-"""Frames per tag's mixture, distributed evenly over its songs."""
-
+_ALL_FRAMES = 400_000  # frames sampled from all training songs together: 62 MB of float32
+_SONG_FRAMES = (20, 500)  # minimum and maximum number of frames sampled from a training song
+_TAG_FRAMES = 10_000  # frames per tag's mixture, distributed evenly over its songs
 _VARIANCE_FLOOR = 1e-3  # of z-scored frames
 _TOL, _MAX_ITER = 1e-3, 100
 _BLOCK_FRAMES = 1024
@@ -32,21 +26,16 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_components : int >= 1
-        Components of the mixture of each tag.
-    min_songs : int >= 1
-        Tags with fewer songs are left out.
-    max_tags : int >= 1
-        The most frequent tags are kept.
-    random_state : int, numpy.random.Generator or None
-        Seed of the sampled frames and of the initialization of EM.
+    n_components : int >= 1; components of the mixture of each tag
+    min_songs : int >= 1; tags with fewer songs are left out
+    max_tags : int >= 1; the most frequent tags are kept
+    random_state : int, numpy.random.Generator or None; seed of the sampled frames and of the initialization of EM
 
     Attributes
     ----------
     tags_ : list of str, most frequent first, ties by name
     mixtures_ : SongMixtures, one per tag, over z-scored frames
-    mean_, scale_ : ndarray of shape (n_features,), float64
-        Of the training frames; the scale of a constant column is 1.
+    mean_, scale_ : ndarray of shape (n_features,), float64; of the training frames; the scale of a constant column is 1
 
     Notes
     -----
@@ -62,25 +51,16 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         max_tags: int = 150,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self.n_components = n_components
-        self.min_songs = min_songs
-        self.max_tags = max_tags
-        self.random_state = random_state
+        self.n_components, self.random_state = n_components, random_state
+        self.min_songs, self.max_tags = min_songs, max_tags
 
     def fit(self, list_of_frames: Iterable[FrameBlocks], list_of_tag_lists: Sequence[Iterable[str]]) -> Self:
         """Fit a mixture to each tag with enough songs.
 
-        Parameters
-        ----------
-        list_of_frames : iterable of arrays of shape (n_frames, n_features), raw, one per song
-            Read one song at a time (a song may be an iterator of blocks). 20 to 500 frames of each are kept, 62 MB in
-            all for fewer than 20,000 songs.
-        list_of_tag_lists : sequence of collections of str, one per song; repeated tags count once
-
-        Raises
-        ------
-        ValueError
-            If the lists differ in length, no tag has `min_songs` songs, or a song is invalid.
+        There is one array of raw frames per song, (n_frames, n_features), or an iterator of such blocks, and one
+        collection of tags; repeated tags count once. Songs are read one at a time. 20 to 500 frames of each are kept,
+        62 MB in all for fewer than 20,000 songs. Raises ValueError if the lists differ in length, no tag has
+        `min_songs` songs, or a song is invalid.
         """
         if min(self.n_components, self.min_songs, self.max_tags) < 1:
             raise ValueError(
@@ -89,7 +69,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
             )
         tag_sets = [set(tags) for tags in list_of_tag_lists]
         tags = self._vocabulary(tag_sets)
-        seed = fixed_seed(self.random_state)
+        seed = fix_seed(self.random_state)
         samples = _sample_songs(list_of_frames, tag_sets, set(tags), seed)
         width = {frames.shape[1] for frames in samples.values()}
         if len(width) > 1:
@@ -101,21 +81,10 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, list_of_frames: Iterable[FrameBlocks]) -> Float32Array:
-        """Return the multinomial of each song over :attr:`tags_` (equation 5.14).
+        """Return the multinomial of each song over :attr:`tags_` (equation 5.14): float32 (n_songs, n_tags).
 
-        Parameters
-        ----------
-        list_of_frames : iterable of arrays of shape (n_frames, n_features), raw, one per song
-            Read one song at a time; a song may be an iterator of blocks.
-
-        Returns
-        -------
-        ndarray of shape (n_songs, n_tags), float32, rows sum to 1
-
-        Raises
-        ------
-        ValueError
-            If a song is empty, contains NaN or infinity or has another number of features; the message has its index.
+        Frames are as for :meth:`fit`. Raises ValueError if a song is empty, contains NaN or infinity or has another
+        number of features; the message has its index.
         """
         check_is_fitted(self, "mixtures_")
         form, offset = self._form()

@@ -13,7 +13,7 @@ from .edges import build_edges as build_edges
 from .edges import describe_edge as describe_edge
 from .edges import edge_families as edge_families
 from .held_out import kind_factors as kind_factors
-from .held_out import reweighted as reweighted
+from .held_out import reweight as reweight
 from .hypergraph import UNIFORM as UNIFORM
 from .hypergraph import Hypergraph as Hypergraph
 from .listeners import listener_clusters as listener_clusters

@@ -93,7 +93,7 @@ class _Climber:
     def step(self, point: _Point) -> _Point:
         return self.evaluate(self.floor.maximize(point.gain, point.cost))
 
-    def accelerated_step(self, start: _Point) -> _Point:
+    def leap(self, start: _Point) -> _Point:
         """Take two plain steps, then leap along them unless that is worse than the first.
 
         The next iteration begins with a plain step from there; another one here would cost a third more evaluations
@@ -136,7 +136,7 @@ def maximize(
     point = climber.evaluate(floor.project(start))
     history, converged, stopped = [point.objective], False, False
     for iteration in range(1, max_iter + 1):
-        point = climber.accelerated_step(point) if accelerate else climber.step(point)
+        point = climber.leap(point) if accelerate else climber.step(point)
         gain = point.objective - history[-1]
         history.append(point.objective)
         if callback is not None:

@@ -37,13 +37,9 @@ def _fill(indptr: Any, indices: Any, x: Any, y: Any, start: Any) -> Any:
 
 
 def common_edges(indptr: Any, indices: Any, x: Any, y: Any) -> tuple[Any, Any]:
-    """Intersect the sorted rows x[k] and y[k] of a CSR matrix.
+    """Intersect the sorted rows x[k] and y[k] of a CSR matrix: return int64 `start` (n_pairs + 1,) and int32 `edges`.
 
-    Returns
-    -------
-    start : int64 (n_pairs + 1,)
-    edges : int32 (start[-1],)
-        Those of pair k are ``edges[start[k] : start[k + 1]]``, ascending.
+    Those of pair k are ``edges[start[k] : start[k + 1]]``, ascending.
     """
     start = _count(indptr, indices, x, y)
     return start, _fill(indptr, indices, x, y, start)

@@ -50,7 +50,7 @@ class Likelihood:
     total: float
 
     @classmethod
-    def of(
+    def from_counts(
         cls, graph: Hypergraph, counts: Counts, edge_factor: Float64Array, prior: Float64Array
     ) -> tuple["Likelihood", int]:
         """Return the objective, and the number of transitions that no edge explains.

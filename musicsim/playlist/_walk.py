@@ -98,8 +98,6 @@ class Restrictions:
         return "no songs are left"
 
 
-EdgeProbabilities = Callable[[int], tuple[IntpArray, Float64Array]]
-
 Steering = Callable[[int, int, Float64Array], Float64Array | None]
 """Weights of all songs at a place, or None, given the previous song and the walk's probabilities of the next."""
 
@@ -155,7 +153,7 @@ class Walker:
 
     graph: Hypergraph = field(kw_only=False)
     opening: Float64Array
-    edge_probabilities: EdgeProbabilities
+    edge_probabilities: Callable[[int], tuple[IntpArray, Float64Array]]
     restrictions: Restrictions
     rng: np.random.Generator
     use_uniform: bool

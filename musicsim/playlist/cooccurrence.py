@@ -62,13 +62,14 @@ def cooccurrence_vectors(
 ) -> Float64Array:
     """Compute a vector of each song from its neighbors in playlists.
 
+    Memory: 24 bytes per pair of neighbors (at most 2 `window` pairs per place), and 8 n_songs n_dimensions bytes, 51 MB
+    for 100,000 songs. Raises ValueError if an argument is out of range, or a playlist contains an unknown song.
+
     Parameters
     ----------
     playlists : sequence of sequences of int, song rows; only those for training
-    window : int >= 1
-        Songs up to this many places apart are neighbors.
-    n_dimensions : int >= 1
-        Used dimensions are limited by the number of songs with neighbors.
+    window : int >= 1; songs up to this many places apart are neighbors
+    n_dimensions : int >= 1; used dimensions are limited by the number of songs with neighbors
     random_state : int, numpy Generator or None
 
     Returns
@@ -76,16 +77,6 @@ def cooccurrence_vectors(
     ndarray of shape (n_songs, n_dimensions), float64
         Left singular vectors times the singular values to the power 0.75. Zeros for songs without neighbors, or with
         neighbors no more frequent than by chance.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or a playlist contains an unknown song.
-
-    Notes
-    -----
-    Memory: 24 bytes per pair of neighbors (at most 2 `window` pairs per place), and 8 n_songs n_dimensions bytes, 51 MB
-    for 100,000 songs.
     """
     check_whole("window", window, 1)
     check_whole("n_dimensions", n_dimensions, 1)
@@ -111,23 +102,16 @@ def group_vectors(
 ) -> dict[str, Int64Array]:
     """Group songs by the directions of their vectors, by k-means at several granularities.
 
+    The groups are int64 (n_songs,), -1 for none, by label: "256", "256b", "256c" and so on. Uses mini-batches above
+    5,000 songs. Memory: twice that of `vectors`, and up to 5,000 songs 2 MB per 100 groups.
+
     Parameters
     ----------
     vectors : array of shape (n_songs, n_dimensions); zeros: no group
     sizes : sequence of int >= 2
         Numbers of groups. Those above half the number of songs with a vector are skipped.
-    n_repeats : int, 1 to 26
-        Groupings per size, from different starts.
+    n_repeats : int, 1 to 26; groupings per size, from different starts
     random_state : int, numpy Generator or None
-
-    Returns
-    -------
-    dict of label to int array of shape (n_songs,), -1: no group
-        Labels "256", "256b", "256c" and so on.
-
-    Notes
-    -----
-    Uses mini-batches above 5,000 songs. Memory: twice that of `vectors`, and up to 5,000 songs 2 MB per 100 groups.
     """
     if not 1 <= n_repeats <= len(_LETTERS):
         raise ValueError(f"n_repeats={n_repeats} must be from 1 to {len(_LETTERS)}")
@@ -173,22 +157,14 @@ def cooccurrence_clusters(
     """Group songs by co-occurrence in playlists, at several granularities.
 
     Several groupings per size divide the library at different places, so near songs share at least one. Parameters as
-    for `cooccurrence_vectors` and `group_vectors`.
+    for `cooccurrence_vectors` and `group_vectors`. Use the playlists that the model is fitted to, never those that
+    evaluate it. Raises ValueError if an argument is out of range, or a playlist contains an unknown song.
 
     Returns
     -------
     dict of label to int64 array of shape (n_songs,)
         For `build_edges(cooccurrence_clusters=...)`, labels "256", "256b", "256c"; -1 for songs without neighbors.
         Empty if there are too few songs for any size.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or a playlist contains an unknown song.
-
-    Notes
-    -----
-    Use the playlists that the model is fitted to, never those that evaluate it.
     """
     rng = np.random.default_rng(random_state)
     vectors = cooccurrence_vectors(playlists, n_songs, window=window, n_dimensions=n_dimensions, random_state=rng)
@@ -196,21 +172,10 @@ def cooccurrence_clusters(
 
 
 def nearest_by_direction(vectors: npt.ArrayLike, n_nearest: int) -> Int64Array:
-    """Return the nearest songs of each song by cosine, itself first.
+    """Return the `n_nearest` songs of each song by cosine, itself first: int64 (n_songs, n_nearest), nearest first.
 
-    Parameters
-    ----------
-    vectors : array of shape (n_songs, n_dimensions); zeros: no neighbors
-    n_nearest : int >= 2, including the song itself
-
-    Returns
-    -------
-    int64 array of shape (n_songs, n_nearest), nearest first
-        -1 for songs without neighbors, and after the last neighbor.
-
-    Notes
-    -----
-    Time: n_songs^2 n_dimensions. Memory: 4 KiB per song for a block of cosines.
+    `vectors` are (n_songs, n_dimensions); zeros do not have neighbors. -1 is for songs without neighbors, and after the
+    last neighbor. Time: n_songs^2 n_dimensions. Memory: 4 KiB per song for a block of cosines.
     """
     check_whole("n_nearest", n_nearest, 2)
     points = np.asarray(vectors, dtype=np.float32)
@@ -242,16 +207,12 @@ def cooccurrence_neighbours(
 
     Unlike groups, these overlap, so no border separates near songs. Parameters as for `cooccurrence_vectors` and
     `nearest_by_direction`. The default of `n_nearest` is 16/3 of the root of the number of songs (300 of 3,168), at
-    least 10: the best of the tested values on the smaller yes.com playlists.
+    least 10: the best of the tested values on the smaller yes.com playlists. Use the playlists that the model is fitted
+    to, never those that evaluate it.
 
     Returns
     -------
-    int64 array of shape (n_songs, n_nearest)
-        For `build_edges(cooccurrence_neighbours=...)`; -1: none.
-
-    Notes
-    -----
-    Use the playlists that the model is fitted to, never those that evaluate it.
+    int64 array of shape (n_songs, n_nearest); for `build_edges(cooccurrence_neighbours=...)`; -1: none
     """
     vectors = cooccurrence_vectors(
         playlists, n_songs, window=window, n_dimensions=n_dimensions, random_state=random_state

@@ -47,7 +47,7 @@ class Counts:
     repeats: Int64Array
 
     @classmethod
-    def of(cls, playlists: Sequence[Sequence[int]], n_songs: int) -> "Counts":
+    def from_playlists(cls, playlists: Sequence[Sequence[int]], n_songs: int) -> "Counts":
         songs, lengths = _flatten(playlists, n_songs)
         owner = np.repeat(np.arange(lengths.size), lengths)
         inside = owner[1:] == owner[:-1]

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from musicsim._checks import check_number
-from musicsim.playlist.held_out import reweighted
+from musicsim.playlist.held_out import reweight
 from musicsim.playlist.hypergraph import Hypergraph
 from musicsim.playlist.model import PlaylistModel
 
@@ -31,24 +31,18 @@ class Dialects(BaseEstimator):
 
     Parameters
     ----------
-    prior : float >= 1, or array of shape (n_edges,)
-        For the walk of all playlists; see `PlaylistModel`.
+    prior : float >= 1, or array of shape (n_edges,); for the walk of all playlists; see `PlaylistModel`
     strength : float >= 0
         Regularization of a dialect toward the walk of all playlists: the prior acts like this many transitions seen
         with the global weights. The default 0 is that of the thesis: categories are independent.
-    min_playlists : int >= 1
-        Categories with fewer playlists have no walk of their own.
-    edge_probability, uniform_floor, max_iter, tol
-        See `PlaylistModel`.
-    random_state : int, numpy Generator or None
-        Seed of the walks; `fit` is deterministic.
+    min_playlists : int >= 1; categories with fewer playlists have no walk of their own
+    edge_probability, uniform_floor, max_iter, tol : see `PlaylistModel`
+    random_state : int, numpy Generator or None; seed of the walks; `fit` is deterministic
 
     Attributes
     ----------
-    global_ : PlaylistModel
-        Fitted on all playlists, including those without a category.
-    models_ : dict from category to PlaylistModel
-        By decreasing number of playlists.
+    global_ : PlaylistModel; fitted on all playlists, including those without a category
+    models_ : dict from category to PlaylistModel; by decreasing number of playlists
     n_playlists_ : dict from category to int
     """
 
@@ -65,39 +59,20 @@ class Dialects(BaseEstimator):
         tol: float = 1e-7,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self.hypergraph = hypergraph
-        self.prior = prior
-        self.strength = strength
-        self.min_playlists = min_playlists
-        self.edge_probability = edge_probability
-        self.uniform_floor = uniform_floor
-        self.max_iter = max_iter
-        self.tol = tol
+        self.hypergraph, self.prior, self.strength = hypergraph, prior, strength
+        self.min_playlists, self.edge_probability = min_playlists, edge_probability
+        self.uniform_floor, self.max_iter, self.tol = uniform_floor, max_iter, tol
         self.random_state = random_state
 
     def _model(self, prior: float | npt.ArrayLike) -> PlaylistModel:
-        return PlaylistModel(
-            self.hypergraph,
-            edge_probability=self.edge_probability,
-            prior=prior,
-            uniform_floor=self.uniform_floor,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            random_state=self.random_state,
-        )
+        shared = ("edge_probability", "uniform_floor", "max_iter", "tol", "random_state")
+        return PlaylistModel(self.hypergraph, prior=prior, **{name: getattr(self, name) for name in shared})
 
     def fit(self, playlists: Sequence[Sequence[int]], categories: Sequence[str | None]) -> "Dialects":
-        """Learn the walk of all playlists, then one of each category.
+        """Learn the walk of all playlists (lists of song rows), then one of each category.
 
-        Parameters
-        ----------
-        playlists : sequence of lists of song rows
-        categories : sequence of str or None, one per playlist
-
-        Raises
-        ------
-        ValueError
-            If there is not one category per playlist, or `strength` is negative.
+        There is one category per playlist, or None. Raises ValueError if their number differs, or `strength` is
+        negative.
         """
         check_number("strength", self.strength, 0)
         groups = self._groups(playlists, categories)
@@ -120,11 +95,11 @@ class Dialects(BaseEstimator):
             raise NotFittedError("These Dialects are not fitted yet; call fit.")
         return self.global_ if category is None else self.models_.get(category, self.global_)
 
-    def reweighted(self, factors: Mapping[tuple[str, ...], float]) -> "Dialects":
+    def reweight(self, factors: Mapping[tuple[str, ...], float]) -> "Dialects":
         """Return the same walks with the weights of each kind of edge multiplied; see `held_out`."""
         dialects = Dialects(**self.get_params(deep=False))
-        dialects.global_ = reweighted(self.model(), factors)
-        dialects.models_ = {category: reweighted(model, factors) for category, model in self.models_.items()}
+        dialects.global_ = reweight(self.model(), factors)
+        dialects.models_ = {category: reweight(model, factors) for category, model in self.models_.items()}
         dialects.n_playlists_ = dict(self.n_playlists_)
         return dialects
 

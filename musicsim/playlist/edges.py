@@ -271,6 +271,9 @@ def build_edges(
 ) -> Hypergraph:
     """Build the hypergraph of a library from data about its songs.
 
+    Raises ValueError if an argument does not have one entry per song, names or rows are invalid, or a song is in no
+    edge (only without `uniform`).
+
     Parameters
     ----------
     clusters, listener_clusters, cooccurrence_clusters : mapping from a label to an int array of shape (n_songs,)
@@ -297,24 +300,14 @@ def build_edges(
     playlists : mapping from a name to a sequence of song rows
         The user's own playlists. Omit those that the model is fitted to: an edge of just these songs explains each
         of their transitions, but no other playlist.
-    uniform : bool
-        Add the edge with all songs.
-    conjunctions : bool
-        Add the intersections of all pairs of edges, except of two groups by company, and of neighbors.
+    uniform : bool; add the edge with all songs
+    conjunctions : bool; add the intersections of all pairs of edges, except of two groups by company, and of neighbors
     min_size : int >= 2
         Minimum size of edges and conjunctions. The thesis uses n_songs / 256.
-    min_joint_size : int >= 2, or None
-        Minimum size of conjunctions, if different.
+    min_joint_size : int >= 2, or None; minimum size of conjunctions, if different
     max_overlap : float, 0 < max_overlap <= 1
         A conjunction with more than this share of either of its two edges is dropped.
-    song_weight : array of shape (n_songs,), positive, or None
-        Weight of a song within its edges; see `Hypergraph`.
-
-    Raises
-    ------
-    ValueError
-        If an argument does not have one entry per song, names or rows are invalid, or a song is in no edge (only
-        without `uniform`).
+    song_weight : array of shape (n_songs,), positive, or None; weight of a song within its edges; see `Hypergraph`
 
     Notes
     -----
@@ -409,8 +402,7 @@ def describe_edge(name: str, *, both: bool = True, called: Callable[[str, str], 
     Parameters
     ----------
     name : str, as in `build_edges`; other families are described as "in family value"
-    both : bool
-        Describe two songs ("both tagged calm") or one ("tagged calm").
+    both : bool; describe two songs ("both tagged calm") or one ("tagged calm")
     called : callable from a family and a value to the name of a group of songs, or "" for its number; optional
 
     Examples

@@ -29,23 +29,15 @@ def _shares(model: PlaylistModel) -> dict[Kinds, float]:
 def kind_factors(fitted: PlaylistModel, held_out: PlaylistModel) -> dict[Kinds, float]:
     """Return the ratio of the weights of each kind of edge, held-out to fitted.
 
-    Parameters
-    ----------
-    fitted : PlaylistModel
-        Fitted on the playlists that its edges come from.
-    held_out : PlaylistModel
-        With edges from some of these playlists, fitted on the others.
-
-    Returns
-    -------
-    dict
-        Keys are the kinds of `edge_families`; a conjunction has its own. Only kinds of both models.
+    `fitted` was fitted on the playlists that its edges come from; `held_out` has edges from some of these playlists,
+    and was fitted on the others. Keys are the kinds of `edge_families` that both models have; a conjunction has its
+    own.
     """
     old, new = _shares(fitted), _shares(held_out)
     return {kinds: (new[kinds] + _TINY) / (share + _TINY) for kinds, share in old.items() if kinds in new}
 
 
-def reweighted(model: PlaylistModel, factors: Mapping[Kinds, float]) -> PlaylistModel:
+def reweight(model: PlaylistModel, factors: Mapping[Kinds, float]) -> PlaylistModel:
     """Return a model with the weights of each kind of edge multiplied by its factor (default 1) from `kind_factors`."""
     kinds = edge_families(model.hypergraph.names)
     weights = model.weights_ * np.array([factors.get(kind, 1.0) for kind in kinds])

@@ -56,10 +56,13 @@ def _check_song_weight(song_weight: npt.ArrayLike | None, n_songs: int) -> Float
 class Hypergraph:
     """Named sets of songs: everything a playlist model knows about songs.
 
+    Memory: 5 bytes per membership, stored by song and by edge; 30 MB for 100,000 songs in 30 edges each. Raises
+    ValueError if a song belongs to no edge: a walk could neither reach nor leave it. A hypergraph of fewer than two
+    songs does not have edges and is legal, as in a new library.
+
     Parameters
     ----------
-    incidence : sparse or dense matrix of shape (n_songs, n_edges)
-        Entry (x, e) is non-zero if song x belongs to edge e.
+    incidence : sparse or dense matrix of shape (n_songs, n_edges); entry (x, e) is non-zero if song x belongs to edge e
     names : sequence of str, one per edge, all different
     song_weight : array of shape (n_songs,), positive, or None
         None: members of an edge are equally likely, P[x|e] = 1/|e|. Otherwise P[x|e] = p_x / (sum of p over the
@@ -68,30 +71,16 @@ class Hypergraph:
     Attributes
     ----------
     incidence : scipy.sparse.csr_array of shape (n_songs, n_edges), bool, indices sorted
-    families : list of str
-        The part of each name before the colon; ``tag & decade`` for a conjunction.
+    families : list of str; the part of each name before the colon; ``tag & decade`` for a conjunction
     n_songs, n_edges : int
     n_dropped : int
         Dropped edges with fewer than 2 songs, which no transition can use (`build_edges` adds those below `min_size`).
     sizes : ndarray of shape (n_edges,), int
     mass : ndarray of shape (n_edges,), float64
         Sum of the song weights of the members; equal to `sizes` without song weights.
-    song_weight : ndarray of shape (n_songs,), float64
-        Ones if no weights were given.
-    weighted : bool
-        Whether song weights were given.
-    uniform_edge : int or None
-        The edge with all songs: ``uniform:all``, else the first such edge.
-
-    Raises
-    ------
-    ValueError
-        If a song belongs to no edge: a walk could neither reach nor leave it. A hypergraph of fewer than two songs does
-        not have edges and is legal, as in a new library.
-
-    Notes
-    -----
-    Memory: 5 bytes per membership, stored by song and by edge; 30 MB for 100,000 songs in 30 edges each.
+    song_weight : ndarray of shape (n_songs,), float64; ones if no weights were given
+    weighted : bool; whether song weights were given
+    uniform_edge : int or None; the edge with all songs: ``uniform:all``, else the first such edge
     """
 
     def __init__(self, incidence: Any, names: Sequence[str], song_weight: npt.ArrayLike | None = None) -> None:

@@ -21,23 +21,15 @@ def _song_factors(
     plays: sparse.csr_matrix, n_factors: int, method: str, regularization: float, seed: int
 ) -> Float64Array:
     """Return a vector of each song, (n_songs, n_factors), without the bias of BPR (popularity)."""
+    options: Any = {"factors": n_factors, "regularization": regularization, "num_threads": 1, "random_state": seed}
     if method == "bpr":
         from implicit.cpu.bpr import BayesianPersonalizedRanking
 
-        model = BayesianPersonalizedRanking(
-            factors=n_factors,
-            learning_rate=_LEARNING_RATE,
-            regularization=regularization,
-            iterations=_BPR_PASSES,
-            num_threads=1,
-            random_state=seed,
-        )
+        model = BayesianPersonalizedRanking(learning_rate=_LEARNING_RATE, iterations=_BPR_PASSES, **options)
     else:
         from implicit.cpu.als import AlternatingLeastSquares
 
-        model = AlternatingLeastSquares(
-            factors=n_factors, regularization=regularization, iterations=_ALS_PASSES, num_threads=1, random_state=seed
-        )
+        model = AlternatingLeastSquares(iterations=_ALS_PASSES, **options)
     with one_blas_thread():  # otherwise implicit warns that it is slow
         model.fit(plays, show_progress=False)
     return np.asarray(model.item_factors[:, :n_factors], dtype=np.float64)
@@ -54,20 +46,20 @@ def listener_clusters(
 ) -> dict[str, Int64Array]:
     """Group songs by the listeners who play them, at several granularities.
 
+    Raises ValueError if an argument is out of range.
+
     Parameters
     ----------
     plays : sparse or dense matrix of shape (n_listeners, n_songs), non-negative
         How often each listener played each song.
     sizes : sequence of int
         Numbers of groups. Those above half the number of played songs are skipped.
-    n_factors : int >= 1
-        Length of the vectors of songs and listeners.
+    n_factors : int >= 1; length of the vectors of songs and listeners
     method : {"bpr", "als"}
         "bpr": Bayesian personalized ranking (Rendle et al., UAI 2009), as in the thesis: a played song ranks above one
         not played, for any number of plays. "als": weighted least squares (Hu, Koren and Volinsky, ICDM 2008), where
         the number of plays counts.
-    regularization : float >= 0
-        Lambda of the thesis.
+    regularization : float >= 0; Lambda of the thesis
     random_state : int, numpy Generator or None
 
     Returns
@@ -75,11 +67,6 @@ def listener_clusters(
     dict of label to int array of shape (n_songs,)
         For `build_edges(listener_clusters=...)`; -1 for songs without plays. Empty if too few songs were played for
         any size.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----

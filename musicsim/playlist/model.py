@@ -51,8 +51,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     uniform_floor : float, 0 <= uniform_floor < 1
         Minimum weight of the uniform edge (if there is one) in `fit`, so that no playlist without immediate repeats
         has likelihood 0.
-    max_iter : int
-        Maximum number of iterations of `fit`; reaching it raises a `ConvergenceWarning`.
+    max_iter : int; maximum number of iterations of `fit`; reaching it raises a `ConvergenceWarning`
     tol : float
         `fit` ends when an iteration raises the objective by less than `tol` per observation (a transition or first
         song).
@@ -64,10 +63,8 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     Attributes
     ----------
     weights_ : ndarray of shape (n_edges,), sums to 1
-    objective_ : float
-        Log-likelihood plus log-prior (without its constant) at `weights_`.
-    history_ : list of float
-        The objective at the start and after every iteration; never decreases, up to rounding.
+    objective_ : float; log-likelihood plus log-prior (without its constant) at `weights_`
+    history_ : list of float; the objective at the start and after every iteration; never decreases, up to rounding
     n_iter_ : int
     converged_ : bool
     n_skipped_ : int
@@ -108,14 +105,9 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         accelerate: bool = True,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self.hypergraph = hypergraph
-        self.weights = weights
-        self.edge_probability = edge_probability
-        self.prior = prior
-        self.uniform_floor = uniform_floor
-        self.max_iter = max_iter
-        self.tol = tol
-        self.accelerate = accelerate
+        self.hypergraph, self.weights, self.edge_probability = hypergraph, weights, edge_probability
+        self.prior, self.uniform_floor = prior, uniform_floor
+        self.max_iter, self.tol, self.accelerate = max_iter, tol, accelerate
         self.random_state = random_state
 
     @property
@@ -175,10 +167,10 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         check_whole("max_iter", self.max_iter, 1)
         if graph.n_edges == 0:
             raise ValueError("the hypergraph does not have edges: a walk needs two songs or more")
-        counts = Counts.of(playlists, graph.n_songs)
+        counts = Counts.from_playlists(playlists, graph.n_songs)
         if counts.first_songs.size == 0:
             raise ValueError("playlists contain no songs: there is nothing to learn from")
-        likelihood, n_impossible = Likelihood.of(graph, counts, self._edge_factor(), self._prior_counts())
+        likelihood, n_impossible = Likelihood.from_counts(graph, counts, self._edge_factor(), self._prior_counts())
         outcome = maximize(
             likelihood,
             np.full(graph.n_edges, 1.0 / graph.n_edges),
@@ -209,7 +201,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
 
         -inf for an immediate repeat, or if no edge of positive weight explains a transition; 0 for an empty playlist.
         """
-        return self._log_probability(Counts.of(playlists, self.hypergraph.n_songs), len(playlists))
+        return self._log_probability(Counts.from_playlists(playlists, self.hypergraph.n_songs), len(playlists))
 
     def _log_probability(self, counts: Counts, n_playlists: int) -> Float64Array:
         graph, pull = self.hypergraph, self._pull()
@@ -230,7 +222,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         return log_p
 
     @property
-    def n_songs(self) -> int:
+    def n_songs(self) -> int:  # type: ignore[override]
         """Number of songs of the hypergraph."""
         return self.hypergraph.n_songs
 
@@ -282,13 +274,10 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         total = joint.sum()
         return [(int(edges[k]), graph.names[edges[k]], float(joint[k] / total)) for k in order]
 
-    def among(self, songs: npt.ArrayLike) -> "PlaylistModel":
-        """Return the same walk restricted to some songs, numbered from 0: edges keep their weights.
+    def restrict(self, songs: npt.ArrayLike) -> "PlaylistModel":
+        """Return the same walk restricted to some songs, int (n,), n >= 2, numbered from 0; edges keep their weights.
 
-        Parameters
-        ----------
-        songs : int array of shape (n,), n >= 2, without duplicates
-            Edges with fewer than two of them are dropped.
+        Edges with fewer than two of the songs are dropped.
         """
         graph = self.hypergraph
         chosen = np.asarray(songs, dtype=np.intp)
@@ -338,21 +327,19 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     ) -> Playlist:
         """Generate a playlist of `length` songs, with the edge of each step.
 
+        Raises ValueError if an argument is out of range, or two of `first`, `prefix` and `fixed` contradict each other.
+
         Parameters
         ----------
         length : int >= 1, number of songs including `prefix` and `fixed`
-        first : int or None
-            The opening song; None: drawn by P[x0].
-        random_state : int, numpy Generator or None
-            None: that of the model.
-        prefix : sequence of int
-            Songs to keep as they are; the walk continues from the last one.
+        first : int or None; the opening song; None: drawn by P[x0]
+        random_state : int, numpy Generator or None; None: that of the model
+        prefix : sequence of int; songs to keep as they are; the walk continues from the last one
         fixed : mapping of place (0 is the first) to song, or None
             Songs at fixed places: an end, waypoints, songs to keep. In between, the walk is conditioned on passing
             through them.
         exclude : songs that are never drawn
-        groups : sequence of shape (n_songs,) of labels such as artists, or None
-            None, "" and nan are not groups.
+        groups : sequence of shape (n_songs,) of labels such as artists, or None; None, "" and nan are not groups
         spacing : int >= 0
             A song is not drawn if its group occurs among the `spacing` songs before it, or the fixed ones among as
             many after it.
@@ -369,8 +356,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             Edges are drawn in proportion to P[e | x] |e|^(1 - 1 / temperature): the energy of an edge is the log of its
             size, the entropy of the step through it. Below 1 the walk prefers small edges, whose songs have more in
             common, above 1 large ones. Does not affect the opening song.
-        repeat : bool
-            Allow repeated songs, but not immediately.
+        repeat : bool; allow repeated songs, but not immediately
         use_uniform : bool
             False: use the uniform edge only if no other edge has an allowed song, as for the examples in the thesis.
 
@@ -379,11 +365,6 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         Playlist
             Its `note` lists unmet conditions: shorter than `length` if no allowed song is left, or songs of a group
             closer than `spacing` before a fixed one.
-
-        Raises
-        ------
-        ValueError
-            If an argument is out of range, or two of `first`, `prefix` and `fixed` contradict each other.
 
         Notes
         -----

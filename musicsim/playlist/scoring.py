@@ -7,7 +7,6 @@ distinguish models: means skip it and warn.
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 
@@ -15,17 +14,6 @@ from musicsim._arrays import BoolArray, Float64Array
 from musicsim.playlist.counts import Counts
 
 Playlists = Sequence[Sequence[int]]
-
-
-class Scored(Protocol):
-    """Model that `PlaylistScorer` can evaluate."""
-
-    @property
-    def n_songs(self) -> int: ...
-
-    def _log_probability(self, counts: Counts, n_playlists: int) -> Float64Array:
-        """Return log P of each playlist: transitions, and first songs if `counts` has them."""
-        ...
 
 
 def _find_valid(counts: Counts, lengths: Float64Array, stacklevel: int) -> BoolArray:
@@ -46,55 +34,58 @@ def _lengths(playlists: Playlists) -> Float64Array:
     return np.array([len(playlist) for playlist in playlists], dtype=np.float64)
 
 
-def _normalize(model: Scored, playlists: Playlists) -> tuple[Float64Array, Float64Array]:
-    """Return log P / length of the model and of uniform shuffle for each valid playlist."""
-    counts, lengths = Counts.of(playlists, model.n_songs), _lengths(playlists)
-    valid = _find_valid(counts, lengths, stacklevel=4)
-    log_p = model._log_probability(counts, len(playlists))[valid]
-    lengths, n = lengths[valid], model.n_songs
-    uniform = -np.log(n) - (lengths - 1) * np.log(max(n - 1, 1))
-    return log_p / lengths, uniform / lengths
-
-
-def _log_transitions(model: Scored, counts: Counts, n_playlists: int) -> Float64Array:
-    """Return the log of the product of the transitions of each playlist."""
-    nothing = np.empty(0, dtype=np.int64)
-    return model._log_probability(replace(counts, first_songs=nothing, first_lists=nothing), n_playlists)
-
-
 class PlaylistScorer:
     """Mixin with the scores of a model that has `n_songs` and `_log_probability`."""
 
-    def score(self: Scored, playlists: Playlists) -> float:
-        """Return the mean over playlists of log P / length, L of section 7.7; higher is better."""
-        return float(_normalize(self, playlists)[0].mean())
+    n_songs: int
 
-    def relative_gain(self: Scored, playlists: Playlists) -> float:
+    def _log_probability(self, counts: Counts, n_playlists: int) -> Float64Array:
+        """Return log P of each playlist: transitions, and first songs if `counts` has them."""
+        raise NotImplementedError
+
+    def _normalize(self, playlists: Playlists) -> tuple[Float64Array, Float64Array]:
+        """Return log P / length of the model and of uniform shuffle for each valid playlist."""
+        counts, lengths = Counts.from_playlists(playlists, self.n_songs), _lengths(playlists)
+        valid = _find_valid(counts, lengths, stacklevel=4)
+        log_p = self._log_probability(counts, len(playlists))[valid]
+        lengths, n = lengths[valid], self.n_songs
+        uniform = -np.log(n) - (lengths - 1) * np.log(max(n - 1, 1))
+        return log_p / lengths, uniform / lengths
+
+    def _log_transitions(self, counts: Counts, n_playlists: int) -> Float64Array:
+        nothing = np.empty(0, dtype=np.int64)
+        return self._log_probability(replace(counts, first_songs=nothing, first_lists=nothing), n_playlists)
+
+    def score(self, playlists: Playlists) -> float:
+        """Return the mean over playlists of log P / length, L of section 7.7; higher is better."""
+        return float(self._normalize(playlists)[0].mean())
+
+    def relative_gain(self, playlists: Playlists) -> float:
         """Return G = 1 - L(model) / L(uniform shuffle), of section 7.7: 0 is equal, 1 is certainty.
 
         Uniform shuffle draws all songs equally likely, even if songs have weights, without immediate repeats.
         """
-        model, uniform = _normalize(self, playlists)
+        model, uniform = self._normalize(playlists)
         if uniform.mean() == 0:
             raise ValueError("with a single song there is nothing to gain over uniform shuffle")
         return float(1.0 - model.mean() / uniform.mean())
 
-    def transition_log_probability(self: Scored, playlists: Playlists) -> Float64Array:
+    def transition_log_probability(self, playlists: Playlists) -> Float64Array:
         """Return log P[x1, x2, ... | x0] for each playlist, natural log, not divided by the length.
 
         -inf for an immediate repeat; 0 for a playlist of one song or none.
         """
-        return _log_transitions(self, Counts.of(playlists, self.n_songs), len(playlists))
+        return self._log_transitions(Counts.from_playlists(playlists, self.n_songs), len(playlists))
 
-    def mean_transition_log_probability(self: Scored, playlists: Playlists) -> float:
+    def mean_transition_log_probability(self, playlists: Playlists) -> float:
         """Return the mean of log P[y | x] over all transitions of the playlists; higher is better.
 
         First songs do not count, and long playlists count more: the measure of Chen et al., "Playlist prediction via
         metric embedding", KDD 2012. Uniform shuffle has -log(n_songs - 1).
         """
-        counts, lengths = Counts.of(playlists, self.n_songs), _lengths(playlists)
+        counts, lengths = Counts.from_playlists(playlists, self.n_songs), _lengths(playlists)
         valid = _find_valid(counts, lengths, stacklevel=3)
         n_transitions = (lengths[valid] - 1).sum()
         if n_transitions == 0:
             raise ValueError("no transition can be evaluated: every playlist has one song only")
-        return float(_log_transitions(self, counts, len(playlists))[valid].sum() / n_transitions)
+        return float(self._log_transitions(counts, len(playlists))[valid].sum() / n_transitions)

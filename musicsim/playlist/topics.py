@@ -31,12 +31,8 @@ class LyricsTopics:
         """Return the `n` most characteristic words of a topic, best first.
 
         Sorted by p log(p / q), with p the word's share in the topic and q in all lyrics. Fewer than `n` if the topic
-        prefers fewer words.
-
-        Raises
-        ------
-        ValueError
-            If `vocabulary` does not have one entry per word, or the topic does not exist.
+        prefers fewer words. Raises ValueError if `vocabulary` does not have one entry per word, or the topic does not
+        exist.
         """
         n_topics, n_words = self.word_probability.shape
         if len(vocabulary) != n_words:
@@ -61,24 +57,18 @@ def lyrics_topics(
 ) -> LyricsTopics:
     """Find the topics of songs from the words of their lyrics.
 
+    Raises ValueError if an argument is out of range.
+
     Parameters
     ----------
     counts : sparse or dense matrix of shape (n_songs, n_words), non-negative
         How often each word occurs in each song; a song without lyrics is an empty row.
-    n_topics : int >= 1
-        The thesis uses 32.
-    n_top : int >= 1
-        Number of topics returned for each song.
+    n_topics : int >= 1; the thesis uses 32
+    n_top : int >= 1; number of topics returned for each song
     max_share : float, 0 < max_share <= 1
         Words in more than this share of the songs with lyrics are dropped. 1 drops none, as in the thesis.
-    n_passes : int >= 1
-        Passes over the songs.
+    n_passes : int >= 1; passes over the songs
     random_state : int, numpy Generator or None
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----

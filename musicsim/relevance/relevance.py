@@ -26,23 +26,10 @@ BLOCK_ENTRIES = 2_000_000
 
 
 def label_codes(labels: Any, name: str = "labels") -> Int64Array:
-    """Number labels in order of appearance, equal ones alike; unknown ones are -1.
+    """Number labels in order of appearance, equal ones alike: int64 (n,), -1 for unknown ones, possibly with gaps.
 
-    Parameters
-    ----------
-    labels : sequence of shape (n,), of numbers, texts or anything hashable
-        None, nan, blank and -1 are unknown.
-    name : str
-        Name in error messages.
-
-    Returns
-    -------
-    int64 ndarray of shape (n,); known codes are >= 0, possibly with gaps
-
-    Raises
-    ------
-    ValueError
-        If `labels` are not one-dimensional.
+    `labels` are numbers, texts or anything hashable; None, nan, blank and -1 are unknown. `name` is that in messages.
+    Raises ValueError if `labels` are not one-dimensional.
     """
     import pandas as pd
 
@@ -148,10 +135,8 @@ class Relevance:
 
     Attributes
     ----------
-    n_items : int
-        Songs of the database; ``len(relevance)`` is the number of queries.
-    own : int64 ndarray of shape (n_queries,)
-        The row of the query in the database, -1 if it is not in the database.
+    n_items : int; songs of the database; ``len(relevance)`` is the number of queries
+    own : int64 ndarray of shape (n_queries,); the row of the query in the database, -1 if it is not in the database
     labels : tuple of int64 ndarrays of shape (n_queries,) and (n_items,), or None
         Codes of the labels it was made from, -1 for unknown.
 
@@ -176,23 +161,9 @@ class Relevance:
     def from_labels(cls, y: Any, *, groups: Any = None, artist_filter: bool = True) -> "Relevance":
         """Make songs with the same label relevant to each other, and all others irrelevant.
 
-        Parameters
-        ----------
-        y : sequence of shape (n_songs,)
-            A song of unknown label has no relevant songs, and is irrelevant to every other song.
-        groups : sequence of shape (n_songs,), optional
-            The artist of each song.
-        artist_filter : bool
-            Leave the songs of the query's own artist out of both sets; needs `groups`.
-
-        Raises
-        ------
-        ValueError
-            If `y` or `groups` do not have one entry per song.
-
-        Notes
-        -----
-        Memory: 48 bytes per song, for classes of any size.
+        `y` and `groups`, the artists, have one entry per song. A song of unknown label has no relevant songs, and is
+        irrelevant to every other song. With `groups` and `artist_filter`, the songs of the query's own artist are left
+        out of both sets. Memory: 48 bytes per song, for classes of any size. Raises ValueError if sizes differ.
         """
         labels = label_codes(y, "y")
         n, n_labels = len(labels), int(labels.max(initial=-1)) + 1
@@ -215,26 +186,20 @@ class Relevance:
     ) -> "Relevance":
         """Make the rows of lists relevant.
 
+        Raises ValueError if a row is not in the database, is both relevant and irrelevant, or sizes differ.
+
         Parameters
         ----------
-        lists : iterable of n_queries lists of rows of the database
-            Order and duplicates do not matter.
+        lists : iterable of n_queries lists of rows of the database; order and duplicates do not matter
         n : int, optional
             Songs of the database, by default the number of lists. If the numbers are equal, query i is row i and never
             in its own sets; otherwise the queries are not in the database.
         irrelevant : iterable of n_queries lists of rows, optional
             By default all rows that are not relevant. Rows in neither list are left out of the ranking.
-        outside : bool
-            If True, the queries are not in the database although their number is `n`.
+        outside : bool; if True, the queries are not in the database although their number is `n`
         groups : sequence of shape (n_songs,), optional
-            The artist of each song if the queries are the songs; otherwise see :meth:`without_own_group`.
-        artist_filter : bool
-            Leave the songs of the query's own artist out of both sets; needs `groups`.
-
-        Raises
-        ------
-        ValueError
-            If a row is not in the database, is both relevant and irrelevant, or sizes differ.
+            The artist of each song if the queries are the songs; otherwise see :meth:`exclude_own_group`.
+        artist_filter : bool; leave the songs of the query's own artist out of both sets; needs `groups`
         """
         lists = list(lists)
         n = len(lists) if n is None else n
@@ -265,6 +230,8 @@ class Relevance:
     ) -> "Relevance":
         """Make the `k` items that share most listeners with an item relevant to it.
 
+        Raises ValueError if plays, groups or candidates are not as described.
+
         Parameters
         ----------
         plays : scipy sparse matrix of shape (n_users, n_items), or (user, item, count) triples
@@ -272,24 +239,17 @@ class Relevance:
             same user and item are added. A data frame of three columns needs the least memory.
         k : int, at least 1
             Ties go to the lower item. Items without a common listener are never relevant, so there may be fewer.
-        threshold : number above 0
-            Number of plays from which a user counts as a listener of an item.
+        threshold : number above 0; number of plays from which a user counts as a listener of an item
         groups : int sequence of shape (n_songs,), optional
             If plays are of artists: the artist of each song as an item number, unknown allowed. The queries are then
             songs, and all songs of the relevant artists are relevant. Otherwise the songs are the items.
-        n : int, optional
-            Number of items, for triples whose last items were never played.
+        n : int, optional; number of items, for triples whose last items were never played
         candidates : int sequence, optional
             Items that can be relevant, such as the artists of a training set. All others are irrelevant until
             :meth:`restrict` removes them from the database.
         artist_filter : bool
             With `groups`: leave the songs of the query's own artist out of both sets. Otherwise they are irrelevant,
             because an artist is not similar to itself.
-
-        Raises
-        ------
-        ValueError
-            If plays, groups or candidates are not as described.
 
         Notes
         -----
@@ -331,8 +291,8 @@ class Relevance:
         rows = self._relevant.rows_of(self._check_query(i))
         kept = rows != self.own[i]
         if self._groups is not None:
-            of_queries, of_items = self._groups
-            kept &= (of_items[rows] != of_queries[i]) | (of_queries[i] < 0)
+            query_groups, item_groups = self._groups
+            kept &= (item_groups[rows] != query_groups[i]) | (query_groups[i] < 0)
         return rows[kept]
 
     def n_relevant(self) -> Int64Array:
@@ -356,19 +316,10 @@ class Relevance:
         return np.flatnonzero(self.judgements([self._check_query(i)])[0] == 0)
 
     def judgements(self, queries: npt.ArrayLike) -> Int8Array:
-        """Return the relevance of each row of the database to each of some queries.
+        """Return the relevance of each row of the database to some queries, int (m,): int8 (m, n_items).
 
-        Parameters
-        ----------
-        queries : int array of shape (m,)
-
-        Returns
-        -------
-        int8 ndarray of shape (m, n_items): 1 relevant, 0 irrelevant, -1 left out
-
-        Notes
-        -----
-        Memory: ``m * n_items`` bytes, and twice that while it is computed; call it with blocks of queries.
+        1 is relevant, 0 irrelevant, -1 left out. Memory: ``m * n_items`` bytes, and twice that while it is computed;
+        call it with blocks of queries.
         """
         queries = np.asarray(queries, dtype=np.int64)
         relevance = np.full((len(queries), self.n_items), 0 if self._irrelevant is None else -1, dtype=np.int8)
@@ -376,28 +327,19 @@ class Relevance:
             relevance[self._irrelevant.entries(queries)] = 0
         relevance[self._relevant.entries(queries)] = 1
         if self._groups is not None:
-            of_queries, of_items = self._groups
-            groups = of_queries[queries, None]
-            relevance[(groups == of_items) & (groups >= 0)] = -1
+            query_groups, item_groups = self._groups
+            groups = query_groups[queries, None]
+            relevance[(groups == item_groups) & (groups >= 0)] = -1
         own = self.own[queries]
         inside = np.flatnonzero(own >= 0)
         relevance[inside, own[inside]] = -1
         return relevance
 
     def restrict(self, queries: Any = None, database: Any = None) -> "Relevance":
-        """Select some queries and some songs, as for a split.
+        """Select some queries and some songs, as for a split, in the given order; all when None.
 
-        Parameters
-        ----------
-        queries : int sequence of shape (m,), optional
-            Queries to keep, in this order; all when None.
-        database : int sequence of shape (n,), optional
-            Songs to keep, in this order; the sets then have indices into it. All when None.
-
-        Raises
-        ------
-        ValueError
-            If a number is out of range, or a song occurs twice in `database`.
+        The sets then have indices into `database`. Raises ValueError if a number is out of range, or a song occurs
+        twice in `database`.
         """
         query_rows = _check_order(queries, len(self), "queries")
         songs = _check_order(database, self.n_items, "database")
@@ -415,20 +357,12 @@ class Relevance:
             self._groups and (self._groups[0][query_rows], self._groups[1][songs]),
         )
 
-    def without_own_group(self, groups: Any, query_groups: Any = None) -> "Relevance":
+    def exclude_own_group(self, groups: Any, query_groups: Any = None) -> "Relevance":
         """Leave the songs of the query's own artist out of both sets (the artist filter).
 
-        Parameters
-        ----------
-        groups : sequence of shape (n_items,)
-            The artist of each song of the database; a song of unknown artist is a group of its own.
-        query_groups : sequence of shape (n_queries,), optional
-            The artist of each query; needed if queries are not in the database.
-
-        Raises
-        ------
-        ValueError
-            If sizes differ, or `query_groups` is missing.
+        `groups`, (n_items,), is the artist of each song of the database; a song of unknown artist is a group of its
+        own. `query_groups`, (n_queries,), is needed if queries are not in the database. Raises ValueError if sizes
+        differ, or they are missing.
         """
         n = len(groups)
         if n != self.n_items:
@@ -444,7 +378,7 @@ class Relevance:
         return replace(self, _groups=(codes[n:], codes[:n]))
 
     def _filter_artists(self, groups: Any, artist_filter: bool) -> "Relevance":
-        return self.without_own_group(groups) if artist_filter and groups is not None else self
+        return self.exclude_own_group(groups) if artist_filter and groups is not None else self
 
     def _check_query(self, i: int) -> int:
         if not 0 <= i < len(self):
@@ -453,7 +387,6 @@ class Relevance:
 
 
 def _check_disjoint(relevant: _Sets, irrelevant: _Sets, n: int) -> None:
-    """Raise ValueError if a query has a row in both of its sets."""
     both = []
     for sets in (relevant, irrelevant):
         query, row = sets.entries(np.arange(len(sets.set_ids)))

@@ -256,7 +256,7 @@ def test_thumbs_rerank_results_undo_and_save(page, address, home):
     page.get_by_role("button", name="Keep", exact=True).click()
     expect(page.get_by_text("The Train page can learn from it")).to_be_visible()
     with Library.open(home / "library") as library:
-        assert library.judgments.rated_results(song.id) == {before[5]: 1, before[0]: -1}
+        assert library.judgments.ratings_of(song.id) == {before[5]: 1, before[0]: -1}
     page.get_by_role("button", name="Undo", exact=True).click()
     expect(first).to_have_count(1)
     page.get_by_role("button", name="Start over").click()

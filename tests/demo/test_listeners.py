@@ -10,7 +10,7 @@ import pytest
 
 from musicsim.demo import plan_collection
 from musicsim.demo.listeners import CATEGORIES, write_listening
-from musicsim.demo.styles import STYLES, style_named
+from musicsim.demo.styles import STYLES, find_style
 
 
 @pytest.fixture(scope="module")
@@ -168,9 +168,9 @@ def test_energy_separates_workout_from_concentration(lists):
 
 def test_playlist_artists_share_mood(lists):
     dark = np.mean(
-        [style_named(p.style).taste[0] for (_, c), rows in lists.items() if c == "late night" for _, p in rows]
+        [find_style(p.style).taste[0] for (_, c), rows in lists.items() if c == "late night" for _, p in rows]
     )
-    everything = np.mean([style_named(p.style).taste[0] for rows in lists.values() for _, p in rows])
+    everything = np.mean([find_style(p.style).taste[0] for rows in lists.values() for _, p in rows])
     assert dark < 0.75 * everything
 
 

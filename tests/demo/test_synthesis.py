@@ -19,8 +19,8 @@ from musicsim.demo import SAMPLE_RATE, plan_collection, render, synthesis, write
 from musicsim.demo.composition import compose_drums, compose_score
 from musicsim.demo.drums import DRUMS, KITS, TEXTURES, play_drum, play_texture
 from musicsim.demo.effects import balance, compress, glide, room_tone
-from musicsim.demo.names import titles
-from musicsim.demo.styles import STYLES, style_named
+from musicsim.demo.names import draw_titles
+from musicsim.demo.styles import STYLES, find_style
 from musicsim.demo.voices import PATCHES, Patch, play_note, softer, sustain
 
 FORBIDDEN = set('<>:"/\\|?*') | {chr(i) for i in range(32)}
@@ -67,7 +67,7 @@ def test_names_and_paths_are_unique_and_safe(plans):
 
 
 def test_names_stay_unique_after_words_run_out():
-    many = titles(np.random.default_rng(0), 9000, set())  # the words make about 6,000
+    many = draw_titles(np.random.default_rng(0), 9000)  # the words make about 6,000
     assert len({t.casefold() for t in many}) == 9000
     assert any(t[-1].isdigit() for t in many)
 
@@ -91,7 +91,7 @@ def test_years_span_decades_but_careers_are_short(plans):
 
 def test_tempo_and_duration_are_in_range(plans):
     for p in plans:
-        style = style_named(p.style)
+        style = find_style(p.style)
         assert style.tempo[0] <= p.tempo <= style.tempo[1]
         assert 20.0 <= p.duration_s <= 26.0
         assert p.n_bars * style.beats * 60.0 / p.tempo < p.duration_s
@@ -292,7 +292,7 @@ def largest_move(notes):
 
 
 def test_still_bars_have_given_share_and_no_notes():
-    style = style_named("House")
+    style = find_style("House")
     for seed in range(20):
         rng = np.random.default_rng(seed)
         score = compose_score(style, 20, 0, rng, "minor", 0.3)
@@ -306,7 +306,7 @@ def test_still_bars_have_given_share_and_no_notes():
 
 
 def test_drums_vary_in_strength():
-    style = style_named("Drum and Bass")
+    style = find_style("Drum and Bass")
     rng = np.random.default_rng(0)
     hits = compose_drums(style, compose_score(style, 16, 0, rng, "minor"), rng, 0)
     strengths = {round(h.velocity, 3) for h in hits if h.drum == "snare"}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, ndcg_score
 
-from musicsim.evaluation.graded import graded_scores
+from musicsim.evaluation.graded import score_groups
 
 queries = st.lists(
     st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 3)), min_size=1, max_size=8), min_size=1, max_size=5
@@ -30,7 +30,7 @@ def looped(labels, scores, k):
 def test_scores_match_loop(asked, k):
     y = [label for query in asked for label, _ in query]
     f = [score for query in asked for _, score in query]
-    found = graded_scores(f, y, [len(query) for query in asked], (k,))
+    found = score_groups(f, y, [len(query) for query in asked], (k,))
     expected = [looped(*zip(*query, strict=True), k) for query in asked]
     np.testing.assert_allclose(found[f"ndcg@{k}"], [e[0] for e in expected], atol=1e-12)
     np.testing.assert_allclose(found["map"], [e[1] for e in expected], atol=1e-12)
@@ -38,25 +38,25 @@ def test_scores_match_loop(asked, k):
 
 def test_scores_match_scikit_learn_without_ties(rng):
     y, f = rng.integers(0, 5, 40), rng.normal(size=40)
-    found = graded_scores(f, y, [40], (5, 40))
+    found = score_groups(f, y, [40], (5, 40))
     assert found["ndcg@5"][0] == pytest.approx(ndcg_score([2.0**y - 1], [f], k=5))
     assert found["ndcg@40"][0] == pytest.approx(ndcg_score([2.0**y - 1], [f]))
     assert found["map"][0] == pytest.approx(average_precision_score(y > 0, f))
 
 
 def test_query_without_relevant_documents_is_zero_or_nan():
-    assert graded_scores([1.0, 2.0], [0, 0], [2])["ndcg@1"].tolist() == [0.0]
-    assert np.isnan(graded_scores([1.0, 2.0], [0, 0], [2], without_relevant=np.nan)["map"]).all()
+    assert score_groups([1.0, 2.0], [0, 0], [2])["ndcg@1"].tolist() == [0.0]
+    assert np.isnan(score_groups([1.0, 2.0], [0, 0], [2], without_relevant=np.nan)["map"]).all()
 
 
 def test_accepts_large_labels_and_array_of_ks():
-    found = graded_scores([1.0, 2.0, 0.0], [1000, 999, 0], [3], np.array([1, 3]))
+    found = score_groups([1.0, 2.0, 0.0], [1000, 999, 0], [3], np.array([1, 3]))
     assert found["ndcg@1"][0] == pytest.approx(0.5)
     assert found["ndcg@3"][0] == pytest.approx((1 / 2 + 1 / np.log2(3)) / (1 + 0.5 / np.log2(3)))
 
 
 def test_constant_ranker_gets_worst_score():
-    found = graded_scores(np.zeros(4), [2, 0, 1, 0], [4], (1, 2, 4))
+    found = score_groups(np.zeros(4), [2, 0, 1, 0], [4], (1, 2, 4))
     assert found["ndcg@2"][0] == 0.0
     assert found["map"][0] == pytest.approx((1 / 3 + 2 / 4) / 2)
 
@@ -79,4 +79,4 @@ def test_constant_ranker_gets_worst_score():
 )
 def test_rejects_mismatched_input(arguments, message):
     with pytest.raises(ValueError, match=message):
-        graded_scores(*arguments)
+        score_groups(*arguments)

@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from musicsim.evaluation import paired_bootstrap, query_scores, ranking_scores
+from musicsim.evaluation import bootstrap_pairs, query_scores, ranking_scores
 from musicsim.relevance import Relevance
 
 MEASURES = ["auc", "map", "mrr", "ndcg", "precision"]
@@ -230,7 +230,7 @@ def test_rejects_bad_ranking_input(queries, database, relevance, k, message):
 
 def test_interval_matches_scipy_bootstrap(rng):
     a, b = rng.random(80), rng.random(80)
-    mean, low, high = paired_bootstrap(a, b, n=20_000, random_state=0)
+    mean, low, high = bootstrap_pairs(a, b, n=20_000, random_state=0)
     truth = stats.bootstrap((a - b,), np.mean, n_resamples=20_000, method="percentile", rng=1)
     assert mean == pytest.approx((a - b).mean())
     # ends of 20,000 resamples: standard error about 0.0007 each, standard deviation of the mean 0.046
@@ -242,30 +242,30 @@ def test_bootstrap_resamples_whole_artists(rng):
     of_artist = rng.standard_normal(60)
     artists = np.repeat(np.arange(60), 25)
     scores = of_artist[artists]
-    mean, low, high = paired_bootstrap(scores, np.zeros(1500), artists, n=4_000, random_state=0)
-    by_artist = paired_bootstrap(of_artist, np.zeros(60), n=4_000, random_state=0)
+    mean, low, high = bootstrap_pairs(scores, np.zeros(1500), artists, n=4_000, random_state=0)
+    by_artist = bootstrap_pairs(of_artist, np.zeros(60), n=4_000, random_state=0)
     # 25 equal songs by one artist give no more information than one
     assert (mean, low, high) == pytest.approx(by_artist, abs=1e-12)
-    _, low_by_song, high_by_song = paired_bootstrap(scores, np.zeros(1500), n=4_000, random_state=0)
+    _, low_by_song, high_by_song = bootstrap_pairs(scores, np.zeros(1500), n=4_000, random_state=0)
     assert high - low > 3 * (high_by_song - low_by_song)  # in the limit, 5
 
 
 def test_artists_are_weighted_by_query_count():
     # draws of two artists with 1 and 3 queries: both the first, both the second, or one of each
     a, artists = np.array([1.0, 0.0, 0.0, 0.0]), ["x", "y", "y", "y"]
-    mean, low, high = paired_bootstrap(a, np.zeros(4), artists, n=500, random_state=0)
+    mean, low, high = bootstrap_pairs(a, np.zeros(4), artists, n=500, random_state=0)
     assert (mean, low, high) == (0.25, 0.0, 1.0)
 
 
 def test_queries_skipped_by_either_method_are_excluded():
     a, b = np.array([1.0, np.nan, 3.0, 5.0]), np.array([0.0, 1.0, 2.0, np.nan])
-    assert paired_bootstrap(a, b, [None, 1, None, 1], random_state=0) == (1.0, 1.0, 1.0)
+    assert bootstrap_pairs(a, b, [None, 1, None, 1], random_state=0) == (1.0, 1.0, 1.0)
 
 
 def test_seed_determines_interval(rng):
     a, b = rng.random(30), rng.random(30)
-    assert paired_bootstrap(a, b, random_state=3) == paired_bootstrap(a, b, random_state=3)
-    assert paired_bootstrap(a, b, random_state=3) != paired_bootstrap(a, b, random_state=4)
+    assert bootstrap_pairs(a, b, random_state=3) == bootstrap_pairs(a, b, random_state=3)
+    assert bootstrap_pairs(a, b, random_state=3) != bootstrap_pairs(a, b, random_state=4)
 
 
 @pytest.mark.parametrize(
@@ -281,4 +281,4 @@ def test_seed_determines_interval(rng):
 )
 def test_rejects_bad_bootstrap_input(a, b, groups, n, message):
     with pytest.raises(ValueError, match=message):
-        paired_bootstrap(a, b, groups, n)
+        bootstrap_pairs(a, b, groups, n)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from experiments import audible
-from musicsim.audio import SAMPLE_RATE, harmony, key_of, rhythm, tempo_of
+from musicsim.audio import SAMPLE_RATE, estimate_key, estimate_tempo, harmony, rhythm
 from musicsim.demo.collection import plan_collection
-from musicsim.demo.style_types import SCALES
+from musicsim.demo.styles import SCALES
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_full_scale_sine_has_standard_loudness():
 
 
 def test_synthetic_audio_has_stated_tempo_and_key():
-    assert audible.tempo_is_right(tempo_of(rhythm(audible.clicks(100.0))), 100.0)
-    assert key_of(harmony(audible.cadence(4, 1, 48))) == ("E", "minor")
+    assert audible.tempo_is_right(estimate_tempo(rhythm(audible.clicks(100.0))), 100.0)
+    assert estimate_key(harmony(audible.cadence(4, 1, 48))) == ("E", "minor")
 
 
 def test_rivals_find_key_of_own_profile():
@@ -58,5 +58,5 @@ def test_rivals_find_key_of_own_profile():
 
 def test_demo_songs_have_scale_and_key():
     plans = plan_collection(seed=0)[:12]
-    assert {audible.scale_of(plan) for plan in plans} <= set(SCALES)
+    assert {audible.draw_scale(plan) for plan in plans} <= set(SCALES)
     assert all(audible.key_of_plan(plan)[1] in ("major", "minor") for plan in plans)

@@ -23,7 +23,7 @@ from experiments.support.letor import (
 from experiments.support.letor_boosting import lambdarank
 from experiments.support.letor_files import RankingRows
 from experiments.support.lgmml_printed import closeness, local_metrics
-from musicsim.evaluation.graded import graded_scores
+from musicsim.evaluation.graded import score_groups
 
 TINY = letor.Protocol(
     seeds=2, lgmml={"n_metrics": 5, "n_epochs": 2}, lgmml_grid=[{"n_queries": 5, "max_features": 0.5}], regs=(0.1,),
@@ -142,7 +142,7 @@ def test_metrics_and_anchors_match_algorithms_1_and_2():
         np.testing.assert_allclose(M @ S @ M, D, atol=1e-8)  # (8)
         size = len(here)
         ndcgs = [
-            graded_scores(-np.array([(x - p) @ M @ (x - p) for x in X[here]]), y[here], [size], (size,)) for p in ups
+            score_groups(-np.array([(x - p) @ M @ (x - p) for x in X[here]]), y[here], [size], (size,)) for p in ups
         ]
         best = max(float(found[f"ndcg@{size}"][0]) for found in ndcgs)
         chosen = ups.tolist().index(anchor.tolist())

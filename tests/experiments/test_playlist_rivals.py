@@ -209,7 +209,7 @@ def test_embedding_transitions_match_formula():
 def test_gradient_matches_finite_differences(songs):
     rng = np.random.default_rng(6)
     points, songs = random_points(rng), np.array(songs)
-    counts = Counts.of(random_playlists(rng, 7, 30), 7)
+    counts = Counts.from_playlists(random_playlists(rng, 7, 30), 7)
     table = TransitionTable.of(counts, 7)
     here = np.isin(counts.pairs[:, 0], songs)
 

@@ -118,7 +118,7 @@ def test_learns_from_stored_thumbs(taught):
         )
     supervision = Supervision(snapshot, "judgements")
     assert supervision.detail.endswith("thumbs on results of 200 searches")
-    kept, relevance = taught.judgments.rated_results(int(ids[3])), supervision.relevance()
+    kept, relevance = taught.judgments.ratings_of(int(ids[3])), supervision.relevance()
     assert set(ids[relevance.relevant(3)].tolist()) == {i for i, v in kept.items() if v > 0}
     assert set(ids[relevance.irrelevant(3)].tolist()) == {i for i, v in kept.items() if v < 0}
     model_id = learn(taught, LearningSettings(supervision="judgements", method="mean"), "mine", Watcher())

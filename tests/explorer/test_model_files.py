@@ -60,7 +60,7 @@ def every_kind(twelve_artists, tmp_path_factory):
         for name, settings in LEARNED.items():
             learn(library, settings, name, Watcher())
         # a model made of other models
-        save_model_file(library, library.models.named("on several").id, folder / "sent.musicsim")
+        save_model_file(library, library.models.find("on several").id, folder / "sent.musicsim")
         taken = library.models.get(take_model(library, folder / "sent.musicsim", hush)).name
         learn(library, LearningSettings("genre", (taken, "rhythm"), C=100.0), "deep", Watcher())
     return folder / "library"
@@ -77,7 +77,7 @@ def kinds(every_kind, tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("name", [SOUND, "Codewords", *CORE_REPRESENTATIONS, *LEARNED, "deep"])
 def test_every_model_kind_round_trips(kinds, tmp_path, name):
-    record = kinds.models.named(name)
+    record = kinds.models.find(name)
     save_model_file(kinds, record.id, tmp_path / "sent.musicsim")
     taken = take_model(kinds, tmp_path / "sent.musicsim", hush)
     before, after = take_snapshot(kinds, record.id), take_snapshot(kinds, taken)
@@ -107,7 +107,7 @@ def six_songs(tmp_path_factory, every_kind):
         refresh(library)
     with Library.open(every_kind) as library:
         for name in _SENT:
-            save_model_file(library, library.models.named(name).id, folder / f"{name}.musicsim")
+            save_model_file(library, library.models.find(name).id, folder / f"{name}.musicsim")
     return folder
 
 

@@ -6,7 +6,7 @@ from musicsim.explorer import query_blocks
 
 
 def test_only_slow_blocks_are_sent_to_pool(monkeypatch):
-    monkeypatch.setattr(query_blocks, "done_by", lambda pool, function, tasks, limits: (pool for _ in tasks))
+    monkeypatch.setattr(query_blocks, "map_with_retry", lambda pool, function, tasks, limits: (pool for _ in tasks))
 
     class _Library:
         pool = "pool"

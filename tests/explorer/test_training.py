@@ -164,7 +164,7 @@ def _without_files(library, model_id):
 def test_disabled_frame_storage_deletes_frames(tiny_library, tmp_path):
     tiny_library.set_setting("keep_frames", False)
     refresh(tiny_library)
-    assert not tiny_library.frame_files.kept()
+    assert not tiny_library.frame_files.list_stored()
     tiny_library.add(write_song(tmp_path / "new.flac", "clicks", seed=66))
     refresh(tiny_library)
     assert len(take_snapshot(tiny_library).songs_at()) == 13

@@ -51,7 +51,7 @@ def test_parts_are_consecutive_with_remainder_in_last(length: int, expected: lis
 
 def test_merged_parts_equal_whole_song():
     frames = _songs(1)[0]
-    whole, merged = gaussians.fit_parts(frames), gaussians.fit_parts(frames, 13).merged()
+    whole, merged = gaussians.fit_parts(frames), gaussians.fit_parts(frames, 13).merge()
     np.testing.assert_allclose(merged.means, whole.means, rtol=1e-5)
     np.testing.assert_allclose(merged.covariances, whole.covariances, rtol=1e-4, atol=1e-4)
     assert merged.n_frames.tolist() == [len(frames)]
@@ -116,8 +116,8 @@ def test_vectors_are_independent_and_finite():
 def test_merged_populations_equal_overall_population():
     found = gaussians.fit_gaussians(_songs())
     means, covariances = found.means.astype(float), found.covariances.astype(float)
-    one, other, both = (Population.of(means[s], covariances[s]) for s in (np.s_[:5], np.s_[5:], np.s_[:]))
-    joined = one.joined(other)
+    one, other, both = (Population.from_songs(means[s], covariances[s]) for s in (np.s_[:5], np.s_[5:], np.s_[:]))
+    joined = one.join(other)
     np.testing.assert_allclose(joined.mean, both.mean)
     np.testing.assert_allclose(joined.covariance, both.covariance)
 
@@ -158,7 +158,7 @@ def test_axes_equalize_within_song_variance():
     rng = np.random.default_rng(0)
     songs = np.repeat(np.arange(30), 5)
     parts = rng.normal(size=(30, 4))[songs] * 3 + rng.normal(size=(150, 4)) * [3, 1, 1, 0.2]
-    within = gaussians.within_covariance(parts, songs)
+    within = gaussians.pool_covariance(parts, songs)
     np.testing.assert_allclose(
         within, sum((len(p) - 1) * np.cov(p.T) for p in (parts[songs == s] for s in range(30))) / 120
     )
@@ -217,6 +217,6 @@ def test_learned_prior_reproduces_its_songs():
     np.testing.assert_allclose(_distances(X @ of_one.T), _distances(X @ of_songs.T), rtol=0.05, atol=0.02)
     F = np.array([some.mean(axis=0) for some in patterns])
     song_of = np.repeat(np.arange(len(songs)), [len(song) for song in songs])
-    _, of_songs = gaussians.song_axes(F, gaussians.within_covariance(np.concatenate(patterns), song_of))
+    _, of_songs = gaussians.song_axes(F, gaussians.pool_covariance(np.concatenate(patterns), song_of))
     _, of_one = gaussians.song_axes(F[:1], None, stored.fluctuation)
     np.testing.assert_allclose(_distances(F @ of_one.T), _distances(F @ of_songs.T), rtol=0.05, atol=0.02)

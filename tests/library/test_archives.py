@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from musicsim.library.disk.archives import DAMAGED, in_short, open_archive, unpack
+from musicsim.library.disk.archives import DAMAGED, open_archive, shorten_message, unpack
 
 NAMES = ("a.json", "b.npz")
 
@@ -136,5 +136,5 @@ def test_long_error_message_is_shortened(tmp_path):
     with zipfile.ZipFile(path) as damaged, pytest.raises(zipfile.BadZipFile) as caught:
         damaged.read(NAMES[0])
     assert len(str(caught.value)) > 4000
-    assert len(in_short(caught.value)) < 250
-    assert in_short("two\nlines.") == "two lines"
+    assert len(shorten_message(caught.value)) < 250
+    assert shorten_message("two\nlines.") == "two lines"

@@ -30,7 +30,7 @@ def test_scan_stores_aspects_with_frames(store, music):
     store.add(music)
     songs = store.songs()
     hashes = [song.content_hash for song in songs]
-    assert store.frame_files.kept_aspects() == set(hashes) == store.frame_files.kept()
+    assert store.frame_files.list_stored_aspects() == set(hashes) == store.frame_files.list_stored()
     kept = store.frame_files.aspects(hashes)
     for row, song in enumerate(songs):
         sound = analyse_sound(song.path, aspects=True)
@@ -51,7 +51,7 @@ def test_older_songs_are_readable_and_get_aspects(store, music):
         store.frame_files.aspects([song.content_hash])
     report = store.add(music)
     assert (report.n_added, report.n_unchanged) == (0, 0)
-    assert store.frame_files.kept_aspects() == store.frame_files.kept()
+    assert store.frame_files.list_stored_aspects() == store.frame_files.list_stored()
     assert {song.title: song.id for song in store.songs()} == ids
     assert store.add(music).n_unchanged == 2, "nothing is analysed a third time"
 
@@ -61,7 +61,7 @@ def test_aspects_can_be_disabled_and_enabled_later(store, music):
     store.set_setting("aspects", False)
     store.add(music)
     assert aspect_files(store) == []
-    assert len(store.frame_files.kept()) == 2
+    assert len(store.frame_files.list_stored()) == 2
     assert store.add(music).n_unchanged == 2
     store.set_setting("aspects", True)
     assert store.add(music).n_unchanged == 0
@@ -86,9 +86,9 @@ def test_aspects_are_deleted_with_their_songs(tmp_path):
     cut_off = tmp_path / "ab" / f".{HASH}.v1-xyz.npz"
     for path in (older, cut_off):
         path.touch()
-    assert frames.kept_aspects() == {HASH, OTHER}
+    assert frames.list_stored_aspects() == {HASH, OTHER}
     frames.sweep([HASH])
-    assert frames.kept_aspects() == frames.kept() == {HASH}
+    assert frames.list_stored_aspects() == frames.list_stored() == {HASH}
     assert not older.exists()
     assert not cut_off.exists()
 

@@ -486,12 +486,12 @@ lines = st.lists(st.text(alphabet="abAéßİ \n日\U0010ffff", max_size=6), max_
 def test_text_search_returns_prefix_matches_first(texts, part, limit):
     right = [i for i, text in enumerate(texts) if text.startswith(part)]
     right += [i for i, text in enumerate(texts) if part in text and not text.startswith(part)]
-    assert PackedTexts.of(texts).holding(part, limit) == right[:limit]
+    assert PackedTexts.pack(texts).holding(part, limit) == right[:limit]
 
 
 def test_typo_search_returns_closest_matches():
     texts = ["suspense", "a suspicious past", "in suspense again", "the battle for wesnoth", "", "return to wesnoth"]
-    lines = PackedTexts.of(texts)
+    lines = PackedTexts.pack(texts)
     for typed in ("suspence", "suspnse", "usspense", "suspensee"):  # another letter, one less, two changed, one more
         assert lines.nearly_holding(typed, 5) == [0, 2]
     assert lines.nearly_holding("batle for wesnoth", 5) == [3]
@@ -505,7 +505,7 @@ def test_text_search_in_many_lines(rng):
     for part in ("a", "ab", "abc", "cccc", "ba"):
         right = [i for i, text in enumerate(texts) if text.startswith(part)]
         right += [i for i, text in enumerate(texts) if part in text and not text.startswith(part)]
-        assert PackedTexts.of(texts).holding(part, 20) == right[:20]
+        assert PackedTexts.pack(texts).holding(part, 20) == right[:20]
 
 
 @given(lines, st.data())
@@ -517,19 +517,19 @@ def test_replaced_lines_equal_new_texts(texts, data):
     right = left.copy()
     for shift, (place, text) in enumerate(zip(at, new, strict=True)):
         right.insert(place + shift, text)
-    replaced = PackedTexts.of(texts).replace_lines(
-        np.array(gone, dtype=np.int64), PackedTexts.of(new), np.array(at, dtype=np.int64)
+    replaced = PackedTexts.pack(texts).replace_lines(
+        np.array(gone, dtype=np.int64), PackedTexts.pack(new), np.array(at, dtype=np.int64)
     )
-    whole = PackedTexts.of(right)
+    whole = PackedTexts.pack(right)
     assert replaced.text == whole.text
     np.testing.assert_array_equal(replaced.starts, whole.starts)
 
 
 def test_labels_among_names():
     labels = Labels(np.array([0, -1, 2, 0], dtype=np.int32), ["a", "b", "c"])
-    assert labels.among({"a", "x"}).tolist() == [True, False, False, True]
-    assert labels.among(set()).tolist() == [False] * 4
-    assert Labels(np.array([-1], dtype=np.int32), []).among({"a"}).tolist() == [False]
+    assert labels.is_in({"a", "x"}).tolist() == [True, False, False, True]
+    assert labels.is_in(set()).tolist() == [False] * 4
+    assert Labels(np.array([-1], dtype=np.int32), []).is_in({"a"}).tolist() == [False]
 
 
 def test_table_round_trips_through_arrays(library):
@@ -545,7 +545,7 @@ def test_columns_are_computed_lazily_and_once():
         return Labels(np.array([0, 1], dtype=np.int32), ["a", "b"])
 
     columns = SongColumns(genre=genre, year=np.array([1990, 2000], dtype=np.int16))
-    second = columns.take(np.array([1])).with_genre(lambda: Labels(np.array([0], dtype=np.int32), ["c"]))
+    second = columns.take(np.array([1])).replace_genre(lambda: Labels(np.array([0], dtype=np.int32), ["c"]))
     assert second.year.tolist() == [2000]
     assert second.genre.names == ["c"]
     assert asked == []

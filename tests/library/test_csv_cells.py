@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsim.library.disk.csv_cells import as_csv, harmless, restored
+from musicsim.library.disk.csv_cells import as_csv, protect_cell, restore_cell
 from musicsim.library.importing import NamedSong, read_listening
 
 FORMULAS = ["=HYPERLINK(1)", "@SUM(A1)", "+1+cmd|' /C calc'!A0", "-2", "\t=1", " =1", "'=1", "＝1", "\rx"]
@@ -15,18 +15,18 @@ FORMULAS = ["=HYPERLINK(1)", "@SUM(A1)", "+1+cmd|' /C calc'!A0", "-2", "\t=1", "
 
 @pytest.mark.parametrize("text", FORMULAS)
 def test_formula_becomes_text(text):
-    assert harmless(text) == "'" + text
-    assert restored("'" + text) == text
+    assert protect_cell(text) == "'" + text
+    assert restore_cell("'" + text) == text
 
 
 def test_numbers_and_plain_text_are_unchanged():
     cells = [-3, 2.5, None, "", "Rock 'n' Roll", "'Round Midnight", "a = b"]
-    assert [harmless(cell) for cell in cells] == cells
+    assert [protect_cell(cell) for cell in cells] == cells
 
 
 @given(st.text())
 def test_any_text_round_trips(text):
-    assert restored(harmless(text)) == text
+    assert restore_cell(protect_cell(text)) == text
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def busy(decoder, path, **options):
     """Start work that lasts until the path exists. Return it with the id of its process."""
     decoding = ask(decoder, wait_for, path, **options)
     told = Path(f"{path}.pid")
-    until(lambda: decoding.within(0.0) or (told.exists() and told.read_text()))
+    until(lambda: decoding.wait(0.0) or (told.exists() and told.read_text()))
     return decoding, int(told.read_text())
 
 
@@ -81,7 +81,7 @@ def test_queue_is_fifo_with_urgent_first_and_positions(decoder, tmp_path):
     ]
     assert [d.n_ahead for d in (*songs, line[0])] == [1, 2, 3]
     (tmp_path / "go").touch()
-    until(lambda: sum(d.within(0.0) for d in (*songs, *line)) == 5)
+    until(lambda: sum(d.wait(0.0) for d in (*songs, *line)) == 5)
     assert done == ["song", "next song", "a", "c"]
     with pytest.raises(DecodingDroppedError, match="b: canceled because nobody was waiting"):
         line[1].future.result()
@@ -103,7 +103,7 @@ def test_visitors_take_turns(decoder, tmp_path):
     line = [urgent, own, few[0], few[1], many[0], many[1], many[2]]
     assert [decoding.n_ahead for decoding in line] == [1, 2, 3, 4, 5, 6, 7]
     (tmp_path / "go").touch()
-    until(lambda: all(decoding.within(0.0) for decoding in (first, *line)))
+    until(lambda: all(decoding.wait(0.0) for decoding in (first, *line)))
     assert done == ["urgent", "the app's own", "few 0", "many 0", "few 1", "many 1", "many 2"]
 
 
@@ -139,7 +139,7 @@ def test_worker_killed_on_arrival_fails_at_most_one_file(decoder):
     for _ in range(5):
         work = [ask(decoder, own_pid) for _ in range(3)]
         os.kill(pid, signal.SIGKILL)
-        until(lambda work=work: sum(w.within(0.0) for w in work) == 3)
+        until(lambda work=work: sum(w.wait(0.0) for w in work) == 3)
         came = [w.future.exception() for w in work]
         assert sum(error is not None for error in came) <= 1
         pid = outcome(ask(decoder, own_pid))

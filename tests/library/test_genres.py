@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from musicsim.library.db.columns import Labels
-from musicsim.library.stores.genres import folded, genre_key, genre_spellings
+from musicsim.library.stores.genres import genre_key, genre_spellings, merge_spellings
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,9 @@ def test_most_used_spelling_is_suggested():
 def test_folding_matches_counts_by_key_and_is_idempotent(genres):
     names = list(dict.fromkeys(name for name in genres if name))
     labels = Labels(np.array([names.index(g) if g else -1 for g in genres], dtype=np.int32), names)
-    texts = folded(labels).texts()
+    texts = merge_spellings(labels).texts()
     assert [text and genre_key(text) for text in texts] == [g and genre_key(g) for g in genres]
     assert len({text for text in texts if text}) == len({genre_key(g) for g in genres if g})
     for text in filter(None, texts):
         assert genres.count(text) == max(genres.count(g) for g in genres if g and genre_key(g) == genre_key(text))
-    assert folded(folded(labels)).texts() == texts
+    assert merge_spellings(merge_spellings(labels)).texts() == texts

@@ -26,13 +26,13 @@ def test_thumbs_round_trip_and_replace_earlier_ones(tiny_library):
     store = tiny_library.judgments
     store.rate_results(a, {d: 1, b: -1, c: 1})
     store.rate_results(b, {a: -1})
-    assert list(store.rated_results(a).items()) == [(d, 1), (b, -1), (c, 1)]
+    assert list(store.ratings_of(a).items()) == [(d, 1), (b, -1), (c, 1)]
     assert ratings(tiny_library) == [((a, d), 1), ((a, b), -1), ((a, c), 1), ((b, a), -1)]
     store.rate_results(a, {c: -1})
-    assert store.rated_results(a) == {c: -1}
+    assert store.ratings_of(a) == {c: -1}
     assert ratings(tiny_library) == [((b, a), -1), ((a, c), -1)], "the newest last"
     store.rate_results(a, {})
-    assert store.rated_results(a) == {}
+    assert store.ratings_of(a) == {}
     assert ratings(tiny_library) == [((b, a), -1)]
 
 
@@ -51,9 +51,9 @@ def test_thumbs_are_persistent_and_deleted_with_songs(tiny_library):
     a, b, c = [song.id for song in tiny_library.songs()[:3]]
     tiny_library.judgments.rate_results(a, {b: 1, c: -1})
     with Library.open(tiny_library.folder) as again:
-        assert again.judgments.rated_results(a) == {b: 1, c: -1}
+        assert again.judgments.ratings_of(a) == {b: 1, c: -1}
         forget(again, b)
-        assert again.judgments.rated_results(a) == {c: -1}
+        assert again.judgments.ratings_of(a) == {c: -1}
         forget(again, a)
         assert again.judgments.all(RESULT) == []
 
@@ -69,7 +69,7 @@ def test_thumb_on_deleted_song_is_refused(tiny_library):
     tiny_library.judgments.rate_results(a, {b: 1})
     with pytest.raises(NotFoundError, match="no longer in the library"):
         tiny_library.judgments.rate_results(a, {9999: 1})
-    assert tiny_library.judgments.rated_results(a) == {b: 1}
+    assert tiny_library.judgments.ratings_of(a) == {b: 1}
 
 
 # --- choices between two options ------------------------------------------------------------------
@@ -227,7 +227,7 @@ def test_library_of_version_10_keeps_all_judgments(old_library):
     with Library.open(old_library) as library:
         assert content(library) == MOVED
         assert [one.id for one in library.judgments.answers("Ann")] == [3, 8]
-        assert list(library.judgments.rated_results(1).items()) == [(4, -1), (2, 1)]
+        assert list(library.judgments.ratings_of(1).items()) == [(4, -1), (2, 1)]
         number = library.judgments.add("Ann", "odd", (1, 2, 3), 0)
         library.judgments.forget(number)
         assert library.judgments.add("Ann", "odd", (1, 2, 3), 0) > number

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from musicsim.library.db.cache import Archive
-from musicsim.library.db.changes import Moment
+from musicsim.library.db.changes import LoggedRevision
 
-THEN = Moment(7, "mark")
+THEN = LoggedRevision(7, "token")
 
 
 @pytest.fixture
@@ -20,9 +20,9 @@ def archive(tmp_path):
 
 def test_value_round_trips_with_revision(archive):
     archive.save(np.arange(5), THEN)
-    value, moment = archive.load()
+    value, revision = archive.load()
     np.testing.assert_array_equal(value, np.arange(5))
-    assert moment == THEN
+    assert revision == THEN
 
 
 def test_absent_file_gives_none_without_log(archive, caplog):

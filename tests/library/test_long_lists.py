@@ -93,5 +93,5 @@ def test_shared_path_end_is_searched_once(is_here):
     n = 500
     index = PlaceIndex((Path(f"/a/{i}/01 Intro.mp3"), Counting(i), is_here) for i in range(n))
     for i in range(n):
-        assert index.by_end(f"/b/{n + i}/01 Intro.mp3") is None
+        assert index.find_by_end(f"/b/{n + i}/01 Intro.mp3") is None
     assert Counting.n_read <= 2 * n

@@ -30,7 +30,7 @@ def test_model_record_round_trips(store):
     enter(store, "one", kind="native", activate=True)
     (record,) = store.models.all()
     assert (record.kind, record.settings, record.base_id) == ("native", {"a": [1, "b"]}, None)
-    assert store.models.active() == store.models.native() == store.models.named("one") == record
+    assert store.models.active() == store.models.native() == store.models.find("one") == record
     assert record.is_active
     assert record.features_of == "one"
 
@@ -66,7 +66,7 @@ def test_unfinished_models_are_hidden_and_deleted(store):
     enter(store, "half", finish=False)
     assert names(store) == ["native"]
     with pytest.raises(NotFoundError, match="It has: 'native'"):
-        store.models.named("half")
+        store.models.find("half")
     store.models.discard_unfinished()
     assert not store.models.path("half").exists()
 

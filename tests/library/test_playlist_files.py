@@ -373,7 +373,7 @@ def test_path_end_match_equals_brute_force(paths, asked):
     ends = {"/" + "/".join(path): common(parts(asked), parts(path)) for path in reversed(paths)}
     songs = {str(Path("/" + "/".join(path))): i for i, path in reversed(list(enumerate(paths)))}
     best = {songs[str(Path(path))] for path, n in ends.items() if n == max(ends.values()) > 0}
-    got = index.by_end("/mnt//" + "/".join(asked))
+    got = index.find_by_end("/mnt//" + "/".join(asked))
     assert (got.song_id if got else None) == (best.pop() if len(best) == 1 else None)
 
 
@@ -400,7 +400,7 @@ def test_unmatched_entries_are_reported_per_playlist(store, tmp_path):
     assert {(w.artist, w.title) for w in seen.unmatched} == {("", "gone.mp3"), ("", "Radio X"), ("No", "One")}
     commit(store, seen)
     assert [(p.name, p.song_ids) for p in store.playlists()] == [("first", (two, one, two)), ("second", (one,))]
-    assert store.listening.unmatched_count() == 0, "lists do not wait"
+    assert len(store.listening.list_unmatched()) == 0, "lists do not wait"
 
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
@@ -428,7 +428,7 @@ def test_written_playlists_round_trip(tiny_library, tmp_path, kind, data):
     index = PlaceIndex((song.path, song.id, True) for song in songs)
     batch = read_listening([path])
     read = [batch.songs[row] for row in batch.song.tolist()]
-    assert [index.whole(song.place) for song in read] == [song.id for song in songs]
+    assert [index.find_whole(song.place) for song in read] == [song.id for song in songs]
     if kind in ("xspf", "jspf"):
         printable = ["".join(c for c in song.title if c >= " " or c in "\t\n\r") for song in songs]
         if kind == "xspf":

@@ -89,7 +89,7 @@ def test_moved_file_keeps_song_without_decoding(store, music):
     assert store.song(song_id).path == music / "c/a new name.flac"
     assert what_was_said(store, song_id) == said
     assert frames.stat().st_mtime_ns == written
-    assert set(store.files.known()) == {song.path for song in store.songs()}, "the old place is forgotten"
+    assert set(store.files.list_known()) == {song.path for song in store.songs()}, "the old place is forgotten"
 
 
 def test_exact_copies_are_tracked(store, music):
@@ -124,7 +124,7 @@ def test_new_file_tags_update_song_and_keep_its_data(store, music):
     assert (report.n_added, report.n_known) == (0, 1)
     assert ids(store)["drei"] == song_id
     assert what_was_said(store, song_id) == said
-    assert store.frame_files.kept() == {song.content_hash for song in store.songs()}
+    assert store.frame_files.list_stored() == {song.content_hash for song in store.songs()}
 
 
 @pytest.mark.long

@@ -27,7 +27,7 @@ def by_label(library):
         ),
         "lists": [(p.name, p.source, [title[i] for i in p.song_ids], p.details) for p in library.playlists()],
         "answers": [(a.listener, [title[i] for i in a.song_ids], a.chosen) for a in library.judgments.answers()],
-        "edits": sorted((title[i], edits) for i, edits in library.edits.edited().items()),
+        "edits": sorted((title[i], edits) for i, edits in library.edits.all().items()),
         "aliases": library.edits.aliases(),
         "thumbs": sorted((title[i], value) for i, value in library.feedback().items()),
         "tags": sorted((title[i], tags) for i, tags in library.tags().items()),

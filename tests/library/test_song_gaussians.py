@@ -7,7 +7,7 @@ from musicsim import gaussians
 from musicsim.audio import SongFrames, append_parts, read_song_frames
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.refresh.refresh import refresh
-from musicsim.library.stores.song_gaussians import keep_gaussians, part_gaussians, part_length, song_gaussian
+from musicsim.library.stores.song_gaussians import keep_gaussians, part_gaussians, part_length
 
 _20_S = 1722.65625  # frames
 
@@ -48,8 +48,8 @@ def test_stored_gaussians_equal_computed_ones(tmp_path, n_frames, n_parts):
         assert_same(part_gaussians(one), expected)
     whole = gaussians.fit_parts(frames.blocks())
     for one in (older, kept):
-        np.testing.assert_allclose(song_gaussian(one).means, whole.means, rtol=1e-5, atol=1e-4)
-        np.testing.assert_allclose(song_gaussian(one).covariances, whole.covariances, rtol=1e-5, atol=1e-3)
+        np.testing.assert_allclose(part_gaussians(one).merged().means, whole.means, rtol=1e-5, atol=1e-4)
+        np.testing.assert_allclose(part_gaussians(one).merged().covariances, whole.covariances, rtol=1e-5, atol=1e-3)
 
 
 def test_stored_gaussians_are_read_instead_of_frames(tmp_path):
@@ -84,7 +84,7 @@ def test_parts_last_twenty_seconds_with_two_to_eight_parts():
 
 def test_fit_is_same_with_and_without_stored_gaussians(tiny_library):
     store = tiny_library.frame_files
-    kept = {digest: store.frames(digest) for digest in store.kept()}
+    kept = {digest: store.frames(digest) for digest in store.list_stored()}
     assert kept
     assert all(frames.parts is not None for frames in kept.values())
     native = SimilarityModel.load(tiny_library.models.path(tiny_library.models.native().id))

@@ -5,14 +5,15 @@ import sqlalchemy as sa
 
 from musicsim.errors import LibraryError
 from musicsim.library import Library
-from musicsim.library.db import schema, schema_version, tables
+from musicsim.library.db import schema
 
 
 @pytest.fixture
 def all_tables(monkeypatch):
     """Return all tables, including one of an extension that was installed later."""
     later = sa.Table("later", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True))
-    monkeypatch.setattr(schema_version, "all_tables", lambda: (*tables.all_tables(), later))
+    tables = schema.all_tables()
+    monkeypatch.setattr(schema, "all_tables", lambda: (*tables, later))
 
 
 def test_tables_of_new_extensions_are_added(tiny_library, request):
@@ -36,7 +37,7 @@ def test_lost_core_table_is_not_recreated(tiny_library):
 
 
 def test_small_copy_tables_follow_foreign_keys():
-    copied = tables.small_copy_tables()
+    copied = schema.small_copy_tables()
     assert {schema.plays, schema.tags, schema.playlists, schema.judgments, schema.feedback} <= set(copied)
     assert schema.songs not in copied
     assert schema.jobs not in copied

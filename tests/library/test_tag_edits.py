@@ -27,7 +27,7 @@ def test_edit_changes_song_but_not_file(store, songs):
     store.edits.edit(ids, {"genre": " beat  music ", "year": "1964"})
     assert {(s.genre, s.year) for s in store.songs()} == {("beat music", 1964)}
     assert path.read_bytes() == before
-    assert set(store.edits.edited()) == set(ids)
+    assert set(store.edits.all()) == set(ids)
     store.edits.undo(ids[:1])
     assert {(s.genre, s.year) for s in store.songs(ids[:1])} == {("pop", None)}
 
@@ -35,7 +35,7 @@ def test_edit_changes_song_but_not_file(store, songs):
 def test_tags_change_only_if_unmodified_and_are_reversible(store, songs):
     emptied, untouched, other = (song.id for song in songs.values())
     store.edits.edit([emptied], {"genre": None, "year": 1964})
-    before = store.edits.edited()
+    before = store.edits.all()
     back = store.edits.change(
         [
             TagChange(emptied, {"genre": None}, {"genre": " beat "}),
@@ -46,14 +46,14 @@ def test_tags_change_only_if_unmodified_and_are_reversible(store, songs):
         ]
     )
     assert [song.genre for song in store.songs()] == ["beat", "beat", "pop"]
-    assert store.edits.edited()[emptied] == {"genre": "beat", "year": 1964}
+    assert store.edits.all()[emptied] == {"genre": "beat", "year": 1964}
     assert back == [
         TagChange(emptied, {"genre": "beat"}, {"genre": None}),
         TagChange(untouched, {"genre": "beat"}, {}),
         TagChange(untouched, {"album": "Hits"}, {}),
     ]
     again = store.edits.change(back)
-    assert store.edits.edited() == before
+    assert store.edits.all() == before
     assert [song.genre for song in store.songs()] == [None, "pop", "pop"]
     store.edits.change(again)
     assert [song.genre for song in store.songs()] == ["beat", "beat", "pop"]
@@ -81,7 +81,7 @@ def test_invalid_change_rejects_all_changes(store, songs, known, edits, words):
     first, second, _ = (song.id for song in songs.values())
     with pytest.raises(ValueError, match=words):
         store.edits.change([TagChange(first, {"genre": "pop"}, {"genre": "x"}), TagChange(second, known, edits)])
-    assert store.edits.edited() == {}
+    assert store.edits.all() == {}
 
 
 def test_edit_survives_new_file_tags(store, songs, tmp_path):
@@ -109,7 +109,7 @@ def test_edit_survives_new_file_tags(store, songs, tmp_path):
 def test_invalid_edit_changes_nothing(store, songs, changes, words):
     with pytest.raises(ValueError, match=words):
         store.edits.edit([songs["song 0"].id], {"genre": "x", **changes})
-    assert store.edits.edited() == {}
+    assert store.edits.all() == {}
 
 
 def test_empty_text_clears_tag(store, songs):

@@ -15,7 +15,7 @@ import pytest
 from musicsim import public
 from musicsim.errors import LibraryError
 from musicsim.library.processes import workers
-from musicsim.library.processes.pools import LocalPool, done_by, in_order, map_of
+from musicsim.library.processes.pools import LocalPool, map_in_order, map_of, map_with_retry
 from musicsim.library.processes.workers import Limits, WorkerDied, outcomes
 from tests.fork_server import fork_server_pid
 from tests.waiting import HANG_S, PATIENCE_S, until
@@ -86,7 +86,7 @@ def test_every_task_has_result():
 
 def test_pool_results_can_be_ordered():
     tasks = [*range(100), "raise", *range(100)]
-    found = list(in_order(LocalPool(2), misbehave, tasks, limits=LIMITS))
+    found = list(map_in_order(LocalPool(2), misbehave, tasks, limits=LIMITS))
     assert isinstance(found[100], ValueError)
     assert found[:100] + found[101:] == tasks[:100] + tasks[101:]
 
@@ -119,10 +119,10 @@ def here_only(number):
 
 def test_task_unavailable_to_pool_runs_locally():
     tasks = iter(range(20))
-    assert list(done_by(LocalPool(2), here_only, tasks, limits=LIMITS)) == [(os.getpid(), n) for n in range(20)]
-    assert list(done_by(LocalPool(2), double, range(20), limits=LIMITS)) == list(range(0, 40, 2))
+    assert list(map_with_retry(LocalPool(2), here_only, tasks, limits=LIMITS)) == [(os.getpid(), n) for n in range(20)]
+    assert list(map_with_retry(LocalPool(2), double, range(20), limits=LIMITS)) == list(range(0, 40, 2))
     with pytest.raises(ValueError, match="on purpose"):
-        list(done_by(LocalPool(1), misbehave, ["raise"], limits=LIMITS))
+        list(map_with_retry(LocalPool(1), misbehave, ["raise"], limits=LIMITS))
 
 
 @pytest.mark.long

@@ -233,9 +233,9 @@ def test_learns_to_rank_unseen_queries(loss, anchor, structure):
 
 
 def _ndcg_of(scores, y, group):
-    from musicsim.evaluation.graded import graded_scores
+    from musicsim.evaluation.graded import score_groups
 
-    return graded_scores(scores, y, group)["ndcg@10"].mean()
+    return score_groups(scores, y, group)["ndcg@10"].mean()
 
 
 @pytest.mark.parametrize("standardize", [None, "column", "query"])

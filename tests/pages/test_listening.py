@@ -175,7 +175,7 @@ def test_finds_close_spellings_of_unmatched_entries(section, full, tmp_path):
     press(app, "Look for close spellings")
     assert "No song in the library has a similar spelling." in texts(app)
     press(app, "Reset 1 spelling decision")
-    assert full.listening.judged() == []
+    assert full.listening.list_decisions() == []
 
 
 def test_hub_reduction_is_a_setting(full):

@@ -222,7 +222,7 @@ def test_outdated_songs_are_analyzed_again_with_notice(full):
     (job,) = full.jobs.recent()
     assert job.kind == "upgrade"
     until(lambda: jobs.current(full) is None)
-    assert full.files.outdated() == []
+    assert full.files.find_outdated() == []
 
 
 HOSTILE = "A$AP *live* [2](http://x) ![](http://y/z.png) :smile: <b>#1</b> $5_a_b"
@@ -248,7 +248,7 @@ def two_models(full):
 
 def test_sidebar_model_is_used_on_every_page(two_models):
     song = two_models.songs()[0]
-    other = two_models.models.named("plain counts")
+    other = two_models.models.find("plain counts")
     app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
     app.query_params["song"] = str(song.id)
     app.run()
@@ -266,7 +266,7 @@ def test_link_selects_model(two_models):
     app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
     app.query_params["model"] = "plain counts"
     app.run()
-    assert model_choice(app).value == two_models.models.named("plain counts").id
+    assert model_choice(app).value == two_models.models.find("plain counts").id
     unknown = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
     unknown.query_params["model"] = "never made"
     unknown.run()
@@ -276,10 +276,10 @@ def test_link_selects_model(two_models):
 
 def test_two_maps_are_shown_side_by_side(two_models):
     app = open_page("listen")
-    app.selectbox(key="beside").select(two_models.models.named("plain counts").id).run()
+    app.selectbox(key="beside").select(two_models.models.find("plain counts").id).run()
     assert not app.exception
     assert len(maps(app)) == 2
-    two_models.models.delete(two_models.models.named("plain counts").id)
+    two_models.models.delete(two_models.models.find("plain counts").id)
     app.run()
     assert not app.exception
     assert len(maps(app)) == 1

@@ -71,9 +71,9 @@ def test_saved_thumbs_are_restored_and_can_be_deleted(search, full):
     first, second = (int(i) for i, _ in rows(search)[:2])
     press(search, f"like {first}")
     press(search, f"unlike {second}")
-    assert full.judgments.rated_results(song) == {}
+    assert full.judgments.ratings_of(song) == {}
     press(search, "feedback_keep")
-    assert full.judgments.rated_results(song) == {first: 1, second: -1}
+    assert full.judgments.ratings_of(song) == {first: 1, second: -1}
     assert search.button(key="feedback_keep").disabled
     again = open_page("listen")
     again.session_state["chosen"], again.session_state["search_more"] = song, True
@@ -81,7 +81,7 @@ def test_saved_thumbs_are_restored_and_can_be_deleted(search, full):
     assert (str(first), "1") in rows(again)
     press(again, "feedback_over")
     press(again, "feedback_keep")
-    assert full.judgments.rated_results(song) == {}
+    assert full.judgments.ratings_of(song) == {}
 
 
 def test_thumb_down_is_removed_by_name(search):
@@ -132,13 +132,13 @@ def test_deleted_song_does_not_block_saving_thumbs(search, full):
     forget(full, first)
     search.run()
     press(search, "feedback_keep")
-    assert full.judgments.rated_results(song) == {second: 1}
+    assert full.judgments.ratings_of(song) == {second: 1}
     press(search, f"like {third}")
     forget(full, second)
     search.run()
     assert not search.button(key="feedback_keep").disabled
     press(search, "feedback_keep")
-    assert full.judgments.rated_results(song) == {third: 1}
+    assert full.judgments.ratings_of(song) == {third: 1}
     assert search.button(key="feedback_keep").disabled
     forget(full, third)
     search.run()
@@ -158,4 +158,4 @@ def test_saved_thumb_of_missing_song_is_kept(search, full):
     assert search.button(key="feedback_keep").disabled
     press(search, f"like {second}")
     press(search, "feedback_keep")
-    assert full.judgments.rated_results(song) == {first: 1, second: 1}
+    assert full.judgments.ratings_of(song) == {first: 1, second: 1}

@@ -187,7 +187,7 @@ def test_model_is_used_renamed_and_deleted(learned):
     press(app, "Delete it")
     assert learned.models.active().name == "Sound"
     with pytest.raises(NotFoundError):
-        learned.models.named("better")
+        learned.models.find("better")
 
 
 def test_built_in_model_cannot_be_renamed(learned):
@@ -209,7 +209,7 @@ def test_representation_job_has_chosen_settings(learned, monkeypatch):
 
 
 def test_uploaded_model_file_starts_import_job(learned, monkeypatch, tmp_path):
-    record = learned.models.named("Genres")
+    record = learned.models.find("Genres")
     save_model_file(learned, record.id, tmp_path / "sent.musicsim")
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
@@ -262,7 +262,7 @@ def test_combined_model_shows_weights_on_every_page(learned):
 @pytest.mark.long
 @pytest.mark.parametrize("report", ["no json", "[]", '{"version": 1}', '{"leads": {"auc": 3}}'])
 def test_invalid_report_does_not_break_page(learned, report):
-    record = learned.models.named("Genres")
+    record = learned.models.find("Genres")
     (learned.models.path(record.id) / "report.json").write_text(report, encoding="utf-8")
     app = open_page("train")
     assert not app.exception
@@ -332,7 +332,7 @@ def test_unreadable_supervision_shows_error_next_to_others(learned, monkeypatch)
 
 @pytest.mark.parametrize(("fell", "shown", "kind"), [(False, "success", "primary"), (True, "warning", "secondary")])
 def test_worse_model_is_reported_and_not_recommended(learned, fell, shown, kind):
-    record = learned.models.named("Genres")
+    record = learned.models.find("Genres")
     folder = learned.models.path(record.id)
     report = load_report(folder)
     up = {"before": 0.5, "after": 0.6, "mean": 0.1, "low": 0.05, "high": 0.2}

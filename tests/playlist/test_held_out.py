@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from musicsim.playlist import PlaylistModel, build_edges, cooccurrence_neighbours
-from musicsim.playlist.held_out import kind_factors, reweighted
+from musicsim.playlist.held_out import kind_factors, reweight
 
 
 def model_of(names, weights):
@@ -18,7 +18,7 @@ def test_shares_of_kinds_become_those_of_the_other_model_and_proportions_within_
     names = ("tag:a", "tag:b", "artist:x", "artist:y", "uniform:all")
     fitted = model_of(names, [0.6, 0.2, 0.1, 0.05, 0.05])
     other = model_of(names, [0.1, 0.1, 0.2, 0.2, 0.4])
-    again = reweighted(fitted, kind_factors(fitted, other))
+    again = reweight(fitted, kind_factors(fitted, other))
     assert again.family_shares() == pytest.approx({"tag": 0.2, "artist": 0.4, "uniform": 0.4})
     weights = dict(zip(again.hypergraph.names, again.weights_, strict=True))
     assert weights["tag:a"] / weights["tag:b"] == pytest.approx(3.0)
@@ -32,7 +32,7 @@ def test_kinds_that_one_of_them_lacks_keep_their_proportion():
     other = PlaylistModel(graph, weights=[0.2, 0.2, 0.6])
     factors = kind_factors(fitted, other)
     assert set(factors) == {("tag",), ("uniform",)}
-    shares = reweighted(fitted, factors).family_shares()
+    shares = reweight(fitted, factors).family_shares()
     assert shares["uniform"] / shares["tag"] == pytest.approx(1.5)
     assert shares["artist"] == pytest.approx(0.3 / 1.3)
 
@@ -54,7 +54,7 @@ def test_sparse_lists_are_foretold_better_with_shares_of_lists_kept_apart():
 
     plain = PlaylistModel(graph(train)).fit(train)
     held_out = PlaylistModel(graph(train[50:])).fit(train[:50])
-    honest = reweighted(plain, kind_factors(plain, held_out))
+    honest = reweight(plain, kind_factors(plain, held_out))
     tags_alone = PlaylistModel(build_edges(n, tags=tags)).fit(train)
     foretold = [m.mean_transition_log_probability(test) for m in (plain, honest, tags_alone)]
     assert foretold[1] > foretold[0] + 0.3

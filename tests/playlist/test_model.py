@@ -81,7 +81,7 @@ def test_among_some_songs_edges_keep_their_weights(edge_probability, weighted):
     edges = [{place[x] for x in edge if x in place} for edge in truth.edges]
     kept = [e for e, edge in enumerate(edges) if len(edge) > 1]
     truth.edges, truth.w, truth.p = [edges[e] for e in kept], truth.w[kept], graph.song_weight[songs]
-    part = model.among(songs)
+    part = model.restrict(songs)
     assert part.hypergraph.names == [graph.names[e] for e in kept]
     for x in range(4):
         row = [truth.move(x, y) for y in range(4)]

@@ -126,8 +126,8 @@ def test_the_artist_filter_takes_from_both_sets():
 def test_the_artist_filter_of_queries_from_outside():
     relevance = Relevance.from_lists([[0, 1], [2]], n=4)
     with pytest.raises(ValueError, match="query_groups"):
-        relevance.without_own_group([0, 0, 1, 1])
-    filtered = relevance.without_own_group(["a", "b", "b", None], ["b", None])
+        relevance.exclude_own_group([0, 0, 1, 1])
+    filtered = relevance.exclude_own_group(["a", "b", "b", None], ["b", None])
     assert sets(filtered) == [([0], [3]), ([2], [0, 1, 3])]
 
 
@@ -247,7 +247,7 @@ def test_a_split_keeps_what_it_names(plays, k, random):
     queries = random.choices(range(n), k=random.randint(0, n + 1))
     database = random.sample(range(n), random.randint(0, n))
     artists = [random.choice("ab") for _ in range(n)]
-    whole = Relevance.from_plays(sparse.csr_array(plays), k=k).without_own_group(artists)
+    whole = Relevance.from_plays(sparse.csr_array(plays), k=k).exclude_own_group(artists)
     part = whole.restrict(queries, database)
     assert (len(part), part.n_items) == (len(queries), len(database))
     for i, q in enumerate(queries):

@@ -291,7 +291,7 @@ def figure_of(values: Float64Array, artists: Sequence[str], random_state: int) -
         return Figure(float("nan"))
     if len(set(artists)) < 2:
         return Figure(float(values.mean()))
-    return Figure(*evaluation.paired_bootstrap(values, np.zeros(len(values)), artists, _RESAMPLES, random_state))
+    return Figure(*evaluation.bootstrap_pairs(values, np.zeros(len(values)), artists, _RESAMPLES, random_state))
 
 
 def _score_genres(genres: Sequence[str | None], scores: dict[str, Float64Array]) -> list[GenreScores]:

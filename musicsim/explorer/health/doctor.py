@@ -24,7 +24,7 @@ from musicsim.library import Library, Song
 from musicsim.library.db.cache import load_arrays
 from musicsim.library.db.database import is_writable
 from musicsim.library.db.integrity import faults, is_of_indexes, rebuild_indexes, stray_rows
-from musicsim.library.disk.leftovers import leftovers
+from musicsim.library.disk.scratch import leftovers
 from musicsim.library.media.sound import songs_elsewhere
 from musicsim.library.stores.models import BUILT_IN
 from musicsim.progress import Progress
@@ -127,7 +127,7 @@ def _check_features(library: Library, progress: Progress) -> Iterator[Finding]:
         yield Finding("features", NOTE, words, _FIX.format("deletes them"), orphans, "sweep")
     if not library.settings["keep_frames"]:
         return
-    lacking, damaged = set(hashes) - store.kept(), _damaged_frames(library, progress)
+    lacking, damaged = set(hashes) - store.list_stored(), _damaged_frames(library, progress)
     for affected, state in ((lacking, "are not stored"), (damaged, "are damaged")):
         paths = tuple(str(song.path) for song in _songs_with_file(library, affected))
         if paths:
@@ -143,7 +143,7 @@ def _check_features(library: Library, progress: Progress) -> Iterator[Finding]:
 def _damaged_frames(library: Library, progress: Progress) -> set[str]:
     """Return the content hashes of songs whose stored frames are damaged."""
     damaged = set()
-    stored = library.frame_files.kept() & set(library.content_hashes())
+    stored = library.frame_files.list_stored() & set(library.content_hashes())
     for done, content_hash in enumerate(sorted(stored)):
         if done % _REPORT_EVERY == 0:
             progress("reading audio features", done, len(stored))
@@ -221,7 +221,7 @@ def _sweep(library: Library, _progress: Progress) -> str:
 
 
 def _analyze_again(library: Library, progress: Progress) -> str:
-    lacking = set(library.content_hashes()) - library.frame_files.kept()
+    lacking = set(library.content_hashes()) - library.frame_files.list_stored()
     songs = _songs_with_file(library, lacking | _damaged_frames(library, progress))
     with library.exclusive("repairing files"):
         for song in songs:

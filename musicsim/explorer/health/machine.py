@@ -13,7 +13,7 @@ import numpy as np
 from packaging.requirements import Requirement
 
 from musicsim import __version__
-from musicsim.audio import AUDIO_EXTENSIONS, mfcc, without_decoder
+from musicsim.audio import AUDIO_EXTENSIONS, list_undecodable_extensions, mfcc
 from musicsim.audio.features import FRAME, HOP, N_MELS, N_MFCC, SAMPLE_RATE
 from musicsim.explorer.health.doctor import NOTE, OK, PROBLEM, Finding, Level
 from musicsim.library.db.schema_version import SCHEMA_VERSION
@@ -81,7 +81,7 @@ def _limit(name: str) -> int | None:
 
 
 def _check_decoders() -> Iterator[Finding]:
-    lacking = without_decoder()
+    lacking = list_undecodable_extensions()
     if lacking:
         words = f"no decoder for {', '.join(lacking)}"
         yield Finding("decoders", PROBLEM, words, "Install PyAV from its wheel: `pip install --force-reinstall av`.")

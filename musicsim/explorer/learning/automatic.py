@@ -109,7 +109,7 @@ class _Choice:
             if not leads or fallen(leads):
                 continue
             gain = self._gain(way)
-            mean, low, high = evaluation.paired_bootstrap(gain, np.zeros(len(gain)), self._groups, random_state=_SEED)
+            mean, low, high = evaluation.bootstrap_pairs(gain, np.zeros(len(gain)), self._groups, random_state=_SEED)
             certain = mean - _MARGIN * (high - low) / (2 * 1.96)
             if certain > largest:
                 best, largest = way, certain

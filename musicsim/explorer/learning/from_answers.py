@@ -230,7 +230,7 @@ def learn_from_answers(
     questions = [str(q) for q, k in zip(answered.questions, known, strict=True) if k]
     if len(set(questions)) > 1:
         after, before = fits.held_out[known], fits.plain[known]
-        interval = evaluation.paired_bootstrap(after, before, questions, 2000, random_state)
+        interval = evaluation.bootstrap_pairs(after, before, questions, 2000, random_state)
         lead = Lead(float(before.mean()), float(after.mean()), *interval)
     return Judged(result.L, result.C, result.path, lead, fits.untrained)
 

@@ -173,7 +173,7 @@ class Supervision:
 
         def compute(database: Int64Array) -> relevances.Relevance:
             relevance = relevances.Relevance.from_plays(table, self._k, 1, candidates=database)
-            return relevance.without_own_group(self.groups)
+            return relevance.exclude_own_group(self.groups)
 
         return compute
 
@@ -227,7 +227,7 @@ def _most_similar(vectors: Float32Array, codes: Int64Array, database: Int64Array
         best = np.argsort(-S, axis=1, kind="stable")[:, :k]
         is_similar = np.take_along_axis(S, best, axis=1) > 0
         lists += [database[b[s]] for b, s in zip(best, is_similar, strict=True)]
-    return relevances.Relevance.from_lists(lists).without_own_group(codes)
+    return relevances.Relevance.from_lists(lists).exclude_own_group(codes)
 
 
 def coverage(snapshot: Snapshot) -> list[Coverage]:

@@ -65,7 +65,7 @@ def leads_of(
     leads = {}
     for name in RANKED:
         a, b = after[name][has_score], before[name][has_score]
-        interval = evaluation.paired_bootstrap(a, b, artists, 2000, random_state)
+        interval = evaluation.bootstrap_pairs(a, b, artists, 2000, random_state)
         leads[name] = Lead(float(b.mean()), float(a.mean()), *interval)
     return leads
 

@@ -61,7 +61,7 @@ def _parts(snapshot: Snapshot) -> tuple[FloatArray, Int64Array]:
     empty = np.empty((0, model.n_dimensions)), np.empty(0, dtype=np.int64)
     if not model.encoder_.uses_audio:
         return empty
-    stored = snapshot.library.frame_files.kept()
+    stored = snapshot.library.frame_files.list_stored()
     rows = np.sort(np.random.default_rng(_SEED).permutation(snapshot.n_indexed)[:_MAX_SONGS])
     songs = [song for song in snapshot.songs_at(rows) if song.content_hash in stored]
     vectors, song_of_part = [], []

@@ -21,7 +21,7 @@ from musicsim.audio.features import N_MFCC
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.schema import AboutModel
 from musicsim.library import Library, Song
-from musicsim.library.stores.song_gaussians import song_gaussian
+from musicsim.library.stores.song_gaussians import part_gaussians
 from musicsim.progress import Progress
 
 Floats: TypeAlias = Float32Array
@@ -228,7 +228,7 @@ class SoundEncoder(FrameEncoder):
         for row, song in enumerate(songs):
             assert isinstance(song, SongFrames)
             if song.fluctuation is not None:
-                features[row, TIMBRE] = self.embedding.transform(song_gaussian(song))[0]
+                features[row, TIMBRE] = self.embedding.transform(part_gaussians(song).merged())[0]
                 features[row, FLUCTUATION] = song.mean_fluctuation
         return features
 
@@ -332,7 +332,7 @@ def _sample_songs(
         for done, song in enumerate(sample):
             if done % 16 == 0:
                 progress("fitting mixtures of Gaussians", done, len(sample))
-            yield library.frame_files.blocks(song.content_hash)
+            yield library.frame_files.frames(song.content_hash).blocks()
 
     return sample, read_frames()
 
@@ -470,7 +470,7 @@ class AspectEncoder(Encoder):
     def fit(
         cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, _progress: Progress, /
     ) -> tuple[Sequence[Song], Self]:
-        stored_hashes = library.frame_files.kept_aspects()
+        stored_hashes = library.frame_files.list_stored_aspects()
         songs = [song for song in songs if song.content_hash in stored_hashes]
         if not songs:
             raise FeatureVersionError(
@@ -480,7 +480,7 @@ class AspectEncoder(Encoder):
         return songs, cls(settings.representation)
 
     def reader(self, library: Library, _progress: Progress, /) -> ReadFeatures:
-        stored_hashes = library.frame_files.kept_aspects()
+        stored_hashes = library.frame_files.list_stored_aspects()
 
         def read(songs: Sequence[Song]) -> Floats:
             is_stored = [song.content_hash in stored_hashes for song in songs]

@@ -11,7 +11,7 @@ from musicsim.explorer.models.artifacts import load_report, read_report
 from musicsim.explorer.models.schema import MAX_JSON, AboutFile, read_json_file
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.library import Library
-from musicsim.library.disk.archives import DAMAGED, in_short, open_archive, unpack
+from musicsim.library.disk.archives import DAMAGED, open_archive, shorten_message, unpack
 from musicsim.library.disk.arrays import atomic_path
 
 FILE_ENDING = ".musicsim"
@@ -67,7 +67,9 @@ def read_model_file(source: Path, scratch: Path) -> SentModel:
         name = read_json_file(AboutFile, scratch / "about.json").name
         report = read_report(scratch / _REPORT) if (scratch / _REPORT).exists() else {}
     except DAMAGED as error:
-        message = f"{source.name}: no model of musicsim can be read from this file ({in_short(error)}). {_REMEDY}"
+        message = (
+            f"{source.name}: no model of musicsim can be read from this file ({shorten_message(error)}). {_REMEDY}"
+        )
         raise ModelError(message) from error
     except OSError as error:
         raise ModelError(f"{source.name}: cannot be imported ({error.strerror or error}).") from error

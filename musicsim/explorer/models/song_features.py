@@ -12,7 +12,7 @@ from musicsim.audio import read_song_frames
 from musicsim.explorer.models.encoders import Encoder, Floats, FrameEncoder, ReadFeatures
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.library import Library, Song
-from musicsim.library.processes.pools import in_order, on_all_cores
+from musicsim.library.processes.pools import map_in_order, on_all_cores
 from musicsim.progress import Progress
 
 BLOCK = 64
@@ -50,7 +50,7 @@ def _read_blocks(
                 yield np.concatenate(list(islice(rows, -(-len(block) // SONGS_PER_TASK))))
     else:
         paths = ([library.frame_files.path(song.content_hash) for song in block] for block in blocks)
-        encoded = in_order(library.pool, partial(encode_files, encoder), paths, limits=library.file_limits)
+        encoded = map_in_order(library.pool, partial(encode_files, encoder), paths, limits=library.file_limits)
         for block, features in zip(blocks, encoded, strict=True):
             # workers may lack access to the files of frames
             yield read(block) if isinstance(features, BaseException) else features

@@ -76,7 +76,7 @@ class ClusterNames:
         """Return how fast, bright, loud and tonal a song is, each on its own scale; nan without audio features."""
         files = self._snapshot.library.frame_files
         try:
-            mfcc = files.mfcc(song.content_hash)[::_EVERY].astype(np.float64).mean(axis=0)
+            mfcc = files.frames(song.content_hash).mfcc[::_EVERY].astype(np.float64).mean(axis=0)
             aspects = files.aspects([song.content_hash])
         except FeatureVersionError:
             return np.full(len(_MEASURES), np.nan)

@@ -69,7 +69,7 @@ def _tags(snapshot: Snapshot) -> list[list[str]]:
 def _artists(snapshot: Snapshot, min_songs: int) -> list[str | None]:
     """Return the artist of each song; None for artists with fewer songs than `min_songs`."""
     artist = snapshot.columns.artist
-    frequent = artist.among(name for name, n in artist.counts().items() if n >= min_songs)
+    frequent = artist.is_in(name for name, n in artist.counts().items() if n >= min_songs)
     return Labels(np.where(frequent, artist.codes, -1), artist.names).texts()
 
 

@@ -148,7 +148,7 @@ def fit_dialects(lists: Lists, graph_of: Callable[[Lists], playlist.Hypergraph])
     company, held_out = lists.split(_HELD_OUT)
     uncategorized = Lists(held_out.rows, [None] * len(held_out.rows))
     unbiased = _fit(graph_of(company), uncategorized, STRENGTH / 2)
-    return fitted.reweighted(playlist.kind_factors(fitted.model(), unbiased.model()))
+    return fitted.reweight(playlist.kind_factors(fitted.model(), unbiased.model()))
 
 
 def _fit(graph: playlist.Hypergraph, lists: Lists, strength: float = STRENGTH) -> playlist.Dialects:

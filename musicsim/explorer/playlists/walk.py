@@ -214,7 +214,7 @@ class Walk:
         if self._is_paced and is_sampled(snapshot.n_indexed):
             like = [snapshot.row_of(i) for i in request.like]
             rows = sample_rows(allowed, [*required, *like], seed)
-            model, X = model.among(rows), snapshot.vectors_at(rows)
+            model, X = model.restrict(rows), snapshot.vectors_at(rows)
             ranks = self._rank(X)
             works = works_of(snapshot, rows) if request.versions_apart else None
         else:

@@ -79,7 +79,7 @@ def scan_and_refresh(library: Library, sources: Sequence[str | Path], progress: 
     """Scan the sources, with the options of :class:`Scan`, and update the models."""
     progress("looking for music")
     # a model fits songs of one feature version: outdated songs are analyzed, too, after the new ones
-    outdated = {path for path, _ in library.files.outdated() if located(path).exists()}
+    outdated = {path for path, _ in library.files.find_outdated() if located(path).exists()}
     scan = Scan(library, [*sources, *sorted(outdated)], **options)
     scan.todo.sort(key=lambda task: task.path in outdated)
     n_new = sum(task.path not in outdated for task in scan.todo)

@@ -133,7 +133,7 @@ def _base_models(library: Library, settings: LearningSettings) -> list[ModelReco
     if native is None:
         raise ModelError("this library does not contain songs to learn from yet: add a folder first.")
     if settings.on:
-        chosen = [library.models.named(name) for name in settings.on]
+        chosen = [library.models.find(name) for name in settings.on]
     else:
         chosen = preselected_models(library) if settings.method == AUTOMATIC else [native]
     for record in chosen:

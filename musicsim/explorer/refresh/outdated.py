@@ -43,7 +43,7 @@ def _songs(n: int) -> str:
 
 def pending_upgrade(library: Library) -> Upgrade | None:
     """Return the pending work, if any; missing songs wait for their files."""
-    old, n_undescribed = library.files.outdated(), library.descriptors.n_outdated()
+    old, n_undescribed = library.files.find_outdated(), library.descriptors.n_outdated()
     if not old:
         changes = (_MODEL_CHANGE,) if _native_is_older(library) else ()
         return Upgrade(0, changes, n_undescribed) if changes or n_undescribed else None
@@ -57,7 +57,7 @@ def native_is_outdated(library: Library) -> bool:
 
     They are ready if this version has analyzed them, and their audio features are stored.
     """
-    return _native_is_older(library) and not library.files.outdated()
+    return _native_is_older(library) and not library.files.find_outdated()
 
 
 def _native_is_older(library: Library) -> bool:
@@ -72,5 +72,5 @@ def _native_is_older(library: Library) -> bool:
     return (
         versions.feature_version < FEATURE_VERSION
         and library.frame_files.has_any()
-        and set(library.content_hashes()) <= library.frame_files.kept()
+        and set(library.content_hashes()) <= library.frame_files.list_stored()
     )

@@ -31,7 +31,7 @@ def songs_with_frames(library: Library, songs: Sequence[Song]) -> list[Song]:
     They are ordered by hash, so that the same songs give the same model, regardless of the order in which they were
     added.
     """
-    stored = library.frame_files.kept_of([song.content_hash for song in songs])
+    stored = library.frame_files.find_stored([song.content_hash for song in songs])
     readable = (s for s in songs if s.content_hash in stored and s.feature_version >= MIN_FEATURE_VERSION)
     return sorted(readable, key=lambda song: song.content_hash)
 

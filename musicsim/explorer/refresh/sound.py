@@ -57,4 +57,4 @@ def fit_sound(songs: Sequence[SongParts], *, use_prior: bool = True) -> tuple[So
     embedding, within_timbre = gaussians.fit_embedding([song.timbre for song in songs], prior)
     song_of = np.repeat(np.arange(len(songs)), [len(song.fluctuation) for song in songs])
     patterns = np.concatenate([song.fluctuation for song in songs])
-    return SoundEncoder(embedding), [within_timbre, gaussians.within_covariance(patterns, song_of)]
+    return SoundEncoder(embedding), [within_timbre, gaussians.pool_covariance(patterns, song_of)]

@@ -19,7 +19,7 @@ def bring_up_to_date(library: Library, *, progress: Progress) -> bool:
         _update_descriptors(library, progress)
     except Canceled:
         return False
-    paths = [path for path, _ in library.files.outdated()]
+    paths = [path for path, _ in library.files.find_outdated()]
     if not paths and not native_is_outdated(library):
         return True
     return not scan_and_refresh(library, paths, progress, absent_ok=True).cancelled
@@ -29,8 +29,8 @@ def _update_descriptors(library: Library, progress: Progress) -> None:
     """Compute missing descriptors of songs from their stored features."""
     with library.exclusive("updating songs"):
         was_refreshed = library.is_refreshed
-        songs = list(library.descriptors.outdated().items())
-        with_aspects = library.frame_files.kept_aspects() if songs else set()
+        songs = list(library.descriptors.find_outdated().items())
+        with_aspects = library.frame_files.list_stored_aspects() if songs else set()
         for start in range(0, len(songs), _BATCH):
             progress("tempo, key and loudness", start, len(songs), seconds_left=None)
             batch = songs[start : start + _BATCH]
@@ -44,7 +44,7 @@ def _descriptors(library: Library, content_hash: str, has_aspects: bool) -> Desc
     """Return the descriptors of a song; empty without stored features, until the song is analyzed again."""
     frames = library.frame_files
     try:
-        mfcc = frames.mfcc(content_hash)
+        mfcc = frames.frames(content_hash).mfcc
     except FeatureVersionError:
         return Descriptors()
     if not has_aspects:

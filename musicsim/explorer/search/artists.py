@@ -31,7 +31,7 @@ def songs_standing_for(snapshot: Snapshot, artist: str) -> Examples:
 
     Raises NotFoundError if no song of the artist has a vector.
     """
-    rows = np.flatnonzero(snapshot.columns.group.among([fold_name(artist)]))
+    rows = np.flatnonzero(snapshot.columns.group.is_in([fold_name(artist)]))
     if not len(rows):
         raise NotFoundError(f"{snapshot.library.name}: no song by {artist[:100]!r} found.")
     some = np.unique(np.linspace(0, len(rows) - 1, _MAX_SEEDS).astype(int))

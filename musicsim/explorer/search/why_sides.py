@@ -184,7 +184,7 @@ def _features(library: Library, model_id: str | None, revision: int) -> Vectors:
 
 def _frame_blocks(library: Library, song: Song) -> Iterator[Float32Array] | None:
     try:
-        return library.frame_files.blocks(song.content_hash)
+        return library.frame_files.frames(song.content_hash).blocks()
     except (FeatureVersionError, AudioTooShortError):  # not stored, or of another version
         return None
 

@@ -16,7 +16,7 @@ class Among:
     names: frozenset[str]
 
     def rows(self, columns: SongColumns) -> BoolArray:
-        passing: BoolArray = getattr(columns, self.column).among(self.names)
+        passing: BoolArray = getattr(columns, self.column).is_in(self.names)
         return passing
 
 

@@ -58,7 +58,7 @@ def find_new_duplicates(library: Library, progress: Callable[..., None]) -> None
 
     def frames_of(row: int) -> Float16Array | None:
         digest = library.content_hash(int(ids[row]))
-        return library.frame_files.mfcc(digest) if library.frame_files.kept_of([digest]) else None
+        return library.frame_files.frames(digest).mfcc if library.frame_files.find_stored([digest]) else None
 
     rows = np.flatnonzero(np.isin(ids, list(new)))
     pairs = []

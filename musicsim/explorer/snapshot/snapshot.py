@@ -23,7 +23,7 @@ from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 from musicsim.library.db.columns import SongColumns, SongTable
 from musicsim.library.db.packed_texts import PackedTexts
-from musicsim.library.stores.genres import folded
+from musicsim.library.stores.genres import merge_spellings
 from musicsim.library.stores.models import ModelRecord
 
 T = TypeVar("T")
@@ -156,7 +156,7 @@ class Snapshot:
         All spellings of a genre (:mod:`musicsim.library.stores.genres`) become the most frequent one.
         """
         columns = self.model_rows.columns(self._table) if self.model_rows else self._table.columns.take(self.row_ids)
-        return columns.with_genre(lambda: folded(columns.genre))
+        return columns.replace_genre(lambda: merge_spellings(columns.genre))
 
     @cached_property
     def clusters(self) -> dict[str, Int64Array]:
@@ -295,7 +295,7 @@ class Snapshot:
     def songs_of_artist(self, name: str) -> Int64Array:
         """Return the rows of the songs by an artist, int64."""
         artist = self.columns.artist
-        return np.flatnonzero(artist.among([name]))
+        return np.flatnonzero(artist.is_in([name]))
 
     def tags_of(self, song_ids: Iterable[int] | None = None) -> dict[int, list[tuple[str, float]]]:
         """Return tags with weights of some songs, or of all, heaviest first; songs without tags are left out."""
@@ -307,7 +307,7 @@ class Snapshot:
 def _read_albums(_: SongTable, library: Library) -> tuple[list[tuple[str, str, int]], PackedTexts]:
     counts = sorted(library.album_counts().items(), key=lambda item: (-item[1], item[0]))
     albums = [(name, by, n) for (name, by), n in counts]
-    return albums, PackedTexts.of(name.casefold() for name, _, _ in albums)
+    return albums, PackedTexts.pack(name.casefold() for name, _, _ in albums)
 
 
 _albums_of: OncePer[SongTable, tuple[list[tuple[str, str, int]], PackedTexts]] = OncePer(_read_albums)
@@ -348,4 +348,4 @@ def snapshot_under(library: Library, model: str | None) -> Snapshot:
 
     Raises NotFoundError if the model does not exist.
     """
-    return take_snapshot(library, library.models.named(model).id if model else None)
+    return take_snapshot(library, library.models.find(model).id if model else None)

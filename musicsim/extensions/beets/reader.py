@@ -12,10 +12,9 @@ from contextlib import closing
 from typing import Any
 
 from musicsim.errors import LibraryError
-from musicsim.library.importing.formats import Format
 from musicsim.library.importing.json_formats import plain
 from musicsim.library.importing.records import Gatherer, NamedSong
-from musicsim.library.importing.sources import RawBytes
+from musicsim.library.importing.sources import Format, RawBytes
 from musicsim.library.tags.file_tags import MBID
 
 _TAG_COLUMNS = ("genres", "genre", "style")  # "genres" replaces "genre" since beets 2.6

@@ -33,7 +33,7 @@ from musicsim.extensions.bundles.public_copy import (
     excerpt_path,
 )
 from musicsim.library import Library
-from musicsim.library.archive.contents import MODEL_FILES, add_model, checked_library
+from musicsim.library.archive.contents import MODEL_FILES, add_model, open_checked
 from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
 from musicsim.library.db.database import open_engine
@@ -84,7 +84,7 @@ def write_bundle(
     another kind of file, the library is damaged, or a model is deleted meanwhile.
     """
     store = library.models
-    records = [store.get(), *map(store.named, models), *(record for record in store.all() if record.kind in BUILT_IN)]
+    records = [store.get(), *map(store.find, models), *(record for record in store.all() if record.kind in BUILT_IN)]
     model_ids = list(dict.fromkeys([*(record.id for record in records), *(record.features_of for record in records)]))
     plays = play_counts(take_snapshot(library))
     low, high = np.quantile(plays, [1 / 3, 2 / 3]) if len(plays) else (0.0, 0.0)
@@ -168,7 +168,7 @@ def unpack_bundle(stream: BinaryIO, name: str, target: Path, progress: Progress)
     with _BUNDLE.refusing(name):
         _BUNDLE.unpack(stream, name, target, progress)
         progress("checking the database", 0, 0)
-        with checked_library(target) as library:
+        with open_checked(target) as library:
             _check_is_public(library)
             progress("listing the songs", 0, 0)
             library.table()

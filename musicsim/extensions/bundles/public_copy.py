@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from musicsim.library.db import schema
-from musicsim.library.db.changes import ChangeLog
-from musicsim.library.db.database import damaged, open_engine, read_only_address
+from musicsim.library.db.changes import begin_log
+from musicsim.library.db.database import damage_error, open_engine, read_only_address
 from musicsim.library.db.schema_version import create_tables
-from musicsim.library.tags.artists import artist_group, known_artist, stand_in_name
+from musicsim.library.tags.artists import artist_group, parse_artist, stand_in_name
 from musicsim.storage import storage_error
 
 EXCERPTS = "excerpts"  # folder of the excerpts
@@ -116,7 +116,7 @@ def copy_for_visitors(
     engine = open_engine(target, read_only=False)
     with engine.begin() as connection:
         create_tables(connection)
-        ChangeLog().begin(connection)
+        begin_log(connection)
     engine.dispose()
     try:
         with closing(sqlite3.connect(target, uri=True, isolation_level=None)) as copy:
@@ -134,7 +134,7 @@ def copy_for_visitors(
     except sqlite3.Error as error:
         if (problem := storage_error(error, target)) is not None:
             raise problem from error
-        raise damaged(source, error) from error
+        raise damage_error(source, error) from error
 
 
 def excerpt_path(song_id: int, suffix: str) -> str:
@@ -148,7 +148,7 @@ def _add_functions(
     """Define the SQL functions of :data:`FILLED` and :data:`_FROM`."""
     with_excerpt = frozenset(excerpts.song_ids)
     roots = [schema.path_of(text) for (text,) in copy.execute("SELECT path FROM src.roots")]
-    is_unknown = cache(lambda artist: known_artist(artist) is None)
+    is_unknown = cache(lambda artist: parse_artist(artist) is None)
     names: dict[str, str] = {}
 
     @cache

@@ -215,11 +215,11 @@ def _summarize(
         len(parts),
         n_songs,
         {
-            way: {name: evaluation.paired_bootstrap(scores[way][name], zeros, random_state=seed) for name in MEASURES}
+            way: {name: evaluation.bootstrap_pairs(scores[way][name], zeros, random_state=seed) for name in MEASURES}
             for way in order
         },
         {
-            way: evaluation.paired_bootstrap(scores[WALK]["ndcg"], scores[way]["ndcg"], random_state=seed)
+            way: evaluation.bootstrap_pairs(scores[WALK]["ndcg"], scores[way]["ndcg"], random_state=seed)
             for way in order
             if way != WALK
         },

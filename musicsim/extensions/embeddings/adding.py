@@ -9,7 +9,7 @@ from musicsim.extensions.embeddings.encoder import OWN
 from musicsim.extensions.embeddings.onnx_models import OnnxModel, describe_songs
 from musicsim.extensions.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library import Library
-from musicsim.library.disk.csv_cells import shortened
+from musicsim.library.disk.csv_cells import shorten_problems
 from musicsim.progress import Progress
 
 
@@ -39,7 +39,7 @@ def add_onnx(library: Library, onnx: OnnxModel, name: str, progress: Progress) -
         reason = described.problems[0] if described.problems else "add some songs first."
         raise ModelError(f"{onnx.path.name}: no song of this library got a vector: {reason}")
     about = EmbeddingStore(library).keep_vectors(
-        described.hashes, described.vectors, onnx.path.name, shortened(described.problems), described.model.words
+        described.hashes, described.vectors, onnx.path.name, shorten_problems(described.problems), described.model.words
     )
     return _add(library, about, name, progress)
 

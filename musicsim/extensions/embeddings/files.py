@@ -26,8 +26,8 @@ import numpy.typing as npt
 
 from musicsim._arrays import BoolArray, Float32Array
 from musicsim.errors import LibraryError
-from musicsim.library.disk.archives import in_short
-from musicsim.library.disk.csv_cells import shortened
+from musicsim.library.disk.archives import shorten_message
+from musicsim.library.disk.csv_cells import shorten_problems
 from musicsim.library.disk.npy_headers import read_header
 
 ENDINGS = (".npz", ".npy", ".parquet")
@@ -68,12 +68,14 @@ def read_embedding(path: Path) -> EmbeddingFile:
             _check_in_process(path)
         names, vectors, note = read(path)
     except OSError as error:
-        raise LibraryError(f"{path.name}: it cannot be read ({in_short(error.strerror or error)}).") from error
+        raise LibraryError(f"{path.name}: it cannot be read ({shorten_message(error.strerror or error)}).") from error
     except (ValueError, TypeError, KeyError, EOFError, MemoryError, RuntimeError) as error:
         # pyarrow's errors are subclasses of these
-        raise LibraryError(f"{path.name}: no vectors can be read from this file ({in_short(error)}).") from error
+        raise LibraryError(f"{path.name}: no vectors can be read from this file ({shorten_message(error)}).") from error
     except (zipfile.BadZipFile, zlib.error) as error:
-        raise LibraryError(f"{path.name}: it is not an .npz file, or a damaged one ({in_short(error)}).") from error
+        raise LibraryError(
+            f"{path.name}: it is not an .npz file, or a damaged one ({shorten_message(error)})."
+        ) from error
     return _check(path.name, names, vectors, note)
 
 
@@ -249,7 +251,7 @@ def _check(label: str, names: npt.NDArray[Any] | None, vectors: npt.NDArray[Any]
     with np.errstate(over="ignore"):  # numbers too large for float32 become infinite, and are reported
         rows = np.asarray(vectors, dtype=np.float32)
     invalid = _find_problems(rows, keys)
-    problems = shortened([problem for _, problem in sorted(invalid.items())])
+    problems = shorten_problems([problem for _, problem in sorted(invalid.items())])
     if len(invalid) == len(rows):
         raise LibraryError(f"{label}: none of its {len(rows):,} rows can be used. {problems[0]}")
     if keys is None:

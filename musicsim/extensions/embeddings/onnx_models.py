@@ -26,7 +26,7 @@ from musicsim.addresses import located
 from musicsim.audio import decode
 from musicsim.errors import LibraryError, ModelError
 from musicsim.extensions.embeddings.files import MAX_WIDE
-from musicsim.library.disk.archives import in_short
+from musicsim.library.disk.archives import shorten_message
 from musicsim.library.library import Library
 from musicsim.library.processes.pools import LocalPool
 from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
@@ -149,7 +149,7 @@ def _try_out(model: OnnxModel, limits: Limits, progress: Progress) -> int:
     elif isinstance(outcome, LibraryError | ModelError):
         raise outcome
     elif isinstance(outcome, BaseException):
-        reason = in_short(outcome)
+        reason = shorten_message(outcome)
     else:
         return int(outcome)
     raise ModelError(f"{model.path.name}: it cannot be run as an ONNX model: {reason}.")
@@ -254,7 +254,9 @@ class _Session:
         model, inputs = self._model, self._session.get_inputs()
         if len(inputs) != 1:
             names = ", ".join(one.name for one in inputs) or "none"
-            raise self._error(f"it has {len(inputs)} inputs ({in_short(names)}); it should have one, the samples")
+            raise self._error(
+                f"it has {len(inputs)} inputs ({shorten_message(names)}); it should have one, the samples"
+            )
         shape = list(inputs[0].shape)
         is_mono = len(shape) < 3 or not isinstance(shape[1], int) or shape[1] == 1
         if inputs[0].type != "tensor(float)" or not 1 <= len(shape) <= 3 or not is_mono:
@@ -275,7 +277,7 @@ class _Session:
             return wanted
         if wanted or len(names) != 1:
             problem = f"it lacks an output {wanted!r}" if wanted else f"it has {len(names)} outputs"
-            raise self._error(f"{problem}: choose the output with the vector ({in_short(', '.join(names))})")
+            raise self._error(f"{problem}: choose the output with the vector ({shorten_message(', '.join(names))})")
         return names[0]
 
     def mean_vector(self, sound: Float32Array) -> Float32Array:
@@ -320,7 +322,7 @@ _load = lru_cache(maxsize=1)(_Session)
 
 
 def _shorten(error: Exception) -> str:
-    return in_short(re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", str(error)))
+    return shorten_message(re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", str(error)))
 
 
 def _format_shape(shape: Any) -> str:

@@ -168,7 +168,7 @@ class EmbeddingStore:
         return Matched(ids, rows, len(unmatched), tuple(unmatched[:_SHOWN]), n_double)
 
     def _find_songs(self, names: Sequence[int | str]) -> list[int | None]:
-        files = self._library.files.known()
+        files = self._library.files.list_known()
         here = {file.song_id for file in files.values()}
         if not any(isinstance(name, str) for name in names):
             return [int(name) if name in here else None for name in names]
@@ -178,7 +178,7 @@ class EmbeddingStore:
 
         def find(name: str) -> int | None:
             paths = (name, *(os.path.join(root, name) for root in roots))
-            song_ids = (song_id for path in paths if (song_id := places.whole(path)) is not None)
+            song_ids = (song_id for path in paths if (song_id := places.find_whole(path)) is not None)
             return by_hash.get(name) or next(song_ids, None)
 
         return [find(str(name)) for name in names]

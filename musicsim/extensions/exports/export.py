@@ -86,7 +86,7 @@ def run_job(library: Library, *, what: str, path: str, progress: Any) -> bool:
 
 def _model_id(library: Library, kind: str, name: str | None) -> str | None:
     if name is not None:
-        return library.models.named(name).id
+        return library.models.find(name).id
     if kind == "histograms":
         model = take_snapshot(library).model
         if model is None or not isinstance(model.encoder_, CodewordEncoder):
@@ -117,9 +117,9 @@ def _file_names(snapshot: Snapshot) -> Callable[[int], str]:
     parts, hashes = [], []
     for block in row_blocks(all_rows(snapshot), _MAX_ROWS, no_progress, ""):
         paths = [_one_line(path) for _, path in files_at(snapshot, block)]
-        parts.append(PackedTexts.of(paths))
+        parts.append(PackedTexts.pack(paths))
         hashes.append(np.array([hash(os.path.basename(path)) for path in paths], dtype=np.int64))
-    lines = PackedTexts.joined(parts)
+    lines = PackedTexts.join(parts)
     _, codes, n_songs = np.unique(np.concatenate(hashes), return_inverse=True, return_counts=True)
     is_shared = n_songs[codes] > 1
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.library.disk.arrays import atomic_path
-from musicsim.library.disk.csv_cells import harmless
+from musicsim.library.disk.csv_cells import protect_cell
 
 TEXT = "text"
 
@@ -106,7 +106,7 @@ def _write_csv(path: Path, table: Table) -> int:
 def _cells(column: Column, values: Any) -> list[list[Any]]:
     """Return the cells of each row: harmless texts, and numbers in the shortest exact form, empty for nan."""
     if column.kind == TEXT:
-        return [[harmless(value)] for value in values]
+        return [[protect_cell(value)] for value in values]
     numbers = np.asarray(values, dtype=column.kind)
     texts = numbers.astype(np.str_)
     if numbers.dtype.kind == "f":

@@ -22,7 +22,7 @@ from musicsim.extensions.exports.request import ExportRequest
 from musicsim.extensions.exports.table_files import TEXT, Block, Column, Table, in_blocks
 from musicsim.library.disk.arrays import release_pages
 from musicsim.library.importing.answer_csv import ANSWER_COLUMNS, answer_cells
-from musicsim.library.importing.answers import filed_answers
+from musicsim.library.importing.answers import collect_answers
 from musicsim.progress import Progress
 
 _MAX_ROWS, _MIN_ROWS, _MAX_NUMBERS = 10_000, 256, 1 << 20  # of a block
@@ -212,7 +212,7 @@ def _tags(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Tab
 
 
 def _answers(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Table:
-    rows = map(answer_cells, filed_answers(snapshot.library))
+    rows = map(answer_cells, collect_answers(snapshot.library))
     return Table(tuple(Column(name, TEXT) for name in ANSWER_COLUMNS), in_blocks(rows, _MAX_ROWS))
 
 

@@ -69,7 +69,7 @@ def _make_pool(
     for model, snapshot in enumerate(snapshots):
         own: list[int] = []
         if not request.same_artist:
-            own = snapshot.row_ids[snapshot.columns.group.among([query.group])].tolist()
+            own = snapshot.row_ids[snapshot.columns.group.is_in([query.group])].tolist()
         results = find_similar(snapshot, query.id, request.results + _MORE, max_per_artist=None, exclude=own)
         songs = [result.song for result in results if has_sound(library, result.song)][: request.results]
         if len(songs) < request.results:

@@ -142,7 +142,7 @@ def _compare(names: Sequence[str], scores: np.ndarray, ranks: "evaluation.RankCo
     pairs = []
     for a, b in combinations(range(len(names)), 2):
         better, worse = (a, b) if ranks.mean_ranks[a] >= ranks.mean_ranks[b] else (b, a)
-        mean, low, high = evaluation.paired_bootstrap(scores[:, better], scores[:, worse], random_state=_SEED)
+        mean, low, high = evaluation.bootstrap_pairs(scores[:, better], scores[:, worse], random_state=_SEED)
         p_value = float(ranks.pair_p_values[a, b])
         pairs.append(PairOfModels(names[better], names[worse], mean, low, high, p_value))
     return pairs

@@ -65,7 +65,7 @@ class LyricsStore(Tables):
         with self._engine.connect() as connection:
             folders = connection.scalars(sa.select(f.folder).where(f.missing_since.is_(None)).distinct()).all()
         lrc_times = _lrc_times(folders)
-        lrc_folders = json.dumps([schema.stored_path(folder) for folder in {path.parent for path in lrc_times}])
+        lrc_folders = json.dumps([schema.encode_path(folder) for folder in {path.parent for path in lrc_times}])
         with_lrc = sa.select(sa.func.json_each(lrc_folders).table_valued("value").c.value)
         # the first of several files by name: SQLite takes the other columns from the row of min()
         first = (

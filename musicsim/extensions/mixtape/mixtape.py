@@ -140,7 +140,7 @@ def _read_excerpt(song: Song, seconds: float, rate: int) -> Float32Array:
     out = np.zeros((2, round(seconds * rate)), np.float32)
     n = 0
     with contextlib.closing(SoundReader(source).blocks()) as blocks:
-        for frame in audio.resampled(_cut(blocks, start_s, seconds), "fltp", "stereo", rate):
+        for frame in audio.resample_blocks(_cut(blocks, start_s, seconds), "fltp", "stereo", rate):
             samples = frame.to_ndarray()[:, : out.shape[1] - n]
             out[:, n : n + samples.shape[1]] = samples
             n += samples.shape[1]

@@ -109,7 +109,7 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
     the ground truth; NotFoundError if the model does not exist.
     """
     progress("reading listener data", 0, 0)
-    record, native = library.models.named(name), library.models.native()
+    record, native = library.models.find(name), library.models.native()
     if native is None or record not in comparable(library):
         raise ModelError(
             f"{name!r} cannot be compared with Sound: use a model that is neither the built-in Sound nor a trained "

@@ -14,7 +14,7 @@ from musicsim.errors import NotFoundError
 from musicsim.extensions.music_servers import tables
 from musicsim.library import Library
 from musicsim.library.db.columns import some_ids
-from musicsim.library.db.database import Tables, checked_details
+from musicsim.library.db.database import Tables, check_details
 
 MAX_ID_LENGTH = 300
 """Characters of a server's id; real ones have at most 40."""
@@ -192,7 +192,7 @@ class ServerSongs(Tables):
 
     def keep_list(self, server: str, name: str, list_id: str, request: Mapping[str, Any] | None = None) -> None:
         """Save that a playlist was written to a server. Raises ValueError if `request` cannot be written as JSON."""
-        row = {"server": server, "name": name, "id": list_id, "request": checked_details(request)}
+        row = {"server": server, "name": name, "id": list_id, "request": check_details(request)}
         with self._write() as connection:
             statement = tables.server_lists.insert().prefix_with("OR REPLACE")
             connection.execute(statement.values(**row, written_at=time.time()))

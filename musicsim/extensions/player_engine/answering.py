@@ -200,7 +200,7 @@ class Answering:
         return self._rules.exclude.union(down)
 
     def _thumbs(self, query: Query) -> Thumbs | None:
-        return Thumbs(tuple(self._library.judgments.rated_results(query).items())) if isinstance(query, int) else None
+        return Thumbs(tuple(self._library.judgments.ratings_of(query).items())) if isinstance(query, int) else None
 
     def _to_matches(self, results: Sequence[Hit], server: str | None) -> list[Match]:
         ids = self._ids([result.song.id for result in results], server)

@@ -1,14 +1,15 @@
 """Backups: a library as one file, made while others write to it, and fully checked before it is restored.
 
-A backup is an archive (:mod:`musicsim.library.disk.archive_file`) with the arrays, followed by a consistent copy of the
-database. Growing arrays are copied up to the rows that this database lists. Music is left out, and so is data that can
-be rebuilt from the songs (``cache``, logs of jobs).
+It contains the arrays, up to the rows that the database lists, then a consistent copy of the database. Music and data
+that can be rebuilt from the songs are left out. A backup may come from an untrusted person, and from another machine:
+its settings could name workers that run code here, its jobs have paths, and its author knows its tokens.
 """
 
+import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,15 +17,13 @@ from pathlib import Path
 import filelock
 
 from musicsim import LIBRARY_FILE
+from musicsim.addresses import is_address, without_user
 from musicsim.errors import LibraryError, StoreLockedError
-from musicsim.library.archive.contents import MODEL_FILES, add_model, checked_library
-from musicsim.library.archive.restored import adapt_to_machine, find_addresses, name_some, read_own_texts, renew_tokens
-from musicsim.library.db.database import open_engine
-from musicsim.library.db.integrity import check_database
+from musicsim.library.archive.contents import MODEL_FILES, add_model, open_checked
+from musicsim.library.db import check_database, merge_restored, open_engine, path_of, renew_tokens
 from musicsim.library.disk.archive_file import ArchiveKind, ArchiveWriter, Progress, folder_next_to
-from musicsim.library.disk.replacing import replace_parts
 from musicsim.library.disk.scratch import Scratch, scratch_folder
-from musicsim.library.disk.writer import locked_error, note_doing, writer_lock
+from musicsim.library.disk.writer import lock_error, note_doing, replace_parts, writer_lock
 from musicsim.library.library import Library
 from musicsim.storage import storage_error, writing_to
 
@@ -34,6 +33,9 @@ _FOLDERS = ("frames", "models", "embeddings")
 _JOBS = "jobs"  # logs of jobs are not backed up
 _PARTS = (f"{LIBRARY_FILE}-wal", f"{LIBRARY_FILE}-shm", LIBRARY_FILE, *_FOLDERS, _WALK_SOURCES, _JOBS)
 _MAX_ROUNDS = 5
+_OF_MACHINE = "key = 'settings' OR key LIKE 'machine.%'"
+_PATHS = (("roots", "path"), ("files", "folder"), ("files", "path"), ("failures", "path"), ("songs", "last_path"))
+_MAX_LISTED = 10
 _BACKUP = ArchiveKind(
     "backup",
     "backup.json",
@@ -55,8 +57,8 @@ class BackupReport:
 def save_backup(library: Library, target: Path, progress: Progress, private: Collection[str] = ()) -> BackupReport:
     """Write a library as one file that only its owner can read, replacing an earlier backup once it is complete.
 
-    `private` lists files with secrets in the library's folder to include. If it is empty, links to listening tests get
-    new tokens in the backup. Raises LibraryError if `target` is not a backup, or if the library's database is damaged.
+    `private` lists files with secrets to include; without any, links to listening tests get new tokens in the backup.
+    Raises LibraryError if `target` is not a backup, or if the library's database is damaged.
     """
     with folder_next_to(target) as work, _BACKUP.write(target, work) as archive:
         n_songs, damaged = _BackupWriter(library, archive, work, progress).run(private)
@@ -72,9 +74,9 @@ class _BackupWriter:
         """Write the backup; return the number of songs and the names of damaged models."""
         for _ in range(_MAX_ROUNDS):
             database = self._copy_database(with_tokens=bool(private))
-            with closing(Library(self._library.folder, open_engine(database, read_only=True))) as moment:
-                damaged = self._add_arrays(moment)
-                n_songs = len(moment)
+            with closing(Library(self._library.folder, open_engine(database, read_only=True))) as copy:
+                damaged = self._add_arrays(copy)
+                n_songs = len(copy)
             if damaged is not None:
                 break
         else:
@@ -115,20 +117,19 @@ class _BackupWriter:
             source.close()
         return target
 
-    def _add_arrays(self, moment: Library) -> list[str] | None:
-        """Add the arrays that the copied database lists.
-
-        Returns the names of damaged models; None if songs or models were deleted meanwhile and a new copy is needed.
-        """
-        songs, models = moment.content_hashes(), moment.models.all(retired=True)
+    def _add_arrays(self, copy: Library) -> list[str] | None:
+        """Return the names of damaged models; None if songs or models were deleted meanwhile."""
+        songs, models = copy.content_hashes(), copy.models.all(retired=True)
         total = len(songs) + len(models)
-        missing, damaged = set(), {}
+        missing: set[str] = set()
+        damaged: dict[str, str] = {}
         for content_hash in songs:
-            if not self._add_frames(content_hash):
-                missing.add(content_hash)
+            if content_hash not in self._frames:
+                added = [self._add(path) for path in self._library.frame_files.files(content_hash)]
+                (self._frames if any(added) else missing).add(content_hash)
             self._progress("copying songs", len(self._frames), total)
         for record in models:
-            if not add_model(self._archive, moment, record):
+            if not add_model(self._archive, copy, record):
                 damaged[record.id] = record.name
             self._progress("copying models", len(self._frames), total)
         for path in sorted((self._library.folder / "embeddings").glob("*/*.*")):
@@ -138,15 +139,6 @@ class _BackupWriter:
         if not damaged.keys() <= remaining or (missing and not missing <= set(self._library.content_hashes())):
             return None
         return sorted(damaged.values())
-
-    def _add_frames(self, content_hash: str) -> bool:
-        """Add the stored features of a song; return False if they are missing."""
-        if content_hash not in self._frames:
-            added = [self._add(path) for path in self._library.frame_files.files(content_hash)]
-            if not any(added):
-                return False
-            self._frames.add(content_hash)
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,17 +157,18 @@ class Consent:
 
     @property
     def words(self) -> str:
-        """The parts as sentences."""
         sentences = []
         if self.addresses:
-            sentences.append(f"its music is at addresses that a scan connects to: {name_some(self.addresses)}.")
+            some = ", ".join(self.addresses[:_MAX_LISTED])
+            more = len(self.addresses) - _MAX_LISTED
+            some += f" and {more:,} more" if more > 0 else ""
+            sentences.append(f"its music is at addresses that a scan connects to: {some}.")
         if self.private:
             sentences.append(f"it contains passwords and servers that musicsim will use: {', '.join(self.private)}.")
         return " ".join(sentences)
 
 
 def refuse(_: Consent) -> bool:
-    """Refuse everything."""
     return False
 
 
@@ -188,14 +181,12 @@ def restore_backup(
     with_private: bool = False,
     accept: Callable[[Consent], bool] = refuse,
 ) -> Restored:
-    """Replace a library by the one in a backup, or make a new one.
+    """Replace a library by the one in a backup, or make a new one; everything is checked before any change.
 
-    Everything is unpacked and checked first. The library keeps its uploaded songs, the settings of the machine, and its
-    own `private` files, which contain secrets. With `with_private`, those files and the tokens of links to listening
-    tests come from the backup. If consent is needed, `accept` is called before any change.
-
-    Raises NotFoundError if the file does not exist. Raises LibraryError, without any change, if it is not a backup, was
-    altered, or `accept` returns False. Raises StoreLockedError if another process has the library open.
+    The library keeps its uploaded songs, the settings of the machine, and its own `private` files, which contain
+    secrets. With `with_private`, those files and the tokens of links to listening tests come from the backup. If
+    consent is needed, `accept` is called. Raises NotFoundError for a missing file, StoreLockedError if another process
+    has the library open, and LibraryError if the file is not a backup, was altered, or `accept` returns False.
     """
     folder = folder.expanduser().absolute()
     is_new = not folder.exists()
@@ -211,17 +202,17 @@ def restore_backup(
             names, created_at, n_songs = _unpack(source, ready, progress, private)
             secrets = tuple(name for name in private if name in names)
             restored = secrets if with_private else ()
-            consent = Consent(restored, tuple(find_addresses(ready)))
+            consent = Consent(restored, tuple(_find_addresses(ready)))
             if (consent.private or consent.addresses) and not accept(consent):
                 advice = "Nothing was changed. If you know them all, restore it again and confirm (--yes)."
                 raise LibraryError(f"{source.name}: {consent.words} {advice}")
             _prepare_database(folder)
             with _BACKUP.refusing(source.name):
-                adapt_to_machine(ready, read_own_texts(folder), with_tokens=with_private)
+                _adapt_to_machine(ready, _read_own_texts(folder), with_tokens=with_private)
             replace_parts(folder, ready, [*_PARTS, *restored])
         is_new = False
     except filelock.Timeout as error:
-        raise locked_error(folder) from error
+        raise lock_error(folder) from error
     finally:
         if lock.is_locked:
             note_doing(folder, None)
@@ -240,7 +231,7 @@ def _unpack(source: Path, ready: Path, progress: Progress, private: Collection[s
         progress("checking the database", 0, 0)
         for name in _FOLDERS:
             (ready / name).mkdir(exist_ok=True)
-        with checked_library(ready) as library:
+        with open_checked(ready) as library:
             n_songs = len(library)
     for name in names.intersection(private):
         (ready / name).chmod(0o600)
@@ -262,3 +253,45 @@ def _prepare_database(folder: Path) -> None:
                 "and restore again."
             ) from error
         # a damaged database cannot be open in another process
+
+
+def _read_own_texts(folder: Path) -> dict[str, str]:
+    """Return the texts of a library that belong to the machine; empty if it does not exist or is damaged."""
+    file = folder / LIBRARY_FILE
+    if not file.exists():
+        return {}
+    try:
+        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as database:
+            query = f"SELECT key, value FROM meta WHERE ({_OF_MACHINE}) AND typeof(value) = 'text'"
+            return dict(database.execute(query))
+    except (sqlite3.Error, UnicodeDecodeError):
+        return {}
+
+
+def _adapt_to_machine(folder: Path, own: Mapping[str, str], *, with_tokens: bool) -> None:
+    """Store the texts of this machine, `own`, in an unpacked library, and remove its jobs and, by default, its tokens.
+
+    Raises ValueError if its settings are damaged.
+    """
+    with closing(sqlite3.connect(folder / LIBRARY_FILE)) as database, database:
+        row = database.execute("SELECT value FROM meta WHERE key = 'settings'").fetchone()
+        merged = {**own, "settings": merge_restored(row[0] if row else None, own.get("settings"))}
+        database.execute(f"DELETE FROM meta WHERE {_OF_MACHINE}")
+        texts = ((key, value) for key, value in merged.items() if value is not None)
+        database.executemany("INSERT INTO meta (key, value) VALUES (?, ?)", texts)
+        database.execute("DELETE FROM jobs")
+        if not with_tokens:
+            renew_tokens(database)
+
+
+def _find_addresses(folder: Path) -> list[str]:
+    """Return the addresses that a scan or player would connect to, without user names; a folder covers its content."""
+    addresses: dict[str, None] = {}
+    with closing(sqlite3.connect(folder / LIBRARY_FILE)) as database:
+        for table, column in _PATHS:
+            query = f"SELECT DISTINCT {column} FROM {table} WHERE {column} LIKE '%:/%' ORDER BY {column}"
+            for (stored,) in database.execute(query):
+                path = path_of(stored)  # as readers do, so that "./s3:/bucket" is recognized, too
+                if is_address(path) and not any(os.fspath(p) in addresses for p in (path, *path.parents)):
+                    addresses[os.fspath(path)] = None
+    return [without_user(address) for address in addresses]

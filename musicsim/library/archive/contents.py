@@ -9,9 +9,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from musicsim import LIBRARY_FILE
-from musicsim.library.db.integrity import check_database
-from musicsim.library.db.tables import all_tables
-from musicsim.library.db.value_check import find_wrong_value
+from musicsim.library.db import check_database, find_wrong_value, schema
 from musicsim.library.disk.archive_file import ArchiveWriter
 from musicsim.library.disk.archives import check_arrays_are_stored
 from musicsim.library.library import Library
@@ -23,20 +21,20 @@ MODEL_FILES = rf"models/[\w-]+/{_MODEL_FILE}"
 """Names of files of models in an archive, a regular expression."""
 
 
-def add_model(archive: ArchiveWriter, moment: Library, record: ModelRecord, *, left_out: Collection[str] = ()) -> bool:
-    """Add the files of a model up to the rows in the database of `moment`; return False if any are missing."""
-    folder = moment.models.path(record.id)
-    grown = moment.models.row_bytes(record)  # lengths of files that other processes may append to
+def add_model(archive: ArchiveWriter, copy: Library, record: ModelRecord, *, left_out: Collection[str] = ()) -> bool:
+    """Add the files of a model up to the rows in the database of `copy`; return False if any are missing."""
+    folder = copy.models.path(record.id)
+    grown = copy.models.row_bytes(record)  # lengths of files that other processes may append to
     is_whole = (folder / "model.json").exists()
     for path in sorted({*folder.glob("*.*"), *grown}):
         if re.fullmatch(_MODEL_FILE, path.name) and path.name not in left_out:
-            is_added = archive.add_file(path.relative_to(moment.folder).as_posix(), path, grown.get(path))
+            is_added = archive.add_file(path.relative_to(copy.folder).as_posix(), path, grown.get(path))
             is_whole &= is_added or path not in grown
     return is_whole
 
 
 @contextmanager
-def checked_library(folder: Path) -> Iterator[Library]:
+def open_checked(folder: Path) -> Iterator[Library]:
     """Open an unpacked library. Raises ValueError for damaged content, or content that musicsim never writes."""
     check_arrays_are_stored(folder)
     try:
@@ -47,26 +45,22 @@ def checked_library(folder: Path) -> Iterator[Library]:
     with Library.open(folder, create=False) as library:
         inspector = sa.inspect(library.engine)
         tables = {name: {c["name"] for c in inspector.get_columns(name)} for name in inspector.get_table_names()}
-        expected = {table.name: {c.name for c in table.c} for table in all_tables()}
+        expected = {table.name: {c.name for c in table.c} for table in schema.all_tables()}
         if {name: tables.get(name) for name in expected} != expected:
             raise ValueError("its tables are not those of a library")
-        with library.engine.connect() as connection:
-            triggers = connection.exec_driver_sql("SELECT 1 FROM sqlite_master WHERE type = 'trigger' LIMIT 1").first()
+        with library.engine.connect() as reader:
+            triggers = reader.exec_driver_sql("SELECT 1 FROM sqlite_master WHERE type = 'trigger' LIMIT 1").first()
         if inspector.get_view_names() or triggers is not None:
             raise ValueError("its database contains views or triggers")
-        _check_values(folder, library)
+        with closing(sqlite3.connect(folder / LIBRARY_FILE)) as connection:
+            wrong = find_wrong_value(connection)
+            known = {model_id for (model_id,) in connection.execute("SELECT id FROM models")}
+        if wrong is not None:
+            raise ValueError(f"its database has an invalid value in the column {wrong}")
         for record in library.models.all(retired=True):
+            if record.features_of not in known:
+                raise ValueError("it refers to a model that it does not contain")
             for path, n_bytes in library.models.row_bytes(record).items():
                 if path.exists() and path.stat().st_size != n_bytes:
                     raise ValueError(f"the rows of the model {record.name!r} have a wrong length")
         yield library
-
-
-def _check_values(folder: Path, library: Library) -> None:
-    with closing(sqlite3.connect(folder / LIBRARY_FILE)) as connection:
-        wrong = find_wrong_value(connection)
-        known = {model_id for (model_id,) in connection.execute("SELECT id FROM models")}
-    if wrong is not None:
-        raise ValueError(f"its database has an invalid value in the column {wrong}")
-    if not {record.features_of for record in library.models.all(retired=True)} <= known:
-        raise ValueError("it refers to a model that it does not contain")

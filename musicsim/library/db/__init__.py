@@ -1,4 +1,8 @@
 """The database: tables and their version, transactions, change log, and columns read from it.
 
-Imports only leaf modules of the library.
+Imports only leaf modules of the library. Names are imported on first use.
 """
+
+import lazy_loader as lazy
+
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

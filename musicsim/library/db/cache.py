@@ -13,7 +13,7 @@ import numpy.typing as npt
 import sqlalchemy as sa
 
 from musicsim.errors import StorageError
-from musicsim.library.db.changes import NOTHING, ChangeLog, Changes, Moment
+from musicsim.library.db.changes import NOTHING, Changes, LoggedRevision, find_changes, read_revision
 from musicsim.library.disk.arrays import atomic_path
 
 _log = logging.getLogger(__name__)
@@ -45,28 +45,28 @@ class Archive(Generic[T]):
     unpack: Callable[[Arrays], T]
     is_worthwhile: Callable[[T], bool]  # whether the value takes long enough to read to store it in a file
 
-    def save(self, value: T, moment: Moment) -> None:
-        """Write a value and its moment, unless the folder cannot be written to."""
-        about = np.array(json.dumps([_FORMAT, moment.revision, moment.mark]))
+    def save(self, value: T, revision: LoggedRevision) -> None:
+        """Write a value and its revision, unless the folder cannot be written to."""
+        about = np.array(json.dumps([_FORMAT, revision.number, revision.token]))
         try:
             save_arrays(self.path, about=about, **self.pack(value))
         except (OSError, StorageError):  # the next process reads the database
             return
 
-    def load(self) -> tuple[T, Moment] | None:
-        """Return the value and its moment; None if the file is missing, damaged or of another version."""
+    def load(self) -> tuple[T, LoggedRevision] | None:
+        """Return the value and its revision; None if the file is missing, damaged or of another version."""
         try:
             arrays = load_arrays(self.path)
             if not arrays:
                 return None
-            version, revision, mark = json.loads(str(arrays.pop("about")))
-            return (self.unpack(arrays), Moment(revision, mark)) if version == _FORMAT else None
+            version, number, token = json.loads(str(arrays.pop("about")))
+            return (self.unpack(arrays), LoggedRevision(number, token)) if version == _FORMAT else None
         except Exception as error:  # zipfile and numpy raise many kinds of errors for a damaged file
             _log.warning("%s cannot be read and is rebuilt: %r", self.path, error)
             return None
 
 
-class Kept(Generic[T]):
+class CachedValue(Generic[T]):
     """A value read from a library's database, which each :meth:`get` updates with the latest changes. Thread-safe.
 
     `read` reads the value. `update` applies changes: it returns the same object if they do not affect it, and None if
@@ -76,39 +76,38 @@ class Kept(Generic[T]):
     def __init__(
         self,
         engine: sa.Engine,
-        log: ChangeLog,
         read: Callable[[sa.Connection], T],
         update: Callable[[sa.Connection, T, Changes], T | None],
         archive: Archive[T] | None = None,
     ) -> None:
-        self._engine, self._log, self._read, self._update = engine, log, read, update
+        self._engine, self._read, self._update = engine, read, update
         self._archive = archive
         self._lock = threading.Lock()
-        self._cached: tuple[T, Moment] | None = None
+        self._cached: tuple[T, LoggedRevision] | None = None
         self._saved: int | None = None  # the revision of the file
 
     def get(self) -> T:
         with self._lock, self._engine.connect() as connection:
-            now = self._log.now(connection)  # begins the transaction, so that everything below is consistent
+            revision = read_revision(connection)  # begins the transaction, so that everything below is consistent
             cached = self._cached
             if cached is None and self._archive:
                 cached = self._archive.load()
-                self._saved = cached[1].revision if cached else None
-            value = self._refresh(connection, *cached, now) if cached else None
+                self._saved = cached[1].number if cached else None
+            value = self._refresh(connection, *cached, revision) if cached else None
             if value is None:
                 value = self._read(connection)
                 self._saved = None
-            self._cached = value, now
-            is_due = self._saved is None or now.revision - self._saved >= SAVE_INTERVAL
-            if self._archive and is_due and now.mark and self._archive.is_worthwhile(value):
-                self._archive.save(value, now)
-                self._saved = now.revision
+            self._cached = value, revision
+            is_due = self._saved is None or revision.number - self._saved >= SAVE_INTERVAL
+            if self._archive and is_due and revision.token and self._archive.is_worthwhile(value):
+                self._archive.save(value, revision)
+                self._saved = revision.number
         return value
 
-    def _refresh(self, connection: sa.Connection, value: T, then: Moment, now: Moment) -> T | None:
-        if then == now:
+    def _refresh(self, connection: sa.Connection, value: T, old: LoggedRevision, new: LoggedRevision) -> T | None:
+        if old == new:
             return value
-        changes = self._log.since(connection, then)
+        changes = find_changes(connection, old)
         if changes is None or changes == NOTHING:
             return value if changes else None
         return self._update(connection, value, changes)

@@ -1,8 +1,7 @@
 """Log of the songs and models that each change of a library touches, so that readers only reload those.
 
-Triggers collect the rows that a transaction of :meth:`Library.write` touches, whichever code writes them. At its end
-they are logged under the new revision, in the same transaction. If a revision is not in the log, because it is old or
-was written by an older version of the program, readers reload everything.
+Triggers collect the rows that a transaction of :meth:`Library.write` touches. At its end, they are logged under the new
+revision. Readers reload everything if a revision is not in the log, because it is old or of an older program.
 """
 
 import json
@@ -57,11 +56,11 @@ _TOUCHED = f"""SELECT kind, id FROM touched WHERE kind <> 'songs' UNION ALL SELE
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """A revision, and the random mark of its entry, which differs for another library with the same revision."""
+class LoggedRevision:
+    """A revision, and the random token of its entry, which differs for another library with the same revision."""
 
-    revision: int
-    mark: str | None
+    number: int
+    token: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,59 +73,59 @@ class Changes:
 NOTHING = Changes(frozenset(), frozenset(), frozenset())
 
 
-class ChangeLog:
-    """The change log of one library; every method works in the transaction of its connection."""
+def begin_log(connection: sa.Connection) -> None:
+    """Log the current revision if it is missing, because an older version of the program made the change."""
+    revision = _revision(connection)
+    if not _entries(connection, revision, revision):
+        _insert(connection, revision, None, None, None)
 
-    def begin(self, connection: sa.Connection) -> None:
-        """Log the current revision if it is missing, because an older version of the program made the change."""
-        revision = _revision(connection)
-        if not _entries(connection, revision, revision):
-            _insert(connection, revision, None, None, None)
 
-    def watch(self, connection: sa.Connection) -> None:
-        """Collect the rows that this transaction touches from now on."""
-        has_table = connection.exec_driver_sql("SELECT 1 FROM sqlite_temp_master WHERE name = 'touched'")
-        if has_table.first() is None:
-            for statement in _WATCH:
-                connection.exec_driver_sql(statement)
+def collect_changes(connection: sa.Connection) -> None:
+    """Collect the rows that this transaction touches from now on."""
+    has_table = connection.exec_driver_sql("SELECT 1 FROM sqlite_temp_master WHERE name = 'touched'")
+    if has_table.first() is None:
+        for statement in _WATCH:
+            connection.exec_driver_sql(statement)
 
-    def enter(self, connection: sa.Connection) -> None:
-        """Log the collected rows under the new revision."""
-        revision = _revision(connection)
-        touched: dict[str, list[Any]] = {"songs": [], "grown": [], "shrunk": []}
-        for kind, key in connection.exec_driver_sql(_TOUCHED).all():
-            touched[kind].append(key)
-        if any(touched.values()):
-            connection.exec_driver_sql("DELETE FROM touched")
-        songs = touched["songs"]
-        is_any = _EVERY_SONG in songs[:1] or len(songs) > _MAX_SONGS
-        _insert(connection, revision, None if is_any else songs, touched["grown"], touched["shrunk"])
-        if revision % TIDY_INTERVAL == 0:
-            m = schema.meta.c
-            connection.execute(schema.meta.delete().where(m.key.between(_key(0), _key(revision - MAX_ENTRIES))))
 
-    def now(self, connection: sa.Connection) -> Moment:
-        """Return the moment that the connection sees."""
-        revision = _revision(connection)
-        entries = _entries(connection, revision, revision)
-        return Moment(revision, entries[0][0] if entries else None)
+def log_changes(connection: sa.Connection) -> None:
+    """Log the collected rows under the new revision."""
+    revision = _revision(connection)
+    touched: dict[str, list[Any]] = {"songs": [], "grown": [], "shrunk": []}
+    for kind, key in connection.exec_driver_sql(_TOUCHED).all():
+        touched[kind].append(key)
+    if any(touched.values()):
+        connection.exec_driver_sql("DELETE FROM touched")
+    songs = touched["songs"]
+    is_any = _EVERY_SONG in songs[:1] or len(songs) > _MAX_SONGS
+    _insert(connection, revision, None if is_any else songs, touched["grown"], touched["shrunk"])
+    if revision % TIDY_INTERVAL == 0:
+        m = schema.meta.c
+        connection.execute(schema.meta.delete().where(m.key.between(_key(0), _key(revision - MAX_ENTRIES))))
 
-    def since(self, connection: sa.Connection, moment: Moment) -> Changes | None:
-        """Return the changes since a moment; None if they are unknown."""
-        revision = _revision(connection)
-        if revision < moment.revision:  # an earlier state of the library was restored
+
+def read_revision(connection: sa.Connection) -> LoggedRevision:
+    revision = _revision(connection)
+    entries = _entries(connection, revision, revision)
+    return LoggedRevision(revision, entries[0][0] if entries else None)
+
+
+def find_changes(connection: sa.Connection, old: LoggedRevision) -> Changes | None:
+    """Return the changes since a revision; None if they are unknown."""
+    revision = _revision(connection)
+    if revision < old.number:  # an earlier state of the library was restored
+        return None
+    entries = _entries(connection, old.number, revision)
+    if old.token is None:  # before the first entry, without a token to compare
+        if len(entries) != revision - old.number:
             return None
-        entries = _entries(connection, moment.revision, revision)
-        if moment.mark is None:  # before the first entry, without a mark to compare
-            if len(entries) != revision - moment.revision:
-                return None
-        elif len(entries) != revision - moment.revision + 1 or entries.pop(0)[0] != moment.mark:
-            return None
-        _, songs, grown, shrunk = zip(*entries, strict=True) if entries else ((), (), (), ())
-        if None in grown:
-            return None
-        changed = None if None in songs else frozenset(chain.from_iterable(songs))
-        return Changes(changed, frozenset(chain.from_iterable(grown)), frozenset(chain.from_iterable(shrunk)))
+    elif len(entries) != revision - old.number + 1 or entries.pop(0)[0] != old.token:
+        return None
+    _, songs, grown, shrunk = zip(*entries, strict=True) if entries else ((), (), (), ())
+    if None in grown:
+        return None
+    changed = None if None in songs else frozenset(chain.from_iterable(songs))
+    return Changes(changed, frozenset(chain.from_iterable(grown)), frozenset(chain.from_iterable(shrunk)))
 
 
 def _entries(connection: sa.Connection, first: int, last: int) -> list[list]:

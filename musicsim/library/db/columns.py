@@ -53,7 +53,7 @@ class Labels:
     codes: Int32Array  # (n_songs,): indices into `names`; -1 without a text
     names: list[str]  # texts of the library; after `take`, some may be unused
 
-    def among(self, wanted: Iterable[str]) -> BoolArray:
+    def is_in(self, wanted: Iterable[str]) -> BoolArray:
         """Return which songs have one of some texts, bool (n_songs,)."""
         return self.where(set(wanted).__contains__)
 
@@ -104,7 +104,7 @@ class SongColumns(_Record):
         column: Labels | npt.NDArray[Any] = getattr(self, name)
         return column.take(rows)
 
-    def with_genre(self, genre: Callable[[], Labels]) -> Self:
+    def replace_genre(self, genre: Callable[[], Labels]) -> Self:
         others = {name: partial(getattr, self, name) for name in (*_LABELS, *_NUMBERS)}
         return type(self)(**others | {"genre": genre})
 
@@ -177,7 +177,7 @@ class SongTable(_Record):
         counts = artist.sizes()
         order = np.argsort(-counts, kind="stable")
         names = [artist.names[i] for i in order.tolist()]
-        return names, counts[order].tolist(), PackedTexts.of(name.casefold() for name in names)
+        return names, counts[order].tolist(), PackedTexts.pack(name.casefold() for name in names)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         arrays: dict[str, npt.NDArray[Any]] = {"ids": self.ids}
@@ -235,7 +235,6 @@ def _join_names(names: list[str], added: Labels) -> tuple[list[str], Int32Array]
 
 
 def _drop_unused(labels: Labels) -> Labels:
-    """Return the labels without names that no song has."""
     used = labels.sizes() > 0
     if used.all():
         return labels
@@ -259,57 +258,48 @@ def read_table(connection: sa.Connection, roots: Sequence[Path], ids: Iterable[i
         wanted = some_ids(ids)
         files, condition = files.where(f.song_id.in_(wanted)), s.id.in_(wanted)
     folders = files.subquery()
-    columns = (s.id, s.title, s.artist, s.genre, folders.c.folder, s.key, s.mode, s.year, s.duration_s)
-    query = sa.select(*columns, *(s[name] for name in HEARD)).join(folders, folders.c.song_id == s.id)
+    selected = (s.id, s.title, s.artist, s.genre, folders.c.folder, s.key, s.mode, s.year, s.duration_s)
+    query = sa.select(*selected, *(s[name] for name in HEARD)).join(folders, folders.c.song_id == s.id)
     query = query.where(condition).order_by(s.id)
     # the driver's rows take less time than SQLAlchemy's
     cursor = connection.execute(query).cursor
     assert cursor is not None
-    builder = _TableBuilder()
+    code_of: tuple[dict[str, int], ...] = ({}, {}, {}, {}, {})
+    numbers, codes = [np.empty((0, 1 + len(_NUMBERS)))], [np.empty((5, 0), dtype=np.int32)]
+    titles, matched = [], []
     while rows := cursor.fetchmany(_BLOCK):
-        builder.add(rows)
-    return builder.table(roots)
-
-
-class _TableBuilder:
-    def __init__(self) -> None:
-        self._numbers: list[Float64Array] = [np.empty((0, 1 + len(_NUMBERS)))]
-        self._codes: list[Int32Array] = [np.empty((5, 0), dtype=np.int32)]
-        self._code_of: tuple[dict[str, int], ...] = ({}, {}, {}, {}, {})
-        self._titles: list[PackedTexts] = []
-        self._matched: list[PackedTexts] = []
-
-    def add(self, rows: Sequence[Sequence[Any]]) -> None:
-        """Add rows of id, title, artist, genre, folder, key, mode, year, length and the columns of HEARD."""
-        ids, titles, artists, genres, folders, keys, modes, years, *numbers = zip(*rows, strict=True)
+        new_ids, names, artists, genres, places, keys, modes, years, *others = zip(*rows, strict=True)
         # unknown values, None, become nan
-        self._numbers.append(np.array([ids, [year or 0 for year in years], *numbers], dtype=np.float64).T)
-        codes = [
-            [-1 if value is None else code_of.setdefault(value, len(code_of)) for value in values]
-            for code_of, values in zip(self._code_of, (artists, genres, folders, keys, modes), strict=True)
+        numbers.append(np.array([new_ids, [year or 0 for year in years], *others], dtype=np.float64).T)
+        labels = zip(code_of, (artists, genres, places, keys, modes), strict=True)
+        block = [
+            [-1 if text is None else known.setdefault(text, len(known)) for text in column] for known, column in labels
         ]
-        self._codes.append(np.array(codes, dtype=np.int32))
-        self._titles.append(PackedTexts.of(titles))
-        texts = (f"{title} {artist or ''}".casefold() for title, artist in zip(titles, artists, strict=True))
-        self._matched.append(PackedTexts.of(texts))
+        codes.append(np.array(block, dtype=np.int32))
+        titles.append(PackedTexts.pack(names))
+        texts = (f"{title} {artist or ''}".casefold() for title, artist in zip(names, artists, strict=True))
+        matched.append(PackedTexts.pack(texts))
+    values = np.concatenate(numbers)
+    columns = _make_columns(values, np.concatenate(codes, axis=1), [*map(list, code_of)], roots)
+    song_ids = values[:, 0].astype(np.int64)
+    return SongTable(ids=song_ids, columns=columns, titles=PackedTexts.join(titles), matched=PackedTexts.join(matched))
 
-    def table(self, roots: Sequence[Path]) -> SongTable:
-        numbers = np.concatenate(self._numbers)
-        ids = numbers[:, 0].astype(np.int64)
-        artist, genre, folder, key, mode = np.concatenate(self._codes, axis=1)
-        artists, genres, stored, keys, modes = (list(code_of) for code_of in self._code_of)
-        heard = zip(HEARD, numbers[:, 3:].T.astype(np.float32), strict=True)
-        paths = [schema.path_of(name) for name in stored]
-        by_artist, folders = Labels(artist, artists), Labels(folder, [str(path) for path in paths])
-        columns = SongColumns(
-            artist=by_artist, genre=Labels(genre, genres), folder=folders, key=Labels(key, keys),
-            mode=Labels(mode, modes), group=_groups(ids, by_artist, folder, paths, roots),
-            year=numbers[:, 1].astype(np.int16), duration_s=np.ascontiguousarray(numbers[:, 2]),
-            **{name: np.ascontiguousarray(values) for name, values in heard},
-        )  # fmt: skip
-        return SongTable(
-            ids=ids, columns=columns, titles=PackedTexts.joined(self._titles), matched=PackedTexts.joined(self._matched)
-        )
+
+def _make_columns(
+    numbers: Float64Array, codes: Int32Array, texts: Sequence[list[str]], roots: Sequence[Path]
+) -> SongColumns:
+    """Return the columns, given song id and :data:`_NUMBERS`, and codes and texts of five of the labels."""
+    artist, genre, folder, key, mode = codes
+    artists, genres, stored, keys, modes = texts
+    heard = zip(HEARD, numbers[:, 3:].T.astype(np.float32), strict=True)
+    paths = [schema.path_of(name) for name in stored]
+    by_artist, folders = Labels(artist, artists), Labels(folder, [str(path) for path in paths])
+    return SongColumns(
+        artist=by_artist, genre=Labels(genre, genres), folder=folders, key=Labels(key, keys),
+        mode=Labels(mode, modes), group=_groups(numbers[:, 0].astype(np.int64), by_artist, folder, paths, roots),
+        year=numbers[:, 1].astype(np.int16), duration_s=np.ascontiguousarray(numbers[:, 2]),
+        **{name: np.ascontiguousarray(values) for name, values in heard},
+    )  # fmt: skip
 
 
 def _groups(ids: Int64Array, artist: Labels, folder: Int32Array, paths: Sequence[Any], roots: Sequence[Path]) -> Labels:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 from musicsim.errors import LibraryError
-from musicsim.library.disk.archives import in_short
+from musicsim.library.disk.archives import shorten_message
 from musicsim.storage import storage_error
 
 Write = Callable[[], AbstractContextManager[sa.Connection]]
@@ -60,14 +60,14 @@ def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
         problem: Exception | None = storage_error(cause, path)
         is_corrupt = (getattr(cause, "sqlite_errorcode", None) or 0) & 0xFF == sqlite3.SQLITE_CORRUPT
         if problem is None and (is_corrupt or str(cause).startswith(_NOT_UTF8)):
-            problem = damaged(path, in_short(cause))
+            problem = damage_error(path, shorten_message(cause))
         if problem is not None:
             raise problem from cause
 
     return engine
 
 
-def damaged(path: Path, why: object) -> LibraryError:
+def damage_error(path: Path, why: object) -> LibraryError:
     return LibraryError(f"{path} is damaged ({why}). Restore a backup, by `musicsim restore`.")
 
 
@@ -99,7 +99,7 @@ def writer(engine: sa.Engine) -> sa.Engine:
     return engine.execution_options(musicsim_writes=True)
 
 
-def checked_details(details: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def check_details(details: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Convert details to JSON and back. Raises ValueError if they are not JSON values."""
     if details is None:
         return None
@@ -115,8 +115,13 @@ class Tables:
     def __init__(self, engine: sa.Engine, write: Write) -> None:
         self._engine, self._write = engine, write
 
+    def _execute(self, statement: sa.UpdateBase) -> int:
+        """Execute one statement as a transaction, and return the number of its rows."""
+        with self._write() as connection:
+            return connection.execute(statement).rowcount
+
     def _write_rows(self, *steps: tuple[sa.Executable, Sequence[Mapping[str, Any]]]) -> None:
-        """Execute each statement for its rows, in one transaction; nothing is written without rows."""
+        """Execute each statement for its rows, in one transaction if there are any rows."""
         if any(rows for _, rows in steps):
             with self._write() as connection:
                 for statement, rows in steps:

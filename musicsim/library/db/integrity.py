@@ -36,9 +36,9 @@ def _check(cursor: DBAPICursor | sqlite3.Cursor, max_faults: int) -> list[str]:
     return [] if messages == ["ok"] else messages
 
 
-def is_of_indexes(found: list[str]) -> bool:
+def is_of_indexes(messages: list[str]) -> bool:
     """Return whether all faults are in indexes, which can be rebuilt from the tables."""
-    return bool(found) and all("index" in fault for fault in found)
+    return bool(messages) and all("index" in message for message in messages)
 
 
 def rebuild_indexes(write: Write) -> bool:

@@ -24,12 +24,12 @@ class PackedTexts:
     starts: Int64Array  # (n_lines + 1,): start of each line, and of the one that would follow
 
     @classmethod
-    def of(cls, lines: Iterable[str]) -> Self:
+    def pack(cls, lines: Iterable[str]) -> Self:
         encoded = [_encode(line) for line in lines]
         return cls(_END.join([b"", *encoded, b""]) if encoded else _END, _starts([len(line) + 1 for line in encoded]))
 
     @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
+    def join(cls, parts: Sequence[Self]) -> Self:
         lengths = [np.empty(0, dtype=np.int64), *(np.diff(part.starts) for part in parts)]
         return cls(b"".join([_END, *(part.text[1:] for part in parts)]), _starts(np.concatenate(lengths)))
 
@@ -52,16 +52,13 @@ class PackedTexts:
         return (begin + [row for row in rows if not self._begins(row, wanted)])[:limit]
 
     def nearly_holding(self, part: str, limit: int) -> list[int]:
-        """Return the first `limit` lines that contain a text with a typo, the most similar first.
-
-        Candidates are lines that contain one half of the text, because one wrong letter leaves the other half correct.
-        """
+        """Return the first `limit` lines that contain a text with a typo, the most similar first."""
         if len(part) < _MIN_TYPO:
             return []
         from rapidfuzz.distance import Indel
 
         middle, n_words = len(part) // 2, len(part.split())
-        halves = (part[:middle], part[middle:])
+        halves = (part[:middle], part[middle:])  # one wrong letter leaves the other half correct
         rows = {row: None for half in halves for row in islice(self._find(_encode(half)), _MAX_CANDIDATES)}
 
         def similarity(line: str) -> float:
@@ -103,5 +100,4 @@ def _encode(text: str) -> bytes:
 
 
 def _starts(lengths: Int64Array | list[int]) -> Int64Array:
-    """Return the starts of lines, given their lengths with separator."""
     return np.concatenate([[1], 1 + np.cumsum(lengths, dtype=np.int64)])

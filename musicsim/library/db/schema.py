@@ -1,6 +1,12 @@
-"""Tables of a library."""
+"""Tables of a library: those of the core, and the functions that add those of the extensions.
+
+Two entries of ``info`` have a meaning: ``"in_small_copy": True`` puts the rows of a table in the daily small copy.
+``"check"`` of a JSON column is a function that returns whether a decoded value is valid.
+"""
 
 import os
+import sqlite3
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.types import TypeDecorator
 
 from musicsim.addresses import without_user
+from musicsim.hooks import extensions, load_hooks
 
 # Python decodes bytes of a file name that are not UTF-8 to lone surrogates, which databases cannot store as text.
 # They are stored as characters of a private plane that real names do not use.
@@ -21,14 +28,13 @@ def path_text(stored: str) -> str:
     return stored if stored.isascii() and "@" not in stored else without_user(stored.translate(_TO_SURROGATE))
 
 
-def stored_text(path: str) -> str:
+def encode_text(path: str) -> str:
     """Convert a path as text to text that can be stored; an address loses its user name and password."""
     return path if path.isascii() and "@" not in path else without_user(path).translate(_TO_PRIVATE)
 
 
-def stored_path(path: Path) -> str:
-    """Convert a path to text that can be stored; see :func:`stored_text`."""
-    return stored_text(os.fspath(path))
+def encode_path(path: Path) -> str:
+    return encode_text(os.fspath(path))
 
 
 def path_of(text: str) -> Path:
@@ -42,7 +48,7 @@ class FilePath(TypeDecorator[Path]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: sa.Dialect) -> str | None:
-        return None if value is None else stored_path(value)
+        return None if value is None else encode_path(value)
 
     def process_result_value(self, value: Any, dialect: sa.Dialect) -> Path | None:
         return None if value is None else path_of(value)
@@ -56,6 +62,10 @@ IN_SMALL_COPY = {"in_small_copy": True}
 
 def _table(name: str, *items: sa.schema.SchemaItem, **options: Any) -> sa.Table:
     return sa.Table(name, metadata, *items, **options)
+
+
+def _people_table(name: str, *items: sa.schema.SchemaItem, **options: Any) -> sa.Table:
+    return _table(name, *items, info=IN_SMALL_COPY, **options)
 
 
 def _columns(kind: type[sa.types.TypeEngine[Any]], *names: str, **options: Any) -> list[sa.Column[Any]]:
@@ -111,55 +121,47 @@ failures = _table(
     sa.Column("duration_s", sa.Float),
 )
 
-aliases = _table(
-    "aliases",
-    sa.Column("spelling", sa.Text, primary_key=True),
-    sa.Column("artist", sa.Text, nullable=False),
-    info=IN_SMALL_COPY,
+aliases = _people_table(
+    "aliases", sa.Column("spelling", sa.Text, primary_key=True), sa.Column("artist", sa.Text, nullable=False)
 )
 
-duplicates = _table(
+duplicates = _people_table(
     "duplicates",
     sa.Column("first_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("second_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
     *_columns(sa.Float, "similarity", "offset_s", nullable=False),
     sa.Column("is_same", sa.Boolean, nullable=False),  # False: a listener said that these are two songs
-    info=IN_SMALL_COPY,
 )
 
-tags = _table(
+tags = _people_table(
     "tags",
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("tag", sa.Text, primary_key=True),
     sa.Column("source", sa.Text, primary_key=True),
     sa.Column("weight", sa.Float, nullable=False),
-    info=IN_SMALL_COPY,
 )
 
-plays = _table(
+plays = _people_table(
     "plays",
     sa.Column("listener", sa.Text, primary_key=True),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
     sa.Column("source", sa.Text, primary_key=True),  # an import or another counter; plays of several sources add up
     sa.Column("count", sa.Integer, nullable=False),
-    info=IN_SMALL_COPY,
 )
 
-imports = _table(
+imports = _people_table(
     "imports",
     sa.Column("id", sa.Integer, primary_key=True),
-    *_columns(sa.Text, "name", "kind", "format", nullable=False),
-    sa.Column("listener", sa.Text, nullable=False),  # empty if the files name the listeners
-    sa.Column("digest", sa.Text, nullable=False),
+    # the listener is empty if the files name the listeners
+    *_columns(sa.Text, "name", "kind", "format", "listener", "digest", nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
     *_columns(sa.Integer, "n_rows", "n_songs", "n_matched", "n_plays", "n_skipped", nullable=False),
     *_columns(sa.Float, "first_at", "last_at"),
     sqlite_autoincrement=True,  # never reuse the id of an import that was undone
-    info=IN_SMALL_COPY,
 )
 
 # Imported entries whose songs are not in the library.
-waiting = _table(
+waiting = _people_table(
     "waiting",
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("import_id", sa.ForeignKey("imports.id", ondelete="CASCADE"), nullable=False, index=True),
@@ -168,31 +170,28 @@ waiting = _table(
     sa.Column("value", sa.Float, nullable=False),  # plays, or the tag's weight
     sa.Column("times", sa.LargeBinary),  # as in listens
     sa.Index("ix_waiting_song", "artist", "title"),
-    info=IN_SMALL_COPY,
 )
 
 # Times at which a listener started a song: 4 bytes per start, and 60 per listener and song.
-listens = _table(
+listens = _people_table(
     "listens",
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("import_id", sa.ForeignKey("imports.id", ondelete="CASCADE"), nullable=False, index=True),
     sa.Column("listener", sa.Text, nullable=False),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), nullable=False, index=True),
     sa.Column("times", sa.LargeBinary, nullable=False),  # seconds since 1970, little-endian uint32 each
-    info=IN_SMALL_COPY,
 )
 
 # Decisions of a person: whether an imported name is a song of the library.
-spellings = _table(
+spellings = _people_table(
     "spellings",
     sa.Column("artist", sa.Text, primary_key=True),
     sa.Column("title", sa.Text, primary_key=True),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
     sa.Column("is_same", sa.Boolean, nullable=False),
-    info=IN_SMALL_COPY,
 )
 
-playlists = _table(
+playlists = _people_table(
     "playlists",
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("name", sa.Text, nullable=False),
@@ -201,15 +200,13 @@ playlists = _table(
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("details", sa.JSON(none_as_null=True)),  # of a generated one: reasons, seed, settings
     sa.UniqueConstraint("source", "name", "category"),
-    info=IN_SMALL_COPY,
 )
 
-playlist_songs = _table(
+playlist_songs = _people_table(
     "playlist_songs",
     sa.Column("playlist_id", sa.ForeignKey("playlists.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("position", sa.Integer, primary_key=True),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), nullable=False),
-    info=IN_SMALL_COPY,
 )
 
 models = _table(
@@ -248,12 +245,11 @@ jobs = _table(
     *_columns(sa.Float, "created_at", "updated_at", nullable=False),
 )
 
-feedback = _table(
+feedback = _people_table(
     "feedback",
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("value", sa.Integer, nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
-    info=IN_SMALL_COPY,
 )
 
 
@@ -266,7 +262,7 @@ def _is_context(value: object) -> bool:
 
 
 # Judgments of listeners, see musicsim.library.stores.judgments. A judgment is deleted together with any of its songs.
-judgments = _table(
+judgments = _people_table(
     "judgments",
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("created_at", sa.Float, nullable=False),
@@ -275,7 +271,6 @@ judgments = _table(
     sa.Column("chosen", sa.Integer),
     sa.Column("context", sa.JSON, nullable=False, info={"check": _is_context}),
     sqlite_autoincrement=True,  # undoing an answer twice must not delete another one
-    info=IN_SMALL_COPY,
 )
 
 JUDGED_SONGS = (judgments.c.song_1, judgments.c.song_2, judgments.c.song_3, judgments.c.song_4)
@@ -286,5 +281,24 @@ CORE_TABLES = frozenset(metadata.tables)
 
 
 def ids_with_file() -> sa.Select[tuple[int]]:
-    """Return a query for the ids of songs with an existing file."""
     return sa.select(files.c.song_id).where(files.c.missing_since.is_(None))
+
+
+@cache
+def all_tables() -> tuple[sa.Table, ...]:
+    """Import the tables of the extensions, and return all tables, each after the tables that it references."""
+    for extension in extensions():
+        if extension.tables:
+            extension.load(extension.tables)
+    return tuple(metadata.sorted_tables)
+
+
+def small_copy_tables() -> tuple[sa.Table, ...]:
+    """Return the tables with rows in the daily small copy, in the order of :func:`all_tables`."""
+    return tuple(table for table in all_tables() if table.info.get("in_small_copy"))
+
+
+def renew_tokens(database: sqlite3.Connection) -> None:
+    """Call the hooks ``renew_tokens``: functions that replace access tokens in the caller's transaction."""
+    for renew in load_hooks("renew_tokens"):
+        renew(database)

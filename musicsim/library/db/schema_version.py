@@ -9,7 +9,6 @@ import sqlalchemy as sa
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError
 from musicsim.library.db import schema
-from musicsim.library.db.tables import all_tables
 
 # To change the tables, edit `schema.py` and increase this number by one. Let `prepare_tables` convert a library of the
 # previous version in its transaction: write its SQL statements out, because later versions may change `schema.py`, and
@@ -48,7 +47,6 @@ _FROM_10 = {
 
 
 def _join_judgments(execute: Callable[[str], Any]) -> None:
-    """Move the judgments from the three tables of version 10 to the one of version 11."""
     execute(_JUDGMENTS)
     for column in ("listener", "kind", "song_1", "song_2", "song_3", "song_4"):
         execute(f"CREATE INDEX ix_judgments_{column} ON judgments ({column})")
@@ -58,7 +56,7 @@ def _join_judgments(execute: Callable[[str], Any]) -> None:
 
 
 def create_tables(connection: sa.Connection) -> None:
-    schema.metadata.create_all(connection, tables=all_tables())
+    schema.metadata.create_all(connection, tables=schema.all_tables())
     connection.execute(schema.meta.insert().values(key="schema_version", value=str(SCHEMA_VERSION)))
 
 
@@ -99,7 +97,7 @@ def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = F
             f"{place}: this library was made by a musicsim before version 1.0 and cannot be opened (schema {version}, "
             f"this program needs {SCHEMA_VERSION}). Add its folders of music to a new library."
         )
-    new = [table for table in all_tables() if table.name not in tables and table.name not in schema.CORE_TABLES]
+    new = [table for table in schema.all_tables() if table.name not in tables and table.name not in schema.CORE_TABLES]
     if new and read_only:
         raise LibraryError(
             f"{place}: this library does not have the table {new[0].name!r} yet, and cannot be changed. Open it once "

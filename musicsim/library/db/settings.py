@@ -76,10 +76,9 @@ def _parse(text: str | None) -> dict[str, Any]:
 
 
 def merge_restored(restored: str | None, own: str | None) -> str | None:
-    """Return the settings of a restored library, as JSON: those of the backup, except for those of this machine.
+    """Return the settings of a backup as JSON, with those of this machine from `own`, if a library is replaced.
 
-    `restored` are those of the backup, `own` those of the library that is replaced, if any. Raises ValueError if
-    `restored` is damaged. A damaged `own` counts as empty.
+    Raises ValueError if `restored` is damaged; a damaged `own` counts as empty.
     """
     # left out before the check: a wrong value of the other machine must not matter
     settings = read_settings(json.dumps({k: v for k, v in _parse(restored).items() if not is_of_machine(k)}))

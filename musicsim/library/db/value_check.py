@@ -7,16 +7,14 @@ SQLite stores any type in any column. Wrong types would fail much later, far fro
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
-from itertools import starmap
 from typing import Any
 
 import sqlalchemy as sa
 
 from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
-from musicsim.library.db.tables import all_tables
 from musicsim.library.tags.file_tags import FileTags
 
 _LATEST_S = 253_402_000_000.0  # in the year 9999, the last one of datetime
@@ -41,19 +39,17 @@ _SQLITE_TYPES = (
     (sa.LargeBinary, "'blob'"),
     (object, "'text'"),
 )
-_TAGS = frozenset(field.name for field in fields(FileTags))
-_NUMBERS = ("track", "year")  # of the tags of a song; all others are texts
+_TAG_TYPES = {tag.name: (int if tag.name in ("track", "year") else str, type(None)) for tag in fields(FileTags)}
 
 
 def find_wrong_value(connection: sqlite3.Connection, tables: Collection[sa.Table] | None = None) -> str | None:
-    """Return the first column with a wrong value, such as ``songs.title``; None if all values are right.
+    """Return the first column of the schema with a wrong value, such as ``songs.title``; None if all values are right.
 
-    Reads every row of all tables by default: half a minute for a million songs. Tables and columns must be those of the
-    schema.
+    Reads every row, of all tables by default: half a minute for a million songs.
     """
     connection.create_function("is_json_of", 2, _is_json_of, deterministic=True)
     connection.create_function("is_folder_name", 1, _is_folder_name, deterministic=True)
-    for table in all_tables() if tables is None else tables:
+    for table in schema.all_tables() if tables is None else tables:
         columns = list(table.columns)
         tests = ", ".join(f"min({_condition(column)})" for column in columns)
         try:
@@ -86,32 +82,26 @@ def _are_unicode(connection: sqlite3.Connection, columns: Sequence[sa.Column[Any
 
 
 def _condition(column: sa.Column[Any]) -> str:
-    condition = f"({' AND '.join(_conditions(column))})"
-    return f'"{column.name}" IS NULL OR {condition}' if column.nullable else condition
-
-
-def _conditions(column: sa.Column[Any]) -> Iterator[str]:
     name, value, kind = f"{column.table.name}.{column.name}", f'"{column.name}"', column.type
     types = next(types for base, types in _SQLITE_TYPES if isinstance(kind, base))
-    yield f"typeof({value}) IN ({types})"
+    conditions = [f"typeof({value}) IN ({types})"]
     if isinstance(kind, sa.Boolean):
-        yield f"{value} IN (0, 1)"
-    if (limits := _limits(name, column)) is not None:
-        yield f"{value} BETWEEN {limits[0]} AND {limits[1]}"
+        conditions.append(f"{value} IN (0, 1)")
+    limits = _RANGES.get(name)
+    if limits is None and isinstance(kind, sa.Float):
+        limits = (_EARLIEST_S, _LATEST_S) if _TIME.fullmatch(column.name) else (-_MAX_NUMBER, _MAX_NUMBER)
+    if limits is not None:
+        conditions.append(f"{value} BETWEEN {limits[0]} AND {limits[1]}")
     if isinstance(kind, sa.JSON):
-        yield f"is_json_of({value}, '{name}')"
+        conditions.append(f"is_json_of({value}, '{name}')")
     if isinstance(kind, schema.FilePath):
-        yield f"instr(CAST({value} AS BLOB), X'00') = 0"
+        conditions.append(f"instr(CAST({value} AS BLOB), X'00') = 0")
     if name in _TIMES:
-        yield f"length({value}) % 4 = 0"
+        conditions.append(f"length({value}) % 4 = 0")
     if name in _FOLDER_NAMES:
-        yield f"is_folder_name({value})"
-
-
-def _limits(name: str, column: sa.Column[Any]) -> tuple[float, float] | None:
-    if name in _RANGES or not isinstance(column.type, sa.Float):
-        return _RANGES.get(name)
-    return (_EARLIEST_S, _LATEST_S) if _TIME.fullmatch(column.name) else (-_MAX_NUMBER, _MAX_NUMBER)
+        conditions.append(f"is_folder_name({value})")
+    condition = f"({' AND '.join(conditions)})"
+    return f"{value} IS NULL OR {condition}" if column.nullable else condition
 
 
 def _is_folder_name(text: object) -> bool:
@@ -126,7 +116,8 @@ def _is_json_of(text: object, name: str) -> bool:
     except (ValueError, RecursionError):
         return False
     if name in ("songs.file_tags", "songs.edits"):
-        return value is None or (isinstance(value, dict) and all(starmap(_is_tag, value.items())))
+        tags = {} if value is None else value
+        return isinstance(tags, dict) and all(isinstance(tag, _TAG_TYPES.get(key, ())) for key, tag in tags.items())
     table, _, column = name.partition(".")
     check: Callable[[object], bool] | None = schema.metadata.tables[table].c[column].info.get("check")
     return check(value) if check else isinstance(value, dict)
@@ -146,7 +137,7 @@ def _is_valid_entry(key: str, value: str) -> bool:
         return isinstance(content, dict) and all(
             isinstance(palette, dict) and _is_list_of(int, [*palette.values()]) for palette in content.values()
         )
-    # an entry of musicsim.library.db.changes.ChangeLog
+    # an entry of the change log, see musicsim.library.db.changes
     if not isinstance(content, list) or len(content) != 4 or not isinstance(content[0], str):
         return False
     touched = zip((int, str, str), content[1:], strict=True)
@@ -155,9 +146,3 @@ def _is_valid_entry(key: str, value: str) -> bool:
 
 def _is_list_of(kind: type, value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, kind) for item in value)
-
-
-def _is_tag(name: str, value: object) -> bool:
-    if name not in _TAGS:
-        return False
-    return value is None or isinstance(value, int if name in _NUMBERS else str)

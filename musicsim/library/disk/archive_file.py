@@ -22,7 +22,7 @@ import zstandard
 
 from musicsim import LIBRARY_FILE, __version__
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.library.disk.archives import DAMAGED, in_short
+from musicsim.library.disk.archives import DAMAGED, shorten_message
 from musicsim.library.disk.scratch import Scratch
 from musicsim.progress import Progress
 from musicsim.storage import writing_to
@@ -45,7 +45,6 @@ _MALFORMED = (tarfile.TarError, zstandard.ZstdError, KeyError, TypeError, Recurs
 
 @contextmanager
 def folder_next_to(target: Path) -> Iterator[Path]:
-    """Yield a temporary folder next to a file that will be written."""
     working = target.absolute().parent / ".musicsim-backup"
     scratch = Scratch(working)
     try:
@@ -59,8 +58,6 @@ def folder_next_to(target: Path) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveKind:
-    """A kind of archive."""
-
     title: str  # its name in messages
     about: str  # name of the first member
     names: re.Pattern[str]  # names of members; must not point outside a folder
@@ -98,25 +95,23 @@ class ArchiveKind:
             yield
         except _MALFORMED as error:
             raise LibraryError(
-                f"{name}: this is not a complete {self.title} of musicsim ({in_short(error)}){self.advice}"
+                f"{name}: this is not a complete {self.title} of musicsim ({shorten_message(error)}){self.advice}"
             ) from error
 
-    @contextmanager
-    def open(self, path: Path) -> Iterator[BinaryIO]:
+    def open(self, path: Path) -> BinaryIO:
         """Open an archive. Raises NotFoundError if it is missing."""
         if not path.is_file():
             raise NotFoundError(f"{path}: no such file.")
-        with path.open("rb") as stream:
-            yield stream
+        return path.open("rb")
 
     def unpack(
         self, stream: BinaryIO, name: str, folder: Path, progress: Progress, also: Collection[str] = ()
     ) -> tuple[set[str], float]:
         """Unpack an archive with the database of a library into an empty folder.
 
-        `name` is the name of its file for messages, `also` are more allowed names of members. Returns the names of all
-        written files, and the time when the archive was made in seconds since 1970. Raises LibraryError if a newer
-        version made it. Call it within :meth:`refusing`, which handles all other errors.
+        `name` is its file name for messages, `also` are more allowed names of members. Returns the names of all written
+        files, and the time when the archive was made. Raises LibraryError if a newer version made it. Call it within
+        :meth:`refusing`, which handles all other errors.
         """
         n_bytes = os.fstat(stream.fileno()).st_size
         max_bytes, max_members = _MAX_EXTRA + _MAX_RATIO * n_bytes, _MIN_MEMBERS + n_bytes // _MEMBER_SIZE

@@ -30,9 +30,8 @@ _END_SIZE, _LARGE_END_SIZE = 22, 20
 def open_archive(path: Path, max_members: int) -> Iterator[zipfile.ZipFile]:
     """Open an archive and check its list of members.
 
-    Raises ValueError if it is not an archive, or has too many members or two with one name. Also raises it for a member
-    that is encrypted, compressed by a method other than deflation, or not a plain file. Raises OSError if the archive
-    cannot be read.
+    Raises OSError if it cannot be read. Raises ValueError if it is not an archive, or has too many members or two with
+    one name. Encrypted members, other methods than deflation, and all except plain files raise it, too.
     """
     if not path.is_file():  # opening a pipe would block
         raise ValueError("it is not a file")
@@ -48,10 +47,9 @@ def open_archive(path: Path, max_members: int) -> Iterator[zipfile.ZipFile]:
 
 
 def check_arrays_are_stored(folder: Path) -> None:
-    """Check that the arrays of an unpacked library are uncompressed, as musicsim writes them, without reading them.
+    """Raise ValueError if a file of arrays below the folder is damaged or compressed, which musicsim never writes.
 
-    Compressed arrays could unpack to more than the memory. Raises ValueError if a file of arrays below the folder is
-    compressed or damaged; OSError if it cannot be read.
+    Compressed arrays could unpack to more than the memory. The arrays are not read.
     """
     for path in folder.glob("**/*.npz"):
         with open_archive(path, _MAX_ARRAYS) as archive:
@@ -88,7 +86,7 @@ def _check_directory(path: Path, max_members: int) -> None:
         raise ValueError(f"it has more than {max_members:,} parts")
 
 
-def in_short(error: object) -> str:
+def shorten_message(error: object) -> str:
     """Return an error message as one short line; some messages have several lines or quote bytes of the file."""
     message = " ".join(str(error).split()).rstrip(".")
     return message if len(message) <= _MAX_MESSAGE else f"{message[:_MAX_MESSAGE]}…"

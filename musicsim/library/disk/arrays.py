@@ -87,7 +87,6 @@ class RowFile:
                 os.fsync(stream.fileno())
 
     def holds(self, n_rows: int) -> bool:
-        """Return whether the file has at least `n_rows` rows."""
         try:
             return n_rows == 0 or self.path.stat().st_size >= n_rows * self.width * 4
         except OSError:

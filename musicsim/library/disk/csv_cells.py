@@ -13,13 +13,13 @@ _MAX_PROBLEMS = 20
 _FORMULA = re.compile(r"[\s']*[=+\-@＝＋－＠]|'*[\t\r\n]")
 
 
-def harmless(cell: object) -> object:
+def protect_cell(cell: object) -> object:
     """Return a cell to write: with a leading apostrophe if a spreadsheet would read a formula."""
     return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
 
 
-def restored(cell: str) -> str:
-    """Return the original text of a cell written by :func:`harmless`."""
+def restore_cell(cell: str) -> str:
+    """Return the original text of a cell written by :func:`protect_cell`."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell, 1) else cell
 
 
@@ -27,12 +27,12 @@ def as_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
     """Return a table of harmless cells as CSV in UTF-8; None is an empty cell, lone surrogates are question marks."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(map(harmless, header))
-    writer.writerows(map(harmless, row) for row in rows)
+    writer.writerow(map(protect_cell, header))
+    writer.writerows(map(protect_cell, row) for row in rows)
     return text.getvalue().encode("utf-8", "replace")
 
 
-def shortened(problems: list[str]) -> tuple[str, ...]:
+def shorten_problems(problems: list[str]) -> tuple[str, ...]:
     """Return the first 20 problems with the rows of a file, and a line that counts the others."""
     more = len(problems) - _MAX_PROBLEMS
     return (*problems[:_MAX_PROBLEMS], *([f"{more} more rows were left out."] if more > 0 else ()))

@@ -1,9 +1,11 @@
-"""Temporary files of a process; those of killed processes are removed when the next process starts."""
+"""Temporary files of a process, and leftovers of killed processes: scratch folders and partly written files."""
 
+import re
 import secrets
 import shutil
 import tempfile
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,15 +14,20 @@ from pathlib import Path
 
 import filelock
 
+from musicsim.library.disk.writer import ASIDE
 from musicsim.public import working_folder
 from musicsim.storage import writing_to
 
+# Temporary names of atomic_path and transcode. Readers write caches, so a recent file may be in use.
+_TEMPORARY = re.compile(r"\..+(-[0-9a-f]{12}|\.[0-9a-f]{8})(\.\w+)?")
+_MIN_AGE_S = 24 * 3600.0
+
 
 class Scratch:
-    """A folder of this process in a shared folder; folders of ended processes are removed.
+    """A folder of this process in a shared folder on the library's disk; folders of ended processes are removed.
 
-    The shared folder is on the library's disk, which has enough space. Because process ids are reused, a lock shows
-    that the process is running. Raises StorageError if the folder cannot be written to.
+    Because process ids are reused, a lock shows that the process is running. Raises StorageError if it cannot be
+    written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -51,7 +58,6 @@ def remove_left(folder: Path) -> None:
 
 
 def find_left(folder: Path) -> list[Path]:
-    """Return the folders of ended processes in a shared folder."""
     folders = []
     for lock in _acquire_left(folder):
         folders.append(Path(lock.lock_file).with_suffix(""))
@@ -81,7 +87,6 @@ _scratch = cache(Scratch)
 
 
 def scratch_folder(library_folder: Path) -> Path:
-    """Return the shared folder of the scratch folders of a library."""
     return working_folder(library_folder) / "scratch"
 
 
@@ -89,3 +94,29 @@ def scratch_of(library_folder: Path) -> Scratch:
     """Return the scratch folder of this process for a library; raises like :class:`Scratch`."""
     with _lock:
         return _scratch(scratch_folder(library_folder))
+
+
+def sweep(library: Path) -> None:
+    """Delete leftovers of killed processes; requires the writer lock. Partly written files stay for a day."""
+    remove_left(scratch_folder(library))
+    with suppress(OSError):
+        for path in list(_leftovers(library)):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+def leftovers(library: Path) -> list[Path]:
+    """Return the paths that :func:`sweep` would delete."""
+    return [*find_left(scratch_folder(library)), *_leftovers(library)]
+
+
+def _leftovers(library: Path) -> Iterator[Path]:
+    if (library / ASIDE).is_dir():
+        yield library / ASIDE
+    names = ("exports", "cache", "cache/covers", "uploads", "backups")
+    for folder in (library, *(library / "models").glob("*/"), *(library / name for name in names)):
+        for path in folder.glob(".*"):
+            if _TEMPORARY.fullmatch(path.name) and path.is_file() and time.time() - path.stat().st_mtime > _MIN_AGE_S:
+                yield path

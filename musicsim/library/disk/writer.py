@@ -1,14 +1,27 @@
-"""The lock of the one process that changes a library, and a note on its activity for others."""
+"""The lock of the one process that changes a library, and the atomic replacement of the library's content.
 
+A kill at any moment leaves all of the old content or all of the new. One rename moves the prepared folder to a name
+that every process checks when it opens the library. From then on, the next process that opens it finishes the
+replacement. The old content stays in a folder until all of the new content has replaced it.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 import filelock
 
-from musicsim.errors import StoreLockedError
+from musicsim.errors import LibraryError, StoreLockedError
+from musicsim.storage import writing_to
 
 _NOTE = "writer.txt"
 _MAX_LENGTH = 100
+_NEW, ASIDE = ".restored", ".replaced"
+_PARTS = "parts.json"
+TIMEOUT_S = 60.0
 
 
 def writer_lock(folder: Path) -> filelock.FileLock:
@@ -25,8 +38,7 @@ def note_doing(folder: Path, doing: str | None) -> None:
             (folder / _NOTE).write_text(doing, encoding="utf-8")  # a few bytes are written at once
 
 
-def locked_error(folder: Path) -> StoreLockedError:
-    """Return the error for a process that did not get the lock."""
+def lock_error(folder: Path) -> StoreLockedError:
     doing = ""
     with suppress(OSError), (folder / _NOTE).open("rb") as file:
         doing = file.read(_MAX_LENGTH).decode("ascii", "ignore")
@@ -35,3 +47,44 @@ def locked_error(folder: Path) -> StoreLockedError:
         f"{folder}: another musicsim is {doing} in this library. Wait until it has finished, or cancel it on the "
         "Library page."
     )
+
+
+def replace_parts(folder: Path, ready: Path, parts: Iterable[str]) -> None:
+    """Move `parts` from `ready`, on the same disk, to a locked library, in order; delete parts that `ready` lacks."""
+    with writing_to(folder):
+        (ready / _PARTS).write_text(json.dumps({name: (ready / name).exists() for name in parts}))
+        shutil.rmtree(folder / ASIDE, ignore_errors=True)
+        os.sync()  # everything is on the disk before anything is replaced
+        ready.rename(folder / _NEW)
+        _finish(folder)
+
+
+def finish_replacing(folder: Path) -> None:
+    """Finish an interrupted replacement. Raises StoreLockedError if another process takes over a minute."""
+    if not (folder / _NEW).exists():
+        return
+    try:
+        with writing_to(folder), writer_lock(folder).acquire(timeout=TIMEOUT_S):
+            _finish(folder)
+    except filelock.Timeout as error:
+        raise StoreLockedError(f"{folder}: this library is being restored. Wait until that has finished.") from error
+
+
+def _finish(folder: Path) -> None:
+    new, aside = folder / _NEW, folder / ASIDE
+    if not new.exists():  # another process was faster
+        return
+    try:
+        parts: dict[str, bool] = json.loads((new / _PARTS).read_text())
+    except ValueError as error:
+        raise LibraryError(f"{new / _PARTS} is damaged: restore the library again.") from error
+    aside.mkdir(exist_ok=True)
+    for name, is_new in parts.items():
+        # a new part that is no longer in `new` was moved already
+        if (new / name).exists() or not is_new:
+            if (folder / name).exists():
+                (folder / name).rename(aside / name)
+            if is_new:
+                (new / name).rename(folder / name)
+    new.rename(aside / _NEW)
+    shutil.rmtree(aside, ignore_errors=True)

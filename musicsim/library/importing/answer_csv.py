@@ -13,14 +13,14 @@ bliss can be read, too: file names in ``song1,song2,song3,picked_song``, and opt
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import BinaryIO
 
 from musicsim.errors import LibraryError
-from musicsim.library.disk.csv_cells import as_csv, restored
+from musicsim.library.disk.csv_cells import restore_cell
 from musicsim.library.importing.places import spell_out
 from musicsim.library.importing.reading import ME
 
@@ -59,11 +59,6 @@ class FiledAnswer:
     is_random: bool = False
     foreseen: bool | None = None
     model: str = ""
-
-
-def write_answers(file: BinaryIO, answers: Iterable[FiledAnswer]) -> None:
-    """Write answers in musicsim's own form, UTF-8."""
-    file.write(as_csv(ANSWER_COLUMNS, map(answer_cells, answers)))
 
 
 def answer_cells(answer: FiledAnswer) -> list[str]:
@@ -116,7 +111,7 @@ def _select_parser(header: Sequence[str], label: str) -> Callable[[dict[str, str
 
 
 def _parse_own(cells: dict[str, str]) -> FiledAnswer:
-    cells = {name: restored(cell) for name, cell in cells.items()}
+    cells = {name: restore_cell(cell) for name, cell in cells.items()}
     songs = [FiledSong(*(cells.get(f"song{n}_{name}", "") for name in _OF_SONG)) for n in range(1, _MAX_SONGS + 1)]
     if songs[-1] == FiledSong():
         songs.pop()

@@ -12,11 +12,10 @@ from typing import Any, BinaryIO
 import sqlalchemy as sa
 
 from musicsim.errors import LibraryError
-from musicsim.library.db import schema
-from musicsim.library.db.columns import some_ids
+from musicsim.library.db import schema, some_ids
 from musicsim.library.disk.arrays import atomic_path
-from musicsim.library.disk.csv_cells import shortened
-from musicsim.library.importing.answer_csv import FiledAnswer, FiledSong, read_answers, write_answers
+from musicsim.library.disk.csv_cells import as_csv, shorten_problems
+from musicsim.library.importing.answer_csv import ANSWER_COLUMNS, FiledAnswer, FiledSong, answer_cells, read_answers
 from musicsim.library.importing.matching import Matcher
 from musicsim.library.importing.places import PlaceIndex
 from musicsim.library.importing.records import NamedSong
@@ -34,29 +33,40 @@ class AnswersImport:
     problems: tuple[str, ...]  # sentences on the first 20 rows left out, with their lines, and the number of others
 
 
-def export_answers(library: Library, file: str | Path | BinaryIO, *, of: Opinions | None = None) -> int:
-    """Write all answers of a library, or the answers `of` others about its songs, as CSV; return their number.
+def export_answers(library: Library, file: str | Path | BinaryIO, *, opinions: Opinions | None = None) -> int:
+    """Write all answers of a library, or those in `opinions` about its songs, as CSV; return their number.
 
-    For the columns, see :mod:`musicsim.library.importing.answer_csv`. A file given by its path is replaced once
-    everything has been written. Raises LibraryError, and keeps the old file, if it cannot be written.
+    A file given by its path is replaced once everything is written. Raises LibraryError, and keeps the old file, if it
+    cannot be written. The columns are those of :mod:`musicsim.library.importing.answer_csv`.
     """
-    filed = filed_answers(library, of=of)
+    filed = collect_answers(library, opinions=opinions)
+    data = as_csv(ANSWER_COLUMNS, map(answer_cells, filed))
     try:
         if isinstance(file, str | Path):
             Path(file).parent.stat()  # a missing folder is a mistake and is not created
-            with atomic_path(Path(file)) as temporary, temporary.open("wb") as stream:
-                write_answers(stream, filed)
+            with atomic_path(Path(file)) as temporary:
+                temporary.write_bytes(data)
         else:
-            write_answers(file, filed)
+            file.write(data)
     except OSError as error:
         raise LibraryError(f"{file}: cannot be written ({error.strerror}). Choose another file.") from error
     return len(filed)
 
 
-def filed_answers(library: Library, *, of: Opinions | None = None) -> list[FiledAnswer]:
-    """Return all answers of a library, or the answers `of` others about its songs, with the names of the songs."""
-    answers = (of or library).judgments.answers()
-    songs = _filed_songs(library, {song_id for answer in answers for song_id in answer.song_ids})
+def collect_answers(library: Library, *, opinions: Opinions | None = None) -> list[FiledAnswer]:
+    """Return all answers of a library, or those in `opinions` about its songs, with the names of the songs."""
+    answers = (opinions or library).judgments.answers()
+    s, f = schema.songs.c, schema.files.c
+    chosen = some_ids({song_id for answer in answers for song_id in answer.song_ids})
+    paths = sa.select(f.song_id, f.path).where(f.song_id.in_(chosen)).order_by(f.path.desc())
+    rows = sa.select(s.id, s.content_hash, s.artist, s.title, s.last_path).where(s.id.in_(chosen))
+    songs = {}
+    with library.engine.connect() as connection:
+        path_of = {row.song_id: row.path for row in connection.execute(paths)}
+        for row in connection.execute(rows):
+            path = path_of.get(row.id, row.last_path)
+            place = (path.name if is_public() else str(path)) if path else ""
+            songs[row.id] = FiledSong(row.content_hash, row.artist or "", row.title, place)
     return [
         FiledAnswer(
             a.created_at, a.listener, a.kind, tuple(songs[i] for i in a.song_ids), a.chosen, a.is_random,
@@ -70,11 +80,9 @@ def filed_answers(library: Library, *, of: Opinions | None = None) -> list[Filed
 def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImport:
     """Import the answers from a file of :func:`export_answers`, or of the odd-one-out survey of bliss.
 
-    Songs are matched by the hash of their file, else by the end of its path, else by artist and title. Answers that are
-    already in the library, with the same time, listener, songs and choice, are not added again. Of answers without a
-    time, as many are skipped as the library already has.
-
-    Raises LibraryError, and writes nothing, if the file cannot be read or does not contain answers.
+    Songs are matched by the hash of their file, else by the end of its path, else by artist and title. Known answers,
+    with the same time, listener, songs and choice, are not added; without a time, as many are skipped as the library
+    has. Raises LibraryError, and writes nothing, if the file cannot be read or does not contain answers.
     """
     label = str(file if isinstance(file, str | Path) else getattr(file, "name", "CSV"))
     try:
@@ -100,27 +108,11 @@ def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImpo
         else:
             added.append(entry)
     library.judgments.insert(added)
-    return AnswersImport(len(rows), len(added), n_known, n_unmatched, shortened(problems))
-
-
-def _filed_songs(library: Library, ids: set[int]) -> dict[int, FiledSong]:
-    s, f = schema.songs.c, schema.files.c
-    chosen = some_ids(ids)
-    paths = sa.select(f.song_id, f.path).where(f.song_id.in_(chosen)).order_by(f.path.desc())
-    songs = sa.select(s.id, s.content_hash, s.artist, s.title, s.last_path).where(s.id.in_(chosen))
-    with library.engine.connect() as connection:
-        path_of = {row.song_id: row.path for row in connection.execute(paths)}
-        rows = connection.execute(songs).all()
-    filed = {}
-    for row in rows:
-        path = path_of.get(row.id, row.last_path)
-        place = (path.name if is_public() else str(path)) if path else ""
-        filed[row.id] = FiledSong(row.content_hash, row.artist or "", row.title, place)
-    return filed
+    return AnswersImport(len(rows), len(added), n_known, n_unmatched, shorten_problems(problems))
 
 
 def _match_songs(library: Library, songs: set[FiledSong]) -> dict[FiledSong, int | None]:
-    """Return the id of the library's song for each song of a file; None if it is not in the library."""
+    """Return the library's song id, or None, for each song of a file."""
     s = schema.songs.c
     hashes = sa.func.json_each(json.dumps([song.content_hash for song in songs])).table_valued("value")
     with library.engine.connect() as connection:
@@ -134,7 +126,7 @@ def _match_songs(library: Library, songs: set[FiledSong]) -> dict[FiledSong, int
         with library.engine.connect() as connection:
             paths = connection.execute(sa.select(f.path, f.song_id, f.missing_since).order_by(f.path)).all()
         places = PlaceIndex((path, song_id, gone is None) for path, song_id, gone in paths)
-        matches |= {song: ending.song_id for song in bare if (ending := places.by_end(song.path))}
+        matches |= {song: ending.song_id for song in bare if (ending := places.find_by_end(song.path))}
     if len(missed) > len(bare):
         matcher = Matcher(library)
         for song in set(missed).difference(bare):
@@ -145,7 +137,7 @@ def _match_songs(library: Library, songs: set[FiledSong]) -> dict[FiledSong, int
 
 
 def _to_table_row(answer: FiledAnswer, matches: Mapping[FiledSong, int | None]) -> dict[str, Any]:
-    """Return an answer as a row of the table; ValueError if a song is unknown or the answer is not valid."""
+    """Raise ValueError if a song is unknown or the answer is not valid."""
     ids = []
     for song in answer.songs:
         song_id = matches[song]

@@ -52,7 +52,6 @@ class SeenList:
 
     @property
     def n_found(self) -> int:
-        """Number of entries whose song is in the library."""
         return self.n_entries - len(self.absent)
 
 
@@ -166,16 +165,16 @@ def preview(
 
 
 def _find_by_path(library: Library, songs: Sequence[NamedSong], progress: Progress) -> dict[str, int]:
-    """Return the ids of songs whose file has exactly the path of an entry, by path."""
-    found: dict[str, int] = {}
+    """Return the ids of songs by the path of an entry that is exactly that of their file."""
+    ids: dict[str, int] = {}
     for start in range(0, len(songs), _AT_ONCE):
         progress("looking for files", start, len(songs))
         absolute = [song.place for song in songs[start : start + _AT_ONCE] if os.path.isabs(song.place)]
         # Path is slow, and few places need it
         places = {place: os.fspath(Path(place)) if _UNUSUAL.search(place) else place for place in absolute}
         known = library.files.songs_at_texts(places.values())
-        found |= {place: known[path] for place, path in places.items() if path in known}
-    return found
+        ids |= {place: known[path] for place, path in places.items() if path in known}
+    return ids
 
 
 def _count_plays(batch: Batch) -> Int64Array:
@@ -198,9 +197,9 @@ def _sum_unmatched(missed: Iterable[tuple[NamedSong, int]]) -> tuple[Waiting, ..
 def _find_earlier(library: Library, batch: Batch, song_ids: Int64Array) -> tuple[list[ImportEntry], list[ImportEntry]]:
     """Return the earlier imports that this one replaces, and those that it overlaps.
 
-    It replaces an import with the same content, or one with the same name whose whole time range it covers. Services
-    use the same names for parts of a history, and for different years. Playlists with equal names must share half of
-    their songs, because such names occur in many folders.
+    It replaces an import with the same content, or with the same name if it covers its whole time range: services use
+    one name for different years. Lists of one name must share half of their songs, because such names occur in many
+    folders.
     """
     replaces, overlaps = [], []
     for old in library.listening.imports():
@@ -227,11 +226,11 @@ def _is_same_list(library: Library, old: ImportEntry, song_ids: Int64Array) -> b
 
 
 def commit(library: Library, seen: Preview, accepted: Iterable[Proposal] = ()) -> ImportReport:
-    """Write a previewed import in one transaction.
+    """Write a previewed import in one transaction, and undo earlier imports that it replaces.
 
-    Unmatched rows are kept until the library has their songs, except those of playlists. Earlier imports that it
-    replaces are undone. Accepted proposals are saved for later imports. MusicBrainz ids are then written as edits of
-    songs that lack one; they stay if the import is undone.
+    Unmatched rows are kept until the library has their songs, except those of playlists. Accepted proposals are saved
+    for later imports. MusicBrainz ids are then written as edits of songs that lack one; they stay if the import is
+    undone.
     """
     batch, song_ids = seen.batch, seen.song_ids.copy()
     confirmed = {p.song[:2]: p.song_id for p in accepted}
@@ -306,10 +305,7 @@ def import_files(library: Library, paths: str | Path | list[str | Path], fmt: st
 
 
 def match_waiting(library: Library) -> int:
-    """Match unmatched songs of earlier imports again, after a scan; return the number of matches.
-
-    Similar names are left to :func:`waiting_proposals`.
-    """
+    """Match unmatched songs of earlier imports after a scan, without similar names; return the number of matches."""
     waiting = list(library.listening.waiting_names())
     if not waiting:
         return 0
@@ -320,15 +316,12 @@ def match_waiting(library: Library) -> int:
 
 def waiting_proposals(library: Library, progress: Progress = no_progress) -> list[Proposal]:
     """Return proposals for the most played unmatched songs, for :func:`accept` or :func:`refuse`."""
-    waiting = [(NamedSong(w.artist, w.title, w.album), w.count) for w in library.listening.unmatched()]
+    waiting = [(NamedSong(w.artist, w.title, w.album), w.count) for w in library.listening.list_unmatched()]
     return Matcher(library).propose(waiting, progress)[:_MAX_PROPOSALS]
 
 
 def accept(library: Library, proposals: Iterable[Proposal]) -> int:
-    """Match unmatched songs as confirmed by a person; return the number of imported songs.
-
-    A proposal applies to an artist and title on any album. It is saved for later imports.
-    """
+    """Match unmatched songs, on any album and in later imports, as a person confirmed; return the number of songs."""
     confirmed = {p.song[:2]: p.song_id for p in proposals}
     library.listening.judge(((*names, song_id) for names, song_id in confirmed.items()), is_same=True)
     waiting = library.listening.waiting_names()

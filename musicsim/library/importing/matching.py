@@ -18,7 +18,7 @@ from musicsim.library.importing.places import PlaceIndex, is_web
 from musicsim.library.importing.records import NamedSong
 from musicsim.library.importing.spelling import exact, plain_artist, plain_title
 from musicsim.library.library import Library
-from musicsim.library.tags.artists import known_artist
+from musicsim.library.tags.artists import parse_artist
 from musicsim.progress import Progress, no_progress
 
 How = Literal["path", "path end", "confirmed", "mbid", "exact", "loose"]
@@ -33,8 +33,6 @@ _LEAD = re.compile(r"\s*(?:[,;/、]|\s[xX×]\s|\s(?:vs\.?|versus)\s).*$")
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The library's song for a song of an import, and the method."""
-
     song_id: int
     how: How
 
@@ -66,10 +64,9 @@ class KnownSong:
 
 
 class Matcher:
-    """Finds songs of a library by their names in other programs.
+    """Finds songs of a library by their names in other programs: those shown, and those in the files.
 
-    The names in the library are read once, as shown and as in the files. Memory: 2 kB per song, and 0.4 kB per file
-    from the first search for a path.
+    Memory: 2 kB per song, and 0.4 kB per file from the first search for a path.
     """
 
     def __init__(self, library: Library) -> None:
@@ -77,7 +74,7 @@ class Matcher:
         self._aliases = library.edits.aliases()
         self._confirmed: dict[tuple[str, str], int] = {}
         self._refused: set[tuple[str, str, int]] = set()
-        for artist, title, song_id, is_same in library.listening.judged():
+        for artist, title, song_id, is_same in library.listening.list_decisions():
             if is_same:
                 self._confirmed[exact(artist, title)] = song_id
             else:
@@ -95,7 +92,7 @@ class Matcher:
             self._add(row)
 
     def _add(self, row: sa.Row) -> None:
-        artists = dict.fromkeys(name for name in (row.artist, row.album_artist) if known_artist(name))
+        artists = dict.fromkeys(name for name in (row.artist, row.album_artist) if parse_artist(name))
         title, version, kind = plain_title(row.title)
         for artist in artists or {"": None}:
             key = plain_artist(artist) if artist else ""
@@ -112,11 +109,11 @@ class Matcher:
     def find(self, song: NamedSong) -> Match | None:
         """Return the match of a song if it is unambiguous.
 
-        Methods, in order: the path of its file or the end of it, a person's choice, the recording id, artist and title,
-        and their plain spellings. The matching end of a path must be longer than for any other song, and informative:
-        numbers, "Track 3" and "CD1" are not. If the names differ, two more parts must match. A version (live, remix)
-        matches the same version, else one of its kind (except remixes), else the song itself. Of several songs, prefer
-        those that are not missing, then those of the same album, then the longest.
+        Methods, in order: its path or the end of it, a person's choice, the recording id, artist and title, and their
+        plain spellings. The matching end of a path must be longer than for any other song, and informative: "Track 3"
+        and "CD1" are not. If the names differ, two more parts must match. A version (live, remix) matches the same
+        version, else one of its kind (except remixes), else the song itself. Existing songs are preferred, then the
+        same album, then the longest.
         """
         if song.place and not is_web(song.place) and (match := self.find_by_path(song)):
             return match
@@ -166,13 +163,13 @@ class Matcher:
 
     def find_by_path(self, song: NamedSong) -> Match | None:
         """Return the song whose file has this path, or the same end of the path; see :meth:`find`."""
-        if (song_id := self._places.whole(song.place)) is not None:
+        if (song_id := self._places.find_whole(song.place)) is not None:
             return Match(song_id, "path")
-        ending = self._places.by_end(song.place)
+        ending = self._places.find_by_end(song.place)
         if ending is None:
             return None
         song_id, n_telling = ending
-        if known_artist(song.artist) and song.title and self._names[song_id][0]:
+        if parse_artist(song.artist) and song.title and self._names[song_id][0]:
             names = plain_artist(song.artist), plain_title(song.title)[0]
             n_telling += 1 if names == self._names[song_id] else -2
         return Match(song_id, "path end") if n_telling >= 1 else None
@@ -180,9 +177,9 @@ class Matcher:
     def propose(self, songs: Iterable[tuple[NamedSong, int]], progress: Progress = no_progress) -> list[Proposal]:
         """Return the most similar song of the library for songs without a match, if it is similar enough.
 
-        Songs with the same artist and title count as one, on any album. Only the 5000 with the highest counts are
-        compared, in this order, because each takes a few milliseconds. Titles with different numbers ("No. 5", "No. 6")
-        are never similar. Matches that a person rejected are not proposed again.
+        Songs with the same artist and title count as one. Only the 5000 with the highest counts are compared, because
+        each takes a few milliseconds. Titles with different numbers ("No. 5", "No. 6") are never similar. Rejected
+        matches are not proposed again.
         """
         counts: Counter[tuple[str, str]] = Counter()
         first: dict[tuple[str, str], NamedSong] = {}

@@ -27,12 +27,10 @@ _EMPTY_WORDS = re.compile(
 
 
 def is_web(place: str) -> bool:
-    """Return whether an entry is a web address."""
     return _WEB.match(place) is not None
 
 
 def names_audio(place: str) -> bool:
-    """Return whether a path or address has the extension of an audio file."""
     path = re.split(r"[?#]", place, maxsplit=1)[0] if is_web(place) else place
     return os.path.splitext(path.strip())[1].lower() in AUDIO_EXTENSIONS
 
@@ -114,12 +112,12 @@ class PlaceIndex:
         self._names = {key.partition("\0")[0] for key in self._keys}
         self._only_of: dict[str, int | None] = {}
 
-    def whole(self, place: str) -> int | None:
+    def find_whole(self, place: str) -> int | None:
         """Return the song of the file at this path, in any spelling that players use."""
         songs = (self._whole.get(spelling) for spelling in _spellings(place))
         return next((song_id for song_id in songs if song_id is not None), None)
 
-    def by_end(self, place: str) -> Ending | None:
+    def find_by_end(self, place: str) -> Ending | None:
         """Return the song whose path has the longest end in common, if it is unique.
 
         Case, the kind of slash and the form of accents do not count. Existing files are preferred to missing ones.
@@ -136,7 +134,11 @@ class PlaceIndex:
                 if shared not in self._only_of:  # cached, because many entries may share a long scan
                     self._only_of[shared] = self._find_only(shared)
                 song_id = self._only_of[shared]
-                return None if song_id is None else Ending(song_id, _count_telling(shared))
+                if song_id is None:
+                    return None
+                name, *folders = shared.split("\0")[:-1]
+                parts = (name.rpartition(".")[0] or name, *folders)
+                return Ending(song_id, sum(_EMPTY_WORDS.fullmatch(part) is None for part in parts))
         return None
 
     def _find_only(self, shared: str) -> int | None:
@@ -180,9 +182,3 @@ def _plain_part(part: str) -> str:
 def _common_parts(key: str, other: str) -> str:
     pairs = zip(key.split("\0")[:-1], other.split("\0")[:-1], strict=False)
     return "".join(f"{part}\0" for part, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-
-
-def _count_telling(shared: str) -> int:
-    name, *folders = shared.split("\0")[:-1]
-    parts = (name.rpartition(".")[0] or name, *folders)
-    return sum(_EMPTY_WORDS.fullmatch(part) is None for part in parts)

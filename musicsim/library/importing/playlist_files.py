@@ -112,10 +112,7 @@ def read_pls(lines: TextLines, rows: Gatherer) -> None:
 
 
 def read_xspf(data: RawBytes, rows: Gatherer) -> None:
-    """Read XSPF of any version; 0.5 kB per entry.
-
-    Raises LibraryError if it is not XML, is cut off, declares a document type or entities, or is not a playlist.
-    """
+    """Read XSPF of any version; refuse files that are cut off, or declare a document type or entities."""
     reader = _Xspf(data)
     try:
         for chunk in data:
@@ -202,10 +199,7 @@ def read_jspf(document: JsonStream, rows: Gatherer) -> None:
 
 
 def read_spotify_playlists(document: JsonStream, rows: Gatherer) -> None:
-    """Read the playlists of a Spotify account, without episodes.
-
-    Memory: the longest playlist, at most 64 million characters.
-    """
+    """Read the playlists of a Spotify account, without episodes; in memory, one of at most 64 million characters."""
     document.longest = _MAX_LIST
     for entry in records(document, "playlists"):
         items = entry.fields.get("items") or []

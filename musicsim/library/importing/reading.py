@@ -15,10 +15,9 @@ from musicsim.hooks import load_hooks
 from musicsim.library.importing import json_formats as from_json
 from musicsim.library.importing import playlist_files as from_list
 from musicsim.library.importing import text_formats as from_text
-from musicsim.library.importing.formats import Format
 from musicsim.library.importing.places import names_audio, spell_out
 from musicsim.library.importing.records import Batch, Gatherer, Kind, NamedSong
-from musicsim.library.importing.sources import HEAD_LENGTH, JsonStream, RawBytes, Source, TextLines, find_sources
+from musicsim.library.importing.sources import HEAD, Format, JsonStream, RawBytes, Source, TextLines, find_sources
 from musicsim.progress import Progress, no_progress
 
 ME = "me"  # the listener in exports of a service for one user
@@ -81,8 +80,8 @@ _M3U_SIGN = re.compile(r"#(?:EXTM3U|(?:EXTINF|EXTART|EXTALB|PLAYLIST):)", re.IGN
 def recognize(head: str, ending: str = "", wanted: str | None = None) -> str | None:
     """Return the name of the format of a text with this head; None if it is unknown.
 
-    Plain lists of paths are recognized by their ending (".m3u"). If several formats fit, `wanted` is preferred. It must
-    fit, too; otherwise any line of any file would be accepted as a path.
+    Plain lists of paths are recognized by their ending. If several formats fit, `wanted` is preferred. It must fit,
+    too: any line of any file could be a path.
     """
     head = head.lstrip()
     if not head or ending in _OTHER_LISTS or _HLS_SIGN.search(head):
@@ -132,7 +131,7 @@ def _is_m3u(head: str) -> bool:
 def _lines(head: str) -> list[str]:
     """Return the lines of a head without empty lines, and without the last line if it is cut off."""
     lines = re.split(r"[\r\n]+", head)
-    if len(head) >= HEAD_LENGTH - 8 and len(lines) > 1:
+    if len(head) >= HEAD - 8 and len(lines) > 1:
         lines.pop()
     return [line for line in lines if line.strip()]
 
@@ -168,13 +167,12 @@ def read_listening(
     """Read files of plays, tags or playlists into one batch; nothing is written.
 
     In folders and .zip archives, all recognized files are read; if they have several kinds, only the plays. `fmt` is a
-    name of :data:`FORMATS`; by default, the format of each file is recognized by its content. `listener` is the
-    listener for files that do not name one, "me" by default. `progress` counts bytes. `encoding` is utf-8 (the
-    default), utf-16 (the default with a byte order mark), latin-1 or cp1252. For memory, see :class:`Gatherer`.
+    name of :data:`FORMATS`, by default recognized by the content of each file. `listener` is for files that do not name
+    one, "me" by default. `progress` counts bytes. `encoding` is utf-8 (the default), utf-16 (the default with a byte
+    order mark), latin-1 or cp1252.
 
-    Raises LibraryError if a file cannot be read, has another or an unknown format, contains an invalid line (given by
-    its number), or only has playlists without songs. Raises ValueError if the format or encoding is unknown, or `paths`
-    is empty.
+    Raises LibraryError if a file cannot be read, has another or an unknown format or an invalid line (given by its
+    number), or only has playlists without songs. Raises ValueError for an unknown format or encoding, or no `paths`.
     """
     if not paths:
         raise ValueError("paths is empty: give at least one file.")

@@ -45,8 +45,6 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The data from one import's files."""
-
     kind: Kind
     format: str  # name or names
     name: str  # names of the files
@@ -82,8 +80,8 @@ def day_of(seconds: float | None) -> str | None:
 class Gatherer:
     """Collects and sums rows; `listener` is the default listener.
 
-    Memory: each distinct name once, and 16 bytes per row. Every four million rows are summed, which briefly takes
-    another 150 MB. Then 16 bytes remain per distinct pair of listener and song, and 12 bytes per listen with a time.
+    Memory: each distinct name once, 16 bytes per pair of listener and song, and 12 bytes per listen with a time. Every
+    four million rows, of 16 bytes, are summed, which briefly takes another 150 MB.
     """
 
     def __init__(self, kind: Kind, listener: str) -> None:

@@ -11,17 +11,18 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from musicsim.errors import LibraryError
-from musicsim.library.disk.archives import in_short
+from musicsim.library.disk.archives import shorten_message
+from musicsim.library.importing.records import Gatherer, Kind
 
 ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1252")
-HEAD_LENGTH = 1 << 16  # characters for recognizing the format
+HEAD = 1 << 16  # characters for recognizing the format
 LONGEST = 1 << 20  # characters per line or entry; real ones have thousands
 _CHUNK = 1 << 16
 _MAX_UNPACKED = 8 << 30  # bytes per archive; a lifetime of listening is less
@@ -63,7 +64,7 @@ class Source:
         except OSError as error:
             raise LibraryError(f"{self.label}: cannot be read ({error.strerror or error}).") from error
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-            raise LibraryError(f"{self.label}: the archive is damaged or locked ({in_short(error)}).") from error
+            raise LibraryError(f"{self.label}: the archive is damaged or locked ({shorten_message(error)}).") from error
 
     @contextmanager
     def text(self, errors: str = "strict") -> Iterator[tuple[io.TextIOWrapper, IO[bytes]]]:
@@ -71,12 +72,9 @@ class Source:
         with self.open() as stream:
             buffered = io.BufferedReader(stream) if self.member is not None else stream  # type: ignore[type-var]
             start = buffered.peek(4)[:4]  # type: ignore[attr-defined]
-            if self.encoding is not None:
-                encoding = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
-            elif start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                encoding = "utf-16"
-            else:
-                encoding = "utf-8-sig"
+            is_utf16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+            encoding = self.encoding or ("utf-16" if is_utf16 else "utf-8")
+            encoding = "utf-8-sig" if encoding == "utf-8" else encoding
             try:
                 yield io.TextIOWrapper(buffered, encoding=encoding, errors=errors, newline=""), buffered
             except UnicodeError as error:  # UTF-16 without a mark raises this base class
@@ -99,7 +97,7 @@ class Source:
     def head(self) -> str:
         """Return the beginning of the text, with non-UTF-8 bytes as surrogates like :func:`os.fsdecode`."""
         with self.text("surrogateescape") as (stream, _):
-            return stream.read(HEAD_LENGTH)
+            return stream.read(HEAD)
 
 
 def find_sources(paths: Sequence[Path], encoding: str | None) -> list[Source]:
@@ -122,7 +120,9 @@ def find_sources(paths: Sequence[Path], encoding: str | None) -> list[Source]:
             else:
                 sources.append(Source(path, None, status.st_size, encoding))
         except zipfile.BadZipFile as error:
-            raise LibraryError(f"{path}: the archive is damaged ({in_short(error)}). Download it again.") from error
+            raise LibraryError(
+                f"{path}: the archive is damaged ({shorten_message(error)}). Download it again."
+            ) from error
         except OSError as error:
             raise LibraryError(f"{path}: cannot be read ({error.strerror or error}).") from error
     return sources
@@ -161,14 +161,11 @@ def _members(path: Path, encoding: str | None) -> list[Source]:
 
 
 class _Watched:
-    """A text that reports its progress in bytes while it is read."""
-
     def __init__(self, source: Source, stream: io.TextIOWrapper, raw: IO[bytes], watch: Any) -> None:
         self.source, self.line = source, 0
         self._stream, self._raw, self._watch = stream, raw, watch
 
     def fault(self, reason: str) -> LibraryError:
-        """Return an error with the file and the line."""
         gap = "" if reason.startswith(":") else " "
         return LibraryError(f"{self.source.label}: line {max(self.line, 1)}{gap}{reason}")
 
@@ -311,3 +308,13 @@ class JsonStream(_Watched):
                 continue  # a number may continue
             self._move_to(end)
             return value
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    label: str  # for people
+    kind: Kind
+    read: Callable[[Any, Gatherer], None]  # gets an object of `source`
+    source: type[TextLines | JsonStream | RawBytes] = TextLines
+    is_lenient: bool = False  # accepts paths that are not UTF-8
+    signs: tuple[str, ...] = ()  # texts that are all at the beginning of such files, but not of others

@@ -7,7 +7,7 @@ leading article, guests ("feat. X"), and words that do not indicate another reco
 import re
 from functools import lru_cache
 
-from musicsim.library.tags.artists import artist_words, fold_name, unaccented
+from musicsim.library.tags.artists import artist_words, fold_name, strip_accents
 
 # texts in brackets or after a dash that indicate the same recording
 _SAME = re.compile(
@@ -64,11 +64,8 @@ def plain_artist(name: str) -> str:
 
 
 def plain_title(title: str) -> tuple[str, str, str]:
-    """Return a title's plain spelling, its version in plain words, and the kind of the version ("" for none).
-
-    The function is idempotent; a plain spelling does not contain a version.
-    """
-    text, version, kind = unaccented(" ".join(title.split())), "", ""
+    """Return a title's plain spelling, its version in plain words, and the kind of the version ("" for none)."""
+    text, version, kind = strip_accents(" ".join(title.split())), "", ""
     for _ in range(_MAX_STEPS):
         plain, next_version, next_kind = _simplify(text)
         if plain == text:

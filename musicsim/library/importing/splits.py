@@ -1,12 +1,12 @@
 """Import of splits into training, validation and test songs from CSV."""
 
 import csv
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from musicsim.errors import LibraryError
-from musicsim.library.disk.csv_cells import restored, shortened
+from musicsim.library.disk.csv_cells import restore_cell, shorten_problems
 from musicsim.library.importing.places import PlaceIndex
 from musicsim.library.library import Library
 from musicsim.library.stores.splits import part_of
@@ -25,10 +25,9 @@ class SplitImport:
 def import_split(library: Library, file: Path, name: str = "") -> SplitImport:
     """Import a split from a CSV file with a column `split` and one or more of `hash`, `path` and `id`.
 
-    Songs are found by the hash of their file, else by their path or its end, else by their id. The name is the file's
-    by default; a split with this name is replaced.
-
-    Raises LibraryError if the file cannot be read, lacks a column, or lacks a valid row.
+    Songs are found by the hash of their file, else by their path or its end, else by their id. A split with the same
+    name, by default the file's, is replaced. Raises LibraryError if the file cannot be read, or lacks a column or a
+    valid row.
     """
     file = file.expanduser()
     try:
@@ -39,11 +38,23 @@ def import_split(library: Library, file: Path, name: str = "") -> SplitImport:
     columns = set(rows[0]) if rows else set()
     if "split" not in columns or not columns & set(_NAMES):
         raise LibraryError(f"{file}: a split needs a column `split` and one of {', '.join(_NAMES)}.")
-    find_song = _song_finder(library)
+    songs = library.songs()
+    by_hash, ids = {song.content_hash: song.id for song in songs}, {song.id for song in songs}
+    places = PlaceIndex((path, song_id, True) for song_id, path in library.files.here())
+
+    def find_song(cells: Mapping[str, str]) -> int | None:
+        if song := by_hash.get(cells.get("hash", "")):
+            return song
+        if path := cells.get("path", ""):
+            ending = places.find_by_end(path)
+            return places.find_whole(path) or (ending.song_id if ending else None)
+        number = cells.get("id", "")
+        return int(number) if number.isdecimal() and int(number) in ids else None
+
     parts: dict[int, str] = {}
     problems = []
     for line, row in enumerate(rows, 2):
-        cells = {column: restored(cell or "") for column, cell in row.items() if column}
+        cells = {column: restore_cell(cell or "") for column, cell in row.items() if column}
         song, part = find_song(cells), part_of(cells["split"])
         if song is None:
             problems.append(f"Line {line}: the song is not in this library.")
@@ -55,22 +66,4 @@ def import_split(library: Library, file: Path, name: str = "") -> SplitImport:
         raise LibraryError(f"{file}: none of its {len(rows):,} rows can be used. {problems[0]}")
     name = name or file.stem
     library.splits.keep(name, parts)
-    return SplitImport(name, len(rows), len(parts), shortened(problems))
-
-
-def _song_finder(library: Library) -> Callable[[Mapping[str, str]], int | None]:
-    """Return a function that finds the song of a row."""
-    songs = library.songs()
-    by_hash, ids = {song.content_hash: song.id for song in songs}, {song.id for song in songs}
-    places = PlaceIndex((path, song_id, True) for song_id, path in library.files.here())
-
-    def find_song(cells: Mapping[str, str]) -> int | None:
-        if song := by_hash.get(cells.get("hash", "")):
-            return song
-        if path := cells.get("path", ""):
-            ending = places.by_end(path)
-            return places.whole(path) or (ending.song_id if ending else None)
-        number = cells.get("id", "")
-        return int(number) if number.isdecimal() and int(number) in ids else None
-
-    return find_song
+    return SplitImport(name, len(rows), len(parts), shorten_problems(problems))

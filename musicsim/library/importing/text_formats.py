@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from musicsim.errors import LibraryError
-from musicsim.library.disk.csv_cells import restored
+from musicsim.library.disk.csv_cells import restore_cell
 from musicsim.library.importing.json_formats import plain
 from musicsim.library.importing.records import Gatherer, NamedSong
 from musicsim.library.importing.sources import TextLines
@@ -81,7 +81,7 @@ def _rows(lines: TextLines, fmt: str, optional: Sequence[str] = (), before: int 
 
 
 def _own_rows(lines: TextLines, fmt: str) -> Iterator[Iterator[str]]:
-    return (map(restored, row) for row in _rows(lines, fmt))
+    return (map(restore_cell, row) for row in _rows(lines, fmt))
 
 
 def _parse_number(lines: TextLines, name: str, text: str, kind: Callable[[str], float], low: float) -> float:
@@ -125,7 +125,6 @@ def read_librefm(lines: TextLines, rows: Gatherer) -> None:
 
 
 def read_spinitron(lines: TextLines, rows: Gatherer) -> None:
-    """Read the log of a radio show."""
     for time, artist, song, release in _rows(lines, "spinitron", ["release"], _MAX_LINES_BEFORE_HEADER):
         try:
             at = datetime.fromisoformat(time).timestamp()

@@ -64,8 +64,7 @@ class Covers:
     def cover_of(self, library: Library, song: Song, tag: str) -> bytes | Decoding[bytes]:
         """Return the cover as a JPEG of at most 320 x 320 pixels, or the work that makes it; b"" without a cover.
 
-        The work raises AudioError if it takes too long or the file cannot be read; errors are not cached. `tag` is from
-        :meth:`tag_of`.
+        The work raises AudioError if it takes too long or the file cannot be read. `tag` is from :meth:`tag_of`.
         """
         target = working_folder(library.folder) / "cache" / "covers" / f"{tag}.jpg"
         with suppress(OSError):
@@ -165,7 +164,6 @@ def _front(pictures: Sequence[Any]) -> bytes | None:
 
 
 def _folder_image(path: Path) -> Path | None:
-    """Return the cover image in the folder of a file."""
     return _image_in(path.parent, path.parent.stat().st_mtime_ns)
 
 

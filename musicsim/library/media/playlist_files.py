@@ -40,10 +40,8 @@ def _name(song: Song) -> str:
 def m3u8(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) -> bytes:
     """Return an extended M3U in UTF-8, with missing songs as comments.
 
-    Paths are absolute, or relative to `relative_to`, the folder of the playlist file, unless they are on another drive.
-    File names that are not UTF-8 keep their bytes, which players open.
-
-    Raises ValueError if a path contains a line break, which the format cannot represent.
+    Paths are absolute, or relative to the folder `relative_to` if they are on its drive. Names that are not UTF-8 keep
+    their bytes, which players open. Raises ValueError for a path with a line break, which the format cannot represent.
     """
     lines = [b"#EXTM3U", f"#PLAYLIST:{_one_line(title)}".encode()]
     for song in songs:

@@ -13,7 +13,6 @@ from musicsim.public import is_public
 
 
 def has_sound(library: Library, song: Song) -> bool:
-    """Return whether the current user can play a song."""
     if song.path.is_file() or is_public():  # only the owner may play songs from elsewhere
         return song.path.is_file()
     return bool(songs_elsewhere(library, [song.id]))

@@ -63,17 +63,15 @@ class Decoding(Generic[T]):
         self._wanted_until = time.monotonic() + PATIENCE_S
 
     def drop(self) -> None:
-        """Cancel the request."""
         self._is_dropped = True
 
-    def within(self, seconds: float) -> bool:
+    def wait(self, seconds: float) -> bool:
         """Wait for at most `seconds`; return whether the work is done."""
         self.keep()
         return bool(wait([self.future], seconds).done)
 
     @property
     def is_wanted(self) -> bool:
-        """True if somebody waits for the result."""
         return not self._is_dropped and time.monotonic() < self._wanted_until
 
     @property
@@ -82,7 +80,6 @@ class Decoding(Generic[T]):
         return self._decoder.n_ahead(self)
 
     def do(self, run: Run) -> None:
-        """Run the work, and set the future."""
         try:
             self.future.set_result(self._work(run))
         except BaseException as error:
@@ -105,11 +102,11 @@ class Decoder:
     def ask(
         self, work: Callable[[Run], T], *, name: str, limits: Limits, is_urgent: bool = False, visitor: str = ""
     ) -> Decoding[T]:
-        """Queue work, behind earlier work and the first files of other visitors.
+        """Queue work, behind earlier work and the first files of other visitors; urgent work comes first.
 
-        `work` is called in a thread of this process, urgent work first. It decodes with its argument, a :data:`Run`.
-        Each such call has `limits`, and raises :class:`AudioError` if it crashes or exceeds them. `name` is the name of
-        the source in messages.
+        `work` is called in a thread of this process. It decodes with its argument, a :data:`Run`, of which each call
+        has `limits` and raises :class:`AudioError` if it crashes or exceeds them. `name` is the source's name in
+        messages.
         """
         decoding = Decoding(work, name, limits, is_urgent, visitor, self)
         self.warm_up()
@@ -156,7 +153,7 @@ class Decoder:
         return [self._waiting[i] for i in order]
 
     def _next(self) -> Decoding[Any] | None:
-        """Wait for and return the next work that somebody wants; None if the queue is closed."""
+        """Wait for the next work that somebody wants; return None if the queue is closed."""
         with self._changed:
             while True:
                 for decoding in self._turns():
@@ -169,7 +166,7 @@ class Decoder:
                         if len(self._served) > _MAX_VISITORS:
                             del self._served[next(iter(self._served))]
                         return decoding
-                    decoding.future.set_exception(_dropped_error(decoding))
+                    decoding.future.set_exception(_drop_error(decoding))
                 if self._is_closed:
                     return None
                 self._changed.wait()
@@ -198,7 +195,6 @@ _shared_decoder = cache(Decoder)
 
 
 def decoder() -> Decoder:
-    """Return the decoder of this process."""
     with _lock:
         return _shared_decoder()
 
@@ -245,7 +241,7 @@ class _WarmWorker:
             ) from None
         worker.tasks.clear()
         if isinstance(result, BaseException):
-            raise result if isinstance(result, MusicsimError) else _unexpected_error(decoding.name, result)
+            raise result if isinstance(result, MusicsimError) else _wrap_error(decoding.name, result)
         return result
 
     def _receive(self, worker: Worker["_Task | None"], decoding: Decoding[Any], seconds: float) -> Any:
@@ -254,7 +250,7 @@ class _WarmWorker:
         while not worker.pipe.poll(_TICK_S):
             if not decoding.is_wanted:
                 self.close()
-                raise _dropped_error(decoding)
+                raise _drop_error(decoding)
             if time.monotonic() > deadline:
                 self.close()
                 raise AudioError(
@@ -264,7 +260,7 @@ class _WarmWorker:
         return worker.receive()
 
 
-def _dropped_error(decoding: Decoding[Any]) -> DecodingDroppedError:
+def _drop_error(decoding: Decoding[Any]) -> DecodingDroppedError:
     return DecodingDroppedError(f"{decoding.name}: canceled because nobody was waiting for it. Try again.")
 
 
@@ -307,8 +303,8 @@ def _run_task(task: _Task | None) -> Any:
         )
     except Exception as error:
         _log.exception("%s: unexpected error", task.name)
-        return _unexpected_error(task.name, error)
+        return _wrap_error(task.name, error)
 
 
-def _unexpected_error(name: str, error: BaseException) -> AudioError:
+def _wrap_error(name: str, error: BaseException) -> AudioError:
     return AudioError(f"{name}: {type(error).__name__}: {error}")

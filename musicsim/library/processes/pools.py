@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
+from itertools import tee
 from typing import Any, Protocol, TypeVar
 
 from musicsim.blas import one_blas_thread
@@ -16,21 +17,16 @@ R = TypeVar("R")
 
 
 class Pool(Protocol):
-    """Workers for tasks."""
-
     shares_disk: bool  # whether workers can write to folders of this machine
 
     def outcomes(
         self, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits, preload: tuple[str, ...] = ()
     ) -> Generator[tuple[T, Any] | None, None, None]:
-        """Yield results like :func:`musicsim.library.processes.workers.outcomes`.
-
-        Each worker receives the arguments of a :func:`functools.partial`, such as a codebook, only once.
-        """
+        """Yield results like :func:`workers.outcomes`; each worker gets the arguments of a partial only once."""
 
 
 class LocalPool:
-    """Worker processes of this machine."""
+    """Worker processes of this machine; see :class:`Pool`."""
 
     shares_disk = True
 
@@ -40,15 +36,13 @@ class LocalPool:
     def outcomes(
         self, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits, preload: tuple[str, ...] = ()
     ) -> Generator[tuple[T, Any] | None, None, None]:
-        """See :class:`Pool`."""
         return outcomes(function, tasks, n_workers=self._n_workers, limits=limits, preload=preload)
 
 
 def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> Generator[R, None, None]:
     """Yield results in the order of their items, with one thread per core, for work that mostly releases the GIL.
 
-    At most two items per thread are started ahead. Meanwhile, matrix products of the process use one thread each.
-    Raises the exception of a call.
+    At most two items per thread are started ahead, and BLAS uses one thread each. Raises the exception of a call.
     """
     n_threads = os.cpu_count() or 1
     futures: deque[Future[R]] = deque()
@@ -65,14 +59,12 @@ def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> Generator[R,
                 future.cancel()
 
 
-def in_order(
-    pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits, preload: tuple[str, ...] = ()
-) -> Iterator[Any]:
+def map_in_order(pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits) -> Iterator[Any]:
     """Yield results in the order of their tasks, so later results wait. Exceptions are results, as in :class:`Pool`."""
     numbered = partial(_do_numbered, function)
     done: dict[int, Any] = {}
     n_yielded = 0
-    with closing(pool.outcomes(numbered, enumerate(tasks), limits=limits, preload=preload)) as items:
+    with closing(pool.outcomes(numbered, enumerate(tasks), limits=limits)) as items:
         for item in items:
             if item is not None:
                 (number, _), done[number] = item
@@ -85,17 +77,10 @@ def _do_numbered(function: Callable[[Any], Any], task: tuple[int, Any]) -> Any:
     return function(task[1])
 
 
-def done_by(pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits) -> Iterator[Any]:
+def map_with_retry(pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits) -> Iterator[Any]:
     """Yield results in the order of their tasks. Failed tasks are repeated here, without limits, and may raise."""
-    pending: deque[T] = deque()
-
-    def record() -> Iterator[T]:
-        for task in tasks:
-            pending.append(task)
-            yield task
-
-    for result in in_order(pool, function, record(), limits=limits):
-        task = pending.popleft()
+    here, there = tee(tasks)
+    for task, result in zip(here, map_in_order(pool, function, there, limits=limits), strict=True):
         yield function(task) if isinstance(result, BaseException) else result
 
 
@@ -103,7 +88,7 @@ def map_of(pool: Pool, limits: Limits) -> Callable[..., Iterator[Any]]:
     """Return a function like :func:`map` that makes its calls in a pool, and raises their exceptions."""
 
     def map_in_pool(function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
-        for result in in_order(pool, function, tasks, limits=limits):
+        for result in map_in_order(pool, function, tasks, limits=limits):
             if isinstance(result, BaseException):
                 raise result
             yield result

@@ -134,10 +134,10 @@ def outcomes(
 ) -> Generator[tuple[T, Any] | None, None, None]:
     """Call a function of this package for each task in worker processes, and yield results as they come.
 
-    The function must be importable by name, or be a partial of one; workers get the arguments of a partial when they
-    start. Tasks are requested only when a worker is free, so `tasks` may be infinite. A task that crashes, takes too
-    long or uses too much memory does not affect the others. If its worker died or ran out of memory, it is repeated at
-    the end, alone in a new worker. Workers share the modules of `preload`.
+    The function must be importable by name, or be a partial of one, whose arguments workers get when they start. Tasks
+    are requested only when a worker is free. A task that crashes or exceeds a limit does not affect the others; if its
+    worker died or ran out of memory, it is repeated at the end, alone in a new worker. Workers share the modules of
+    `preload`.
 
     Yields (task, result) or (task, exception), or None after half a second without a result. The exception is that of
     the function, OverTimeError or WorkerDied. Raises LibraryError if no worker can be started.
@@ -169,7 +169,6 @@ class Crew(Generic[T]):
         self.n_given = 0  # number of tasks so far
 
     def outcomes(self, tasks: Iterable[T]) -> Generator[tuple[T, Any] | None, None, None]:
-        """Yield results like :func:`outcomes`."""
         suspects: list[T] = []
         for item in self._run(tasks):
             if item is not None and isinstance(item[1], WorkerDied | MemoryError):
@@ -282,7 +281,6 @@ class Worker(Generic[T]):
             self._process.start()
 
     def give(self, task: T) -> None:
-        """Send a task."""
         if not self.tasks:
             self._since = time.monotonic()
         self.tasks.append(task)

@@ -1,5 +1,6 @@
 """Analysis of one file, in a worker process."""
 
+import os
 import tempfile
 import time
 import zlib
@@ -8,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from musicsim.addresses import located
+from musicsim.addresses import is_address, located
 from musicsim.audio import DELTA_WIDTH, HOP, SAMPLE_RATE, Descriptors, Sound, analyse_sound, describe
-from musicsim.errors import AudioError, AudioTooShortError
+from musicsim.errors import AudioDecodeError, AudioError, AudioTooShortError
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.scan.files import content_hash
-from musicsim.library.scan.hollow import check_not_hollow
 from musicsim.library.stores.files import SHORT, SILENT
 from musicsim.library.stores.frames import FrameStore
 from musicsim.library.stores.song_gaussians import keep_gaussians
@@ -21,12 +21,15 @@ from musicsim.library.tags.file_tags import FileTags, read_tags
 
 _SILENT = 1e-4  # -80 dB of full scale: dither, not music
 _MAX_READS = 2
+# for unfinished downloads and copies
+_HEAD = 16 << 20  # bytes; all audio formats have a header
+_CHUNK = 1 << 16
+_MIN_HOLLOW = 1 << 30  # bytes; smaller files are read quickly, and may be silence on a compressed disk
+_MAX_SHARE = 1 / 16  # of data in a hollow file
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A file to analyze, and the options."""
-
     path: Path
     size: int
     frames_folder: Path  # where frames are stored
@@ -141,7 +144,7 @@ def _decompress(packed: bytes) -> bytes:
 
 
 def _read(task: Task, size: int, mtime_ns: int) -> Analysis | Same | Skipped:
-    check_not_hollow(task.path, size)
+    _check_not_hollow(task.path, size)
     digest = content_hash(task.path)
     if digest in task.known_hashes:
         return Same(size, mtime_ns, 0.0, digest)
@@ -177,3 +180,37 @@ def _check_song(task: Task, sound: Sound) -> None:
             f"{task.path} is silent from beginning to end ({sound.duration_s:.0f} s). Add it anyway, or leave it out."
         )
         raise _SkippedError(SILENT, reason, sound.duration_s)
+
+
+def _check_not_hollow(path: Path, size: int) -> None:
+    """Raise AudioDecodeError if a file of `size` bytes begins with 16 MB of zeros, or is large and nearly all holes."""
+    if size >= _HEAD and _begins_with_zeros(path):
+        raise AudioDecodeError(f"{path} begins with 16 MB of zeros, so its copy is incomplete: copy it again.")
+    if size >= _MIN_HOLLOW and not is_address(path) and _has_little_data(path, size):
+        raise AudioDecodeError(
+            f"{path} is {size / 1e9:.1f} GB long, but hardly any of it is on the disk, so its copy is incomplete: "
+            "copy it again."
+        )
+
+
+def _begins_with_zeros(path: Path) -> bool:
+    with path.open("rb") as file:
+        return all(file.read(_CHUNK) == bytes(_CHUNK) for _ in range(_HEAD // _CHUNK))
+
+
+def _has_little_data(path: Path, size: int) -> bool:
+    """Return whether nearly all of a file is holes, which read as zeros; False if unknown."""
+    if not hasattr(os, "SEEK_DATA"):
+        return False
+    with path.open("rb") as file:
+        at, n_data = 0, 0
+        while at < size:
+            try:
+                start = os.lseek(file.fileno(), at, os.SEEK_DATA)
+                at = os.lseek(file.fileno(), start, os.SEEK_HOLE)
+            except OSError:  # a hole up to the end, or a file system without holes
+                break
+            n_data += at - start
+            if n_data > _MAX_SHARE * size:
+                return False
+    return n_data <= _MAX_SHARE * size and n_data > 0

@@ -1,17 +1,45 @@
 """Adding analyzed files to the database. A file is a known song by its bytes, or by sound and path, or a new song."""
 
 import time
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any, Protocol
 
 import sqlalchemy as sa
 
 from musicsim.addresses import located
 from musicsim.audio import DESCRIPTOR_VERSION, FEATURE_VERSION
-from musicsim.library.db import schema
+from musicsim.library.db import Write, schema
+from musicsim.library.processes.pools import Pool
+from musicsim.library.processes.workers import Limits
 from musicsim.library.scan.analysis import Analysis, Same
-from musicsim.library.scan.target import ScanTarget
-from musicsim.library.stores.tag_edits import effective_tags
+from musicsim.library.stores.files import FileStore
+from musicsim.library.stores.frames import FrameStore
+from musicsim.library.stores.tag_edits import TagEdits, effective_tags
+
+
+class ScanTarget(Protocol):
+    """The part of a library that a scan uses; avoids an import cycle."""
+
+    folder: Path
+    files: FileStore
+    frame_files: FrameStore
+    edits: TagEdits
+    pool: Pool | None
+
+    @property
+    def settings(self) -> dict[str, Any]: ...
+
+    @property
+    def file_limits(self) -> Limits: ...
+
+    def content_hashes(self) -> list[str]: ...
+
+    def exclusive(self, doing: str = ...) -> AbstractContextManager[None]: ...
+
+    @property
+    def write(self) -> Write: ...
 
 
 def enter_known(library: ScanTarget, path: Path, same: Same) -> bool:
@@ -27,9 +55,8 @@ def enter_known(library: ScanTarget, path: Path, same: Same) -> bool:
 def enter_song(library: ScanTarget, path: Path, analysis: Analysis) -> bool:
     """Add a file and its song; return whether the song is new.
 
-    A file with the bytes of a known song is that song. Otherwise, if its sound is bit-identical, it is the song at this
-    path or one without an existing file: its tags were changed, and it may have moved. Such a song keeps its id and all
-    data.
+    A known song has the same bytes, or the same sound at this path or without an existing file: its tags were changed,
+    and it may have moved. It keeps its id and all data.
     """
     tags, aliases = asdict(analysis.tags), library.edits.aliases()
     sound = analysis.sound

@@ -37,8 +37,6 @@ class FoundFile(NamedTuple):
 
 @dataclass(slots=True)
 class Found:
-    """Result of a walk."""
-
     files: list[FoundFile]  # source by source, each sorted by path; no path twice
     problems: list[tuple[Path, str]]  # unreadable paths and loops, each with a sentence that contains the path
     absent: list[Path]  # sources that do not exist
@@ -64,12 +62,10 @@ def content_hash(source: Path | bytes) -> str:
 def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> Found:
     """Return the audio files below `sources`, which are absolute paths of folders, or of files with any name.
 
-    Each folder of the disk is walked once, under the first of its names; each file is listed under every name it has
-    in these folders. Memory: about 0.35 kB per file.
-
-    With `absent_ok`, sources that do not exist or cannot be reached, such as an unplugged drive, are listed; otherwise
-    they raise LibraryError before any folder is walked. The same applies to refused addresses
-    (:func:`musicsim.addresses.refusal`), but an address with a user name always raises LibraryError.
+    Each folder is walked once, under the first of its names; a file is listed under every name it has in these folders.
+    Sources that do not exist, cannot be reached or are refused (:func:`musicsim.addresses.refusal`) are listed with
+    `absent_ok`; else they raise LibraryError before any walk, as always does an address with a user name. Memory: about
+    0.35 kB per file.
     """
     stats: dict[Path, os.stat_result] = {}
     absent: list[Path] = []
@@ -136,11 +132,9 @@ class _Rules:
 def _pattern(line: str) -> tuple[re.Pattern[str], bool] | None:
     """Return a line of an ignore file as an expression for whole paths, and whether it excludes; None without one.
 
-    pathspec's expressions also match everything below a name, because they are meant for plain lists of paths. Git only
-    matches the name itself and does not enter excluded folders, which makes ``!`` work in folders. Therefore, whole
-    paths are matched with the expressions, and lines that pathspec abbreviates are expanded first.
-
-    Raises ValueError if the line is invalid.
+    pathspec's expressions also match everything below a name. Git matches only the name and does not enter excluded
+    folders, so that ``!`` works in folders. Therefore whole paths are matched, and abbreviated lines are expanded
+    first. Raises ValueError if the line is invalid.
     """
     from pathspec import GitIgnoreSpec
 
@@ -177,7 +171,6 @@ class _Level:
     rules: tuple[_Rules, ...]
 
     def excludes(self, entry: os.DirEntry[str], *, is_folder: bool) -> bool:
-        """Return the verdict on an entry of the innermost ignore file that has one."""
         path = entry.path + "/" if is_folder else entry.path
         verdicts = (rules.verdict(path) for rules in self.rules)
         return next((verdict for verdict in verdicts if verdict is not None), False)
@@ -195,7 +188,6 @@ class _Walk:
         self._levels: dict[_Identity, _Level] = {}  # from the source down to the current folder
 
     def file(self, source: Path, status: os.stat_result) -> None:
-        """Add a source that is a file."""
         if stat.S_ISREG(status.st_mode):
             self.files.append(FoundFile(source, status.st_size, status.st_mtime_ns))
         else:
@@ -286,12 +278,11 @@ class _Walk:
         if level.excludes(entry, is_folder=is_folder):
             self.n_ignored += 1
         elif is_folder:
-            self._go_down(path, (status.st_dev, status.st_ino), level.rules)
+            identity = (status.st_dev, status.st_ino)
+            if (above := self._levels.get(identity)) is not None:
+                reason = f"{path}: leads back to {above.path} and is not followed. Remove this link."
+                self.problems.append((path, reason))
+            elif identity not in self._walked:
+                self._enter(path, identity, level.rules)
         else:
             self.files.append(FoundFile(path, status.st_size, status.st_mtime_ns))
-
-    def _go_down(self, path: Path, identity: _Identity, rules: tuple[_Rules, ...]) -> None:
-        if (above := self._levels.get(identity)) is not None:
-            self.problems.append((path, f"{path}: leads back to {above.path} and is not followed. Remove this link."))
-        elif identity not in self._walked:
-            self._enter(path, identity, rules)

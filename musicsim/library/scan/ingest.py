@@ -23,10 +23,9 @@ from musicsim.hooks import load_hooks
 from musicsim.library.processes.pools import LocalPool, Pool
 from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
 from musicsim.library.scan.analysis import Analysis, Parcel, Same, Skipped, Task, analyse, analyse_apart
-from musicsim.library.scan.catalogue import enter_known, enter_song
+from musicsim.library.scan.catalogue import ScanTarget, enter_known, enter_song
 from musicsim.library.scan.files import Found, FoundFile, find_audio
 from musicsim.library.scan.forecast import Forecast
-from musicsim.library.scan.target import ScanTarget
 from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile, absolute
 from musicsim.progress import Canceled, Progress, no_progress
 
@@ -93,7 +92,7 @@ class Scan:
         self._pool = library.pool or LocalPool(n_workers or self._settings["n_workers"])
         found = find_audio(self.sources, absent_ok=absent_ok)
         with library.exclusive():
-            known = library.files.known()
+            known = library.files.list_known()
             self.report = AddReport(n_found=len(found.files), n_ignored=found.n_ignored, absent=list(found.absent))
             self._mark(found, known)
             self.todo = self._plan(found, known, retry)
@@ -118,16 +117,16 @@ class Scan:
         missing = [path for path, file in known.items() if not file.is_missing and is_gone(path)]
         back = [file.path for file in found.files if file.path in known and known[file.path].is_missing]
         self.report.n_missing, self.report.n_back = len(missing), len(back)
-        files.mark(missing=missing, back=back, unfailed=[path for path in files.failed() if is_gone(path)])
+        files.mark(missing=missing, back=back, unfailed=[path for path in files.list_failed() if is_gone(path)])
         for path, reason in found.problems:
             _reject(self.library, self.report, Failure(path, reason), None)
 
     def _plan(self, found: Found, known: dict[Path, KnownFile], retry: bool) -> list[Task]:
-        failed = self.library.files.failed()
+        failed = self.library.files.list_failed()
         store = self.library.frame_files
-        stored = store.kept() if self._settings["keep_frames"] else None
+        stored = store.list_stored() if self._settings["keep_frames"] else None
         if stored is not None and self._settings["aspects"]:
-            stored &= store.kept_aspects()
+            stored &= store.list_stored_aspects()
 
         def is_current(file: KnownFile) -> bool:
             return file.feature_version == FEATURE_VERSION and (stored is None or file.content_hash in stored)
@@ -162,8 +161,8 @@ class Scan:
     def run(self, progress: Progress = no_progress, *, n_files: int | None = None) -> bool:
         """Analyze the next `n_files` files, or all remaining ones; return False if the scan was canceled.
 
-        `progress` is called after each file and at least twice a second, with the name of the last finished file. If it
-        cancels the scan, finished files stay. They also stay if a full disk raises StorageError.
+        `progress` is called after each file and at least twice a second, with the name of the last finished file.
+        Finished files stay if it cancels the scan, or if a full disk raises StorageError.
         """
         part, self.todo = self.todo[:n_files], self.todo[n_files:] if n_files is not None else []
         if part:
@@ -267,16 +266,15 @@ def _reject(
     report: AddReport,
     failure: Failure,
     stat: tuple[int, int] | None,
-    duration_s: float | None = None,
+    length_s: float | None = None,
 ) -> None:
     """List a file that was not added. It is reopened if its size or time changes; without `stat`, by any scan."""
     report.failures.append(failure)
     size, mtime_ns = stat or (-1, -1)
-    library.files.reject(failure, size=size, mtime_ns=mtime_ns, duration_s=duration_s)
+    library.files.reject(failure, size=size, mtime_ns=mtime_ns, duration_s=length_s)
 
 
 def failure_reason(path: Path, error: BaseException, limits: Limits) -> str:
-    """Return one sentence on why a file was not added."""
     if isinstance(error, MusicsimError):
         return str(error)
     if isinstance(error, WorkerDied):
@@ -299,12 +297,9 @@ def failure_reason(path: Path, error: BaseException, limits: Limits) -> str:
 def add(
     library: ScanTarget, sources: str | Path | Sequence[str | Path], *, progress: Progress = no_progress, **options: Any
 ) -> AddReport:
-    """Analyze the audio files below `sources` and add them to a library; the options are those of :class:`Scan`.
+    """Analyze the audio files below `sources` and add them to a library, of which the sources become roots.
 
-    The sources become roots of the library. `progress` is that of :meth:`Scan.run`.
-
-    Raises LibraryError if a source does not exist; StoreLockedError if another process is adding to this library;
-    StorageError if the disk is full; finished files stay.
+    The options and errors are those of :class:`Scan`, `progress` is that of :meth:`Scan.run`.
     """
     scan = Scan(library, sources, **options)
     library.files.add_roots(scan.sources)
@@ -314,16 +309,11 @@ def add(
 
 
 def add_stream(
-    library: ScanTarget,
-    paths: Iterable[Path],
-    planned: Sequence[Path],
-    report: AddReport,
-    *,
-    progress: Progress = no_progress,
+    library: ScanTarget, paths: Iterable[Path], planned: Sequence[Path], report: AddReport, progress: Progress
 ) -> None:
-    """Analyze and add files from an iterable, counting into `report`; see :func:`add`.
+    """Analyze and add files, counting into `report`; the iterable is advanced only when a worker is free.
 
-    The iterable is advanced only when a worker is free. `planned` lists all files, to estimate the time left.
+    `planned` lists all files, to estimate the time left.
     """
     folder = library.frame_files.folder
     tasks = (Task(path, 1, folder, aspects=library.settings["aspects"]) for path in paths)

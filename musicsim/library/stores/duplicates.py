@@ -5,8 +5,7 @@ from dataclasses import asdict, dataclass
 
 import sqlalchemy as sa
 
-from musicsim.library.db import schema
-from musicsim.library.db.database import Tables
+from musicsim.library.db import Tables, schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,5 +44,4 @@ class DuplicateStore(Tables):
         ids = sorted(set(song_ids))
         d = schema.duplicates.c
         pairs = schema.duplicates.update().where(d.first_id.in_(ids), d.second_id.in_(ids))
-        with self._write() as connection:
-            return connection.execute(pairs.values(is_same=is_same)).rowcount
+        return self._execute(pairs.values(is_same=is_same))

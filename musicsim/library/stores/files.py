@@ -11,9 +11,7 @@ import sqlalchemy as sa
 
 from musicsim.addresses import is_address, text_without_users
 from musicsim.audio import FEATURE_VERSION
-from musicsim.library.db import schema
-from musicsim.library.db.columns import some_ids
-from musicsim.library.db.database import Tables
+from musicsim.library.db import Tables, schema, some_ids
 
 ERROR, NO_SOUND, SHORT, SILENT = "error", "no sound", "short", "silent"
 SKIPPED = (SHORT, SILENT)
@@ -76,7 +74,7 @@ class FileStore(Tables):
                         connection.execute(table.delete().where(table.c.path == path))
             return connection.execute(schema.songs.delete().where(_has_no_file())).rowcount
 
-    def known(self) -> dict[Path, KnownFile]:
+    def list_known(self) -> dict[Path, KnownFile]:
         """Return all files that are songs, by path; about 0.5 kB each."""
         f, s = schema.files.c, schema.songs.c
         is_missing = f.missing_since.is_not(None)
@@ -92,7 +90,6 @@ class FileStore(Tables):
         return self._paths(f.song_id.in_(ids.having(sa.func.count() > 1)))
 
     def paths_of(self, song_ids: Iterable[int]) -> dict[int, list[Path]]:
-        """Return the paths of the existing files of some songs, by song id."""
         return self._paths(schema.files.c.song_id.in_(some_ids(song_ids)))
 
     def _paths(self, condition: sa.ColumnElement[bool]) -> dict[int, list[Path]]:
@@ -103,7 +100,6 @@ class FileStore(Tables):
         return paths
 
     def here(self) -> Iterator[tuple[int, Path]]:
-        """Yield song id and path of every existing file."""
         f = schema.files.c
         yield from map(tuple, self._rows(sa.select(f.song_id, f.path).where(f.missing_since.is_(None))))
 
@@ -114,7 +110,6 @@ class FileStore(Tables):
         return self._value(sa.select(f.song_id).where(f.path == path, exists))
 
     def songs_at(self, paths: Iterable[Path]) -> dict[Path, int]:
-        """Return the song ids of some files, by path; files without a song are left out."""
         ids = self.songs_at_texts(os.fspath(path) for path in paths)
         return {Path(text): song_id for text, song_id in ids.items()}
 
@@ -122,7 +117,7 @@ class FileStore(Tables):
         """Return the same as :meth:`songs_at`, given normalized paths as text, in a fifth of the time."""
         f = schema.files.c
         path = sa.type_coerce(f.path, sa.Text)
-        texts = json.dumps([schema.stored_text(text) for text in paths])
+        texts = json.dumps([schema.encode_text(text) for text in paths])
         wanted = sa.select(sa.func.json_each(texts).table_valued("value").c.value)
         query = sa.select(path.label("path"), f.song_id).where(f.path.in_(wanted), f.missing_since.is_(None))
         return {schema.path_text(row.path): row.song_id for row in self._rows(query)}
@@ -130,7 +125,7 @@ class FileStore(Tables):
     def songs_below(self, folder: Path) -> set[Path]:
         return {path for path in self._values(sa.select(schema.files.c.path)) if is_below(path, folder)}
 
-    def outdated(self) -> list[tuple[Path, int]]:
+    def find_outdated(self) -> list[tuple[Path, int]]:
         """Return one file per song with outdated features, and their version, except files that have failed since."""
         f, s, bad = schema.files.c, schema.songs.c, schema.failures.c
         path = sa.func.min(f.path, type_=schema.FilePath())
@@ -138,7 +133,7 @@ class FileStore(Tables):
         query = query.where(f.missing_since.is_(None), s.feature_version < FEATURE_VERSION)
         return [(row[0], row[1]) for row in self._rows(query.where(f.path.not_in(sa.select(bad.path))))]
 
-    def failed(self) -> dict[Path, tuple[int, int, str, float | None]]:
+    def list_failed(self) -> dict[Path, tuple[int, int, str, float | None]]:
         """Return the size, mtime (-1 if another cause), kind and length in seconds of failed files, by path."""
         bad = schema.failures.c
         query = sa.select(bad.path, bad.size, bad.mtime_ns, bad.kind, bad.duration_s)
@@ -153,9 +148,8 @@ class FileStore(Tables):
     def reject(self, failure: Failure, *, size: int, mtime_ns: int, duration_s: float | None) -> None:
         """Store a file that was not added; it is opened again if its size or time changes."""
         row = asdict(failure) | {"size": size, "mtime_ns": mtime_ns, "duration_s": duration_s}
-        with self._write() as connection:
-            statement = schema.failures.insert().prefix_with("OR REPLACE")
-            connection.execute(statement.values(**row, failed_at=time.time()))
+        statement = schema.failures.insert().prefix_with("OR REPLACE")
+        self._execute(statement.values(**row, failed_at=time.time()))
 
     def mark(self, *, missing: Iterable[Path], back: Iterable[Path], unfailed: Iterable[Path] = ()) -> None:
         """Mark files as missing or as existing again, and delete the failures of `unfailed`."""

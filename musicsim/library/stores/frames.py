@@ -24,8 +24,7 @@ from musicsim.audio import (
     read_song_frames,
 )
 from musicsim.errors import FeatureVersionError
-from musicsim.library.db import schema
-from musicsim.library.db.database import Tables
+from musicsim.library.db import Tables, schema
 from musicsim.library.disk.archives import DAMAGED
 from musicsim.library.disk.arrays import atomic_path
 
@@ -52,22 +51,20 @@ class FrameStore:
         self.folder = folder
 
     def path(self, content_hash: str) -> Path:
-        """Return the path of the frames of a song, whether they exist or not."""
         return self.folder / content_hash[:2] / f"{content_hash}.npy"
 
     def aspects_path(self, content_hash: str) -> Path:
-        """Return the path of a song's harmony and rhythm."""
         return self.folder / content_hash[:2] / (content_hash + _ASPECTS)
 
     def files(self, content_hash: str) -> tuple[Path, Path]:
         """Return the paths of the frames and the aspects of a song, whether they exist or not."""
         return self.path(content_hash), self.aspects_path(content_hash)
 
-    def kept(self) -> set[str]:
+    def list_stored(self) -> set[str]:
         """Return the hashes of all stored frames, from one directory listing."""
         return self._hashes(".npy")
 
-    def kept_aspects(self) -> set[str]:
+    def list_stored_aspects(self) -> set[str]:
         """Return the hashes of all stored aspects of this version."""
         return self._hashes(_ASPECTS)
 
@@ -78,10 +75,10 @@ class FrameStore:
     def has_any(self) -> bool:
         return any(not path.name.startswith(".") for path in self.folder.glob("??/*.npy"))
 
-    def kept_of(self, content_hashes: Sequence[str]) -> set[str]:
+    def find_stored(self, content_hashes: Sequence[str]) -> set[str]:
         """Return those hashes whose frames are stored; lists the folder only for many hashes."""
         if len(content_hashes) > _MAX_LOOKUPS:
-            return self.kept().intersection(content_hashes)
+            return self.list_stored().intersection(content_hashes)
         return {digest for digest in content_hashes if self.path(digest).exists()}
 
     def drop(self, content_hash: str) -> None:
@@ -115,16 +112,8 @@ class FrameStore:
     def frames(self, content_hash: str) -> SongFrames:
         """Map the coefficients and fluctuation of a song. Raises FeatureVersionError if they are missing or damaged."""
         path = self.path(content_hash)
-        with _converted_errors(path, "the audio features"):
+        with _convert_errors(path, "the audio features"):
             return read_song_frames(path)
-
-    def mfcc(self, content_hash: str) -> FloatingArray:
-        """Return the MFCC of a song, float16 (n_frames, 13), as a read-only memory map; raises like :meth:`frames`."""
-        return self.frames(content_hash).mfcc
-
-    def blocks(self, content_hash: str) -> Iterator[Float32Array]:
-        """Yield the delta-MFCC frames of a song in blocks of some MB, float32 (n, 39); raises like :meth:`frames`."""
-        return self.frames(content_hash).blocks()
 
     def keep_aspects(self, content_hash: str, harmony: Float32Array, rhythm: Float32Array) -> None:
         """Write or replace the aspects of a song: harmony (156,) and rhythm (240,), float32."""
@@ -139,7 +128,7 @@ class FrameStore:
         )
         for row, content_hash in enumerate(content_hashes):
             path = self.aspects_path(content_hash)
-            with _converted_errors(path, "harmony and rhythm"):
+            with _convert_errors(path, "harmony and rhythm"):
                 aspects.harmony[row], aspects.rhythm[row] = _read_aspects(path)
         return aspects
 
@@ -150,7 +139,7 @@ def _read_aspects(path: Path) -> tuple[FloatingArray, FloatingArray]:
 
 
 @contextmanager
-def _converted_errors(path: Path, what: str) -> Iterator[None]:
+def _convert_errors(path: Path, what: str) -> Iterator[None]:
     """Raise FeatureVersionError for a missing or damaged file; delete a damaged one, so that a scan writes it again."""
     try:
         yield
@@ -172,7 +161,7 @@ class DescriptorStore(Tables):
         """Return the number of songs, including missing ones, without descriptors of this version."""
         return self._value(sa.select(sa.func.count()).where(_OUTDATED)) or 0
 
-    def outdated(self) -> dict[int, str]:
+    def find_outdated(self) -> dict[int, str]:
         """Return the content hashes of these songs, by song id."""
         s = schema.songs.c
         rows = self._rows(sa.select(s.id, s.content_hash).where(_OUTDATED).order_by(s.id))

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from musicsim.library.db.columns import Labels
-from musicsim.library.tags.artists import SpellingGroup, fold_name, spelling_groups, unaccented
+from musicsim.library.tags.artists import SpellingGroup, fold_name, spelling_groups, strip_accents
 
 
 def genre_key(name: str) -> str:
     """Return the key that all spellings of a genre share: letters and digits, no case or accents; "&" is "and"."""
-    plain = unaccented(name.replace("&", " and ").replace("+", " and "))
+    plain = strip_accents(name.replace("&", " and ").replace("+", " and "))
     return "".join(c for c in plain if c.isalnum()) or fold_name(name)
 
 
@@ -29,7 +29,7 @@ def usual_spellings(counts: Mapping[str, int]) -> dict[str, str]:
     return {name: group.suggested for group in genre_spellings(counts) for name in group.names}
 
 
-def folded(genres: Labels) -> Labels:
+def merge_spellings(genres: Labels) -> Labels:
     """Return the genres of songs with each name replaced by its most used spelling."""
     usual = usual_spellings(dict(zip(genres.names, genres.sizes().tolist(), strict=True)))
     if not usual:

@@ -10,8 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
-from musicsim.library.db import schema
-from musicsim.library.db.database import Tables, Write
+from musicsim.library.db import Tables, Write, schema
 
 ACTIVE_STATES = ("waiting", "running", "paused")
 
@@ -84,8 +83,7 @@ class JobStore(Tables):
     def update(self, job_id: int, **values: Any) -> None:
         """Change fields of a job, and the time of its last update."""
         statement = schema.jobs.update().where(schema.jobs.c.id == job_id)
-        with self._write() as connection:
-            connection.execute(statement.values(**values, updated_at=time.time()))
+        self._execute(statement.values(**values, updated_at=time.time()))
 
     def get(self, job_id: int) -> Job:
         """Return a job. Raises NotFoundError if it does not exist."""

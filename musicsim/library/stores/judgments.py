@@ -16,8 +16,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
-from musicsim.library.db import schema
-from musicsim.library.db.database import Tables, Write, checked_details
+from musicsim.library.db import Tables, Write, check_details, schema
 
 FORMS = ("odd", "like")
 """Kinds of questions about songs. Which one does not belong? Which one is more like the first?"""
@@ -155,8 +154,7 @@ class JudgmentStore(Tables):
         self._write_rows((schema.judgments.insert(), list(rows)))
 
     def forget(self, number: int) -> None:
-        with self._write() as connection:
-            connection.execute(schema.judgments.delete().where(schema.judgments.c.id == number))
+        self._execute(schema.judgments.delete().where(schema.judgments.c.id == number))
 
     def all(self, *kinds: str, listener: str | None = None) -> list[Judgment]:
         """Return the judgments of some kinds, of all listeners or one, oldest first."""
@@ -186,21 +184,18 @@ class JudgmentStore(Tables):
     def rename(self, old: str, new: str) -> None:
         """Rename a listener, or merge two. Raises ValueError if `new` is empty or cannot be stored."""
         change = schema.judgments.update().where(schema.judgments.c.listener == old)
-        with self._write() as connection:
-            connection.execute(change.values(listener=listener_name(new)))
+        self._execute(change.values(listener=listener_name(new)))
 
     def forget_listener(self, name: str) -> int:
-        with self._write() as connection:
-            return connection.execute(schema.judgments.delete().where(schema.judgments.c.listener == name)).rowcount
+        return self._execute(schema.judgments.delete().where(schema.judgments.c.listener == name))
 
     def rate_results(self, query_id: int, rated: Mapping[int, int]) -> None:
         """Replace the ratings of the results for a song: 1 (similar) or -1 (not), by song id; empty deletes them.
 
-        Raises ValueError if a song rates itself, or a rating is another number; NotFoundError if a song is not in the
-        library. Nothing is written then.
+        Raises ValueError for a song that rates itself and other numbers, NotFoundError if a song is not in the library.
         """
         j, created_at = schema.judgments, time.time()
-        rows = [judgment_row(created_at, "", RESULT, (query_id, song), value) for song, value in rated.items()]
+        rows = [judgment_row(created_at, "", RESULT, (query_id, song), value, {}) for song, value in rated.items()]
         try:
             with self._write() as connection:
                 connection.execute(j.delete().where(j.c.kind == RESULT, j.c.song_1 == query_id))
@@ -211,7 +206,7 @@ class JudgmentStore(Tables):
                 "a rated song, or the song of the query, is no longer in the library. Search again."
             ) from error
 
-    def rated_results(self, query_id: int) -> dict[int, int]:
+    def ratings_of(self, query_id: int) -> dict[int, int]:
         """Return the ratings of the results for a song, by song id, oldest first."""
         j = schema.judgments.c
         query = sa.select(j.song_2, j.chosen).where(j.kind == RESULT, j.song_1 == query_id).order_by(j.id)
@@ -228,23 +223,22 @@ def _judgment(row: dict[str, Any]) -> Judgment:
     return Judgment(**row, song_ids=tuple(i for i in ids if i is not None))
 
 
-class Opinions:
+class Opinions(Tables):
     """Judgments, and thumbs on songs, in one database."""
 
     def __init__(self, engine: sa.Engine, write: Write) -> None:
-        self._opinions, self._write_opinion = engine, write
+        super().__init__(engine, write)
         self.judgments = JudgmentStore(engine, write)
 
     def feedback(self) -> dict[int, int]:
         """Return the thumbs by song id: +1 or -1."""
         f = schema.feedback.c
-        with self._opinions.connect() as connection:
-            return {row.song_id: row.value for row in connection.execute(sa.select(f.song_id, f.value))}
+        return {row.song_id: row.value for row in self._rows(sa.select(f.song_id, f.value))}
 
     def set_feedback(self, song_id: int, value: int) -> None:
         """Store a thumb, +1 or -1; 0 deletes it."""
         f = schema.feedback
-        with self._write_opinion() as connection:
+        with self._write() as connection:
             connection.execute(f.delete().where(f.c.song_id == song_id))
             if value:
                 row = {"song_id": song_id, "value": int(np.sign(value)), "created_at": time.time()}
@@ -261,15 +255,10 @@ def opinions_in_memory() -> Opinions:
 
 
 def judgment_row(
-    created_at: float,
-    listener: str,
-    kind: str,
-    song_ids: Sequence[int],
-    chosen: int | None,
-    context: Mapping[str, Any] | None = None,
+    created_at: float, listener: str, kind: str, song_ids: Sequence[int], chosen: int | None, context: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Check a judgment and return its row of the table. Raises ValueError, which names the invalid argument."""
-    ids, context = [int(song_id) for song_id in song_ids], context or {}
+    ids = [int(song_id) for song_id in song_ids]
     if kind in FORMS:
         _check_question(kind, ids, chosen)
         listener, context = listener_name(listener), _question_context(chosen, **context)
@@ -285,7 +274,7 @@ def judgment_row(
         **{song.name: None for song in schema.JUDGED_SONGS},
         **{song.name: song_id for song, song_id in zip(schema.JUDGED_SONGS, ids, strict=False)},
         "chosen": None if chosen is None else int(chosen),
-        "context": checked_details(context),
+        "context": check_details(context),
     }
 
 

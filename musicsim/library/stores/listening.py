@@ -12,9 +12,7 @@ import sqlalchemy as sa
 
 from musicsim._arrays import Int64Array
 from musicsim.errors import NotFoundError
-from musicsim.library.db import schema
-from musicsim.library.db.columns import some_ids
-from musicsim.library.db.database import Tables
+from musicsim.library.db import Tables, schema, some_ids
 from musicsim.library.stores.playlists import put_playlists
 
 OTHER_SOURCE = "import"  # source of plays and tags without a recorded import
@@ -127,23 +125,19 @@ class ListeningStore(Tables):
             listeners[song_id].add(listener)
         return {song_id: frozenset(names) for song_id, names in listeners.items()}
 
-    def sittings(self, longest_pause_s: float = MAX_PAUSE_S) -> Int64Array:
+    def sittings(self) -> Int64Array:
         """Return :func:`sittings_of` all imports of each listener together; unmatched songs keep a sitting going."""
         h, w = schema.listens.c, schema.waiting.c
         matched = sa.select(h.listener, h.song_id, h.times)
         unmatched = sa.select(w.who, sa.literal(-1), w.times).where(w.times.is_not(None))
-        indices: dict[str, int] = {}
-        listeners, song_ids, blocks = [], [], []
-        for name, song_id, times in self._rows(sa.union_all(matched, unmatched)):
-            listeners.append(indices.setdefault(name, len(indices)))
-            song_ids.append(song_id)
-            blocks.append(times)
+        rows = list(self._rows(sa.union_all(matched, unmatched)))
+        names, song_ids, blocks = zip(*rows, strict=True) if rows else ((), (), ())
+        indices = {name: index for index, name in enumerate(dict.fromkeys(names))}
         n_each = np.array([len(times) // _TIME.itemsize for times in blocks], dtype=np.int64)
         return sittings_of(
-            np.repeat(np.array(listeners, dtype=np.int64), n_each),
+            np.repeat(np.array([indices[name] for name in names], dtype=np.int64), n_each),
             np.repeat(np.array(song_ids, dtype=np.int64), n_each),
             np.frombuffer(b"".join(blocks), dtype=_TIME).astype(np.int64),
-            longest_pause_s,
         )
 
     def tags(self, song_ids: Iterable[int] | None = None) -> dict[int, list[tuple[str, float]]]:
@@ -185,7 +179,7 @@ class ListeningStore(Tables):
     def enter(
         self,
         values: Mapping[str, Any],
-        said: Iterable[tuple[Any, ...]],
+        entries: Iterable[tuple[Any, ...]],
         listens: Iterable[tuple[Any, ...]],
         waiting: Iterable[tuple[Any, ...]],
         playlists: Iterable[tuple[str, str | None, Sequence[int]]],
@@ -194,17 +188,17 @@ class ListeningStore(Tables):
     ) -> int:
         """Write a whole import in one transaction, undo the imports of `replacing`, and return its id.
 
-        `values` are the fields of :class:`ImportEntry` except id and created_at. The others are rows. `said`: (listener
-        or tag, song id, plays or weight). `listens`: (listener, song id, times), where times are seconds since 1970 as
-        little-endian uint32. `waiting`: (artist, title, album, mbid, listener or tag, plays or weight, times or None).
-        `playlists`: (name, category, song ids). `confirmed`: as for :meth:`judge`.
+        `values` are the fields of :class:`ImportEntry` except id and created_at. The others are rows. `entries`:
+        (listener or tag, song id, plays or weight). `listens`: (listener, song id, times), where times are seconds
+        since 1970 as little-endian uint32. `waiting`: (artist, title, album, mbid, listener or tag, plays or weight,
+        times or None). `playlists`: (name, category, song ids). `confirmed`: as for :meth:`judge`.
         """
         with self._write() as connection:
             for import_id in replacing:
                 _undo(connection, import_id)
             statement = schema.imports.insert().values(**values, created_at=time.time())
             import_id = connection.execute(statement).inserted_primary_key[0]  # type: ignore[index]
-            for block in _blocks(said):
+            for block in _blocks(entries):
                 _insert_entries(connection, values["kind"], source_of(import_id), block)
             for insertion, rows in ((_INSERT_LISTENS, listens), (_INSERT_WAITING, waiting)):
                 for block in _blocks(rows):
@@ -222,32 +216,27 @@ class ListeningStore(Tables):
             _undo(connection, import_id)
         return entry
 
-    def unmatched(self) -> list[Waiting]:
+    def list_unmatched(self) -> list[Waiting]:
         """Return the imported songs that are not in the library, the most played first."""
         w, i = schema.waiting.c, schema.imports.c
         count = sa.func.sum(sa.case((i.kind == "plays", w.value), else_=1)).label("n")
         query = sa.select(w.artist, w.title, sa.func.max(w.album), count).join(schema.imports, i.id == w.import_id)
         query = query.group_by(w.artist, w.title).order_by(count.desc(), w.artist, w.title)
-        return [Waiting(row[0], row[1], row[2], int(row[3])) for row in self._rows(query)]
-
-    def unmatched_count(self) -> int:
-        w = schema.waiting.c
-        songs = sa.select(w.artist, w.title).distinct().subquery()
-        return self._value(sa.select(sa.func.count()).select_from(songs)) or 0
+        return [Waiting(artist, title, album, int(n)) for artist, title, album, n in self._rows(query)]
 
     def waiting_names(self) -> Iterator[tuple[str, str, str, str]]:
         """Yield distinct artist, title, album and recording id of unmatched entries; 0.3 kB each if stored."""
         w = schema.waiting.c
         yield from map(tuple, self._rows(sa.select(w.artist, w.title, w.album, w.mbid).distinct()))
 
-    def give(self, found: Mapping[tuple[str, str, str, str], int]) -> int:
+    def give(self, matches: Mapping[tuple[str, str, str, str], int]) -> int:
         """Match unmatched entries to song ids by artist, title, album, recording id; return the number of songs."""
-        if not found:
+        if not matches:
             return 0
         w, i = schema.waiting, schema.imports
         n_matched = 0
         with self._write() as connection:
-            for names, song_id in found.items():
+            for names, song_id in matches.items():
                 is_song = sa.and_(*(w.c[c] == v for c, v in zip(_SONG, names, strict=True)))
                 query = sa.select(w.c.import_id, i.c.kind, w.c.who, w.c.value, w.c.times).join(i).where(is_song)
                 rows = connection.execute(query).all()
@@ -268,15 +257,14 @@ class ListeningStore(Tables):
         with self._write() as connection:
             _judge(connection, names, is_same)
 
-    def judged(self) -> list[tuple[str, str, int, bool]]:
+    def list_decisions(self) -> list[tuple[str, str, int, bool]]:
         """Return artist, title, song id and the decision, for all decisions about spellings."""
         s = schema.spellings.c
         return [tuple(row) for row in self._rows(sa.select(s.artist, s.title, s.song_id, s.is_same))]
 
-    def forget_judged(self) -> None:
+    def forget_decisions(self) -> None:
         """Delete all decisions about spellings, so that they are asked again; matched plays stay."""
-        with self._write() as connection:
-            connection.execute(schema.spellings.delete())
+        self._execute(schema.spellings.delete())
 
 
 def _blocks(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:

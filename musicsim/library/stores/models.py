@@ -16,10 +16,7 @@ import sqlalchemy as sa
 
 from musicsim._arrays import Float32Array, Int64Array
 from musicsim.errors import LibraryError, ModelError, NotFoundError
-from musicsim.library.db import schema
-from musicsim.library.db.cache import Archive, Kept
-from musicsim.library.db.changes import ChangeLog, Changes
-from musicsim.library.db.database import Tables, Write
+from musicsim.library.db import Archive, CachedValue, Changes, Tables, Write, schema
 from musicsim.library.disk.arrays import RowFile
 
 MAX_NAME = 60
@@ -69,13 +66,11 @@ class SongRows:
 
 
 class ModelStore(Tables):
-    def __init__(
-        self, folder: Path, engine: sa.Engine, write: Write, log: ChangeLog, revision: Callable[[], int]
-    ) -> None:
+    def __init__(self, folder: Path, engine: sa.Engine, write: Write, revision: Callable[[], int]) -> None:
         super().__init__(engine, write)
-        self.folder, self._log, self._revision = folder, log, revision
+        self.folder, self._revision = folder, revision
         self._cache: tuple[int, list[ModelRecord], dict[str, int]] = (-1, [], {})
-        self._song_rows: dict[str, Kept[SongRows]] = {}
+        self._song_rows: dict[str, CachedValue[SongRows]] = {}
 
     def path(self, model_id: str) -> Path:
         """Return the folder of a model. Raises LibraryError for an id that points elsewhere, as folders get deleted."""
@@ -119,7 +114,7 @@ class ModelStore(Tables):
             raise NotFoundError(f"this library does not have a model {model_id!r}.")
         return record
 
-    def named(self, name: str) -> ModelRecord:
+    def find(self, name: str) -> ModelRecord:
         """Return a model by its name, else by its id. Raises NotFoundError, which lists the names."""
         models = self.all()
         for record in (*(m for m in models if m.name == name), *(m for m in models if m.id == name)):
@@ -132,8 +127,7 @@ class ModelStore(Tables):
         reserved = {other.name for other in self.all() if other.kind in BUILT_IN}
         if record.name in reserved and record.kind not in BUILT_IN:
             raise LibraryError(f"{record.name!r} is the name of a built-in model: choose another one.")
-        with self._write() as connection:
-            connection.execute(schema.models.insert().values(**asdict(record)))
+        self._execute(schema.models.insert().values(**asdict(record)))
 
     def finish(self, model_id: str, *, activate: bool = False) -> None:
         """Replace the model of the same name; activate the new one if `activate` is set or the old one was active."""
@@ -167,8 +161,7 @@ class ModelStore(Tables):
             raise LibraryError(f"a model's name should have 1 to {MAX_NAME} letters, not {len(name)}.")
         if any(other.name == name and other.id != model_id for other in self.all()):
             raise LibraryError(f"{name!r} is the name of another model: choose another one.")
-        with self._write() as connection:
-            connection.execute(schema.models.update().where(schema.models.c.id == model_id).values(name=name))
+        self._execute(schema.models.update().where(schema.models.c.id == model_id).values(name=name))
 
     def delete(self, model_id: str) -> None:
         """Delete a model; the native one replaces an active model. Raises LibraryError if it is built in."""
@@ -196,10 +189,7 @@ class ModelStore(Tables):
         return True
 
     def discard_unfinished(self) -> None:
-        """Delete unfinished models, unneeded retired ones, and folders that the database does not list.
-
-        Requires the writer lock: another process may be fitting a model.
-        """
+        """Delete unfinished models, unneeded retired ones, and unlisted folders; requires the writer lock."""
         self._sweep(keep_unfinished=False)
         for folder in self.orphans():
             shutil.rmtree(folder, ignore_errors=True)
@@ -211,14 +201,12 @@ class ModelStore(Tables):
         return [folder for folder in folders if folder.is_dir() and folder.name not in known]
 
     def _sweep(self, *, keep_unfinished: bool) -> None:
-        """Delete retired models that nobody needs, and unless `keep_unfinished` the unfinished ones."""
         records = self._records()[0]
         needed = {r.base_id for r in records if r.is_complete or keep_unfinished}
         unneeded = [r.id for r in records if r.is_retired and r.id not in needed]
         unneeded += [] if keep_unfinished else [r.id for r in records if not r.is_complete]
         if unneeded:
-            with self._write() as connection:
-                connection.execute(schema.models.delete().where(schema.models.c.id.in_(unneeded)))
+            self._execute(schema.models.delete().where(schema.models.c.id.in_(unneeded)))
         for model_id in unneeded:
             shutil.rmtree(self.path(model_id), ignore_errors=True)
 
@@ -261,18 +249,14 @@ class ModelStore(Tables):
         return self._vector_file(record).holds(n_rows[record.id])
 
     def song_rows(self, model_id: str) -> SongRows:
-        """Return the rows of a model; the same object until rows are added or removed.
-
-        The first call takes 2 s for a million songs. From 50,000 songs on, later processes read them from ``rows.npz``
-        in the model's folder.
-        """
-        rows = self._song_rows.pop(model_id, None) or self._kept_rows(model_id)
+        """Return the rows of a model; the same object until they change. The first call may take seconds."""
+        rows = self._song_rows.pop(model_id, None) or self._cache_rows(model_id)
         self._song_rows[model_id] = rows  # the last used model comes last
         for other in list(self._song_rows)[:-_MAX_IN_MEMORY]:
             self._song_rows.pop(other, None)
         return rows.get()
 
-    def _kept_rows(self, model_id: str) -> Kept[SongRows]:
+    def _cache_rows(self, model_id: str) -> CachedValue[SongRows]:
         def read(connection: sa.Connection, after: int = -1) -> SongRows:
             v = schema.vectors.c
             query = sa.select(v.row, v.song_id).where(v.model_id == model_id, v.row > after).order_by(v.row)
@@ -293,7 +277,7 @@ class ModelStore(Tables):
             lambda arrays: SongRows(arrays["song_ids"], arrays["rows"]),
             lambda song_rows: len(song_rows.rows) >= MIN_ARCHIVED,
         )
-        return Kept(self._engine, self._log, read, update, archive)
+        return CachedValue(self._engine, read, update, archive)
 
     def vector_file(self, model_id: str, known: SongRows) -> Float32Array:
         """Map the vectors up to the last row of `known`. Raises ModelError if the file is missing or truncated."""

@@ -4,8 +4,7 @@ import time
 
 import sqlalchemy as sa
 
-from musicsim.library.db import schema
-from musicsim.library.db.database import Tables
+from musicsim.library.db import Tables, schema
 
 PLAYER = "this player"
 """Source of these plays."""

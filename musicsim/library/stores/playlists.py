@@ -8,8 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
-from musicsim.library.db import schema
-from musicsim.library.db.database import Tables, checked_details
+from musicsim.library.db import Tables, check_details, schema
 
 OWN_PLAYLISTS = "saved"  # the source of playlists that the listener saved here
 
@@ -51,8 +50,7 @@ class PlaylistStore(Tables):
     def add(self, playlists: Iterable[NewPlaylist], source: str) -> int:
         """Add playlists and return their number; one of the same source, name and category is replaced.
 
-        Each is (name, category, song ids) or (name, category, song ids, details). Raises ValueError if details are not
-        valid JSON values.
+        Each is (name, category, song ids) or also has details. Raises ValueError if these are not valid JSON values.
         """
         with self._write() as connection:
             return put_playlists(connection, playlists, source)
@@ -69,8 +67,7 @@ class PlaylistStore(Tables):
             connection.execute(schema.playlists.update().where(p.id == playlist_id).values(name=name))
 
     def delete(self, playlist_id: int) -> None:
-        with self._write() as connection:
-            connection.execute(schema.playlists.delete().where(schema.playlists.c.id == playlist_id))
+        self._execute(schema.playlists.delete().where(schema.playlists.c.id == playlist_id))
 
 
 def put_playlists(connection: sa.Connection, playlists: Iterable[NewPlaylist], source: str) -> int:
@@ -80,7 +77,7 @@ def put_playlists(connection: sa.Connection, playlists: Iterable[NewPlaylist], s
         same = (p.source == source, p.name == name, p.category.is_not_distinct_from(category))
         connection.execute(schema.playlists.delete().where(*same))
         values: dict[str, Any] = {"name": name, "category": category, "source": source}
-        values |= {"created_at": time.time(), "details": checked_details(*details) if details else None}
+        values |= {"created_at": time.time(), "details": check_details(*details) if details else None}
         playlist_id = connection.execute(schema.playlists.insert().values(**values)).inserted_primary_key[0]  # type: ignore[index]
         rows = [{"playlist_id": playlist_id, "position": at, "song_id": i} for at, i in enumerate(song_ids)]
         if rows:

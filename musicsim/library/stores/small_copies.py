@@ -22,10 +22,7 @@ import sqlalchemy as sa
 
 from musicsim import LIBRARY_FILE
 from musicsim.errors import NotFoundError, StorageError
-from musicsim.library.db import schema
-from musicsim.library.db.database import Write
-from musicsim.library.db.tables import renew_tokens, small_copy_tables
-from musicsim.library.db.value_check import find_wrong_value
+from musicsim.library.db import Write, find_wrong_value, schema
 from musicsim.library.disk.archive_file import ArchiveKind
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.stores.tag_edits import TagEdits
@@ -97,7 +94,9 @@ class SmallCopies:
         """Make a copy; return None if there is nothing to copy."""
         target = self.folder / datetime.now().strftime("small-%Y-%m-%d-%H%M%S-%f.tar.zst")
         with closing(_connect(self._library / LIBRARY_FILE, "rw")) as connection:
-            if not _has_data(connection):
+            queries = [f"SELECT 1 FROM {table.name} WHERE {_condition(table)}" for table in schema.small_copy_tables()]
+            queries.append("SELECT 1 FROM songs WHERE edits IS NOT NULL")
+            if not any(connection.execute(f"{query} LIMIT 1").fetchone() for query in queries):
                 return None
             with scratch_of(self._library).folder() as work, _SMALL_COPY.write(target, work) as archive:
                 _copy(connection, work / LIBRARY_FILE)
@@ -111,10 +110,9 @@ class SmallCopies:
     def bring_back(self, path: Path) -> RestoredCopy:
         """Replace the data that people made with that of a copy, after making a copy of the current data.
 
-        Songs are matched by the hash of their bytes, that of their sound, or their path. If the copy is not in the
-        library's own folder, links of listening tests get new tokens.
-
-        Raises NotFoundError or LibraryError if the copy cannot be read; nothing is changed then.
+        Songs are matched by the hash of their bytes or their sound, or by their path. Links of listening tests get new
+        tokens if the copy is from elsewhere. Raises NotFoundError or LibraryError, before any change, if the copy
+        cannot be read.
         """
         with scratch_of(self._library).folder() as work, _SMALL_COPY.refusing(path.name):
             with _SMALL_COPY.open(path) as stream:
@@ -134,11 +132,11 @@ class SmallCopies:
                         _, aliases = _read_rows(database, schema.aliases)
                         self._edits.replace(connection, edits, {str(old): str(new) for old, new in aliases})
                         driver = cast(sqlite3.Connection, connection.connection.driver_connection)
-                        wrong = find_wrong_value(driver, (*small_copy_tables(), schema.songs))
+                        wrong = find_wrong_value(driver, (*schema.small_copy_tables(), schema.songs))
                         if wrong is not None:
                             raise ValueError(f"it has an invalid value in the column {wrong}")
                         if not path.resolve().is_relative_to(self.folder.resolve()):
-                            renew_tokens(driver)  # the author of the file knows the old tokens
+                            schema.renew_tokens(driver)  # the author of the file knows the old tokens
             except sqlite3.DatabaseError as error:
                 raise ValueError(str(error)) from error
         return RestoredCopy(len(own_ids), len(songs) - len(own_ids), before)
@@ -148,17 +146,11 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=30, isolation_level=None)
 
 
-def _has_data(connection: sqlite3.Connection) -> bool:
-    queries = [f"SELECT 1 FROM {table.name} WHERE {_condition(table)}" for table in small_copy_tables()]
-    queries.append("SELECT 1 FROM songs WHERE edits IS NOT NULL")
-    return any(connection.execute(f"{query} LIMIT 1").fetchone() for query in queries)
-
-
 def _copy(connection: sqlite3.Connection, target: Path) -> None:
     connection.execute("ATTACH ? AS copy", (str(target),))
     connection.execute("BEGIN")
     song_ids = ["SELECT id FROM main.songs WHERE edits IS NOT NULL"]
-    for table in small_copy_tables():
+    for table in schema.small_copy_tables():
         name = table.name
         connection.execute(f"CREATE TABLE copy.{name} AS SELECT * FROM main.{name} WHERE {_condition(table)}")
         song_ids += [f"SELECT {column} FROM copy.{name}" for column in _song_columns(table)]
@@ -185,7 +177,7 @@ def _read_rows(database: sqlite3.Connection, table: sa.Table) -> tuple[list[str]
 
 
 def _match_songs(connection: sa.Connection, songs: Iterable[_CopiedSong]) -> dict[int, int]:
-    """Return the library's song id by id in the copy; songs that are not in the library are left out."""
+    """Return the library's song id by id in the copy, without songs that are not in the library."""
     s, f = schema.songs.c, schema.files.c
 
     def read(key: Any, value: Any, table: sa.Table) -> dict[Any, int]:
@@ -202,10 +194,9 @@ def _match_songs(connection: sa.Connection, songs: Iterable[_CopiedSong]) -> dic
 
 
 def _replace_rows(connection: sa.Connection, database: sqlite3.Connection, own_ids: Mapping[int, int]) -> None:
-    """Replace the rows of all tables except the aliases of artists."""
-    for table in reversed(small_copy_tables()):
+    for table in reversed(schema.small_copy_tables()):
         connection.exec_driver_sql(f"DELETE FROM {table.name} WHERE {_condition(table)}")
-    for table in small_copy_tables():
+    for table in schema.small_copy_tables():
         if table is schema.aliases:
             continue
         columns, rows = _read_rows(database, table)

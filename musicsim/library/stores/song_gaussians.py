@@ -30,11 +30,6 @@ def part_gaussians(frames: SongFrames) -> gaussians.SongGaussians:
     return _fit(frames) if stored is None else stored
 
 
-def song_gaussian(frames: SongFrames) -> gaussians.SongGaussians:
-    """Return the single Gaussian of a song, merged from its parts."""
-    return part_gaussians(frames).merged()
-
-
 def keep_gaussians(path: Path) -> None:
     """Append the Gaussians of the parts to a file of frames, which must not contain any yet."""
     parts = _fit(read_song_frames(path))

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
-from musicsim.library.db import schema
-from musicsim.library.db.database import Tables
+from musicsim.library.db import Tables, schema
 
 PARTS = ("train", "validation", "test")
 _KEY = "splits"
@@ -51,5 +50,4 @@ class SplitStore(Tables):
 
     def _write_all(self, splits: Mapping[str, Mapping[str, list[int]]]) -> None:
         statement = schema.meta.insert().prefix_with("OR REPLACE").values(key=_KEY, value=json.dumps(splits))
-        with self._write() as connection:
-            connection.execute(statement)
+        self._execute(statement)

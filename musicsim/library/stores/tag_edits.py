@@ -10,10 +10,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from musicsim.library.db import schema
-from musicsim.library.db.columns import some_ids
-from musicsim.library.db.database import Tables
-from musicsim.library.tags.artists import SpellingGroup, known_artist, similar_spellings
+from musicsim.library.db import Tables, schema, some_ids
+from musicsim.library.tags.artists import SpellingGroup, parse_artist, similar_spellings
 from musicsim.library.tags.file_tags import FileTags
 
 EDITABLE = ("title", "artist", "album_artist", "album", "track", "year", "genre")
@@ -27,7 +25,7 @@ def effective_tags(
     """Return the tags to show: the file's without placeholders for artists, then aliases, then edits."""
     shown = dict(tags)
     for name in ("artist", "album_artist"):
-        artist = known_artist(shown.get(name))
+        artist = parse_artist(shown.get(name))
         shown[name] = aliases.get(artist, artist) if artist else None
     return shown | dict(edits or {})
 
@@ -49,10 +47,9 @@ class TagEdits(Tables):
             self._change(connection, song_ids, lambda edits: edits | values)
 
     def change(self, changes: Iterable[TagChange]) -> list[TagChange]:
-        """Apply changes to songs that nobody has changed meanwhile, in one transaction.
+        """Apply changes to songs that nobody has changed meanwhile; return one change per tag, which undoes it.
 
-        Returns one TagChange per changed tag, which undoes it if passed to this method. Raises ValueError, without any
-        change, like :meth:`edit` or if an edited tag is not a known one.
+        Raises ValueError, without any change, like :meth:`edit` or if an edited tag is not a known one.
         """
         checked = [(change, _check_change(change)) for change in changes]
         undo: list[TagChange] = []
@@ -86,7 +83,7 @@ class TagEdits(Tables):
         with self._write() as connection:
             self._change(connection, song_ids, lambda _: {})
 
-    def edited(self, ids: Iterable[int] | None = None) -> dict[int, dict[str, Any]]:
+    def all(self, ids: Iterable[int] | None = None) -> dict[int, dict[str, Any]]:
         """Return the edits of all songs, or of some, by song id."""
         s = schema.songs.c
         query = sa.select(s.id, s.edits).where(s.edits.is_not(None))
@@ -103,7 +100,6 @@ class TagEdits(Tables):
     def replace(
         self, connection: sa.Connection, edits: Mapping[int, Mapping[str, Any]], aliases: Mapping[str, str]
     ) -> None:
-        """Replace all edits, by song id, and all aliases."""
         s = schema.songs.c
         affected: sa.ColumnElement[bool] = sa.true()
         if _aliases(connection) == aliases:

@@ -75,11 +75,10 @@ _SHORTEST_WORD = 5  # letters of a word: "Jon" and "John" are two names
 _MAX_COMPARED = 16  # names that are equal without one letter; more are a series, not errors
 
 
-def known_artist(name: str | None) -> str | None:
-    """Return a name in one line, or None for a placeholder ("Unknown Artist", "VA", "-", "???").
+def parse_artist(name: str | None) -> str | None:
+    """Return a name in one line, or None for a placeholder ("Unknown Artist", "VA", "-", "???"), in any spelling.
 
-    Case, accents, punctuation and spaces do not matter. Names of symbols only are names ("!!!"), unless the symbols are
-    dashes, dots, question marks and the like.
+    Names of symbols only are names ("!!!"), unless the symbols are dashes, dots, question marks and the like.
     """
     shown = " ".join((name or "").split())
     letters = _letters(shown)
@@ -94,7 +93,7 @@ def artist_group(artist: str | None, folder: Path, roots: Iterable[Path]) -> str
     It is the artist's name without differences of case, width and spaces; for None and placeholders,
     ``"folder:<path>"`` of the song's folder below the library's `roots`, or None if that is generic.
     """
-    known = known_artist(artist)
+    known = parse_artist(artist)
     if known is not None:
         return fold_name(known)
     own = _artist_folder(folder, roots)
@@ -118,20 +117,18 @@ class SpellingGroup:
 def similar_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
     """Find spellings that very likely mean one artist; `counts` are numbers of songs by name.
 
-    The most used group comes first. A name is in at most one group; placeholders are in none.
+    A name is in at most one group, placeholders in none; the most used group comes first. Names are equal without case,
+    accents, punctuation, spaces, "The" at either end, and differences like "&" and "and" or "ft." and "feat.".
 
-    Names are equal without case, accents, punctuation, spaces, "The" at either end, and differences like "&", "+", "n",
-    "and" or "ft.", "feat.". One typing error (a letter inserted, missing or wrong, or two swapped) makes names similar
-    if both have at least eight letters and the same digits. The wrong word must have five letters and, unless letters
-    were swapped, the same first one: "Vitamin C" and "Vitamin D", "Jon" and "John" stay apart. Names are only compared
-    with more frequent ones. They join a name that has not joined another, so that errors do not accumulate.
-
-    A table of names without one letter (deletion neighborhoods) makes the time linear in the number of names.
+    One typing error (a letter inserted, missing or wrong, or two swapped) makes names similar if both have eight
+    letters and the same digits. The wrong word must have five letters and, unless letters were swapped, the same first
+    one: "Vitamin C" and "Vitamin D", "Jon" and "John" stay apart. Names join a more frequent one that has not joined
+    another, so that errors do not accumulate. A table of names without one letter makes the time linear.
     """
     spellings: dict[str, list[str]] = defaultdict(list)
     words: dict[str, tuple[str, ...]] = {}
     for name in sorted(counts, key=lambda name: (-counts[name], name)):
-        if known_artist(name) is not None:
+        if parse_artist(name) is not None:
             split = artist_words(name)
             key = "".join(split) or fold_name(name)  # for a name of symbols only
             spellings[key].append(name)
@@ -153,10 +150,10 @@ def spelling_groups(groups: Iterable[Iterable[str]], counts: Mapping[str, int]) 
 
 
 def _letters(text: str) -> str:
-    return "".join(c for c in unaccented(text) if c.isalnum())
+    return "".join(c for c in strip_accents(text) if c.isalnum())
 
 
-def unaccented(text: str) -> str:
+def strip_accents(text: str) -> str:
     """Return text without case and the accents of European letters; vowel signs of other scripts stay."""
     if text.isascii():
         return text.lower()
@@ -177,11 +174,11 @@ def fold_name(text: str) -> str:
 _NOBODY = frozenset(map(_letters, _PLACEHOLDERS.split(",")))
 
 
-def _without_digits(text: str) -> str:
+def _strip_digits(text: str) -> str:
     return re.sub(r"\d", "", _letters(text))
 
 
-_GENERIC = frozenset(map(_without_digits, _GENERIC_FOLDERS.split(",")))
+_GENERIC = frozenset(map(_strip_digits, _GENERIC_FOLDERS.split(",")))
 
 
 def _artist_folder(folder: PurePath, roots: Iterable[PurePath]) -> PurePath | None:
@@ -201,10 +198,10 @@ def _up_to(roots: tuple[PurePath, ...]) -> frozenset[str]:
 
 @lru_cache(maxsize=1 << 14)
 def _is_generic(name: str) -> bool:
-    letters = _without_digits(name)
+    letters = _strip_digits(name)
     return (
         letters in _GENERIC
-        or known_artist(name) is None
+        or parse_artist(name) is None
         or _SHELF.fullmatch(name) is not None
         or _VARIOUS.match(name) is not None
         or letters.startswith(_UNKNOWN_ALBUM)
@@ -213,18 +210,18 @@ def _is_generic(name: str) -> bool:
 
 def artist_words(name: str) -> tuple[str, ...]:
     """Return the distinctive words of a name, in a plain spelling."""
-    text = unaccented(" ".join(name.split()))
+    text = strip_accents(" ".join(name.split()))
     if match := _ARTICLE_BEHIND.fullmatch(text):
         text = f"{match[2]} {match[1]}"
     text = re.sub(r"(?<=\w)\$(?=\w)", "s", re.sub(r"(?<=\w)!(?=\w)", "i", text))  # Ke$ha, P!nk
     parts = re.sub(r"[&+]", " and ", text).split()
-    words = [word for part in parts if (word := _without_signs(part))]
+    words = [word for part in parts if (word := _strip_signs(part))]
     last = len(words) - 1
     words = [_SAME_WORDS.get(word, word) if 0 < i < last else word for i, word in enumerate(words)]
     return tuple(words[1:] if words[0:1] == ["the"] and last > 0 else words)
 
 
-def _without_signs(text: str) -> str:
+def _strip_signs(text: str) -> str:
     # vowel signs of Indian and other scripts are marks, and distinctive
     return text if text.isalnum() else "".join(c for c in text if unicodedata.category(c)[0] in "LNM")
 

@@ -119,10 +119,7 @@ def read_tags(path: Path) -> FileTags:
 
 
 def read_lyric_tags(path: Path) -> list[str]:
-    """Return the lyrics in the tags of an audio file, plain texts before timed ones.
-
-    FFmpeg is not tried, because few files have lyrics. Frames and items over 64 kB are left out.
-    """
+    """Return the lyrics in an audio file's tags, up to 64 kB each, plain texts before timed ones; without FFmpeg."""
     try:
         readers = (_read_container, _read_chunks, _read_id3v2, _read_apev2)
         return _read_all(path, _LYRICS, readers).get("lyrics", [])
@@ -149,9 +146,6 @@ def _read_all(path: Path, query: _Query, readers: Sequence[Callable[["FrugalFile
                 if new := [value for name in names for value in by_name.get(name, ())]:
                     values.setdefault(field, []).extend(new)
     return values
-
-
-# --- readers --------------------------------------------------------------------------------------
 
 
 class FrugalFile:
@@ -274,10 +268,7 @@ def _read_id3v2(file: FrugalFile, query: _Query) -> _Values:
 
 
 def read_id3v2(file: FrugalFile, wanted: frozenset[bytes], max_frame: int = _MAX_FRAME) -> Any:
-    """Read an ID3v2 tag at the file's position; None without a tag.
-
-    mutagen only gets the wanted frames, because it copies everything after each frame.
-    """
+    """Read an ID3v2 tag at the file's position; None without a tag."""
     from mutagen.id3 import ID3
 
     head = file.read(10)
@@ -295,7 +286,8 @@ def read_id3v2(file: FrugalFile, wanted: frozenset[bytes], max_frame: int = _MAX
         size = body.read(4)
         if not _FRAME_NAME.fullmatch(size):  # otherwise the flag is set, but the extended header is missing
             start += _synchsafe(size) if version == 4 else 4 + int.from_bytes(size)
-    frames = b"".join(_wanted_frames(body, wanted, version, start, end, max_frame))
+    # mutagen copies everything after each frame, so it gets the wanted ones only
+    frames = b"".join(_select_frames(body, wanted, version, start, end, max_frame))
     tag = ID3()
     head = b"ID3" + bytes((version, 0, flags & 0x80)) + _seven_bits(len(frames))
     tag.load(io.BytesIO(head + frames), translate=False, load_v1=False)
@@ -306,10 +298,9 @@ def _seven_bits(size: int) -> bytes:
     return bytes((size >> 21 & 127, size >> 14 & 127, size >> 7 & 127, size & 127))
 
 
-def _wanted_frames(
+def _select_frames(
     file: FrugalFile, wanted: frozenset[bytes], version: int, at: int, end: int, max_frame: int
 ) -> Iterator[bytes]:
-    """Yield the wanted frames with their headers; the others are not read."""
     name_length, head_length = (3, 6) if version == 2 else (4, 10)
     n_frames = 0
     while at < end and n_frames < _MAX_FRAMES:
@@ -429,9 +420,6 @@ def _ffmpeg(file: FrugalFile, _query: _Query) -> _Values:
     for key, value in audio.container_tags(file, _FFMPEG_FORMATS):
         values.setdefault(key.lower(), []).append(value)
     return values
-
-
-# --- parsers --------------------------------------------------------------------------------------
 
 
 def _clean(text: str) -> str | None:

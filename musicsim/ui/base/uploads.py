@@ -71,7 +71,7 @@ def _wait_for(snapshot: Snapshot, upload: Upload) -> "audio.Sound":
             upload.decoding = decode_upload(snapshot, upload.data, upload.name, minutes, visitor=visitor)
         try:
             # Streamlit ends this run at the next element if the user leaves the page or removes the file
-            while not upload.decoding.within(_POLL_S):
+            while not upload.decoding.wait(_POLL_S):
                 n_ahead = upload.decoding.n_ahead
                 message = f"In line: {count(n_ahead, 'file')} ahead of yours." if n_ahead else "Analyzing…"
                 status.info(message, icon=":material/hourglass_top:")

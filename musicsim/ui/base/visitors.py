@@ -36,6 +36,6 @@ def keep_answers(library: Library) -> None:
     file = folder / f"{visitor_name()}.csv"
     try:
         if file.exists() or sum(1 for _ in folder.iterdir()) < _MAX_VISITORS:
-            export_answers(library, file, of=opinions(library))
+            export_answers(library, file, opinions=opinions(library))
     except (OSError, LibraryError) as error:  # the visitor cannot do anything about it
         _log.warning("answers are not saved: %s", error)

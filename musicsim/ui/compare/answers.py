@@ -122,7 +122,7 @@ def _show_actions(library: Library, answers: Sequence[Judgment], listener: str) 
 
 def _as_csv(library: Library) -> bytes:
     text = io.BytesIO()
-    export_answers(library, text, of=opinions(library))
+    export_answers(library, text, opinions=opinions(library))
     return text.getvalue()
 
 

@@ -67,7 +67,7 @@ def _undo(library: Library, import_id: int) -> None:
 
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)
 def _load_unmatched(library: Library) -> list[Waiting]:
-    return library.listening.unmatched()
+    return library.listening.list_unmatched()
 
 
 def _show_unmatched(library: Library) -> None:
@@ -89,11 +89,11 @@ def _show_unmatched(library: Library) -> None:
                     _CLOSE.set((library.folder, waiting_proposals(library, progress=progress)))
                 _ROUND.set(_ROUND.get() + 1)
         _show_proposals(library)
-    n_judged = len(library.listening.judged())
+    n_judged = len(library.listening.list_decisions())
     if n_judged:
         st.button(
             f"Reset {count(n_judged, 'spelling decision')}", icon=":material/undo:", key="listening_forget",
-            on_click=library.listening.forget_judged,
+            on_click=library.listening.forget_decisions,
             help="They will be proposed again, here and in later imports. Plays already assigned are kept.",
         )  # fmt: skip
 

@@ -235,7 +235,7 @@ def show_genres(snapshot: Snapshot, *, busy: bool) -> None:
 
 def _merge_genres(library: Library, names: Sequence[str], name: str) -> None:
     table = library.table()
-    songs = library.songs(table.ids[table.columns.genre.among(set(names) - {name})].tolist())
+    songs = library.songs(table.ids[table.columns.genre.is_in(set(names) - {name})].tolist())
     changes = [TagChange(song.id, {"genre": song.genre}, {"genre": name}) for song in songs]
     _MERGED.set((library.name, library.edits.change(changes)))
 

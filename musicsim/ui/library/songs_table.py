@@ -75,12 +75,12 @@ def _matching(library: Library, words: tuple[str, ...]) -> Int64Array:
 def _load_songs(library: Library, words: tuple[str, ...], is_owner: bool) -> tuple[list[Song], set[int], pd.DataFrame]:
     """Return the first matching songs, the ids of edited ones, and their table."""
     songs = library.songs(_matching(library, words)[:_MAX_LISTED])
-    edited = set(library.edits.edited(song.id for song in songs))
+    edited = set(library.edits.all(song.id for song in songs))
     return songs, edited, _table(songs, edited, is_owner=is_owner)
 
 
 def _whole_table(library: Library, ids: Int64Array, *, is_owner: bool) -> pd.DataFrame:
-    edited = set(library.edits.edited())
+    edited = set(library.edits.all())
     parts = [ids[start : start + _BATCH] for start in range(0, max(1, len(ids)), _BATCH)]
     return pd.concat([_table(library.songs(part), edited, is_owner=is_owner) for part in parts])
 

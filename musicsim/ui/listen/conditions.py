@@ -17,7 +17,7 @@ from musicsim.ui.base.openers import choices_of
 from musicsim.ui.base.option_widgets import labelled, limits, option_key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.filter_widgets import filter_values, filter_widgets
-from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
+from musicsim.ui.components.song_finder import ONLY_SONGS, MatchKind, find_song, ids_of_match, song_matches
 from musicsim.ui.components.song_list import clock
 from musicsim.ui.listen import state
 from musicsim.ui.listen.seed import MAX_EXAMPLES, WORDS, sample_evenly
@@ -168,7 +168,7 @@ def show_chips(snapshot: Snapshot) -> None:
         with find:
             find_song(
                 "Lead to", key="listen_target", placeholder="Title", is_labelled=False,
-                search=partial(song_matches, snapshot, kinds=("song",)), on_pick=partial(_lead_to, snapshot),
+                search=partial(song_matches, snapshot, kinds=ONLY_SONGS), on_pick=partial(_lead_to, snapshot),
             )  # fmt: skip
     calmer = LISTEN.get().calmer
     for label, step in (("Calmer", 1), ("Livelier", -1)):

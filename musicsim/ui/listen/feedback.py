@@ -37,7 +37,7 @@ def thumbs_of(snapshot: Snapshot, seed: str, song_id: int | None) -> Thumbs:
 
     `song_id` is the seed, if it is a song of the library.
     """
-    saved = {} if song_id is None else opinions(snapshot.library).judgments.rated_results(song_id)
+    saved = {} if song_id is None else opinions(snapshot.library).judgments.ratings_of(song_id)
     before = _FEEDBACK.get().get(seed)
     # without unsaved thumbs, follow changes that another tab has saved
     if before is None or before.thumbs.judged == before.saved != saved:

@@ -123,7 +123,7 @@ def test_killed_upgrade_resumes(store, tmp_path):
     old = store.models.active().id
 
     def n_done():
-        return 24 - len(store.files.outdated())
+        return 24 - len(store.files.find_outdated())
 
     halt_first_job(store.folder, "done", 3)
     job_id = jobs.start(store, "upgrade")

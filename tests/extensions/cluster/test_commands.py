@@ -112,7 +112,7 @@ def test_cluster_evaluation_and_neighbors_match_local(dask, tiny_library, tmp_pa
     monkeypatch.setattr(query_blocks, "WORTH_SENDING_S", 0.0)
     for module in (quality, tables):
         monkeypatch.setattr(module, "QUERIES_AT_ONCE", 4)
-    monkeypatch.setattr(query_blocks, "done_by", done_there)
+    monkeypatch.setattr(query_blocks, "map_with_retry", done_there)
     assert run(*evaluating, *cluster, library=folder)[0] == here
     assert len(pools) == 4, "rankings and lists of two models"
     run("export", "map", tmp_path / "there.csv", *cluster, library=folder)

@@ -57,7 +57,7 @@ def only_there(monkeypatch):
     def done_there(pool, function, tasks, *, limits):
         return map_of(pool, limits)(function, tasks)
 
-    monkeypatch.setattr(query_blocks, "done_by", done_there)
+    monkeypatch.setattr(query_blocks, "map_with_retry", done_there)
 
 
 def evaluated(library, progress):

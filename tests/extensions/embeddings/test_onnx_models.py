@@ -237,7 +237,7 @@ def test_onnx_model_is_added_like_imported_vectors(tiny_library, tmp_path):
     assert json.loads(out) == {
         "model": "net", "vectors": 12, "dimensions": 2, "songs": 12, "unmatched": 0, "problems": []
     }  # fmt: skip
-    record = tiny_library.models.named("net")
+    record = tiny_library.models.find("net")
     assert record.settings["representation"] == "own"
     about = EmbeddingStore(tiny_library).about(record.settings["vectors"])
     assert re.fullmatch(r"Computed by net\.onnx \(hash [0-9a-f]{32}\) at 8,000 Hz, in windows of 1\.5 s\.", about.note)

@@ -62,7 +62,7 @@ def three_sources(three_sources_folder, tmp_path):
 
 
 def test_imported_vectors_become_model(three_sources):
-    record = three_sources.models.named("net")
+    record = three_sources.models.find("net")
     seen = take_snapshot(three_sources, record.id)
     assert len(seen.songs_at()) == 20
     X = three_sources.models.features(record.id).X
@@ -78,7 +78,7 @@ def test_imported_vectors_become_model(three_sources):
 
 
 def test_joint_model_is_complete_with_source_shares(three_sources):
-    record = three_sources.models.named("all of it")
+    record = three_sources.models.find("all of it")
     assert [m.name for m in three_sources.models.all()] == [SOUND, "Codewords", "tags", "rhythm", "net", "all of it"]
     seen = take_snapshot(three_sources, record.id)
     assert len(seen.songs_at()) == 24
@@ -100,7 +100,7 @@ def test_joint_model_is_complete_with_source_shares(three_sources):
 
 
 def test_external_sound_uses_audio_sources(three_sources, tmp_path):
-    seen = take_snapshot(three_sources, three_sources.models.named("all of it").id)
+    seen = take_snapshot(three_sources, three_sources.models.find("all of it").id)
     data = write_song(tmp_path / "x.flac", "noise", seed=99).read_bytes()
     example = read_example(seen, data, "x.flac")
     assert np.isfinite(example.vector).all()
@@ -108,7 +108,7 @@ def test_external_sound_uses_audio_sources(three_sources, tmp_path):
 
 
 def test_explanation_includes_each_source_and_sound_parts(three_sources, tmp_path):
-    seen = take_snapshot(three_sources, three_sources.models.named("all of it").id)
+    seen = take_snapshot(three_sources, three_sources.models.find("all of it").id)
     one, other = seen.songs_at()[10:12]
     query = read_example(seen, one.path.read_bytes(), "mine")
     for asked in (one.id, query):
@@ -119,8 +119,8 @@ def test_explanation_includes_each_source_and_sound_parts(three_sources, tmp_pat
     words = {part.words for part in explained(seen, one.id, other.id)[2].parts} - {REST}
     kinds = {representations()[name].description for name in ("tags", "rhythm", "own")}
     assert words <= kinds | set(GROUPS)
-    three_sources.models.delete(three_sources.models.named("net").id)
-    three_sources.models.activate(three_sources.models.named("tags").id)
+    three_sources.models.delete(three_sources.models.find("net").id)
+    three_sources.models.activate(three_sources.models.find("tags").id)
     _, _, why = explained(take_snapshot(three_sources), one.id, other.id)
     assert [part.words for part in why.parts] == ["tags that people gave"]
 
@@ -131,19 +131,19 @@ def test_new_songs_use_their_known_sources(three_sources, three_sources_folder, 
     three_sources.add(write_song(tmp_path / "other.flac", "tones", seed=78, title="other", artist="Somebody"))
     assert refresh(three_sources)
     new, other = (next(s for s in three_sources.songs() if s.title == title) for title in ("new", "other"))
-    seen = take_snapshot(three_sources, three_sources.models.named("all of it").id)
+    seen = take_snapshot(three_sources, three_sources.models.find("all of it").id)
     assert min(seen.rows_of([new.id, other.id])) >= 0
     assert find_similar(seen, new.id, 1)[0].song.genre == "clicks"
-    own = take_snapshot(three_sources, three_sources.models.named("net").id)
+    own = take_snapshot(three_sources, three_sources.models.find("net").id)
     assert own.rows_of([new.id])[0] >= 0, "its vector waited for it"
     assert own.rows_of([other.id])[0] == -1
 
 
 def test_joint_model_outlives_sources_and_round_trips(three_sources, tiny_library, tmp_path):
-    record = three_sources.models.named("all of it")
+    record = three_sources.models.find("all of it")
     before = take_snapshot(three_sources, record.id).X.copy()
     for name in ("tags", "net", "rhythm"):
-        three_sources.models.delete(three_sources.models.named(name).id)
+        three_sources.models.delete(three_sources.models.find(name).id)
     three_sources.add(write_song(tmp_path / "new.flac", "clicks", seed=77, title="new", artist="Nobody"))
     assert refresh(three_sources)
     seen = take_snapshot(three_sources, record.id)
@@ -158,9 +158,9 @@ def test_joint_model_outlives_sources_and_round_trips(three_sources, tiny_librar
 
 @pytest.mark.long
 def test_joint_model_is_refitted_after_source_change(three_sources):
-    first = three_sources.models.named("all of it")
+    first = three_sources.models.find("all of it")
     assert refresh(three_sources, force=True)  # fits the codewords again
-    second = three_sources.models.named("all of it")
+    second = three_sources.models.find("all of it")
     assert second.id != first.id
     assert stale_reason(three_sources, second) is None
     assert first.base_id not in {record.id for record in three_sources.models.all(retired=True)}
@@ -168,7 +168,7 @@ def test_joint_model_is_refitted_after_source_change(three_sources):
 
 
 def test_deleting_joint_model_leaves_nothing(three_sources):
-    record = three_sources.models.named("all of it")
+    record = three_sources.models.find("all of it")
     three_sources.models.delete(record.id)
     left = {folder.name for folder in three_sources.models.folder.iterdir()}
     assert left == {m.id for m in three_sources.models.all()}

@@ -90,7 +90,7 @@ def test_exported_vectors_can_be_imported(library, tmp_path, ending):
 
 def test_histograms_match_codewords(library, tmp_path):
     done = exported(library, "histograms", tmp_path / "h.npz")
-    record = library.models.named(done.model)
+    record = library.models.find(done.model)
     of_model = library.models.features(record.id)
     with np.load(tmp_path / "h.npz") as arrays:
         order = [of_model.song_ids.tolist().index(i) for i in arrays["id"].tolist()]

@@ -120,19 +120,19 @@ def test_accepting_guesses_keeps_earlier_and_later_edits(tiny_library):
     tiny_library.edits.edit(ids, {"artist": None, "album": None})
     has_album, corrected, meanwhile = ids
     tiny_library.edits.edit([has_album], {"album": "mine"})
-    before = tiny_library.edits.edited()
+    before = tiny_library.edits.all()
     guesses = guess_labels(take_snapshot(tiny_library), "artist").guesses
     tiny_library.edits.edit([meanwhile], {"artist": "typed"})
     back = enter_guesses(tiny_library, guesses, 2)
     said = {g.song.id: g.names for g in guesses}
-    edited = tiny_library.edits.edited()
+    edited = tiny_library.edits.all()
     assert edited[has_album] == {"artist": said[has_album][0], "album": "mine"}
     assert edited[corrected] == dict(zip(("artist", "album"), said[corrected], strict=True))
     assert edited[meanwhile] == {"artist": "typed", "album": None}  # the album is by the guessed artist
     tiny_library.edits.edit([corrected], {"artist": "corrected"})
     tiny_library.edits.change(back)
     after = {corrected: {"artist": "corrected", "album": None}, meanwhile: edited[meanwhile]}
-    assert tiny_library.edits.edited() == before | after
+    assert tiny_library.edits.all() == before | after
 
 
 def test_codes_are_scored_on_held_out_songs(unlabelled, monkeypatch):

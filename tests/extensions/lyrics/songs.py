@@ -13,5 +13,5 @@ def sing_by_kind(library):
             UnreadSong(file.song_id, path, file.mtime_ns, None),
             {kind_of[file.song_id]: 3, "la": 9, f"own{file.song_id}": 1},
         )
-        for path, file in library.files.known().items()
+        for path, file in library.files.list_known().items()
     )

@@ -57,7 +57,7 @@ def test_lyrics_model_requires_lyrics(twelve):
 
 def test_lyrics_topics_are_learned_for_playlists(twelve, monkeypatch):
     monkeypatch.setattr("musicsim.explorer.playlists.song_labels.MIN_WITH_WORDS", 24)
-    files = twelve.files.known().items()
+    files = twelve.files.list_known().items()
     words = {file.song_id: f"word{'abcdefgh'[n // 3]}" for n, (_, file) in enumerate(files)}  # each for three songs
     LyricsStore(twelve).put(
         (UnreadSong(file.song_id, path, file.mtime_ns, None), {words[file.song_id]: 3}) for path, file in files

@@ -70,7 +70,7 @@ def test_noise_is_worse_and_scores_match_brute_force(library, unlearned):
     assert len(found.differences) == 6
 
     ours = take_snapshot(library, library.models.native().id)
-    theirs = take_snapshot(library, library.models.named("net").id)
+    theirs = take_snapshot(library, library.models.find("net").id)
     genre, artist = (np.array(getattr(ours.columns, name).texts()) for name in ("genre", "group"))
     place = theirs.rows_of(ours.row_ids)
     scores = {"Sound": {}, "net": {}}

@@ -149,7 +149,7 @@ def test_songs_without_local_file_are_analyzed_and_played(library, served, tmp_p
         done = fetch_missing(library, connection, no_progress)
         assert (done.n_added, done.failures) == (1, [])
         (song,) = (s for s in library.songs() if s.artist == "Guest")
-        assert len(library.frame_files.mfcc(song.content_hash)) > 9
+        assert len(library.frame_files.frames(song.content_hash).mfcc) > 9
         assert not song.is_missing
         assert not song.path.exists()
         assert not list((library.folder / "scratch").rglob("*.flac")), "no copy is kept"

@@ -83,7 +83,7 @@ def test_killed_worker_leaves_no_partial_file(store, tmp_path, decoder):
     (song,) = store.songs()
     copies = PlayableCopies(decoder)
     copy = copies.copy_of(store, song)
-    until(lambda: copy.within(0.0) or list((store.folder / "scratch").rglob("*.mp3")))
+    until(lambda: copy.wait(0.0) or list((store.folder / "scratch").rglob("*.mp3")))
     for child in active_children():
         os.kill(child.pid, signal.SIGKILL)
     with pytest.raises(AudioError, match=r"long\.aiff: the decoder crashed"):

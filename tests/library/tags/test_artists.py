@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from musicsim.library.tags.artists import SpellingGroup, artist_group, known_artist, similar_spellings, stand_in_name
+from musicsim.library.tags.artists import SpellingGroup, artist_group, parse_artist, similar_spellings, stand_in_name
 
 ROOTS = [Path("/media/collection"), Path("/home/ann/Music/Jazz")]
 names = st.one_of(st.text(max_size=40), st.text(alphabet="aábcdeE12 &+,.!$-'nthTHEft ", min_size=1, max_size=14))
@@ -32,7 +32,7 @@ names = st.one_of(st.text(max_size=40), st.text(alphabet="aábcdeE12 &+,.!$-'nth
     ],
 )
 def test_placeholders_are_not_artists(name):
-    assert known_artist(name) is None
+    assert parse_artist(name) is None
 
 
 @pytest.mark.parametrize(
@@ -44,19 +44,19 @@ def test_placeholders_are_not_artists(name):
     ],
 )
 def test_real_names_are_artists(name):
-    assert known_artist(name) == name
+    assert parse_artist(name) == name
 
 
 def test_artist_name_is_one_line():
-    assert known_artist("  Nora \n Vale ") == "Nora Vale"
+    assert parse_artist("  Nora \n Vale ") == "Nora Vale"
 
 
 @given(names)
 def test_known_artist_is_idempotent_and_ignores_case(name):
-    known = known_artist(name)
-    assert known_artist(known) == known
-    assert (known_artist(name.upper()) is None) <= (known is None)
-    assert (known_artist(f"<{name}>") is None) == (known is None)
+    known = parse_artist(name)
+    assert parse_artist(known) == known
+    assert (parse_artist(name.upper()) is None) <= (known is None)
+    assert (parse_artist(f"<{name}>") is None) == (known is None)
 
 
 # Groups
@@ -273,7 +273,7 @@ def test_groups_are_disjoint_and_ignore_order(counts, random):
         assert group.suggested == group.names[0]
         used = [counts[name] for name in group.names]
         assert used == sorted(used, reverse=True)
-        assert all(known_artist(name) is not None for name in group.names)
+        assert all(parse_artist(name) is not None for name in group.names)
 
 
 @given(names, names)
@@ -284,7 +284,7 @@ def test_grouping_is_symmetric_and_ignores_counts(a, b):
 
 @given(names)
 def test_case_and_punctuation_variants_are_grouped(name):
-    if known_artist(name) is None or not any(c.isalnum() for c in name):
+    if parse_artist(name) is None or not any(c.isalnum() for c in name):
         return
     for other in (name.upper(), f"{name}.", f" {name}", name.casefold()):
         assert other == name or together(name, other)
@@ -317,7 +317,7 @@ def test_words_one_edit_apart_are_grouped(word, edits):
             other = other[:at] + other[at + 1 :]
         else:
             other = other[: at - 1] + other[at] + other[at - 1] + other[at + 1 :]
-    if other == word or min(len(other), len(word)) < 8 or known_artist(other) is None or known_artist(word) is None:
+    if other == word or min(len(other), len(word)) < 8 or parse_artist(other) is None or parse_artist(word) is None:
         return
     # the first letter of a word may only be swapped
     alike = damerau(word, other) == 1 and (word[0] == other[0] or sorted(word) == sorted(other))

@@ -1,0 +1,16 @@
+from . import schema as schema
+from .cache import Archive as Archive
+from .cache import CachedValue as CachedValue
+from .changes import Changes as Changes
+from .columns import SongTable as SongTable
+from .columns import read_table as read_table
+from .columns import some_ids as some_ids
+from .database import Tables as Tables
+from .database import Write as Write
+from .database import check_details as check_details
+from .database import open_engine as open_engine
+from .integrity import check_database as check_database
+from .schema import path_of as path_of
+from .schema import renew_tokens as renew_tokens
+from .settings import merge_restored as merge_restored
+from .value_check import find_wrong_value as find_wrong_value
