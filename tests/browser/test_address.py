@@ -10,7 +10,7 @@ from tests.browser.patient import new_context
 
 def test_back_and_forward_go_through_chosen_songs(page, address, home):
     first = songs_of(home)[0]
-    visit(page, address, "search", f"?song={first.id}")
+    visit(page, address, "listen", f"?song={first.id}")
     chosen = [first.id]
     for _ in range(2):
         row = rows(page).first
@@ -28,7 +28,7 @@ def test_back_and_forward_go_through_chosen_songs(page, address, home):
 
 def test_chosen_song_stays_across_pages(page, address, home):
     song = songs_of(home)[5]
-    visit(page, address, "search", f"?song={song.id}")
+    visit(page, address, "listen", f"?song={song.id}")
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Explore").click()
     expect(page.get_by_role("heading", name=song.title)).to_be_visible()
     expect(page).to_have_url(re.compile(rf"/\?song={song.id}$"))
@@ -64,7 +64,7 @@ def test_reload_keeps_session_of_tab(page, chromium, address, home):
     expect(rows(page)).to_have_count(12)
     assert row_ids(page) == drawn
     expect(page.get_by_role("button", name=f"Remove {songs[7].title}")).to_be_visible()
-    switch(page, "search")
+    switch(page, "listen")
     page.locator("input[type=file]").first.set_input_files(songs[0].path)
     expect(page.get_by_text("This recording is in your library")).to_be_visible()
     page.get_by_role("button", name="Filters").click()
@@ -75,7 +75,7 @@ def test_reload_keeps_session_of_tab(page, chromium, address, home):
     page.reload()
     expect(page.get_by_text("This recording is in your library")).to_be_visible()
     expect(rows(page)).to_have_count(min(n_left, 2))
-    switch(page, "explore")
+    switch(page, "listen")
     page.reload()
     expect(page.get_by_role("combobox", name="Color by")).to_have_value("artist")
     # another visitor of the page finds nothing of it

@@ -153,7 +153,7 @@ def test_map_color_can_be_changed(page, address):
 @pytest.mark.story
 def test_dropped_mp3_gives_results_and_star_on_map(page, address, home, tmp_path):
     data = write_song(tmp_path / "mine.mp3", "noise", seed=321, seconds=6).read_bytes()
-    visit(page, address, "search")
+    visit(page, address, "listen")
     zone = page.get_by_test_id("stFileUploaderDropzone")
     zone.wait_for()
     transfer = page.evaluate_handle(
@@ -186,7 +186,7 @@ def test_dropped_mp3_gives_results_and_star_on_map(page, address, home, tmp_path
 
 def test_broken_upload_gives_clear_error_and_next_works(page, address, tmp_path):
     (tmp_path / "broken.mp3").write_text("no music")
-    visit(page, address, "search")
+    visit(page, address, "listen")
     chooser = page.get_by_test_id("stFileUploader").locator("input[type=file]")
     chooser.set_input_files(tmp_path / "broken.mp3")
     expect(page.get_by_test_id("stAlert").filter(has_text="broken.mp3")).to_be_visible()
@@ -200,7 +200,7 @@ def test_upload_shows_position_in_queue(page, address, home, tmp_path):
     soundfile.write(tmp_path / "long.flac", np.zeros(10 * 3600 * 8000, np.int16), 8000)
     host, port = re.search(r"//(.+):(\d+)", address).groups()
     others = [http.client.HTTPConnection(host, int(port)) for _ in range(4)]
-    visit(page, address, "search")
+    visit(page, address, "listen")
     try:
         for other in others:
             body = (tmp_path / "long.flac").read_bytes()
@@ -230,7 +230,7 @@ def test_microphone_recording_gives_results(playwright_driver, chromium_path, ad
     browser = launch(playwright_driver, chromium_path, *fake)
     try:
         page = new_context(browser, permissions=["microphone"]).new_page()
-        visit(page, address, "search")
+        visit(page, address, "listen")
         page.get_by_test_id("stAudioInput").get_by_role("button", name="Record").click()
         expect(page.get_by_test_id("stAudioInputWaveformTimeCode")).to_have_text("00:02")
         page.get_by_test_id("stAudioInput").get_by_role("button", name=re.compile("Stop")).click()
@@ -242,7 +242,7 @@ def test_microphone_recording_gives_results(playwright_driver, chromium_path, ad
 
 def test_thumbs_rerank_results_undo_and_save(page, address, home):
     song = songs_of(home)[0]
-    visit(page, address, "search", f"?song={song.id}")
+    visit(page, address, "listen", f"?song={song.id}")
     expect(rows(page)).to_have_count(6)
     before = row_ids(page)
     rows(page).nth(5).get_by_role("button", name=re.compile("” fits$")).click()
@@ -273,7 +273,7 @@ def test_thumbs_rerank_results_undo_and_save(page, address, home):
 
 def test_filters_apply_immediately(page, address, home):
     song = songs_of(home)[0]
-    visit(page, address, "search", f"?song={song.id}")
+    visit(page, address, "listen", f"?song={song.id}")
     expect(rows(page)).to_have_count(6)
     page.get_by_role("spinbutton", name=re.compile("Max. songs per artist")).fill("0")
     page.keyboard.press("Enter")
@@ -288,7 +288,7 @@ def test_filters_apply_immediately(page, address, home):
 
 def test_words_examples_and_part_can_be_added_and_removed(page, address, home):
     song, other = songs_of(home)[0], songs_of(home)[-1]
-    visit(page, address, "search", f"?song={song.id}")
+    visit(page, address, "listen", f"?song={song.id}")
     expect(rows(page)).to_have_count(6)
     alone = row_ids(page)
     box = page.get_by_role("combobox", name="Or choose songs")
@@ -346,7 +346,7 @@ def test_folder_with_broken_files_is_added_with_progress(page, address, home, tm
     reasons = {f.path.name: f.reason for f in _failures(home / "adding")}
     assert set(reasons) == {"broken.mp3", "empty.flac"}
     expect(again.get_by_test_id("stDataFrame")).to_be_visible()
-    switch(again, "explore")
+    switch(again, "listen")
     wait_for_map(again)
     assert again.get_by_test_id("stException").count() == 0
 
@@ -377,7 +377,7 @@ def test_player_keeps_playing_across_pages(page, address, home):
 
 def test_radio_continues_after_queue_ends(page, address, home):
     first, by_id = songs_of(home)[0], {song.id: song for song in songs_of(home)}
-    visit(page, address, "search", f"?song={first.id}")
+    visit(page, address, "listen", f"?song={first.id}")
     page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
     player = player_plays(page, first.id)
     page.get_by_test_id("player-menu").click()
@@ -402,7 +402,7 @@ def test_covers_are_shown_with_songs(page, address, home):
     failed: list[str] = []
     page.on("console", lambda message: failed.append(message.text) if "cover" in str(message.location) else None)
     with_cover = next(song for song in songs if song.artist == "Artist tones")
-    visit(page, address, "search", f"?song={with_cover.id}")
+    visit(page, address, "listen", f"?song={with_cover.id}")
     main = page.get_by_test_id("stMainBlockContainer")
     main.get_by_role("button", name="Play", exact=True).click()
     player_plays(page, with_cover.id)
@@ -466,7 +466,7 @@ def test_real_recordings_work_from_scan_to_playlist(page, address, home):
     songs = songs_of(home, "real")
     assert len(songs) == 10
     fairy = next(s for s in songs if "Sugar Plum" in s.title)
-    switch(page, "search")
+    switch(page, "listen")
     chooser = page.get_by_test_id("stFileUploader").locator("input[type=file]")
     for ending in ("wma", "m4a", "opus"):
         (path,) = (p for p in FORMATS if p.suffix == f".{ending}" and "alac" not in p.name)

@@ -185,7 +185,7 @@ def test_artist_filter_is_filled_by_typing(page, address, folder):
         names = now.columns.artist.names
         chosen = sorted({song.artist for song in now.songs_at([5, 500]) if song.artist})
     assert len(names) > 1_000
-    visit(page, address, "search", "?song=1")
+    visit(page, address, "listen", "?song=1")
     expect(rows(page)).to_have_count(10)
     page.get_by_role("button", name="Filters").click()
     box = page.get_by_role("combobox", name="Artists", exact=True)

@@ -20,7 +20,7 @@ def seconds_of(button) -> tuple[int, int]:
 @pytest.mark.story
 def test_passages_of_explained_neighbor_stop_at_their_end(page, address, home):
     song = songs_of(home)[0]
-    visit(page, address, "search", f"?song={song.id}")
+    visit(page, address, "listen", f"?song={song.id}")
     title = rows(page).first.locator(".title").inner_text()
     rows(page).first.get_by_role("button", name=re.compile("^Play")).click()
     player_plays(page)
@@ -63,7 +63,7 @@ def test_keys_control_passage_and_closing_stops_it(page, address, home):
 
 def test_upload_is_explained_and_played(page, address, tmp_path):
     data = write_song(tmp_path / "mine.mp3", "tones", seed=321, seconds=20).read_bytes()
-    visit(page, address, "search")
+    visit(page, address, "listen")
     chooser = page.get_by_test_id("stFileUploaderDropzone").locator("input[type=file]")
     chooser.set_input_files({"name": "mine.mp3", "mimeType": "audio/mpeg", "buffer": data})
     expect(page.get_by_text("most similar songs")).to_be_visible()
