@@ -228,7 +228,7 @@ class SoundEncoder(FrameEncoder):
         for row, song in enumerate(songs):
             assert isinstance(song, SongFrames)
             if song.fluctuation is not None:
-                features[row, TIMBRE] = self.embedding.transform(part_gaussians(song).merged())[0]
+                features[row, TIMBRE] = self.embedding.transform(part_gaussians(song).merge())[0]
                 features[row, FLUCTUATION] = song.mean_fluctuation
         return features
 
