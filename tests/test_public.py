@@ -419,7 +419,7 @@ def test_folders_are_hidden_from_visitors(strangers):
     with pytest.raises(NotFoundError):
         map_column(now, "folder")
     with pytest.raises(OwnerOnlyError):
-        Walk(now).draw(PlaylistRequest(folders=frozenset({"/"})), 1)
+        Walk(now).generate(PlaylistRequest(folders=frozenset({"/"})), 1)
     songs = strangers.songs()
     assert not len(strangers.ids_matching([songs[0].path.parts[1].casefold()]))
 

@@ -16,11 +16,11 @@ from musicsim.errors import MusicsimError, StorageError
 from musicsim.explorer.health.backups import back_up
 from musicsim.explorer.jobs import job_kinds
 from musicsim.explorer.playlists.fit import refit_walks
-from musicsim.explorer.pools import pooled
+from musicsim.explorer.pools import use_pool
 from musicsim.explorer.refresh.add_music import add_and_refresh, scan_again
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.learned_model import learn
-from musicsim.explorer.refresh.model_catalogue import add_representation, take_model
+from musicsim.explorer.refresh.model_catalogue import add_representation, import_model_file
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.hooks import extensions
@@ -104,7 +104,7 @@ def _run(library: Library, job: Job) -> str:
     library.jobs.update(job_id, state="running", pid=os.getpid(), message="starting")
     try:
         kind = job_kinds()[job.kind]
-        with writing_to(library.folder), pooled(library) if kind.uses_pool else contextlib.nullcontext():
+        with writing_to(library.folder), use_pool(library) if kind.uses_pool else contextlib.nullcontext():
             finished = load_target(job.kind)(library, progress=progress, **job.arguments)
     except Canceled:
         finished = False
@@ -173,7 +173,7 @@ def _walk(library: Library, *, progress: JobProgress) -> bool:
 
 
 def _take_model(library: Library, *, path: str, progress: JobProgress) -> bool:
-    take_model(library, Path(path), progress)
+    import_model_file(library, Path(path), progress)
     return True
 
 

@@ -21,7 +21,7 @@ WORTH_SENDING_S = 10.0
 _LIMITS = Limits(seconds=600.0, memory_mb=4096)
 
 
-def of_blocks(library: Library, function: Callable[[T], Any], blocks: Iterable[T], n_blocks: int) -> Iterator[Any]:
+def map_blocks(library: Library, function: Callable[[T], Any], blocks: Iterable[T], n_blocks: int) -> Iterator[Any]:
     """Yield the result of a function for each block, in order.
 
     This process computes the first two. If the library has a pool of workers and the others would take more than ten

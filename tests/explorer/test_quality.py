@@ -7,7 +7,7 @@ import pytest
 
 from musicsim.errors import ModelError
 from musicsim.evaluation import hubness, ranking_scores
-from musicsim.explorer.evaluation.quality import evaluate, held_out, measure_lists, measure_scores
+from musicsim.explorer.evaluation.quality import evaluate, load_held_out, measure_lists, measure_scores
 from musicsim.explorer.models.artifacts import save_report
 from musicsim.explorer.search.query import find_similar
 from musicsim.library.db.columns import Labels, SongColumns
@@ -209,7 +209,7 @@ def test_progress_reaches_total(mixed):
 def test_evaluation_handles_missing_data(snapshot):
     quality = evaluate(snapshot, "genre")
     assert quality.model == snapshot.record.name
-    assert quality.held_out is None
+    assert quality.load_held_out is None
     # each genre of the tiny library is one artist, so the artist filter leaves nothing to find
     assert quality.scores.n_queries == 0
     with pytest.raises(ModelError, match="plays"):
@@ -224,5 +224,5 @@ def test_held_out_scores_match_report(snapshot):
         "settings": RANKED["settings"] | {"supervision": "tags"},
     }
     save_report(snapshot.library.models.path(snapshot.record.id), report)
-    found = held_out(snapshot.library, snapshot.record)
+    found = load_held_out(snapshot.library, snapshot.record)
     assert (found.kind, found.n_songs, found.n_artists, found.leads["auc"].after) == ("tags", 4, 1, 0.7)

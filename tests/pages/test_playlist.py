@@ -23,7 +23,7 @@ from tests.waiting import PATIENCE_S
 def requests(monkeypatch):
     """All playlist requests, in order."""
     seen: list[PlaylistRequest] = []
-    draw = Walk.draw
+    draw = Walk.generate
 
     def watched(walk, request, random_state=None):
         seen.append(request)

@@ -30,6 +30,6 @@ def _rows_of(snapshot: Snapshot, ids: list[int]) -> Int64Array:
     return rows[rows >= 0]
 
 
-def known_faults(library: Library) -> list[str]:
+def list_known_faults(library: Library) -> list[str]:
     """Return known faults of the songs' labels, from the hook ``known_faults``, ``function(library) -> list[str]``."""
     return [fault for hook in load_hooks("known_faults") for fault in hook(library)]

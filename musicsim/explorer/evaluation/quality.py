@@ -22,7 +22,7 @@ from musicsim.explorer.evaluation.fixed_splits import split_rows
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import RANKED, Lead
 from musicsim.explorer.models.artifacts import load_report
-from musicsim.explorer.query_blocks import QUERIES_AT_ONCE, of_blocks
+from musicsim.explorer.query_blocks import QUERIES_AT_ONCE, map_blocks
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
@@ -178,11 +178,11 @@ def evaluate(snapshot: Snapshot, kind: str, progress: Progress = no_progress, *,
         record.name if record else "",
         scores,
         measure_lists(snapshot, progress=progress),
-        held_out(snapshot.library, record) if record else None,
+        load_held_out(snapshot.library, record) if record else None,
     )
 
 
-def held_out(library: Library, record: ModelRecord) -> HeldOut | None:
+def load_held_out(library: Library, record: ModelRecord) -> HeldOut | None:
     """Return the stored scores of a learned model on held-out artists; None for any other model."""
     report = load_report(library.models.path(record.id))
     if "split" not in report:  # answers are held out, not artists
@@ -242,7 +242,7 @@ def measure_scores(
     blocks = _blocks(len(query_rows))
     queries, X = _vectors(snapshot, query_rows), _vectors(snapshot, ranked)
     ranking = partial(_score_block, queries, X, relevance.restrict(query_rows, ranked))
-    for block, block_scores in zip(blocks, of_blocks(snapshot.library, ranking, blocks, len(blocks)), strict=True):
+    for block, block_scores in zip(blocks, map_blocks(snapshot.library, ranking, blocks, len(blocks)), strict=True):
         for name, values in scores.items():
             values[block] = block_scores[name]
         progress("ranking similar songs", block[-1] + 1, len(query_rows))
@@ -357,7 +357,7 @@ def _nearest(
     parts, blocks = [], _blocks(n)
     for block, near in zip(
         blocks,
-        of_blocks(library, partial(_find_nearest, X, index, proximity, artists, reach), blocks, len(blocks)),
+        map_blocks(library, partial(_find_nearest, X, index, proximity, artists, reach), blocks, len(blocks)),
         strict=True,
     ):
         parts.append(near)

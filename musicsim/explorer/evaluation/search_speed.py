@@ -111,7 +111,7 @@ def measure_search(
         index = build_index(kind, X)
         build_s = time.perf_counter() - started
         progress(f"searching: {title}", place, len(KINDS))
-        recall, ms = _searched(index, X, queries, limits)
+        recall, ms = _time_searches(index, X, queries, limits)
         mb = 0.0 if isinstance(index, search.ExactIndex) else index.nbytes_ / 1e6
         rows.append(KindSpeed(kind, recall, ms, build_s, mb, kind == snapshot.index_kind))
     progress("searching", len(KINDS), len(KINDS))
@@ -126,7 +126,7 @@ def _distances_of_last(X: Float32Array, queries: Int64Array) -> Float32Array:
     return np.sort(others, axis=1)[:, -1].astype(np.float32) * np.float32(1 + 1e-6)
 
 
-def _searched(index: Any, X: Float32Array, queries: Int64Array, limits: Float32Array) -> tuple[float, float]:
+def _time_searches(index: Any, X: Float32Array, queries: Int64Array, limits: Float32Array) -> tuple[float, float]:
     """Return the recall, and the median milliseconds of a query."""
     shares, seconds = np.empty(len(queries)), np.empty(len(queries))
     with one_blas_thread():

@@ -26,7 +26,7 @@ _MAX_ERROR = 0.05  # dB of a coefficient; float32 causes 0.001 of it
 _REINSTALL = "Install musicsim again: `make app`, or `pip install --upgrade`."
 
 
-def look_at(folder: Path) -> Iterator[Finding]:
+def check_machine(folder: Path) -> Iterator[Finding]:
     """Check the machine for a library in a folder, which need not exist."""
     yield from _check_decoders()
     yield _check_features()

@@ -27,14 +27,14 @@ from musicsim.explorer.learning.task import (
     Rows,
     Task,
     TrainingProgress,
-    about,
     artist_folds,
-    no_example,
-    to_learn_from,
+    choose_training_songs,
+    describe_task,
+    make_no_example_error,
     what_changed,
     whole_groups,
 )
-from musicsim.explorer.learning.verdict import RANKED, fallen, leads_of
+from musicsim.explorer.learning.verdict import RANKED, find_losses, leads_of
 from musicsim.explorer.learning.within import WithinSongs
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
@@ -78,7 +78,7 @@ class _Choice:
         for number in range(len(self.folds)):
             self._judge(self.plain, number)
         if not np.isfinite(_concatenate(self.plain)["auc"]).any():
-            raise no_example(task)
+            raise make_no_example_error(task)
         self._groups = [task.supervision.groups[q] for fold in self.folds for q in fold.queries]
         self.is_over = False
 
@@ -106,7 +106,7 @@ class _Choice:
         best, largest = self.plain, 0.0
         for way in self.tried:
             leads = leads_of(_concatenate(self.plain), _concatenate(way), self._groups)
-            if not leads or fallen(leads):
+            if not leads or find_losses(leads):
                 continue
             gain = self._gain(way)
             mean, low, high = evaluation.paired_bootstrap(gain, np.zeros(len(gain)), self._groups, random_state=_SEED)
@@ -261,8 +261,8 @@ def learn_automatically(
 
     If several models are joined, the first is the sound alone, and L is 0 on the others unless they help.
     """
-    task = Task.of(snapshot, settings, blocks)
-    to_learn_from(task)  # raises if the data is too little
+    task = Task.from_settings(snapshot, settings, blocks)
+    choose_training_songs(task)  # raises if the data is too little
     identity = np.eye(task.X.shape[1])
     plain = identity[blocks[0]] if blocks else identity
     watcher("comparing parts of songs")
@@ -294,14 +294,14 @@ def learn_automatically(
         _scores(task, L_of_known, queries, database),
         [task.supervision.groups[q] for q in queries],
     )
-    rejected = chosen.words if chosen is not choice.plain and (not leads or fallen(leads)) else ""
+    rejected = chosen.words if chosen is not choice.plain and (not leads or find_losses(leads)) else ""
     used = choice.plain if rejected else chosen
     watcher("learning from all songs")
     try:
         L = used.learn(_whole_groups(task, np.arange(len(task.X)), MAX_SONGS), MAX_SONGS)
     except NothingLearnedError:
         L = L_of_known
-    report = about(task) | {
+    report = describe_task(task) | {
         "setting": used.words,
         "rejected": rejected,
         "C": None,

@@ -38,7 +38,7 @@ class Answered:
     questions: list[tuple[Any, ...]]
 
     @classmethod
-    def of(cls, snapshot: Snapshot, listener: str = "") -> Answered:
+    def collect(cls, snapshot: Snapshot, listener: str = "") -> Answered:
         """Collect the sure answers of a listener, or of all, except about duplicates or songs without a vector."""
         answered = cls([], [])
         for answer in snapshot.library.judgments.answers(listener or None):

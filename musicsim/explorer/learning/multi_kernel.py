@@ -24,7 +24,7 @@ class _OfSources:
     def _kernels(self, X: Float64Array) -> list[Float64Array]:
         return [X[:, block] @ X[:, block].T for block in self.blocks]
 
-    def _joined(self, components: Sequence[Float64Array], X: Float64Array) -> Float64Array:
+    def _join_blocks(self, components: Sequence[Float64Array], X: Float64Array) -> Float64Array:
         """Return L in block form, float64 (r, d), from projections of the kernels between rows of X."""
         parts = []
         for N, block in zip(components, self.blocks, strict=True):
@@ -64,7 +64,7 @@ class SourceEmbedding(_OfSources):
         model = order.PartialOrderEmbedding("full", self.C, tol=self.tol, max_iter=self.max_iter)
         model.fit(self._kernels(X), comparisons, callback)
         self.objective_, self.dual_bound_, self.n_iter_ = model.objective_, model.dual_bound_, model.n_iter_
-        self.components_ = self._joined(model.components_, X)
+        self.components_ = self._join_blocks(model.components_, X)
         return self
 
 
@@ -107,7 +107,7 @@ class SourceMLR(_OfSources):
         """Learn from a relevance between rows of X; see :meth:`musicsim.metric.MLR.fit` for the callback."""
 
         def on_step(step: dict[str, Any]) -> bool:
-            joined = {"components": lambda: self._joined(step["components"](), X)}
+            joined = {"components": lambda: self._join_blocks(step["components"](), X)}
             return bool(callback is not None and callback(step | joined))
 
         model = metric.MultipleKernelMLR(
@@ -116,7 +116,7 @@ class SourceMLR(_OfSources):
         model.fit(self._kernels(X), y, on_step)
         self.objective_, self.dual_bound_ = model.objective_, model.dual_bound_
         self.n_cuts_, self.history_ = model.n_cuts_, model.history_
-        self.components_ = self._joined(model.components_, X)
+        self.components_ = self._join_blocks(model.components_, X)
         return self
 
     def fit_path(

@@ -21,10 +21,10 @@ from musicsim.explorer.learning.task import (
     FloatArray,
     Task,
     TrainingProgress,
-    about,
-    sampled,
-    to_choose_on,
-    to_learn_from,
+    choose_training_songs,
+    choose_validation_queries,
+    describe_task,
+    sample_songs,
     what_changed,
 )
 from musicsim.explorer.learning.verdict import compare
@@ -86,7 +86,7 @@ def learn_from_relevance(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
 ) -> tuple[FloatArray, dict[str, Any]]:
     """Learn L by ranking; returns it and the report."""
-    task = Task.of(snapshot, settings, blocks)
+    task = Task.from_settings(snapshot, settings, blocks)
     chosen, path, is_finished = _fit_path(task, watcher)
     L = _fit_all(task, chosen, watcher) if is_finished else chosen["components"]
     watcher("evaluating on held-out artists")
@@ -94,7 +94,7 @@ def learn_from_relevance(
     held_out = task.X @ chosen["components"].T  # L was learned from the test artists, too
     leads = compare(task.X, held_out, task.relevance, queries, database, task.supervision.groups)
     return L, {
-        **about(task),
+        **describe_task(task),
         "C": chosen["C"],
         "untrained": task.score(None, *task.queries(task.split.validation, MAX_TESTED)),
         "path": [{name: value for name, value in entry.items() if name != "components"} for entry in path],
@@ -114,10 +114,10 @@ def _create_learner(task: Task, **options: Any) -> Any:
 
 def _fit_path(task: Task, watcher: TrainingProgress) -> tuple[dict[str, Any], list[dict[str, Any]], bool]:
     """Return the best entry of the path of C, the path, and whether it was finished."""
-    train, relevance = to_learn_from(task)
+    train, relevance = choose_training_songs(task)
     if task.settings.C is None:
         Cs: tuple[float, ...] = CS
-        queries, database, _ = to_choose_on(task, MAX_TESTED)
+        queries, database, _ = choose_validation_queries(task, MAX_TESTED)
     else:
         Cs = (task.settings.C,)
         queries, database = task.queries(task.split.validation, MAX_TESTED)
@@ -145,7 +145,7 @@ def _fit_path(task: Task, watcher: TrainingProgress) -> tuple[dict[str, Any], li
 
 def _fit_all(task: Task, chosen: dict[str, Any], watcher: TrainingProgress) -> FloatArray:
     """Learn L from all artists with the chosen C; returns the chosen metric if stopped early."""
-    rows = sampled(task, np.arange(len(task.X)))
+    rows = sample_songs(task, np.arange(len(task.X)))
 
     def on_step(step: dict[str, Any]) -> bool:
         watcher.trace({n: step[n] for n in ("cut", "objective", "dual_bound", "gap", "seconds")} | {"C": None})

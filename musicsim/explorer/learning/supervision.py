@@ -25,7 +25,7 @@ from musicsim.library.stores.judgments import RESULT
 _SIMILAR_BY_TAGS = 10
 _MIN_QUERIES = 10
 _MAX_CACHED = 16  # relevances; with many plays, computing one takes seconds
-_MIN_SHARE = 0.2  # of songs with a relevant song, for a kind to be preselected
+_MIN_SHARE = 0.2  # of songs with a relevant song, for a kind to be choose_default_kind
 
 Compute: TypeAlias = "Callable[[Int64Array], relevances.Relevance]"  # quoted: the name imports numba
 """Computes the relevance of all songs to a database of rows."""
@@ -178,7 +178,7 @@ class Supervision:
         return compute
 
     def _prepare_answers(self) -> Compute:
-        answered = Answered.of(self._snapshot)
+        answered = Answered.collect(self._snapshot)
         if not len(answered):
             raise ModelError("nobody has compared songs yet: answer some questions on the Compare page.")
         self.detail = f"{len(answered):,} answers, {len(answered.all()):,} comparisons"
@@ -249,7 +249,7 @@ def coverage(snapshot: Snapshot) -> list[Coverage]:
     return coverages
 
 
-def preselected(coverages: Sequence[Coverage]) -> str | None:
+def choose_default_kind(coverages: Sequence[Coverage]) -> str | None:
     """Return the default kind: the first that covers a fifth of the songs, else the largest; None without any."""
     enough = [c for c in coverages if c.is_enough]
     wide = next((c for c in enough if c.share >= _MIN_SHARE and c.kind not in (ANSWERS, JUDGEMENTS)), None)

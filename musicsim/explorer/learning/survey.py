@@ -16,7 +16,7 @@ def learn_from_survey(
 ) -> tuple[FloatArray, dict[str, Any]]:
     """Learn L from the answers of the Compare page; returns it and the report."""
     X = np.asarray(snapshot.X, dtype=np.float64)
-    answered = Answered.of(snapshot, settings.listener)
+    answered = Answered.collect(snapshot, settings.listener)
 
     def on_progress(message: str, point: dict[str, Any]) -> bool:
         watcher.trace(point)

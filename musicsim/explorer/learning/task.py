@@ -13,7 +13,7 @@ from musicsim import __version__, evaluation, relevance
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.supervision import Supervision
-from musicsim.explorer.learning.verdict import Lead, changed_queries, is_better, space_hubness
+from musicsim.explorer.learning.verdict import Lead, find_changed_queries, is_better, space_hubness
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.progress import Progress
@@ -68,7 +68,7 @@ class Split:
     test: Rows
 
     @classmethod
-    def by_artist(cls, groups: Sequence[str], random_state: int) -> Split:
+    def from_groups(cls, groups: Sequence[str], random_state: int) -> Split:
         """Split artists 40 : 30 : 30; raises ModelError if there are too few."""
         names = np.asarray(groups)
         if (n_artists := len(np.unique(names))) < MIN_ARTISTS:
@@ -126,12 +126,12 @@ class Task:
     blocks: Sequence[slice]
 
     @classmethod
-    def of(cls, snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice]) -> Task:
+    def from_settings(cls, snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice]) -> Task:
         """Set up a task; `blocks` are the columns of each of several joined models."""
         supervision = Supervision(
             snapshot, settings.supervision, k=settings.k, threshold=settings.threshold, generated=settings.generated
         )
-        split = Split.by_artist(supervision.groups, settings.random_state)
+        split = Split.from_groups(supervision.groups, settings.random_state)
         rng = np.random.default_rng(settings.random_state)
         X = np.asarray(snapshot.X, dtype=np.float64)
         return cls(X, supervision, split, settings, supervision.relevance(split.train), rng, blocks)
@@ -175,19 +175,19 @@ def what_changed(
         "hubness": {"before": space_hubness(before), "after": space_hubness(after)},
         "changed": [
             {"query": ids[q], "before": [ids[i] for i in a], "after": [ids[i] for i in b]}
-            for q, a, b in changed_queries(before, after)
+            for q, a, b in find_changed_queries(before, after)
         ],
     }
 
 
-def sampled(task: Task, rows: Rows) -> Rows:
+def sample_songs(task: Task, rows: Rows) -> Rows:
     most = MAX_OF_KERNELS if task.has_kernels else MAX_SONGS
     return rows if len(rows) <= most else np.sort(task.rng.permutation(rows)[:most])
 
 
-def to_learn_from(task: Task) -> tuple[Rows, relevance.Relevance]:
+def choose_training_songs(task: Task) -> tuple[Rows, relevance.Relevance]:
     """Return the training songs and their ground truth; raises ModelError if it is too little."""
-    train = sampled(task, task.split.train)
+    train = sample_songs(task, task.split.train)
     relevance = task.supervision.relevance(train).restrict(train, train)
     if not any(len(relevance.relevant(i)) and len(relevance.irrelevant(i)) for i in range(len(relevance))):
         raise ModelError(
@@ -197,16 +197,16 @@ def to_learn_from(task: Task) -> tuple[Rows, relevance.Relevance]:
     return train, relevance
 
 
-def to_choose_on(task: Task, most: int) -> tuple[Rows, Rows, float]:
+def choose_validation_queries(task: Task, most: int) -> tuple[Rows, Rows, float]:
     """Return validation queries, their database and the score of plain distance; raises ModelError if it is NaN."""
     queries, database = task.queries(task.split.validation, most)
     untrained = task.score(None, queries, database)
     if not np.isfinite(untrained):
-        raise no_example(task)
+        raise make_no_example_error(task)
     return queries, database, untrained
 
 
-def no_example(task: Task) -> ModelError:
+def make_no_example_error(task: Task) -> ModelError:
     """Return the error for a task in which no held-out query can be evaluated."""
     return ModelError(
         f"no held-out song has both a similar and a dissimilar song by {task.settings.supervision} among the songs "
@@ -214,7 +214,7 @@ def no_example(task: Task) -> ModelError:
     )
 
 
-def about(task: Task) -> dict[str, Any]:
+def describe_task(task: Task) -> dict[str, Any]:
     """Return the part of the report about the ground truth, the split and each joined model alone."""
     groups = np.asarray(task.supervision.groups)
     queries, database = task.queries(task.split.test, MAX_TESTED)

@@ -72,10 +72,10 @@ def leads_of(
 
 def is_better(leads: dict[str, Lead], loss: str) -> bool:
     """Return whether the measure of the loss or AUC is significantly better, and no measure significantly worse."""
-    return any(leads[name].low > 0 for name in {loss, "auc", ORDER} & leads.keys()) and not fallen(leads)
+    return any(leads[name].low > 0 for name in {loss, "auc", ORDER} & leads.keys()) and not find_losses(leads)
 
 
-def fallen(leads: Mapping[str, Lead]) -> list[str]:
+def find_losses(leads: Mapping[str, Lead]) -> list[str]:
     """Return the measures that are significantly worse."""
     return [name for name, lead in leads.items() if lead.high < 0]
 
@@ -88,7 +88,7 @@ def lead_words(name: str, lead: Lead) -> str:
     )
 
 
-def listed(words: Sequence[str]) -> str:
+def join_words(words: Sequence[str]) -> str:
     """Join words with commas, and with "and" before the last."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
@@ -101,7 +101,7 @@ def space_hubness(X: FloatingArray, random_state: int = 0) -> float:
     return evaluation.hubness(evaluation.nearest_neighbours(X, min(10, len(X) - 1))) if len(X) > 1 else 0.0
 
 
-def changed_queries(
+def find_changed_queries(
     before: FloatingArray, after: FloatingArray, random_state: int = 0
 ) -> list[tuple[int, list[int], list[int]]]:
     """Return the ten songs whose ten nearest changed most, as (row, five nearest before, five nearest after).

@@ -76,7 +76,7 @@ class Part(Protocol):
     def n_dimensions(self) -> int: ...
     def transform(self, list_of_frames: Iterable[Frames], /) -> Floats: ...
     def vectors(self, features: Floats, /) -> Floats: ...
-    def about(self) -> AboutModel: ...
+    def describe(self) -> AboutModel: ...
     def arrays(self) -> Arrays: ...
 
 
@@ -162,12 +162,12 @@ class Encoder(Protocol):
         return model.lengths["f"]
 
 
-def with_prefix(prefix: str, arrays: Arrays) -> Arrays:
+def add_prefix(prefix: str, arrays: Arrays) -> Arrays:
     """Add a prefix to the names of arrays."""
     return {prefix + name: array for name, array in arrays.items()}
 
 
-def without_prefix(prefix: str, arrays: Arrays) -> Arrays:
+def strip_prefix(prefix: str, arrays: Arrays) -> Arrays:
     """Return the arrays whose names have a prefix, without the prefix."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
@@ -177,7 +177,7 @@ def has_features(features: Floats) -> BoolArray:
     return np.any(np.nan_to_num(features) != 0, axis=1)
 
 
-def known_rows(ids: Int64Array, rows: Callable[[Any], Floats], width: int) -> ReadFeatures:
+def make_row_reader(ids: Int64Array, rows: Callable[[Any], Floats], width: int) -> ReadFeatures:
     """Return a reader of songs' rows, which `rows` returns by their positions in `ids`; unknown songs have NaN."""
     position_of = {song_id: position for position, song_id in enumerate(ids.tolist())}
 
@@ -235,7 +235,7 @@ class SoundEncoder(FrameEncoder):
     def arrays(self) -> Arrays:
         fitted = self.embedding.population_
         arrays = {"mean": fitted.mean, "covariance": fitted.covariance, "songs": np.array(fitted.n_songs, np.float64)}
-        return with_prefix("population_", arrays)
+        return add_prefix("population_", arrays)
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, _about: AboutModel, _load_part: LoadPart, /) -> Self:
@@ -366,11 +366,11 @@ class MixtureEncoder(FrameEncoder):
         return self.space.transform(mixtures.fit_mixtures(_delta_mfcc(list_of_frames), random_state=self.space.seed_))
 
     def arrays(self) -> Arrays:
-        return with_prefix(_PREFIX, self.space.arrays())
+        return add_prefix(_PREFIX, self.space.arrays())
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, _about: AboutModel, _load_part: LoadPart, /) -> Self:
-        return cls(mixtures.MixtureSpace.from_arrays(without_prefix(_PREFIX, arrays)))
+        return cls(mixtures.MixtureSpace.from_arrays(strip_prefix(_PREFIX, arrays)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,11 +406,11 @@ class SemanticEncoder(FrameEncoder):
         return self.multinomials.transform(_delta_mfcc(list_of_frames))
 
     def arrays(self) -> Arrays:
-        return with_prefix(_PREFIX, self.multinomials.arrays())
+        return add_prefix(_PREFIX, self.multinomials.arrays())
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, _about: AboutModel, _load_part: LoadPart, /) -> Self:
-        return cls(mixtures.SemanticMultinomials.from_arrays(without_prefix(_PREFIX, arrays)))
+        return cls(mixtures.SemanticMultinomials.from_arrays(strip_prefix(_PREFIX, arrays)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ class LocalMetrics:
     decay: float  # the weight of metric r at x falls as `exp(-decay (x - p_r)^T M_r (x - p_r))` (equation 11)
 
     @classmethod
-    def of(cls, learned: "metric.LGMMLByExample", components: Float64Array) -> "LocalMetrics":
+    def from_fit(cls, learned: "metric.LGMMLByExample", components: Float64Array) -> "LocalMetrics":
         """Convert a fit on vectors x to the vectors ``components @ x``.
 
         `components` (d, d) is invertible, and ``components.T @ components`` is proportional to the fit's mean metric.

@@ -138,6 +138,6 @@ def representations() -> Mapping[str, Representation]:
     return registry
 
 
-def offered() -> tuple[str, ...]:
+def list_addable() -> tuple[str, ...]:
     """Return the representations of which users can add a model without importing data."""
     return tuple(name for name, kind in representations().items() if not kind.is_built_in and not kind.needs_data)

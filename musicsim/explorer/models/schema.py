@@ -20,14 +20,14 @@ class _Schema(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
 
 
-def _bounded(number: float) -> float:
+def _check_range(number: float) -> float:
     if abs(number) > _LARGEST:
         raise ValueError("number out of range")
     return number
 
 
 Count = Annotated[int, Field(ge=0, le=2**40)]
-Figure = Annotated[float, AfterValidator(_bounded)]
+Figure = Annotated[float, AfterValidator(_check_range)]
 """A measured value; NaN if it could not be measured."""
 Number = Annotated[Figure, Field(allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]

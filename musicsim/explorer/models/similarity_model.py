@@ -100,7 +100,7 @@ class SimilarityModel:
         """
         self.n_songs_ = len(features)
         self.weights_ = None if self.kind.weights is None else self.kind.weights.fit(features)
-        mapped = self.mapped(features)
+        mapped = self.map_features(features)
         width = mapped.shape[1]
         if self.kind.fit_axes is not None:
             self.mean_, self.axes_ = self.kind.fit_axes(mapped, within, self.variance)
@@ -125,13 +125,13 @@ class SimilarityModel:
             self.axes_ = self.axes_ * np.sqrt(_USUAL_SPREAD / spread)
         return self
 
-    def with_local(self, local: LocalMetrics) -> "SimilarityModel":
+    def add_local_metrics(self, local: LocalMetrics) -> "SimilarityModel":
         """Return a copy with one metric per region of its vectors."""
         model = copy.copy(self)
         model.local_ = local
         return model
 
-    def with_metric(self, L: Float64Array, vectors: FloatingArray) -> "SimilarityModel":
+    def add_metric(self, L: Float64Array, vectors: FloatingArray) -> "SimilarityModel":
         """Return a copy with a learned metric L^T L on the vectors, L (r, n_dimensions), applied after the present one.
 
         The metric is scaled so that `vectors` (n_songs, n_dimensions) keep their mean squared distance, because the
@@ -147,7 +147,7 @@ class SimilarityModel:
         learned.metric_ = scaled if self.metric_ is None else scaled @ self.metric_
         return learned
 
-    def untrained(self) -> "SimilarityModel":
+    def remove_metric(self) -> "SimilarityModel":
         """Return a copy without a learned metric."""
         plain = copy.copy(self)
         plain.metric_, plain.local_ = None, None
@@ -181,13 +181,13 @@ class SimilarityModel:
             )
         return self.encoder_.encode_frames(list_of_frames)
 
-    def mapped(self, features: Float32Array) -> Float32Array:
+    def map_features(self, features: Float32Array) -> Float32Array:
         """Map features to the space of distances, float32 (n_songs, n_mapped); histograms to their square roots."""
         return self.kind.map(features, self.weights_)
 
     def vectors(self, features: Float32Array) -> Float32Array:
         """Compute vectors from features, float32 (n_songs, n_dimensions)."""
-        return ((self.mapped(features) - self.mean_) @ self.components_.T).astype(np.float32)
+        return ((self.map_features(features) - self.mean_) @ self.components_.T).astype(np.float32)
 
     def transform(self, list_of_frames: Iterable[Frames]) -> Float32Array:
         """Compute vectors from frames; see :meth:`features`."""
@@ -203,7 +203,7 @@ class SimilarityModel:
             raise ModelError(f"{folder} exists already. Save the model under another name.")
         with atomic_folder(folder) as temporary:
             np.savez(temporary / "model.npz", **self.arrays())
-            (temporary / "model.json").write_text(self.about().model_dump_json(indent=2), encoding="utf-8")
+            (temporary / "model.json").write_text(self.describe().model_dump_json(indent=2), encoding="utf-8")
 
     def arrays(self) -> dict[str, Any]:
         """The fitted arrays, without objects that need pickle."""
@@ -216,7 +216,7 @@ class SimilarityModel:
             arrays |= self.local_.arrays()
         return arrays | self.encoder_.arrays()
 
-    def about(self) -> AboutModel:
+    def describe(self) -> AboutModel:
         """The parameters and versions, which together with :meth:`arrays` restore the model."""
         return AboutModel(
             format_version=FORMAT_VERSION,
@@ -249,7 +249,7 @@ class SimilarityModel:
 
     @classmethod
     def from_arrays(cls, about: AboutModel, arrays: dict[str, npt.NDArray[Any]]) -> "SimilarityModel":
-        """Restore a model from its :meth:`about` and validated :meth:`arrays`."""
+        """Restore a model from its :meth:`describe` and validated :meth:`arrays`."""
         model = cls(about.representation, about.n_codewords, about.tau, about.variance, about.random_state)
         model.n_songs_ = about.n_songs
         model.mean_, model.axes_ = arrays["mean"], arrays["components"]

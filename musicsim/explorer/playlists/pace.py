@@ -61,7 +61,9 @@ class SoundRanks:
         return np.flatnonzero(self.shares(row) <= self.nearest)
 
 
-def at_pace(shares: Callable[[int], Float64Array], median: float) -> Callable[[int, int, Float64Array], Float64Array]:
+def make_paced_steering(
+    shares: Callable[[int], Float64Array], median: float
+) -> Callable[[int, int, Float64Array], Float64Array]:
     """Return steering for `PlaylistModel.generate` that lets half of the steps end within a share of the library.
 
     Among all distributions of the next song with the same mean rank, exp(-x rank) times the walk's own is the nearest

@@ -31,7 +31,7 @@ def places_of(X: FloatingArray, rows: Sequence[int], length: int) -> list[int]:
     return [0, *np.cumsum(steps).tolist()]
 
 
-def along(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Weighing:
+def weigh_along(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Weighing:
     """Return weights of songs by place that are large near the straight line between two fixed songs.
 
     A song at distance d from the place's point on the line weighs exp(-(d^2 - a^2) / (b^2 - a^2)). The distance a is
@@ -56,13 +56,13 @@ def along(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Weighing:
     return weigh
 
 
-def evenly(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Steering:
+def steer_evenly(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Steering:
     """Return weights of songs between two fixed ones that avoid long steps, now and later.
 
     With m steps left to the fixed song z, a song y after x costs max(d(x, y), d(y, z) / (m - 1)): the longest step if
-    all later steps are equal. Its weight is as in :func:`along`, with the cost as the distance. Costs up to a usual
-    step weigh the same; otherwise some steps would be needlessly short, and the largest would stick out. A usual step
-    is the mean distance of the fixed songs to their k-th nearest song, or the largest of the distances to their
+    all later steps are equal. Its weight is as in :func:`weigh_along`, with the cost as the distance. Costs up to a
+    usual step weigh the same; otherwise some steps would be needlessly short, and the largest would stick out. A usual
+    step is the mean distance of the fixed songs to their k-th nearest song, or the largest of the distances to their
     nearest. Places that are not between fixed songs do not have weights.
     """
     places = sorted(fixed)
@@ -97,7 +97,7 @@ def _nearest_first(squares: Float64Array, k: int) -> Float64Array | None:
     return np.maximum(np.exp(-squares / width), _FLOOR) if 0 < width < np.inf else None
 
 
-def rising(
+def weigh_rising(
     values: FloatingArray, allowed: BoolArray, length: int, first: int | None = None
 ) -> playlist.Weighing | None:
     """Return weights of songs by place for a playlist along which a value rises.

@@ -168,7 +168,7 @@ def _company(
     return groups, playlist.nearest_by_direction(vectors, min(_MAX_NEIGHBOURS, max(_MIN_NEIGHBOURS, n_seen // 10)))
 
 
-def with_company_of(sources: Sources, playlists: Sequence[Sequence[int]], progress: Progress) -> Sources:
+def replace_company(sources: Sources, playlists: Sequence[Sequence[int]], progress: Progress) -> Sources:
     """Return the sources with co-occurrence from other playlists, such as the training part of a split."""
     groups, neighbours = _company(playlists, len(sources.song_ids), progress)
     return replace(sources, company=groups, neighbours=neighbours)

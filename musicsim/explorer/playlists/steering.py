@@ -11,10 +11,10 @@ import numpy as np
 
 from musicsim import playlist
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int64Array
-from musicsim.explorer.playlists.pace import SoundRanks, at_pace, median_of
-from musicsim.explorer.playlists.paths import along, evenly, places_of, rising
+from musicsim.explorer.playlists.pace import SoundRanks, make_paced_steering, median_of
+from musicsim.explorer.playlists.paths import places_of, steer_evenly, weigh_along, weigh_rising
 from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.snapshot.filtering import passing
+from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.importing.spelling import plain_artist, plain_title
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
@@ -30,9 +30,9 @@ _MIN_AROUND = 0.02  # smallest weight of a song that is far from all songs of `l
 _JUMPS_ABOVE = 0.5  # surprise
 
 
-def allowed_rows(snapshot: Snapshot, request: PlaylistRequest) -> BoolArray:
+def find_allowed_rows(snapshot: Snapshot, request: PlaylistRequest) -> BoolArray:
     """Return which rows pass the request's filters and are not excluded, bool (n_indexed,)."""
-    allowed = passing(snapshot, request)
+    allowed = filter_rows(snapshot, request)
     if allowed is None:
         allowed = np.ones(snapshot.n_indexed, dtype=bool)
     excluded = snapshot.rows_of(request.exclude)
@@ -160,11 +160,11 @@ class Pool:
         self, path: Mapping[int, int], length: int, first: int | None, notes: list[str]
     ) -> playlist.Weighing | None:
         """Return the product of all weights of songs by place; note it if too few songs have the rising value."""
-        lines = [along(self.X, path)] if path else []
+        lines = [weigh_along(self.X, path)] if path else []
         if self.request.along is not None:
             values = getattr(self.snapshot.columns, self.request.along)[self.rows]
             is_rising = self.request.direction == "rising"
-            rise = rising(values if is_rising else -values, self.allowed, length, first)
+            rise = weigh_rising(values if is_rising else -values, self.allowed, length, first)
             if rise is None:
                 notes.append(f"too few songs have a known {self.request.along} for a {self.request.direction} playlist")
             elif self.uses_sound:
@@ -181,10 +181,10 @@ class Pool:
 
     def _steering(self, path: Mapping[int, int]) -> playlist.Steering | None:
         """Return how far steps go: evenly on a path, freely on a rise, otherwise by the requested surprise."""
-        even = evenly(self.X, path) if path else None
+        even = steer_evenly(self.X, path) if path else None
         if not self.is_paced or self.request.along is not None:
             return even
-        paced = at_pace(self.ranks.shares, median_of(self.request.surprise))
+        paced = make_paced_steering(self.ranks.shares, median_of(self.request.surprise))
 
         def steer(place: int, previous: int, probabilities: Float64Array) -> Float64Array | None:
             weights = even(place, previous, probabilities) if even else None
@@ -200,7 +200,7 @@ class Pool:
         songs = [self._number(i) for i in self.request.like]
         steps = [self.model.transition_probabilities(song) for song in songs]
         if self.is_paced:
-            pace = at_pace(self.ranks.shares, median_of(_AROUND))
+            pace = make_paced_steering(self.ranks.shares, median_of(_AROUND))
             steps = [p * pace(0, song, p) for song, p in zip(songs, steps, strict=True)]
         near = np.mean(steps, axis=0)
         top = near.max(initial=0.0)

@@ -21,7 +21,7 @@ from musicsim.explorer.playlists.pace import SoundRanks, median_of
 from musicsim.explorer.playlists.song_labels import load_sources, play_counts
 from musicsim.explorer.playlists.steering import (
     Pool,
-    allowed_rows,
+    find_allowed_rows,
     is_sampled,
     sample_rows,
     song_weights,
@@ -45,7 +45,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnPlaylist:
+class GeneratedPlaylist:
     """A playlist with, for each song, the edge that led to it; `notes` list the options that could not be met."""
 
     songs: tuple[Song, ...]
@@ -171,14 +171,14 @@ class Walk:
             return 2.0 * median_of(surprise) * (self.snapshot.n_indexed - 1)
         return self._model(dialect).step_width(temperature_of(surprise))
 
-    def draw(self, request: PlaylistRequest, random_state: int | None = None) -> DrawnPlaylist:
+    def generate(self, request: PlaylistRequest, random_state: int | None = None) -> GeneratedPlaylist:
         """Generate a playlist.
 
         Raises NotFoundError if the library is empty, or lacks the requested songs or dialect; ValueError if the fixed
         places contradict each other.
         """
         model = self._model(request.dialect)
-        allowed = allowed_rows(self.snapshot, request)
+        allowed = find_allowed_rows(self.snapshot, request)
         required = [self.snapshot.row_of(i) for i in (*request.stops, *request.keep.values())]
         n_left = len(np.union1d(np.flatnonzero(allowed), required))
         pool = self._pool(request, model, allowed, required, random_state)
@@ -187,7 +187,7 @@ class Walk:
 
         durations = self.snapshot.columns.duration_s[pool.rows[pool.allowed]]
         usual = max(float(durations.mean()) if len(durations) else 240.0, 1.0)
-        wanted, tried = 60.0 * request.minutes, dict[int, DrawnPlaylist]()
+        wanted, tried = 60.0 * request.minutes, dict[int, GeneratedPlaylist]()
         min_length = max(1, len(required), *(place + 1 for place in request.keep))
         length = max(min_length, round(wanted / usual))
         while length not in tried and len(tried) < _MAX_TRIES:
@@ -226,16 +226,16 @@ class Walk:
             snapshot, request, rows, allowed[rows], model, X, ranks, works, weights, self._is_paced, self._uses_sound
         )
 
-    def _generate(self, pool: Pool, length: int, n_left: int, random_state: int | None) -> DrawnPlaylist:
+    def _generate(self, pool: Pool, length: int, n_left: int, random_state: int | None) -> GeneratedPlaylist:
         generated, notes = pool.generate(length, n_left, random_state)
         steps = [*([generated.opening] if generated.songs else []), *generated.transitions]
         edges = tuple(self._edge(step, pool.X) if step else None for step in steps)
         songs = self.snapshot.songs_at(pool.rows[list(generated.songs)])
-        return DrawnPlaylist(tuple(songs), edges, tuple(notes))
+        return GeneratedPlaylist(tuple(songs), edges, tuple(notes))
 
     def explain(
         self, song_ids: Sequence[int], taken: Mapping[tuple[int, int], Edge] | None = None, dialect: str | None = None
-    ) -> DrawnPlaylist:
+    ) -> GeneratedPlaylist:
         """Return a playlist of these songs with a reason for each step.
 
         `taken` has known edges by song id and next song id; other steps get their likeliest edge in the dialect.
@@ -245,7 +245,7 @@ class Walk:
         edges: list[Edge | None] = [None] * min(1, len(rows))
         for (row, next_row), pair in zip(pairwise(rows), pairwise(song_ids), strict=True):
             edges.append(taken.get(pair) or self._edge(model.explain(row, next_row), self.snapshot.X))
-        return DrawnPlaylist(tuple(self.snapshot.songs_at(rows)), tuple(edges))
+        return GeneratedPlaylist(tuple(self.snapshot.songs_at(rows)), tuple(edges))
 
     def _describe(self, name: str, *, both: bool = True) -> str:
         return playlist.describe_edge(name, both=both, called=self._cluster_names.name)
@@ -280,6 +280,6 @@ class ShuffleWalk(Walk):
         self._graph = playlist.build_edges(n_songs) if n_songs > 1 else None
         self._weights[""] = np.ones(1)
 
-    def draw(self, request: PlaylistRequest, random_state: int | None = None) -> DrawnPlaylist:
+    def generate(self, request: PlaylistRequest, random_state: int | None = None) -> GeneratedPlaylist:
         """Generate a playlist of random songs that match the request."""
-        return super().draw(replace(request, surprise=1.0, like=(), dialect=None), random_state)
+        return super().generate(replace(request, surprise=1.0, like=(), dialect=None), random_state)

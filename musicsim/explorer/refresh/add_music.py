@@ -93,7 +93,7 @@ def scan_and_refresh(library: Library, sources: Sequence[str | Path], progress: 
             scan.report.cancelled = True
             return scan.report
     scan.finish()
-    forget_leftovers(library)
+    delete_leftovers(library)
     return scan.report
 
 
@@ -125,7 +125,7 @@ def keep_upload(library: Library, name: str, data: bytes) -> Path:
     return target
 
 
-def forget_leftovers(library: Library, max_bytes: int = _MAX_LEFTOVER_BYTES) -> None:
+def delete_leftovers(library: Library, max_bytes: int = _MAX_LEFTOVER_BYTES) -> None:
     """Delete uploaded files that did not become songs, oldest first, until the rest takes at most `max_bytes`.
 
     Call it only when all uploaded files have been processed.

@@ -90,13 +90,13 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
             snapshot = take_snapshot(library, base.id)
             model = snapshot.model
             assert model is not None
-        model = model.with_metric(L, snapshot.X)
+        model = model.add_metric(L, snapshot.X)
     elif settings.method != RANKING:
         model, L, report = learn_means(snapshot, settings, blocks, watcher)
     else:
         learn_from = learn_from_survey if settings.supervision == ANSWERS else learn_from_relevance
         L, report = learn_from(snapshot, settings, blocks, watcher)
-        model = model.with_metric(L, snapshot.X)
+        model = model.add_metric(L, snapshot.X)
     names = " + ".join(record.name for record in chosen)
     report |= {"name": name, "base": names, "created_at": started, "seconds": time.time() - started}
     alone = report.pop("alone")
@@ -117,7 +117,7 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
     return publish(library, model, record, fill=fill, report=report, progress=watcher)
 
 
-def preselected_models(library: Library) -> list[ModelRecord]:
+def choose_default_models(library: Library) -> list[ModelRecord]:
     """Return the built-in models with vectors for most songs: the native one, then codewords."""
     native, codewords = library.models.native(), library.models.codewords()
     if native is None:
@@ -135,7 +135,7 @@ def _base_models(library: Library, settings: LearningSettings) -> list[ModelReco
     if settings.on:
         chosen = [library.models.named(name) for name in settings.on]
     else:
-        chosen = preselected_models(library) if settings.method == AUTOMATIC else [native]
+        chosen = choose_default_models(library) if settings.method == AUTOMATIC else [native]
     for record in chosen:
         if record.kind == LEARNED_KIND:
             raise ModelError(f"{record.name!r} is itself a learned model: train on the model it was trained on.")
@@ -186,7 +186,7 @@ def hide(library: Library, record: ModelRecord) -> None:
     library.models.delete(record.id)
 
 
-def replaced_sources(library: Library, record: ModelRecord) -> list[str]:
+def find_replaced_sources(library: Library, record: ModelRecord) -> list[str]:
     """Return the names of a combination's sources that now belong to other models."""
     current = {other.name: other.id for other in library.models.all()}
     pairs = zip(record.settings.get("sources", ()), record.settings.get("model_ids", ()), strict=False)

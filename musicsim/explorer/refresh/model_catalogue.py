@@ -16,7 +16,7 @@ from musicsim.explorer.refresh.fitting import (
     new_record,
     songs_to_describe,
 )
-from musicsim.explorer.refresh.learned_model import COMBINED_KIND, LEARNED_KIND, learn_unlocked, replaced_sources
+from musicsim.explorer.refresh.learned_model import COMBINED_KIND, LEARNED_KIND, find_replaced_sources, learn_unlocked
 from musicsim.explorer.refresh.placing import missing_features, place_new, songs_with_frames
 from musicsim.explorer.refresh.publish import publish
 from musicsim.explorer.requests.training import LearningSettings
@@ -38,7 +38,7 @@ def stale_reason(library: Library, record: ModelRecord) -> str | None:
         return None
     base = None if record.base_id is None else library.models.get(record.base_id)
     if base is not None and base.kind == COMBINED_KIND:
-        replaced = replaced_sources(library, base)
+        replaced = find_replaced_sources(library, base)
         if replaced:
             return f"{', '.join(replaced)} was replaced since it was fitted"
     elif base is not None and base.is_retired:
@@ -54,7 +54,7 @@ def damage(library: Library, record: ModelRecord) -> MusicsimError | None:
     try:
         SimilarityModel.load(library.models.path(record.id))
         library.models.features(record.id)
-        neighbours.compared(library.models.path(record.id), library.models.vectors(record.id).X)
+        neighbours.build_exact_index(library.models.path(record.id), library.models.vectors(record.id).X)
     except (ModelError, FeatureVersionError) as error:
         return error
     return None
@@ -66,7 +66,7 @@ def stale_models(library: Library) -> list[ModelRecord]:
     return sorted(stale, key=lambda record: record.kind == LEARNED_KIND)
 
 
-def make_again(library: Library, record: ModelRecord, watcher: TrainingProgress) -> bool:
+def refit_model(library: Library, record: ModelRecord, watcher: TrainingProgress) -> bool:
     """Fit a stale model again with its own settings; the caller holds the library's lock.
 
     Return False if that fails; the model does not change.
@@ -102,7 +102,7 @@ def add_representation(library: Library, settings: RepresentationSettings, name:
             library.models.discard_unfinished()
 
 
-def take_model(library: Library, source: Path, progress: Progress) -> str:
+def import_model_file(library: Library, source: Path, progress: Progress) -> str:
     """Import a model file of another library (:mod:`musicsim.explorer.models.files`), for all songs; return its id.
 
     Raises ModelError if the file is not a model; FeatureVersionError if it is of another version of the program, or no

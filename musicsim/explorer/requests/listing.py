@@ -22,7 +22,7 @@ class ListRequest:
         settle(self)
 
 
-def in_order(songs: "Iterable[library.Song]", request: ListRequest) -> "list[library.Song]":
+def sort_songs(songs: "Iterable[library.Song]", request: ListRequest) -> "list[library.Song]":
     """Return songs sorted as requested, ignoring case; ties by id."""
 
     def value(song: "library.Song") -> Any:

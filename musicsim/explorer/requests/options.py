@@ -112,7 +112,7 @@ def _shape(hint: Any) -> dict[str, Any]:
     return {"element": parts[0], "many": origin}
 
 
-def changed(request: Any) -> dict[str, Any]:
+def list_changes(request: Any) -> dict[str, Any]:
     """Return the options of a request that differ from their defaults, by field, as JSON values."""
     values = {name: (getattr(request, name), option.default) for name, option in options_of(type(request)).items()}
     return {

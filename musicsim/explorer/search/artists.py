@@ -26,7 +26,7 @@ class SimilarArtist:
     entries: tuple[Hit, ...]
 
 
-def songs_standing_for(snapshot: Snapshot, artist: str) -> Examples:
+def choose_songs_of(snapshot: Snapshot, artist: str) -> Examples:
     """Return up to eight songs of an artist, evenly spaced, as a query; the name may be in any case.
 
     Raises NotFoundError if no song of the artist has a vector.

@@ -196,7 +196,7 @@ def find_similar(
         ]
         order, combined = _combine(distances, np.array(avoided))
         rows, nearest = rows[order], distances.argmin(axis=0)[order]
-        chosen = limited_per_artist(snapshot, rows, k, max_per_artist, fitting)
+        chosen = limit_per_artist(snapshot, rows, k, max_per_artist, fitting)
         if len(chosen) == k or n_candidates == n_allowed:
             return _hits(snapshot, [row for row, _ in like], rows[chosen], combined[chosen], nearest[chosen])
         n_candidates = min(n_allowed, 4 * n_candidates)
@@ -209,7 +209,7 @@ def _distances(
     """Return the distances of rows from an example, by the metric around it, on request after hub reduction."""
     X = snapshot.vectors_at(rows)
     distances = np.linalg.norm(X - vector, axis=1) if local is None else local.distances(X)
-    return snapshot.adjusted(vector, distances, rows) if reduce else distances
+    return snapshot.adjust_distances(vector, distances, rows) if reduce else distances
 
 
 def _combine(like: FloatingArray, unlike: FloatingArray) -> tuple[Int64Array, FloatingArray]:
@@ -279,7 +279,7 @@ def _row_and_vector(snapshot: Snapshot, query: int | Example) -> tuple[int, Floa
     return row, snapshot.vectors_at([row])[0]
 
 
-def limited_per_artist(
+def limit_per_artist(
     snapshot: Snapshot, rows: Int64Array, k: int, max_per_artist: int | None, always: frozenset[int] = frozenset()
 ) -> list[int]:
     """Return the positions in `rows` of the first `k` within the limit; rows in `always` ignore it."""

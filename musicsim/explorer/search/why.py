@@ -217,7 +217,7 @@ def explain_pair(
     if codewords is None or one.histogram is None or other.histogram is None:
         return why
     if compared is not None:
-        before, after = _histogram_shares(one, other, codewords.untrained())
+        before, after = _histogram_shares(one, other, codewords.remove_metric())
     return _add_codewords(why, one, other, _codebook_of(codewords), before, after)
 
 
@@ -244,8 +244,8 @@ def _histogram_shares(one: Side, other: Side, model: SimilarityModel) -> tuple[S
     """Return the shares of codewords before and after learning."""
     assert one.histogram is not None
     assert other.histogram is not None
-    a, b = model.mapped(np.stack([one.histogram, other.histogram]))
-    before = codeword_shares(a, b, model.untrained().components_)
+    a, b = model.map_features(np.stack([one.histogram, other.histogram]))
+    before = codeword_shares(a, b, model.remove_metric().components_)
     return before, None if model.metric_ is None else codeword_shares(a, b, model.components_)
 
 

@@ -55,7 +55,7 @@ class Compared:
     after: Float64Array | None  # None without a learned metric
 
     @classmethod
-    def joined(cls, parts: Sequence["Compared"]) -> Self:
+    def concatenate(cls, parts: Sequence["Compared"]) -> Self:
         """Concatenate features; groups of the same name become one."""
         names = tuple(dict.fromkeys(name for part in parts for name in part.names))
         return cls(

@@ -23,7 +23,7 @@ from musicsim.library.stores.models import Vectors
 _SAMPLE = 300  # songs for typical distances, 1 MB
 
 
-def explained(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[Side, Side, Why]:
+def explain_result(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[Side, Side, Why]:
     """Return a query, a result, and why they are similar under the model of the snapshot.
 
     The query is a song id, or sound from outside. Raises NotFoundError if a song is not in the library or has not been
@@ -60,7 +60,7 @@ def _compare(snapshot: Snapshot, model: SimilarityModel, query: int | Example, o
                 sound, axes = _compare_under(snapshot, part, part_id, songs, sample), part.components_
                 compared = replace(sound, before=before @ axes, after=None if after is None else after @ axes)
         parts.append(compared)
-    return Compared.joined(parts)
+    return Compared.concatenate(parts)
 
 
 def _compare_under(
@@ -79,7 +79,7 @@ def _compare_under(
         raise NotFoundError(
             "songs of this library have not been compared yet: wait until the running job has finished."
         )
-    mapped = model.mapped(features)
+    mapped = model.map_features(features)
     is_sound = model.representation == SOUND
     n = mapped.shape[1]
     return Compared(
@@ -87,7 +87,7 @@ def _compare_under(
         group=sound_groups(n) if is_sound else np.zeros(n, dtype=np.int64),
         pair=mapped[: len(pair)],
         sample=mapped[len(pair) :],
-        before=model.untrained().components_,
+        before=model.remove_metric().components_,
         after=None if model.metric_ is None else model.components_,
     )
 
@@ -99,7 +99,7 @@ def _example_features(snapshot: Snapshot, example: Example, model: SimilarityMod
 
 
 def sides_of(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[Side, Side]:
-    """Return a query and a result, ready to be explained; parameters and errors are those of :func:`explained`."""
+    """Return a query and a result, ready to be explained; parameters and errors are those of :func:`explain_result`."""
     if isinstance(query, int):
         first, second = _song_sides(snapshot, [query, other_id])
         return first, second

@@ -82,11 +82,11 @@ def colouring(snapshot: Snapshot, by: str) -> Colouring:
     if by not in colours_offered():
         refuse_visitors()
     if by in _UNITS:
-        return _by_number(getattr(snapshot.columns, by).astype(np.float64), by)
+        return _colour_by_number(getattr(snapshot.columns, by).astype(np.float64), by)
     if by == "cluster":
-        return _by_cluster(snapshot)
+        return _colour_by_cluster(snapshot)
     labels = _labels(snapshot, by)
-    return _by_label(labels, _assign_slots(snapshot.library, by, labels))
+    return _colour_by_label(labels, _assign_slots(snapshot.library, by, labels))
 
 
 def label_colours(snapshot: Snapshot, by: str) -> dict[str, str]:
@@ -145,7 +145,7 @@ def _assign_slots(library: Library, by: str, labels: Labels) -> dict[str, int]:
     return slots
 
 
-def _by_label(labels: Labels, slots: dict[str, int]) -> Colouring:
+def _colour_by_label(labels: Labels, slots: dict[str, int]) -> Colouring:
     n_songs = labels.counts()
     own = sorted(slots, key=lambda name: (-n_songs[name], name))
     code_of = {name: code for code, name in enumerate(own)}
@@ -157,7 +157,7 @@ def _by_label(labels: Labels, slots: dict[str, int]) -> Colouring:
     )
 
 
-def _by_cluster(snapshot: Snapshot) -> Colouring:
+def _colour_by_cluster(snapshot: Snapshot) -> Colouring:
     """Return colors by the coarsest clusters, named after what is typical of them."""
     coarsest = min(snapshot.clusters, key=int, default=None)
     if coarsest is None:
@@ -175,7 +175,7 @@ def _by_cluster(snapshot: Snapshot) -> Colouring:
     return _count(codes, [*looks, _UNKNOWN])
 
 
-def _by_number(values: Float64Array, by: str) -> Colouring:
+def _colour_by_number(values: Float64Array, by: str) -> Colouring:
     is_known = values > 0 if by == "year" else np.isfinite(values)
     known = values[is_known]
     low, high = np.percentile(known, (0, 100) if by == "year" else _PERCENTILES) if len(known) else (0.0, 1.0)

@@ -65,7 +65,7 @@ class HubReduction:
         self._n_rows, self._vectors, self._proximity = n_rows, vectors, proximity
         self._is_small = n_rows <= max_in_advance
 
-    def adjusted(self, vector: Float32Array, distances: FloatingArray, rows: Int64Array) -> Float64Array:
+    def adjust_distances(self, vector: Float32Array, distances: FloatingArray, rows: Int64Array) -> Float64Array:
         """Return the distances (k,) of candidates from a query (n_dimensions,), adjusted by mutual proximity."""
         if self._is_small:
             proximity = self._proximity()
@@ -128,7 +128,7 @@ class ModelRows:
         self._files: dict[str, tuple[tuple[int, int] | None, Any]] = {}
         self._lock = threading.RLock()
 
-    def of(self, song_ids: npt.ArrayLike) -> Int64Array:
+    def find_rows(self, song_ids: npt.ArrayLike) -> Int64Array:
         """Return the rows of songs, int64 (n_ids,); -1 for songs without one."""
         places = places_in_order(self.inputs.song_ids, np.asarray(song_ids, dtype=np.int64))
         return np.where(places >= 0, self._row_of_place[places], -1) if len(self.ids) else np.full_like(places, -1)
@@ -247,7 +247,7 @@ class ModelRows:
         """Return values by song id in the order of the rows."""
         if np.array_equal(ids, self.ids):
             return values
-        rows = self.of(ids)
+        rows = self.find_rows(ids)
         known = rows >= 0
         aligned = np.full((len(self.ids), *values.shape[1:]), missing, dtype=values.dtype)
         aligned[rows[known]] = values[known]
@@ -280,9 +280,7 @@ def representatives_of(library: Library) -> dict[int, int]:
         return cache.representatives[1]
 
 
-def cached_rows(
-    library: Library, record: ModelRecord, table: SongTable, representative_of: dict[int, int]
-) -> ModelRows:
+def share_rows(library: Library, record: ModelRecord, table: SongTable, representative_of: dict[int, int]) -> ModelRows:
     """Return the rows of a model, shared with other snapshots unless songs have changed."""
     with _lock:
         cache = _caches.setdefault(library, _Cache()).rows

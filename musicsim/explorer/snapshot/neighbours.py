@@ -175,10 +175,10 @@ def load_index(
         except (ValueError, OSError) as error:
             _log.warning("The index in %s is not used, every song is compared: %s", folder, error)
     X = rows()
-    return Neighbours(compared(folder, X), np.arange(len(X)))
+    return Neighbours(build_exact_index(folder, X), np.arange(len(X)))
 
 
-def compared(folder: Path, X: Float32Array) -> "search.ExactIndex":
+def build_exact_index(folder: Path, X: Float32Array) -> "search.ExactIndex":
     """Return an index that compares all vectors (n_rows, n_dimensions) of the model in a folder.
 
     Raises ModelError if they are not finite, for example after damage to the disk.
@@ -212,7 +212,7 @@ def update_index(folder: Path, X: Float32Array, memory_mb: float = np.inf, choic
         with filelock.FileLock(folder / f"{_FOLDER}.lock", timeout=0):
             for leftover in folder.glob(f".{_FOLDER}-*"):  # of a process that was killed while it wrote
                 shutil.rmtree(leftover, ignore_errors=True)
-            index = _updated_index(folder / _FOLDER, X, kind)
+            index = _extend_or_build(folder / _FOLDER, X, kind)
             if index is None:
                 return False
             index.save(folder / _FOLDER)
@@ -224,7 +224,7 @@ def update_index(folder: Path, X: Float32Array, memory_mb: float = np.inf, choic
         return False
 
 
-def _updated_index(target: Path, X: Float32Array, kind: str) -> Any:
+def _extend_or_build(target: Path, X: Float32Array, kind: str) -> Any:
     """Return an index of all rows; None if the file has nearly all of them."""
     index_class = getattr(search, _CLASSES[kind])
     try:

@@ -17,8 +17,8 @@ from musicsim.explorer.models.local_metrics import LocalMetrics
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.snapshot.conditions import All
 from musicsim.explorer.snapshot.map_view import OncePer
-from musicsim.explorer.snapshot.model_rows import ModelRows, cached_rows, representatives_of
-from musicsim.explorer.snapshot.neighbours import Neighbours, compared
+from musicsim.explorer.snapshot.model_rows import ModelRows, representatives_of, share_rows
+from musicsim.explorer.snapshot.neighbours import Neighbours, build_exact_index
 from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 from musicsim.library.db.columns import SongColumns, SongTable
@@ -103,7 +103,7 @@ class Snapshot:
     @cached_property
     def model_rows(self) -> ModelRows | None:
         """Rows of the model and all that is computed from them; None without a model."""
-        return cached_rows(self.library, self.record, self._table, self.representative_of) if self.record else None
+        return share_rows(self.library, self.record, self._table, self.representative_of) if self.record else None
 
     @property
     def n_songs(self) -> int:
@@ -126,10 +126,12 @@ class Snapshot:
             ids = np.array([i if -(2**63) <= i < 2**63 else -1 for i in ids], dtype=np.int64)
         if self.model_rows is None:
             return np.full(len(ids), -1, dtype=np.int64)
-        rows = self.model_rows.of(ids)
+        rows = self.model_rows.find_rows(ids)
         if self.representative_of:
             without = np.flatnonzero(rows < 0)
-            rows[without] = self.model_rows.of([self.representative_of.get(i, -1) for i in ids[without].tolist()])
+            rows[without] = self.model_rows.find_rows(
+                [self.representative_of.get(i, -1) for i in ids[without].tolist()]
+            )
         return rows
 
     def row_of(self, song_id: int) -> int:
@@ -180,7 +182,7 @@ class Snapshot:
 
     def index_of(self, X: Float32Array) -> search.ExactIndex:
         """Return an index of some of the vectors; raise ModelError if they are damaged."""
-        return compared(self._needed.folder, X)
+        return build_exact_index(self._needed.folder, X)
 
     def nearest(
         self, vector: Float32Array, k: int, *, allowed: BoolArray | None = None, condition: All | None = None
@@ -223,9 +225,9 @@ class Snapshot:
         """Mutual proximity of the songs of :attr:`X`; 1.3 s for 100,000 songs of 100 dimensions."""
         return self._needed.proximity
 
-    def adjusted(self, vector: Float32Array, distances: FloatingArray, rows: Int64Array) -> Float64Array:
+    def adjust_distances(self, vector: Float32Array, distances: FloatingArray, rows: Int64Array) -> Float64Array:
         """Return the distances (k,) of a query to some rows after hub reduction."""
-        return self._needed.hubs.adjusted(vector, distances, rows)
+        return self._needed.hubs.adjust_distances(vector, distances, rows)
 
     @property
     def _needed(self) -> ModelRows:

@@ -68,12 +68,12 @@ class Words:
         """The text without unknown words."""
         return " ".join(part.text for part in self.parts)
 
-    def without(self, place: int) -> str:
+    def drop_part(self, place: int) -> str:
         """Return the text without the part at a place."""
         return " ".join([*(part.text for i, part in enumerate(self.parts) if i != place), *self.unknown])
 
 
-def understood(snapshot: Snapshot, text: str) -> Words:
+def parse_words(snapshot: Snapshot, text: str) -> Words:
     """Read the first 200 letters of a text as conditions on songs."""
     return _reader(snapshot).read(text[:_MAX_TEXT])
 

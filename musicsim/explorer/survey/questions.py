@@ -56,7 +56,7 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AnswerSummary:
     """Number and reliability of the answers so far."""
 
     n_answers: int  # including unsure ones
@@ -227,7 +227,7 @@ class _History:
         return None
 
 
-def foreseen(snapshot: Snapshot, question: Question, chosen: int) -> bool:
+def is_predicted(snapshot: Snapshot, question: Question, chosen: int) -> bool:
     """Return whether the model predicts the listener's answer; False for a tie.
 
     `chosen` is a place in ``question.song_ids``. For "odd", the model chooses the song whose removal minimizes the mean
@@ -248,7 +248,7 @@ def foreseen(snapshot: Snapshot, question: Question, chosen: int) -> bool:
     return bool((np.delete(choice_costs, chosen - first) > choice_costs[chosen - first]).all())
 
 
-def standing(answers: Sequence[Judgment], listener: str | None = None) -> Standing:
+def summarize_answers(answers: Sequence[Judgment], listener: str | None = None) -> AnswerSummary:
     """Summarize the answers of all listeners, oldest first.
 
     With `listener`, only their answers count, and their agreement with others; `n_listeners` always counts all.
@@ -270,7 +270,7 @@ def standing(answers: Sequence[Judgment], listener: str | None = None) -> Standi
         for one, other in combinations(by_listener, 2):
             if listener in (None, one, other):
                 shared.append(_compare_answers(by_listener[one][0], by_listener[other][0]))
-    return Standing(
+    return AnswerSummary(
         n_answers=len(counted),
         n_unsure=sum(a.chosen is None for a in counted),
         n_listeners=len({a.listener for a in answers}),
