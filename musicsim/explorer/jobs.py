@@ -45,21 +45,12 @@ def job_kinds() -> dict[str, Job]:
 
 
 def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = None) -> int:
-    """Start a job in its own process; returns its id at once.
+    """Start a job of one of :func:`job_kinds` in its own process; returns its id at once.
 
-    Parameters
-    ----------
-    kind : one of :func:`job_kinds`
-    arguments : mapping, JSON values
-        "add": paths (list of str), retry (bool), anyway (bool); "scan": folders (list of str, empty for all);
-        "demo": seed (int); "refresh": force (bool); "train": name (str), settings (of LearningSettings), use (bool);
-        "represent": name (str) and settings (of RepresentationSettings); "take_model": path (str); "walk": none;
-        "backup": path (str). Extensions document their own.
-
-    Raises
-    ------
-    StoreLockedError
-        If a job of this library is still running.
+    Arguments are JSON values. "add": paths (list of str), retry (bool), anyway (bool); "scan": folders (list of str,
+    empty for all); "demo": seed (int); "refresh": force (bool); "train": name (str), settings (of LearningSettings),
+    use (bool); "represent": name (str) and settings (of RepresentationSettings); "take_model" and "backup": path (str).
+    Raises StoreLockedError if a job of this library is still running.
     """
     running = current(library)
     if running is not None:

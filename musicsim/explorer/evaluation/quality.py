@@ -203,27 +203,12 @@ def measure_scores(
 ) -> Scores:
     """Rank all songs for each query by plain distance, and compare the order with its relevant songs.
 
-    Parameters
-    ----------
-    kind : str
-        One of :data:`musicsim.explorer.learning.supervision.KINDS`.
-    split : str, optional
-        Name of a fixed split: its test songs are the queries, and its training songs are ranked.
-    most_queries : int
-        Maximum number of queries; a seeded sample if there are more.
-    random_state : int
-        Seed of the sample and of the intervals, which resample artists.
-    progress : Progress, optional
+    `kind` is one of :data:`musicsim.explorer.requests.training.KINDS`. With the name of a fixed `split`, its test songs
+    are the queries, and its training songs are ranked. More than `most_queries` queries are sampled with the seed
+    `random_state`, which also resamples artists for the intervals. Raises ModelError if the library lacks ground truth
+    of this kind, the split lacks test or training songs, or a vector is damaged; NotFoundError if the split does not
+    exist.
 
-    Raises
-    ------
-    ModelError
-        If the library lacks ground truth of this kind, the split lacks test or training songs, or a vector is damaged.
-    NotFoundError
-        If the split does not exist.
-
-    Notes
-    -----
     2,000 queries of 5,000 songs take a few seconds. Memory: 8 bytes times songs times dimensions, plus that of
     :func:`~musicsim.evaluation.query_scores`: 260 MB for 100,000 songs of 139 dimensions.
     """
@@ -312,19 +297,10 @@ def measure_lists(
 ) -> ListsOfBoth | None:
     """Find the ten nearest of every song, without and with hub reduction; None with fewer than two songs.
 
-    Parameters
-    ----------
-    most_songs : int
-        Of a larger library, only a seeded sample is compared.
-    random_state : int
-        Seed of the sample.
-    progress : Progress, optional
-
-    Notes
-    -----
-    Reorders at least 500 candidates, and enough to include ten songs by other artists. Memory: 3 kB plus 12 bytes times
-    the songs of the largest artist per query of a block of 256, plus 320 bytes per song: 15 MB for 10,000 songs. Mutual
-    proximity: Schnitzer et al., JMLR 2012.
+    Of a larger library, only a sample of `most_songs` songs with the seed `random_state` is compared. Reorders at least
+    500 candidates, and enough to include ten songs by other artists. Memory: 3 kB plus 12 bytes times the songs of the
+    largest artist per query of a block of 256, plus 320 bytes per song: 15 MB for 10,000 songs. Mutual proximity:
+    Schnitzer et al., JMLR 2012.
     """
     n = snapshot.n_indexed
     if n < 2:

@@ -73,27 +73,11 @@ def measure_search(
     random_state: int = 0,
     progress: Progress = no_progress,
 ) -> SearchSpeed:
-    """Build each kind of index over the songs of a snapshot, and run the same queries on all.
+    """Build each kind of index over the songs of a snapshot, and run the same queries on all; nothing is written.
 
-    Parameters
-    ----------
-    n_queries : int
-        Maximum number of songs that are queries.
-    max_songs : int
-        A larger library is measured on a seeded sample of this size.
-    random_state : int
-        Seed of the samples.
-    progress : Progress, optional
-        Gets the current step, the amount done, and the total. An exception from it ends the measurement.
-
-    Raises
-    ------
-    ModelError
-        If the library has too few songs for an index.
-
-    Notes
-    -----
-    Half a minute for 100,000 songs on two cores. Nothing is written.
+    Songs above `max_songs` and queries are sampled with the seed `random_state`. An exception of `progress` ends the
+    measurement. Half a minute for 100,000 songs on two cores. Raises ModelError if the library has too few songs for an
+    index.
     """
     n_songs = snapshot.n_indexed
     if n_songs < CHOSEN_FROM:

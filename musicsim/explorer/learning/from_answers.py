@@ -189,34 +189,16 @@ def learn_from_answers(
     random_state: int = 0,
     on_progress: Callable[[str, dict[str, Any]], bool],
 ) -> Judged:
-    """Learn a metric from answers, and evaluate it on held-out answers.
+    """Learn a metric from answers about songs X (n_songs, d), and evaluate it on held-out answers.
 
-    Parameters
-    ----------
-    X : float64 ndarray of shape (n_songs, d)
-    Cs : sequence of float
-        Values of C to choose from.
-    loss : str
-        "order" for the comparisons themselves (algorithm 2.2), or a loss of :class:`musicsim.metric.MLR`, with
-        relevance derived from the comparisons.
-    structure : str
-        Full or diagonal.
-    blocks : sequence of slice
-        The columns of each of several joined models; a full metric has one block for each.
-    on_progress : callable of (message, point)
-        Called every few steps with a point of the live plot: "untrained" is the share of answers in order before
-        learning, "quality" that of held-out answers so far. Return True to stop as soon as a metric is not 0.
+    `Cs` are the values of C to choose from. The loss is "order" for the comparisons themselves (algorithm 2.2), or one
+    of :class:`musicsim.metric.MLR`, with relevance derived from the comparisons. `structure` is full or diagonal; a
+    full metric has one block for each of `blocks`, the columns of several joined models. `on_progress` gets a message
+    and a point of the live plot every few steps: "untrained" is the share of answers in order before learning,
+    "quality" that of held-out answers so far. It returns True to stop as soon as a metric is not 0.
 
-    Returns
-    -------
-    Judged
-        If stopped: the metric of the last finished outer fold, with its C and path; else the best C of the first
-        fold; else the first fit.
-
-    Raises
-    ------
-    ModelError
-        If there are too few answers, or nothing is learned.
+    If stopped, returns the metric of the last finished outer fold, with its C and path; else the best C of the first
+    fold; else the first fit. Raises ModelError if there are too few answers, or nothing is learned.
     """
     if too_few(answered):
         raise ModelError(too_few(answered))

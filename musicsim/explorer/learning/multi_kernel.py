@@ -41,19 +41,8 @@ class _OfSources:
 class SourceEmbedding(_OfSources):
     """Partial order embedding with several kernels (algorithm 2.4), as a linear map.
 
-    Parameters
-    ----------
-    blocks : sequence of slice
-        The columns of each source.
-    C, tol, max_iter
-        See :class:`musicsim.order.PartialOrderEmbedding`.
-
-    Attributes
-    ----------
-    components_ : float64 ndarray of shape (r, d)
-        L in block form; distances are those of ``X @ L.T``.
-    objective_, dual_bound_, n_iter_
-        See :class:`musicsim.order.PartialOrderEmbedding`.
+    `blocks` are the columns of each source; the other parameters and the attributes are those of
+    :class:`musicsim.order.PartialOrderEmbedding`, except `components_` (r, d), which is L in block form.
     """
 
     def __init__(self, blocks: Sequence[slice], C: float = 1.0, tol: float = 1e-2, max_iter: int = 2000) -> None:
@@ -71,23 +60,9 @@ class SourceEmbedding(_OfSources):
 class SourceMLR(_OfSources):
     """Metric learning to rank with several kernels (equation 4.14), as a linear map.
 
-    Parameters
-    ----------
-    blocks : sequence of slice
-        The columns of each source.
-    loss, k, C, tol, max_cuts, random_state
-        See :class:`musicsim.metric.MultipleKernelMLR`.
-
-    Attributes
-    ----------
-    components_ : float64 ndarray of shape (r, d)
-        L in block form.
-    objective_, dual_bound_, n_cuts_, history_
-        See :class:`musicsim.metric.MultipleKernelMLR`.
-
-    Notes
-    -----
-    The fit computes and decomposes a kernel between all rows of X per source, 8 n^2 bytes each.
+    `blocks` are the columns of each source; the other parameters and the attributes are those of
+    :class:`musicsim.metric.MultipleKernelMLR`, except `components_` (r, d), which is L in block form. The fit computes
+    and decomposes a kernel between all rows of X per source, 8 n^2 bytes each.
     """
 
     def __init__(

@@ -48,34 +48,16 @@ class Coverage:
 
 
 class Supervision:
-    """One kind of supervision over the songs of a snapshot.
+    """One kind of supervision, one of :data:`KINDS`, over the songs of a snapshot.
 
-    Parameters
-    ----------
-    kind : str
-        One of :data:`musicsim.explorer.requests.training.KINDS`.
-    k : int
-        Number of artists or songs that count as similar.
-    threshold : int
-        Minimum number of plays for a person to count as a listener of an artist.
-    generated : bool
-        Also use playlists that this program generated. They repeat what the models already contain.
+    `k` artists or songs count as similar; a person counts as a listener of an artist from `threshold` plays on. With
+    `generated`, playlists that this program generated count, too; they repeat what the models already contain. Raises
+    ModelError if the library has no data of the kind.
 
-    Attributes
-    ----------
-    groups : list of str
-        The artist of each song, or its folder; songs of a group are never split.
-    detail : str
-        Amount of data, in words.
-    lacks : str
-        The reason if it is too little to learn from, as far as that does not depend on the songs.
-    searches_itself : bool
-        Whether held-out songs search each other, because all songs relevant to them are held out, too.
-
-    Raises
-    ------
-    ModelError
-        If the library has no data of the kind.
+    `groups` are the artists of the songs, or their folders; songs of a group are never split. `detail` is the amount of
+    data, in words; `lacks` is the reason if it is too little to learn from, as far as that does not depend on the
+    songs. `searches_itself` is true if held-out songs search each other, because all songs relevant to them are held
+    out, too.
     """
 
     def __init__(

@@ -99,10 +99,7 @@ class EncoderSettings:
 class Encoder(Protocol):
     """Computes the features that a model compares; stored with the model.
 
-    Attributes
-    ----------
-    stored : mapping of StoredArray by name
-        Requirements of the arrays of :meth:`arrays`, checked before a file is read.
+    `stored` are the requirements of the arrays of :meth:`arrays` by name, checked before a file is read.
     """
 
     stored: ClassVar[Mapping[str, StoredArray]]

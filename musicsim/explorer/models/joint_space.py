@@ -124,8 +124,6 @@ def _part_reader(library: Library, part: Part, model_id: str, progress: Progress
 def statistics(features: Floats) -> Float64Array:
     """Return the mean and the covariance for :func:`fill`, float64 (1 + d, d): the mean is the first row.
 
-    Notes
-    -----
     The covariance is that of songs without missing blocks, shrunk as by Ledoit and Wolf (Journal of Multivariate
     Analysis 2004). With fewer than two such songs, columns are taken as independent. Memory: 8 d^2 bytes.
     """

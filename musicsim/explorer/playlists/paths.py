@@ -100,25 +100,12 @@ def _nearest_first(squares: Float64Array, k: int) -> Float64Array | None:
 def weigh_rising(
     values: FloatingArray, allowed: BoolArray, length: int, first: int | None = None
 ) -> playlist.Weighing | None:
-    """Return weights of songs by place for a playlist along which a value rises.
+    """Return weights of songs by place for a playlist along which a value rises; None if fewer than two have a value.
 
     A song whose value is greater than that of a share r of the allowed songs weighs exp(-((r - t) / s)^2 / 2) at the
-    place with share t. The shares t increase evenly from 0 to 1, so that every place has equally many songs to choose
-    from. The deviation s is 0.02, or the share of two songs if that is more.
-
-    Parameters
-    ----------
-    values : (n_songs,), nan if unknown
-        The negative of a value makes it fall.
-    allowed : (n_songs,), bool
-    length : int
-        Songs in the playlist.
-    first : int, optional
-        The first song; the rise begins at its value.
-
-    Returns
-    -------
-    function of a place, or None if fewer than two songs have a value
+    place with share t. The shares t increase evenly from 0 to 1 over `length` places, or from the value of the song
+    `first`, so that every place has equally many songs to choose from. The deviation s is 0.02, or the share of two
+    songs if that is more. `values` (n_songs,) are nan if unknown; negative values make it fall.
     """
     known = np.sort(values[allowed & np.isfinite(values)].astype(np.float64))
     if len(known) < 2:

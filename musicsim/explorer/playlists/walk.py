@@ -73,14 +73,9 @@ class Dialect:
 class Walk:
     """Generate playlists from a snapshot, and explain their steps.
 
-    Attributes
-    ----------
-    n_playlists : int
-        Playlists that the weights were fitted on; 0 for the default weights.
-    n_judged : int
-        Held-out playlists that the gains were measured on.
-    dialects : tuple of Dialect
-        First the walk of all playlists, if there is one, then its dialects from large to small.
+    `n_playlists` is the number of playlists that the weights were fitted on, 0 for the default weights; `n_judged` that
+    of held-out playlists. `dialects` are the walk of all playlists, if there is one, then its dialects from large to
+    small.
     """
 
     _uses_sound = True

@@ -34,32 +34,12 @@ _MIN_COVERAGE = 0.9  # of the songs, for a model that is used without being requ
 def learn(
     library: Library, settings: LearningSettings, name: str, watcher: TrainingProgress, *, use: bool = False
 ) -> str:
-    """Learn a metric on the vectors of a model and store it as a model of its own.
+    """Learn a metric on the vectors of a model, store it as a model of its own, and return its id.
 
-    Parameters
-    ----------
-    name : str
-        A model of this name is replaced.
-    use : bool
-        Use the model from now on if it is better.
+    A model of the same name is replaced. With `use`, the model is used from now on if it is better. Raises ModelError
+    if supervision or held-out data is missing, there are too few artists, or nothing is learned; NotFoundError if a
+    model named in `settings` does not exist; StoreLockedError if another process is adding to this library.
 
-    Returns
-    -------
-    str
-        The id of the model.
-
-    Raises
-    ------
-    ModelError
-        If supervision or held-out data to choose settings on is missing, there are too few artists, or nothing is
-        learned.
-    NotFoundError
-        If the model named in `settings` does not exist.
-    StoreLockedError
-        If another process is adding to this library.
-
-    Notes
-    -----
     Larger libraries are sampled with a seed: 4,000 songs, or 1,500 if several models are kernels. Memory: 8 bytes times
     songs times dimensions, twice, and that of :class:`~musicsim.metric.MLR` for 4,000 songs, or 18 MB per kernel.
     """

@@ -24,31 +24,12 @@ def publish(
     walk: bool = True,
     activate: bool = False,
 ) -> str:
-    """Write a model with everything that depends on it; it becomes visible in the last step.
+    """Write a fitted model with everything that depends on it, and return its id; it becomes visible in the last step.
 
-    Parameters
-    ----------
-    model : SimilarityModel
-        A fitted model.
-    record : ModelRecord
-        New, see :func:`musicsim.explorer.refresh.fitting.new_record`.
-    fill : callable
-        Adds the vectors of songs, after the model is registered.
-    report : mapping, optional
-        JSON values for the model's card.
-    walk : bool
-        Whether to fit the playlist walk, too.
-    activate : bool
-        Whether to use the model from now on.
-
-    Returns
-    -------
-    str
-        The id of the model.
-
-    Notes
-    -----
-    The caller holds the library's lock, and always calls ``models.discard_unfinished`` afterwards.
+    `record` is new (:func:`musicsim.explorer.refresh.fitting.new_record`). `fill` adds the vectors of songs, after the
+    model is registered. `report` has JSON values for the model's card. `walk` also fits the playlist walk, and
+    `activate` uses the model from now on. The caller holds the library's lock, and always calls
+    ``models.discard_unfinished`` afterwards.
     """
     folder = library.models.path(record.id)
     model.save(folder)

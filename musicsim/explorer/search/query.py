@@ -137,33 +137,15 @@ def find_similar(
 ) -> list[Hit]:
     """Return the `k` songs most similar to a song of the library, to sound from outside, or to several of them.
 
-    Parameters
-    ----------
-    query : Query
-        Several examples are combined by the mean of the inverse squares of the distances, minus half the same mean for
-        the songs to avoid: songs near one example come before songs halfway between all.
-    max_per_artist : int or None, default 2
-        None for no limit. If the artist is unknown, the folder counts instead (:attr:`Song.group`).
-    filters : Filters, optional
-        Only songs that pass are results.
-    exclude : iterable of int
-        Ids of songs that are never results. Examples and their duplicates never are.
-    hub_reduction : bool, optional
-        Reorder the nearest candidates by mutual proximity, so that hubs count for less. By default as in the library's
-        settings.
-    thumbs : Thumbs, optional
-        Songs that do not fit are never results. Songs that fit ignore the limit per artist. Both adapt the metric
-        around the query (:func:`musicsim.explorer.search.feedback.query_metric`).
+    Several examples are combined by the mean of the inverse squares of the distances, minus half the same mean for the
+    songs to avoid. So songs near one example come before songs halfway between all. `max_per_artist` counts folders
+    instead if the artist is unknown; None removes the limit. `exclude` are ids of songs that are never results;
+    examples and their duplicates never are. `hub_reduction` reorders the nearest candidates by mutual proximity; by
+    default as in the library's settings. Thumbs adapt the metric around the query; songs that do not fit are never
+    results, and songs that fit ignore the limit per artist.
 
-    Returns
-    -------
-    list of Hit
-        Nearest first; fewer than `k` if no more songs qualify.
-
-    Raises
-    ------
-    NotFoundError
-        If a song is not in the library or lacks a vector.
+    Results are nearest first; there are fewer than `k` if no more songs qualify. Raises NotFoundError if a song is not
+    in the library or lacks a vector.
     """
     examples = examples_of(query)
     like, unlike = ([_row_and_vector(snapshot, one) for one in some] for some in (examples.like, examples.unlike))

@@ -97,30 +97,15 @@ class Why:
 def codeword_shares(a: npt.ArrayLike, b: npt.ArrayLike, components: npt.ArrayLike) -> tuple[Float64Array, Float64Array]:
     """Return the share of each codeword in the squared distance of two songs, and in their similarity.
 
-    Parameters
-    ----------
-    a, b : arrays of shape (n_codewords,)
-        Mapped histograms: after the square root, for the probability product kernel.
-    components : array of shape (r, n_codewords)
-        L of the metric M = L^T L.
+    The mapped histograms a and b (n_codewords,) are square roots for the probability product kernel; `components` (r,
+    n_codewords) are L of the metric M = L^T L. The shares sum to d^2 = (a - b)^T M (a - b) and to 1 - d^2 / 2, which
+    the pages show as similarity, clipped at 0. Raises ValueError if the shapes do not fit.
 
-    Returns
-    -------
-    distance, similarity : float64 ndarrays of shape (n_codewords,)
-        They sum to d^2 = (a - b)^T M (a - b) and to 1 - d^2 / 2, which the pages show as similarity, clipped at 0.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit.
-
-    Notes
-    -----
     With delta = a - b, codeword w has the share delta_w (M delta)_w of the distance. A metric couples codewords, so a
-    share may be negative: the codeword compensates for a difference in others. The share of the similarity is
-    (a_w^2 / |a|^2 + b_w^2 / |b|^2) / 2, minus half the share of the distance. If M is the identity and a, b are
-    square-root histograms, this is a_w b_w: the term of the probability product kernel (thesis, equation 5.6). A song
-    that is mapped to 0 has no codewords. Memory: O(r + n_codewords); M is never formed.
+    share may be negative: the codeword compensates for a difference in others. The share of the similarity is (a_w^2 /
+    |a|^2 + b_w^2 / |b|^2) / 2, minus half the share of the distance. If M is the identity and a, b are square-root
+    histograms, this is a_w b_w: the term of the probability product kernel (thesis, equation 5.6). A song that is
+    mapped to 0 has no codewords.
     """
     a, b, L = (np.asarray(x, dtype=np.float64) for x in (a, b, components))
     if a.ndim != 1 or a.shape != b.shape or L.ndim != 2 or L.shape[1] != len(a):
@@ -169,25 +154,10 @@ def explain_pair(
 ) -> Why:
     """Explain the similarity of two songs under a model, before and after learning.
 
-    Parameters
-    ----------
-    codewords : SimilarityModel, optional
-        The library's model of codewords, for a `model` that compares something else.
-    compared : Compared, optional
-        The features of the two songs under such a model.
+    For a `model` that does not compare codewords, `compared` has its features of the two songs, and `codewords` is the
+    library's model of codewords; without `compared`, such a model raises ModelError. Songs without frames have no
+    curve, and there are passages only if both songs have frames.
 
-    Returns
-    -------
-    Why
-        Songs without frames have no curve, and there are passages only if both songs have frames.
-
-    Raises
-    ------
-    ModelError
-        If the model does not compare histograms of codewords, and `compared` is not given.
-
-    Notes
-    -----
     Only the first ten minutes of a song are compared. Memory: 32 bytes per frame, 2 MB for ten minutes, and one block
     of frames at a time.
     """

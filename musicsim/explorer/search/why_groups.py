@@ -110,24 +110,10 @@ def group_shares(
 ) -> Shares:
     """Return the share of each group of features in the squared distance of two songs, and in their similarity.
 
-    Parameters
-    ----------
-    a, b : arrays of shape (n_features,)
-        Mapped features of the songs.
-    sample : array of shape (n, n_features)
-        Mapped features of other songs of the library.
-    components : array of shape (r, n_features)
-        L of the metric M = L^T L.
-    group : int64 ndarray of shape (n_features,)
-        The group of each feature, less than `n_groups`.
+    The songs a and b (n_features,) and `sample` (n, n_features), other songs of the library, are mapped features.
+    `components` (r, n_features) are L of the metric M = L^T L; `group` (n_features,) is the group of each feature. The
+    shares (n_groups,) sum to d^2 = (a - b)^T M (a - b) and to 1 - d^2 / 2, which the pages show as similarity.
 
-    Returns
-    -------
-    distance, similarity : float64 ndarrays of shape (n_groups,)
-        They sum to d^2 = (a - b)^T M (a - b) and to 1 - d^2 / 2, which the pages show as similarity.
-
-    Notes
-    -----
     With delta = a - b, feature w has the share delta_w (M delta)_w of the distance. The share of a group in the
     similarity is its mean share of the squared distances of the sample, minus half its share of this distance. A group
     in which two songs are equal gives all of its mean share; one with a typical distance gives half.

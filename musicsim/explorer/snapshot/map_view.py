@@ -85,16 +85,9 @@ class MapView:
     def inside(self, x: Sequence[float], y: Sequence[float]) -> Int64Array:
         """Return the rows of all songs inside an outline, in the order of the sample.
 
-        Parameters
-        ----------
-        x, y : sequences of n_corners numbers
-            The last corner is joined to the first. If the outline crosses itself, areas that are encircled twice are
-            outside (even-odd rule).
-
-        Notes
-        -----
-        A song is inside if a ray from it to the right crosses an odd number of edges. Songs are sorted by height, so
-        the time per edge is linear in the number of songs at its height.
+        The last corner is joined to the first. If the outline crosses itself, areas that are encircled twice are
+        outside (even-odd rule). A song is inside if a ray from it to the right crosses an odd number of edges. Songs
+        are sorted by height, so the time per edge is linear in the number of songs at its height.
         """
         order = self._by_height
         heights = self._y[order].astype(np.float64)

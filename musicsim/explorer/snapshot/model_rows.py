@@ -86,25 +86,10 @@ class HubReduction:
 class ModelRows:
     """Songs with a vector under a model, without duplicates: arrays that pages and searches share.
 
-    Parameters
-    ----------
-    table : SongTable
-        All songs that are not missing.
-    stored : SongRows
-        The rows of the model's files.
-    representative_of : mapping of song id to song id
-        The song shown for each duplicate.
-
-    Attributes
-    ----------
-    ids : int64 ndarray of shape (n_rows,)
-        Song ids.
-    places : int64 ndarray of shape (n_rows,)
-        Indices in `table`, and in every later table of the same songs.
-    file : float32 ndarray of shape (n_file_rows, n_dimensions)
-        All vectors of the model's file, as a memory map; also of songs that are not rows here.
-    file_rows : int64 ndarray of shape (n_rows,), ascending
-        Indices in `file`.
+    Made from all songs that are not missing, the rows of the model's files, and the song shown for each duplicate, by
+    id. `ids` (n_rows,) are song ids, and `places` (n_rows,) their indices in `table`, and in every later table of the
+    same songs. `file` (n_file_rows, n_dimensions) are all vectors of the model's file, as a memory map; also of songs
+    that are not rows here. `file_rows` (n_rows,), ascending, are indices in `file`.
     """
 
     def __init__(

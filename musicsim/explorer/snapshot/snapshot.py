@@ -189,15 +189,8 @@ class Snapshot:
     ) -> Int64Array:
         """Return the rows of the k songs nearest to a vector, nearest first, from the engine or this machine.
 
-        Parameters
-        ----------
-        vector : float32 ndarray of shape (n_dimensions,)
-        k : int
-            The maximum; with few allowed rows there are fewer.
-        allowed : bool ndarray of shape (n_indexed,), optional
-            Rows that may be found.
-        condition : All, optional
-            The condition that `allowed` was computed from, for engines that filter themselves.
+        There are fewer if few rows are `allowed` (n_indexed,). `condition`, from which `allowed` was computed, is for
+        engines that filter themselves.
         """
         rows = self.engine.nearest(vector, k, allowed, condition) if self.engine is not None else None
         return self.index.query(vector[None, :], k, allowed=allowed)[1][0] if rows is None else rows

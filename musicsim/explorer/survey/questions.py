@@ -78,32 +78,13 @@ def next_question(
 ) -> Question:
     """Return the next question; the module docstring describes the selection.
 
-    Parameters
-    ----------
-    snapshot : Snapshot
-        The songs, with the model to be trained.
-    answers : sequence of Judgment
-        Of all listeners, oldest first.
-    listener : str
-        Only intended repetitions are asked twice, unless nearly all questions have been answered.
-    form : str
-        "odd" or "like".
-    n_songs : int
-        3 or 4, including the reference song of "like".
+    `snapshot` has the model to be trained, and `answers` are those of all listeners, oldest first. Only intended
+    repetitions are asked twice, unless nearly all questions have been answered. `form` is "odd" or "like"; `n_songs` is
+    3 or 4, including the reference song of "like". Raises ModelError if fewer than `n_songs` songs can be compared.
 
-    Raises
-    ------
-    ModelError
-        If fewer than `n_songs` songs can be compared.
-    ValueError
-        If `form`, `n_songs` or `listener` is not valid.
-
-    Notes
-    -----
     Samples 1000 songs, 300 questions about them, and uses the last 500 comparisons of the listener. The information of
     a question is divided by 1 + the mean number of earlier questions about its songs. With a million songs of 100
-    dimensions this takes 3 ms of CPU time before the first answer, and 25 to 60 ms after 5000, depending on the
-    variances of the dimensions.
+    dimensions this takes 3 ms before the first answer, and 25 to 60 ms after 5000.
     """
     if form not in FORMS:
         raise ValueError(f"form={form!r} must be one of {', '.join(FORMS)}.")
