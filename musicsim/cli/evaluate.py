@@ -22,8 +22,7 @@ from musicsim.cli.figures import MEASURES, find_coverage, format_figure, replace
 from musicsim.cli.search_speed import show_search_speed
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.evaluation import quality
-from musicsim.explorer.evaluation.fixed_splits import list_known_faults
-from musicsim.explorer.evaluation.quality import Lists, Quality
+from musicsim.explorer.evaluation.quality import Lists, Quality, list_known_faults
 from musicsim.explorer.pools import use_pool
 from musicsim.explorer.requests.training import KINDS
 from musicsim.explorer.snapshot.snapshot import take_snapshot

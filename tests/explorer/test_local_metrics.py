@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from musicsim.explorer.models.local_metrics import LocalMetrics
+from musicsim.explorer.models.similarity_model import LocalMetrics
 from musicsim.metric import LGMMLByExample
 
 

@@ -8,8 +8,14 @@ import pytest
 from musicsim.audio import Descriptors
 from musicsim.errors import StorageError
 from musicsim.explorer.snapshot import map_colours
-from musicsim.explorer.snapshot.map_colours import PALETTE, UNKNOWN_COLOUR, Colouring, colouring, label_colours
-from musicsim.explorer.snapshot.map_regions import regions_of
+from musicsim.explorer.snapshot.map_colours import (
+    PALETTE,
+    UNKNOWN_COLOUR,
+    Colouring,
+    colouring,
+    label_colours,
+    regions_of,
+)
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from tests.sounds import write_song

@@ -9,8 +9,7 @@ from musicsim.errors import ModelError
 from musicsim.explorer.models import arrays as model_arrays
 from musicsim.explorer.models.arrays import read_arrays
 from musicsim.explorer.models.encoders import CodewordEncoder
-from musicsim.explorer.models.local_metrics import LocalMetrics
-from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.models.similarity_model import LocalMetrics, SimilarityModel
 from tests.crafted_models import packed
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from musicsim.explorer.playlists import steering
 from musicsim.explorer.playlists.fit import refit_walks
-from musicsim.explorer.playlists.pace import SoundRanks, make_paced_steering, median_of
+from musicsim.explorer.playlists.steering import SoundRanks, make_paced_steering, median_of
 from musicsim.explorer.playlists.walk import ShuffleWalk, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import take_snapshot

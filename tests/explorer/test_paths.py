@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsim.explorer.playlists.paths import places_of, steer_evenly, weigh_along, weigh_rising
+from musicsim.explorer.playlists.steering import places_of, steer_evenly, weigh_along, weigh_rising
 from musicsim.playlist import PlaylistModel, build_edges
 
 

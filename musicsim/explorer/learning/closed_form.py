@@ -26,8 +26,7 @@ from musicsim.explorer.learning.task import (
     what_changed,
 )
 from musicsim.explorer.learning.verdict import leads_of
-from musicsim.explorer.models.local_metrics import LocalMetrics
-from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.models.similarity_model import LocalMetrics, SimilarityModel
 from musicsim.explorer.requests.training import LOCAL, MEAN, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 

@@ -2,20 +2,20 @@
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from musicsim import __version__
+from musicsim import __version__, metric
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.audio import FEATURE_VERSION, MIN_FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.arrays import MissingRepresentationError, read_arrays
 from musicsim.explorer.models.encoders import Encoder, Frames
 from musicsim.explorer.models.joint_space import column_scales
-from musicsim.explorer.models.local_metrics import LocalMetrics
 from musicsim.explorer.models.representations import Representation, representations
 from musicsim.explorer.models.schema import AboutModel, Versions, read_json_file
 from musicsim.library.disk.arrays import atomic_folder
@@ -26,42 +26,66 @@ FORMAT_VERSION = 2
 _MIN_SONGS_FOR_PCA = 50  # principal axes of fewer songs describe the sample, not music
 _USUAL_SPREAD = 0.5  # half the mean squared distance of two songs; typical of root histograms of music
 _REFIT = "Fit it again from the Library page."
+_PREFIX = "local_"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalMetrics:
+    """Metrics on the vectors of a model; their mean over songs is plain distance (SIGIR 2017, 4.4)."""
+
+    anchors: Float64Array  # (m, d): the center of each region
+    metrics: Float64Array  # (m, d, d)
+    decay: float  # the weight of metric r at x falls as `exp(-decay (x - p_r)^T M_r (x - p_r))` (equation 11)
+
+    @classmethod
+    def from_fit(cls, learned: "metric.LGMMLByExample", components: Float64Array) -> "LocalMetrics":
+        """Convert a fit on vectors x to the vectors ``components @ x``.
+
+        `components` (d, d) is invertible, and ``components.T @ components`` is proportional to the fit's mean metric.
+        """
+        back = np.linalg.inv(components)
+        metrics = np.einsum("ji,rjk,kl->ril", back, learned.metrics_, back, optimize=True)
+        # scale the metrics so that their mean is the identity
+        unit = float(np.trace(back.T @ learned.mean_metric_ @ back)) / len(back)
+        return cls(learned.anchors_ @ components.T, metrics / unit, 0.5 * float(learned.rho) * unit)
+
+    def weights_at(self, x: FloatingArray) -> Float64Array:
+        """Return the weight of each metric at a point, (m,), sum 1."""
+        offsets = np.asarray(x, dtype=np.float64) - self.anchors
+        squared = np.einsum("ri,rij,rj->r", offsets, self.metrics, offsets, optimize=True)
+        weights: Float64Array = np.exp(-self.decay * (squared - squared.min()))
+        return weights / weights.sum()
+
+    def arrays(self) -> dict[str, Any]:
+        """The arrays of :meth:`from_arrays`."""
+        return {
+            f"{_PREFIX}anchors": self.anchors,
+            f"{_PREFIX}metrics": self.metrics,
+            f"{_PREFIX}decay": np.float64(self.decay),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Any]) -> "LocalMetrics | None":
+        """Restore from :meth:`arrays`; None without local metrics."""
+        if f"{_PREFIX}anchors" not in arrays:
+            return None
+        anchors, metrics = arrays[f"{_PREFIX}anchors"], arrays[f"{_PREFIX}metrics"]
+        return cls(anchors, metrics, float(arrays[f"{_PREFIX}decay"]))
 
 
 class SimilarityModel:
     """Turns songs into vectors whose Euclidean distance is dissimilarity.
 
-    Parameters
-    ----------
-    representation : str, default "ppk"
-        One of :func:`musicsim.explorer.models.representations.representations`.
-    n_codewords : int, default 1024
-        Maximum; fewer for a small library (:func:`musicsim.codebook.suggest_n_codewords`).
-    tau : int, default 4
-        Codewords per frame.
-    variance : float in (0, 1], default 0.95
-        Share of the songs' variance that PCA keeps.
-    random_state : int or None
-        Seed of the order of frames in the codebook, and of other samples.
+    `representation` is one of :func:`musicsim.explorer.models.representations.representations`. There are at most
+    `n_codewords` codewords, fewer for a small library (:func:`musicsim.codebook.suggest_n_codewords`), and `tau` per
+    frame. PCA keeps the share `variance` of the songs' variance. The seed `random_state` orders the frames of the
+    codebook, and draws other samples.
 
-    Attributes
-    ----------
-    encoder_ : Encoder
-        Computes features from frames or other data.
-    mean_ : float64 ndarray of shape (n_mapped,)
-        Mean of the mapped features.
-    axes_ : float64 ndarray of shape (n_axes, n_mapped)
-        Principal axes, orthogonal rows of equal length (the identity below 50 songs), or the axes that the
-        representation fits.
-    metric_ : float64 ndarray of shape (r, n_axes) or None
-        L of a learned metric; None before learning.
-    local_ : LocalMetrics or None
-        One metric on the vectors per region of songs; their mean is plain distance. None for most models.
-    n_songs_ : int
-        Number of songs that the axes were fitted on.
+    `encoder_` computes features from frames or other data. `mean_` (n_mapped,) is the mean of the mapped features, and
+    `axes_` (n_axes, n_mapped) are principal axes, orthogonal rows of equal length (the identity below 50 songs), or the
+    axes that the representation fits. `metric_` (r, n_axes) is L of a learned metric. `local_` has one metric on the
+    vectors per region of songs. Both are None for most models. `n_songs_` songs were used to fit the axes.
 
-    Notes
-    -----
     Thesis 5.3: online Hartigan k-means, top-tau histograms (5.5), the map of the probability product kernel (5.7).
     A square-root histogram is a unit vector, so ``1 - d^2 / 2`` is the kernel of two songs, up to the variance that
     PCA omits. Other representations and learned metrics are scaled to similar distances. Memory: 4 kB per song while

@@ -17,12 +17,13 @@ from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
 from musicsim.explorer.playlists.cluster_names import ClusterNames
 from musicsim.explorer.playlists.edges import FAMILIES, build_hypergraph, default_weights
-from musicsim.explorer.playlists.pace import SoundRanks, median_of
 from musicsim.explorer.playlists.song_labels import load_sources, play_counts
 from musicsim.explorer.playlists.steering import (
     Pool,
+    SoundRanks,
     find_allowed_rows,
     is_sampled,
+    median_of,
     sample_rows,
     song_weights,
     temperature_of,

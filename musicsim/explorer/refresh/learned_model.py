@@ -17,9 +17,8 @@ from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.joint_space import JointEncoder
 from musicsim.explorer.models.representations import COMBINED
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.explorer.refresh.fitting import SONGS_FOR_AXES, new_record
+from musicsim.explorer.refresh.fitting import SONGS_FOR_AXES, new_record, publish
 from musicsim.explorer.refresh.placing import SEED, follow_owner
-from musicsim.explorer.refresh.publish import publish
 from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, RANKING, LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library

@@ -14,11 +14,11 @@ from musicsim.explorer.refresh.fitting import (
     fit_representation,
     free_name,
     new_record,
+    publish,
     songs_to_describe,
 )
 from musicsim.explorer.refresh.learned_model import COMBINED_KIND, LEARNED_KIND, find_replaced_sources, learn_unlocked
 from musicsim.explorer.refresh.placing import missing_features, place_new, songs_with_frames
-from musicsim.explorer.refresh.publish import publish
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot import neighbours
 from musicsim.library import Library

@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float64Array
 from musicsim.errors import NotFoundError
-from musicsim.explorer.snapshot.map_colours import colouring, colours_offered
-from musicsim.explorer.snapshot.map_regions import regions_of
+from musicsim.explorer.snapshot.map_colours import colouring, colours_offered, regions_of
 from musicsim.explorer.snapshot.map_view import Window, map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot
 

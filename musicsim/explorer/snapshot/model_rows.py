@@ -19,8 +19,7 @@ from musicsim import search
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.errors import OwnerOnlyError
 from musicsim.explorer.models.artifacts import load_clusters, load_map
-from musicsim.explorer.models.local_metrics import LocalMetrics
-from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.models.similarity_model import LocalMetrics, SimilarityModel
 from musicsim.explorer.snapshot import neighbours
 from musicsim.explorer.snapshot.same_sound import representatives
 from musicsim.library import Library

@@ -13,8 +13,7 @@ import numpy.typing as npt
 from musicsim import search
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.errors import NotFoundError
-from musicsim.explorer.models.local_metrics import LocalMetrics
-from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.models.similarity_model import LocalMetrics, SimilarityModel
 from musicsim.explorer.snapshot.conditions import All
 from musicsim.explorer.snapshot.map_view import OncePer
 from musicsim.explorer.snapshot.model_rows import ModelRows, representatives_of, share_rows

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.explorer.evaluation import quality
-from musicsim.explorer.evaluation.fixed_splits import list_known_faults
+from musicsim.explorer.evaluation.quality import list_known_faults
 from musicsim.explorer.learning.supervision import Coverage
 from musicsim.explorer.learning.verdict import RANKED
 from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.playlists.paths import places_of
-from musicsim.explorer.playlists.steering import find_allowed_rows
+from musicsim.explorer.playlists.steering import find_allowed_rows, places_of
 from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot

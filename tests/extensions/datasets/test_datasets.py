@@ -11,8 +11,7 @@ import pytest
 
 from musicsim.errors import LibraryError, ModelError, NotFoundError
 from musicsim.evaluation import ranking_scores
-from musicsim.explorer.evaluation.fixed_splits import list_known_faults, split_rows
-from musicsim.explorer.evaluation.quality import measure_scores
+from musicsim.explorer.evaluation.quality import list_known_faults, measure_scores, split_rows
 from musicsim.explorer.refresh.add_music import add_and_refresh
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.datasets import datasets
