@@ -35,10 +35,7 @@ _STORED_FACTS = ("failed", "songs_per_second", "seconds_left")
 
 
 class JobProgress:
-    """Stores the progress of a job, at most four times per second, and obeys requests to cancel or pause.
-
-    Also a :class:`musicsim.explorer.learning.task.TrainingProgress`.
-    """
+    """A training progress, stored at most four times per second, that obeys requests to cancel or pause."""
 
     def __init__(self, library: Library, job_id: int) -> None:
         self._library, self._job_id = library, job_id
@@ -146,7 +143,6 @@ def _scan(library: Library, *, folders: Sequence[str] = (), progress: JobProgres
 
 
 def _store_outcome(scan: AddReport, progress: JobProgress) -> bool:
-    """Set the outcome of the job; returns whether the scan was completed."""
     progress.outcome = scan.words
     return not scan.cancelled
 

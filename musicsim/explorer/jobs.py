@@ -80,7 +80,6 @@ children: list[subprocess.Popen[bytes]] = []
 
 
 def _alive(job: JobRecord) -> bool:
-    """Return whether the process of a job exists."""
     if job.pid is None:
         return time.time() - job.created_at < START_WITHIN_S
     own = next((child for child in children if child.pid == job.pid), None)

@@ -111,7 +111,6 @@ def _distances_of_last(X: Float32Array, queries: Int64Array) -> Float32Array:
 
 
 def _time_searches(index: Any, X: Float32Array, queries: Int64Array, limits: Float32Array) -> tuple[float, float]:
-    """Return the recall, and the median milliseconds of a query."""
     shares, seconds = np.empty(len(queries)), np.empty(len(queries))
     with one_blas_thread():
         index.query(X[queries[:1]], K + 1)  # the first call loads compiled code

@@ -78,10 +78,7 @@ def examine(library: Library, progress: Progress) -> Iterator[Finding]:
 
 
 def repair(library: Library, findings: list[Finding], progress: Progress) -> list[str]:
-    """Run the repairs that the findings list; return a sentence for each.
-
-    Raises StoreLockedError if another process is changing this library; StorageError if it cannot be written to.
-    """
+    """Run the repairs of the findings, and return a sentence for each; raises StoreLockedError or StorageError."""
     wanted = {finding.fix for finding in findings}
     return [sentence for name, do in _REPAIRS.items() if name in wanted and (sentence := do(library, progress))]
 
@@ -141,7 +138,6 @@ def _check_features(library: Library, progress: Progress) -> Iterator[Finding]:
 
 
 def _find_damaged_frames(library: Library, progress: Progress) -> set[str]:
-    """Return the content hashes of songs whose stored frames are damaged."""
     damaged = set()
     stored = library.frame_files.kept() & set(library.content_hashes())
     for done, content_hash in enumerate(sorted(stored)):

@@ -71,7 +71,6 @@ def memory_bytes() -> int | None:
 
 
 def _limit(name: str) -> int | None:
-    """Return a limit of this process, or None."""
     try:
         import resource
     except ImportError:  # Windows

@@ -73,7 +73,6 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 
 def _lines(report: dict[str, Any]) -> Iterable[str]:
-    """Yield a report as text: one line per fact, and the log unchanged."""
     for name, value in report.items():
         yield f"== {name}"
         if name == "findings":

@@ -50,8 +50,7 @@ _MEANS = ((0.0, 0.1), (0.0, 1.0), (0.3, 1.0))  # t and reg of GMML
 _CS = (1.0, 10.0, 100.0, 1e3)
 _RANKINGS_KEPT = 3  # after the first fold
 _TOLERANCE, _MAX_CUTS = 1e-2, 60
-_MARGIN = 1.64
-"""Minimum gain in standard errors; the best of fifty useless methods often exceeds one."""
+_MARGIN = 1.64  # minimum gain in standard errors; the best of fifty useless methods often exceeds one
 _SEED = 0
 SONGS = "songs"
 _LABELS = {"genre": "genres", "artist": "artists", "folder": "folders"}
@@ -161,10 +160,7 @@ def _quality(way: Way) -> float:
 
 
 class WithinSongs:
-    """Covariances within classes of the songs of a task.
-
-    `kinds` are the combinations of classes to try, those closest to the supervision first.
-    """
+    """Covariances within classes of songs; `kinds` are combinations of classes, closest to the supervision first."""
 
     def __init__(self, snapshot: Snapshot, task: Task) -> None:
         self._task = task
@@ -286,8 +282,6 @@ class Ways:
 
 
 def _kernel_rankings(task: Task) -> list[Way]:
-    """Return MLR with one kernel per joined model."""
-
     def ranking(C: float) -> Learn:
         def learn(rows: Rows, most: int) -> FloatArray:
             sample = _whole_groups(task, rows, min(most, MAX_OF_KERNELS))
@@ -386,10 +380,7 @@ def learn_automatically(
 
 
 def learn_ranking(task: Task, watcher: TrainingProgress) -> FloatArray | None:
-    """Return L of the ranking that is significantly better on held-out training artists, or None.
-
-    Test songs are not used.
-    """
+    """Return L of the ranking that is significantly better on held-out training artists, or None."""
     plain = np.eye(task.X.shape[1])
     try:
         choice = _Choice(task, watcher, plain)

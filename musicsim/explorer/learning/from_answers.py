@@ -103,8 +103,6 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class _Learner:
-    """Learns from comparisons of rows of X."""
-
     X: Float64Array
     loss: str
     structure: str
@@ -219,8 +217,6 @@ def learn_from_answers(
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """A metric with its C and path."""
-
     L: Float64Array
     C: float
     path: list[dict[str, Any]]
@@ -248,10 +244,7 @@ class _Fits:
         self._best: _Result | None = None
 
     def fit(self, answered: Answered, C: float, message: str) -> tuple[Float64Array, dict[str, Any]]:
-        """Return L and the report of the fit.
-
-        Raises _Stopped if it was cut short, because a metric after a few steps may be worse than none.
-        """
+        """Return L and the report; raises _Stopped if the fit was cut short, because it may be worse than none."""
         is_cut = False
 
         def on_step(step: dict[str, Any]) -> bool:
@@ -281,10 +274,7 @@ class _Fits:
 
 
 def _cross_validate(fits: _Fits, answered: Answered, Cs: Sequence[float], random_state: int) -> _Result:
-    """Evaluate each fold by the metric learned from the others, then learn from all answers.
-
-    Raises _Stopped; ModelError if nothing is learned.
-    """
+    """Evaluate each fold by a metric learned from the others, then learn from all answers; raises _Stopped."""
     folds = answered.folds(_OUTER, random_state)
     for n_done, (train, test) in enumerate(folds, 1):
         message = f"holding out a fifth of the answers, {n_done} of {len(folds)}"

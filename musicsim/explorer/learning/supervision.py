@@ -82,10 +82,7 @@ class Supervision:
         self._cache: dict[bytes, relevances.Relevance] = {}
 
     def relevance(self, database: Int64Array | None = None) -> relevances.Relevance:
-        """Return the relevance of all songs as queries to a database of rows (all by default).
-
-        Use :meth:`musicsim.relevance.Relevance.restrict` to select a split.
-        """
+        """Return the relevance of all songs as queries to a database of rows, by default all."""
         rows = np.arange(len(self.groups)) if database is None else np.asarray(database)
         key = rows.tobytes()
         if key not in self._cache:

@@ -18,8 +18,7 @@ from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.progress import Progress
 
-CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
-"""Values of C to try, from weak to strong."""
+CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)  # values of C to try, from weak to strong
 MAX_VALIDATED = 300  # queries, if each may have its own metric or progress is plotted
 MAX_TESTED = 2_000
 MAX_SONGS = 4_000  # of a fit; a cut then takes half a second

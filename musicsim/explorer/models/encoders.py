@@ -33,8 +33,7 @@ ReadFeatures: TypeAlias = Callable[[Sequence[Song]], Floats]
 
 # Vectors are of the order of 1. Products of a few numbers of this size do not overflow in float32, and they stay below
 # the padding value of the kernels' blocks.
-MAX_NUMBER = 1e9
-"""Largest absolute value of a stored floating-point number."""
+MAX_NUMBER = 1e9  # largest absolute value of a stored floating-point number
 MIN_SCALE = 1e-12  # smallest stored divisor
 _N_COLUMNS = 3 * N_MFCC  # of frames
 _SEED = 0
@@ -127,10 +126,7 @@ class Encoder(Protocol):
     def fit(
         cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, progress: Progress, /
     ) -> tuple[Sequence[Song], Self]:
-        """Fit an encoder; returns the songs that have the data it needs, and the encoder.
-
-        Raises ModelError or LibraryError if the library lacks the data.
-        """
+        """Return the songs that have the needed data, and an encoder; raises ModelError or LibraryError."""
         raise TypeError(f"{cls.__name__} cannot be fitted on a library alone.")
 
     @abstractmethod
@@ -152,10 +148,7 @@ class Encoder(Protocol):
 
     @classmethod
     def n_stored_features(cls, _about: AboutModel, model: StoredModel, /) -> int:
-        """Return the number of features of a stored encoder before it is read.
-
-        Raises ValueError if the arrays do not fit the description.
-        """
+        """Return the number of features of a stored encoder; raises ValueError if its arrays do not fit."""
         return model.lengths["f"]
 
 
@@ -273,10 +266,7 @@ class CodewordEncoder(FrameEncoder):
 
     @classmethod
     def fit_frames(cls, frames: Floats, n_codewords: int, tau: int, random_state: int | None) -> Self:
-        """Learn at most `n_codewords` codewords from frames sampled evenly over songs; fewer in small libraries.
-
-        Raises ModelError if there are fewer frames than `tau`.
-        """
+        """Learn at most `n_codewords` codewords from frames; raises ModelError if there are fewer than `tau`."""
         if len(frames) < tau:
             raise ModelError(f"{len(frames)} frames are too few for a codebook with tau={tau}. Add a longer song.")
         n_codewords = max(tau, codebook.suggest_n_codewords(len(frames), maximum=n_codewords))

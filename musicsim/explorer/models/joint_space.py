@@ -104,7 +104,6 @@ class JointEncoder(Encoder):
 
 
 def _part_reader(library: Library, part: Part, model_id: str, progress: Progress) -> ReadFeatures:
-    """Return a reader of vectors under one of several models; NaN for songs without one."""
     if any(record.id == model_id and record.is_complete for record in library.models.all(retired=True)):
         stored = library.vectors(model_id)
         return make_row_reader(stored.song_ids, lambda positions: stored.X[positions], part.n_dimensions)
@@ -142,10 +141,7 @@ def statistics(features: Floats) -> Float64Array:
 
 
 def fill(features: Floats, weights: Float64Array | None) -> Floats:
-    """Replace missing features (n_songs, d), which are NaN, by their conditional mean in a normal distribution.
-
-    `weights` (1 + d, d) come from :func:`statistics`.
-    """
+    """Replace missing features, which are NaN, by their conditional mean, given :func:`statistics` as `weights`."""
     assert weights is not None
     missing = np.isnan(features)
     if not missing.any():

@@ -218,10 +218,7 @@ class SimilarityModel:
         return self.vectors(self.features(list_of_frames))
 
     def save(self, folder: str | Path) -> None:
-        """Write ``model.json`` and ``model.npz`` into the new folder `folder`, atomically.
-
-        Raises ModelError if the folder exists.
-        """
+        """Write ``model.json`` and ``model.npz`` into a new folder, atomically; raises ModelError if it exists."""
         folder = Path(folder)
         if folder.exists():
             raise ModelError(f"{folder} exists already. Save the model under another name.")

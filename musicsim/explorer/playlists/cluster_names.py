@@ -65,7 +65,6 @@ class ClusterNames:
         return [_MEASURES[i][0 if differs[i] > 0 else 1] for i in order[:_MAX_WORDS]]
 
     def _measures(self, rows: IntpArray) -> Float64Array:
-        """Return the measures (n, 4) of the rows that have audio features."""
         new = [row for row in rows.tolist() if row not in self._measured]
         for row, song in zip(new, self._snapshot.songs_at(new), strict=True):
             self._measured[row] = self._measure(song)

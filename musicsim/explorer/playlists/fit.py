@@ -71,7 +71,6 @@ def refit_walks(library: Library, progress: Progress) -> None:
 
 
 def _digest(graph: playlist.Hypergraph, lists: Lists) -> str:
-    """Return a hash of the data that the weights are fitted on."""
     digest = hashlib.sha256("\n".join([*graph.names, *map(str, lists.categories)]).encode("utf-8", "replace"))
     for part in (graph.incidence.indptr, graph.incidence.indices, *(np.array(rows) for rows in lists.rows)):
         digest.update(part.astype(np.int64).tobytes() + b"|")

@@ -35,8 +35,7 @@ _ROUNDING = 1e-6  # of squared distances, as a share of the squared norms
 _NEAR_SONG = 0.1  # share of the library that counts as similar to a song
 # Paced steps depend on shares of the library, which are the same in a sample; a step among 20,000 songs takes 15 ms.
 MAX_SONGS = 20_000
-RESTS_S = 24 * 3600.0
-"""Seconds for which songs of a saved playlist weigh less."""
+RESTS_S = 24 * 3600.0  # seconds for which songs of a saved playlist weigh less
 _RESTED = 0.1  # their weight
 _MAX_TEMPERATURE = 4.0  # the temperature at surprise 1; its inverse at 0
 _AROUND = 0.5  # surprise of the steps that define the surroundings of a song
@@ -45,10 +44,7 @@ _JUMPS_ABOVE = 0.5  # surprise
 
 
 def places_of(X: FloatingArray, rows: Sequence[int], length: int) -> list[int]:
-    """Return places for at least two songs, rows of X, to pass through: the first at 0 and the last at the end.
-
-    Steps are divided by distance, so that all are about equally long.
-    """
+    """Return places at even distances for rows of X to pass through: the first at 0, and the last at the end."""
     far = np.linalg.norm(np.diff(X[list(rows)].astype(np.float64), axis=0), axis=1)
     far = far if far.sum() > 0 else np.ones_like(far)
     shares = (length - 1) * far / far.sum()
@@ -159,10 +155,7 @@ def median_of(surprise: float) -> float:
 
 
 class SoundRanks:
-    """Ranks of all songs, vectors (n_songs, n_dimensions), by their distance from one of them.
-
-    `nearest` is the share of the songs that count as near to one: at least one song.
-    """
+    """Ranks of songs X by distance from one of them; `nearest` is the share of the songs that count as near."""
 
     def __init__(self, X: FloatingArray) -> None:
         self._X = X

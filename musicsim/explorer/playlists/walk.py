@@ -124,7 +124,6 @@ class Walk:
 
     @cached_property
     def _ranks(self) -> SoundRanks:
-        """Ranks among all songs, or among a sample of a large library."""
         n = self.snapshot.n_indexed
         if not is_sampled(n):
             return self._rank(self.snapshot.X)
@@ -168,11 +167,7 @@ class Walk:
         return self._model(dialect).step_width(temperature_of(surprise))
 
     def generate(self, request: PlaylistRequest, random_state: int | None = None) -> GeneratedPlaylist:
-        """Generate a playlist.
-
-        Raises NotFoundError if the library is empty, or lacks the requested songs or dialect; ValueError if the fixed
-        places contradict each other.
-        """
+        """Generate a playlist; raises NotFoundError without songs or the dialect, ValueError if places conflict."""
         model = self._model(request.dialect)
         allowed = find_allowed_rows(self.snapshot, request)
         required = [self.snapshot.row_of(i) for i in (*request.stops, *request.keep.values())]

@@ -29,10 +29,7 @@ _MAX_LEFTOVER_BYTES = 2 << 30
 
 
 def bring_model_up(library: Library, progress: Progress, done: int = 0, total: int = 0) -> bool:
-    """Fit or extend the model, unless it is up to date; return False if it was canceled.
-
-    `progress` keeps showing that `done` of `total` files are added.
-    """
+    """Update the model if needed; `progress` keeps showing `done` of `total` files. Returns False if canceled."""
     if library.is_refreshed:
         return True
 
@@ -107,10 +104,7 @@ def _first_maps(n_songs: int) -> list[int]:
 
 
 def keep_upload(library: Library, name: str, data: bytes) -> Path:
-    """Write an uploaded file into the library's folder and return its path; never overwrites another file.
-
-    Raises StorageError if the library's folder cannot be written to.
-    """
+    """Write an uploaded file into the library's folder, never over another one, and return its path."""
     plain = re.sub(r"[^\w .()&'+-]", "_", Path(name).name).lstrip(". ")[-120:] or "upload"
     folder = library.folder / _UPLOADS
     digest = content_hash(data)
@@ -126,10 +120,7 @@ def keep_upload(library: Library, name: str, data: bytes) -> Path:
 
 
 def delete_leftovers(library: Library, max_bytes: int = _MAX_LEFTOVER_BYTES) -> None:
-    """Delete uploaded files that did not become songs, oldest first, until the rest takes at most `max_bytes`.
-
-    Call it only when all uploaded files have been processed.
-    """
+    """Delete uploads that did not become songs, oldest first, down to `max_bytes`; only if all were processed."""
     folder = library.folder / _UPLOADS
     if not folder.is_dir():
         return

@@ -212,7 +212,6 @@ def _fit_rest(
     walk: bool = True,
     activate: bool = False,
 ) -> str:
-    """Fit the vector space after a fitted encoder and publish the model."""
     order = [songs[i] for i in np.random.default_rng(SEED).permutation(len(songs))]
     first, rest = order[:SONGS_FOR_AXES], order[SONGS_FOR_AXES:]
     first_features = np.concatenate([f for _, f in feature_blocks(library, model, first, progress)])

@@ -14,8 +14,7 @@ import numpy as np
 from musicsim import search
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 
-MAX_LAID_OUT = 20_000
-"""Maximum number of songs for t-SNE, which takes a minute and a half of one core."""
+MAX_LAID_OUT = 20_000  # maximum number of songs for t-SNE, which takes a minute and a half of one core
 
 _PERPLEXITY = 30.0
 # t-SNE needs about three neighbors per unit of perplexity. Below this, the two main axes show as much. Only distinct

@@ -67,10 +67,7 @@ def stale_models(library: Library) -> list[ModelRecord]:
 
 
 def refit_model(library: Library, record: ModelRecord, watcher: TrainingProgress) -> bool:
-    """Fit a stale model again with its own settings; the caller holds the library's lock.
-
-    Return False if that fails; the model does not change.
-    """
+    """Refit a stale model with its own settings, under the library's lock; returns False, unchanged, if that fails."""
     try:
         if record.kind == LEARNED_KIND:
             learn_unlocked(library, LearningSettings(**record.settings), record.name, watcher)
@@ -127,7 +124,6 @@ def import_model_file(library: Library, source: Path, progress: Progress) -> str
 
 
 def _check_vectors(X: Float32Array, file: str, model: SimilarityModel) -> None:
-    """Raise ModelError if no song of the library has a vector under the model, or a vector is out of range."""
     if not len(X):
         raise ModelError(f"{file}: no song of this library has what it compares, {model.kind.description}.")
     if not (X.min() >= -_MAX_VECTOR and X.max() <= _MAX_VECTOR):  # False for NaN

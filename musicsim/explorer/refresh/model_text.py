@@ -101,10 +101,7 @@ def _quote(names: Sequence[str]) -> str:
 
 
 def report_of(library: Library, record: ModelRecord) -> dict[str, Any]:
-    """Return the report of a model; empty if it was not learned, or if the report is invalid.
-
-    An imported model contains the report of its sender.
-    """
+    """Return the report of a model; empty if it was not learned, or if its report, maybe imported, is invalid."""
     try:
         report = load_report(library.models.path(record.id))
         if report:  # refuse unknown measures and methods

@@ -67,7 +67,6 @@ def refresh(library: Library, *, force: bool = False, progress: Progress = no_pr
 
 
 def _drop_frames(library: Library) -> None:
-    """Delete the frames and aspects of all songs with a file."""
     stored = library.frame_files.kept() | library.frame_files.kept_aspects()
     if stored:
         files = library.files_of(library.table().ids.tolist()).values()

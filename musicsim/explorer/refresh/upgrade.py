@@ -11,10 +11,7 @@ _BATCH = 200  # songs per transaction
 
 
 def bring_up_to_date(library: Library, *, progress: Progress) -> bool:
-    """Update the descriptors of songs, analyze outdated songs again, then fit the model on them.
-
-    The model in use does not change until all songs are done. Return False if it was canceled.
-    """
+    """Update descriptors, analyze outdated songs again, then refit; returns False, with the old model, if canceled."""
     try:
         _update_descriptors(library, progress)
     except Canceled:
@@ -26,7 +23,6 @@ def bring_up_to_date(library: Library, *, progress: Progress) -> bool:
 
 
 def _update_descriptors(library: Library, progress: Progress) -> None:
-    """Compute missing descriptors of songs from their stored features."""
     with library.exclusive("updating songs"):
         was_refreshed = library.is_refreshed
         songs = list(library.descriptors.outdated().items())
@@ -41,7 +37,6 @@ def _update_descriptors(library: Library, progress: Progress) -> None:
 
 
 def _descriptors(library: Library, content_hash: str, has_aspects: bool) -> Descriptors:
-    """Return the descriptors of a song; empty without stored features, until the song is analyzed again."""
     frames = library.frame_files
     try:
         mfcc = frames.mfcc(content_hash)

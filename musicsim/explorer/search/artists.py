@@ -12,8 +12,7 @@ from musicsim.explorer.search.query import Example, Examples, Hit, Query, exampl
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.tags.artists import fold_name
 
-N_ENTRIES = 3
-"""Entry points per artist."""
+N_ENTRIES = 3  # entry points per artist
 
 _MAX_SEEDS = 8  # songs that represent the artist of a query
 
@@ -27,10 +26,7 @@ class SimilarArtist:
 
 
 def choose_songs_of(snapshot: Snapshot, artist: str) -> Examples:
-    """Return up to eight songs of an artist, evenly spaced, as a query; the name may be in any case.
-
-    Raises NotFoundError if no song of the artist has a vector.
-    """
+    """Return up to eight songs of an artist, evenly spaced, as a query; raises NotFoundError without any."""
     rows = np.flatnonzero(snapshot.columns.group.among([fold_name(artist)]))
     if not len(rows):
         raise NotFoundError(f"{snapshot.library.name}: no song by {artist[:100]!r} found.")

@@ -69,8 +69,7 @@ class Examples:
     unlike: tuple[int, ...] = ()  # ids of songs that results should not be like
 
 
-Query = int | Example | Examples
-"""A song id, sound from outside the library, or several of them."""
+Query = int | Example | Examples  # a song id, sound from outside the library, or several of them
 
 
 def examples_of(query: Query) -> Examples:
@@ -211,10 +210,7 @@ def _combine(like: FloatingArray, unlike: FloatingArray) -> tuple[Int64Array, Fl
 
 
 def similarity_of(snapshot: Snapshot, query: Query, other_id: int) -> float:
-    """Return the similarity of a song to a query, 0 to 1, as in a list of results without thumbs.
-
-    Raises NotFoundError if a song is not in the library or lacks a vector.
-    """
+    """Return the similarity of a song to a query, 0 to 1, as in a list of results without thumbs."""
     like, unlike = _pairwise(snapshot, query, other_id)
     _, (distance,) = _combine(like[:, None], unlike[:, None])
     return float(kernels.ppk_similarity(distance))
@@ -245,7 +241,6 @@ def _candidates(
     allowed: BoolArray | None,
     excluded: Int64Array,
 ) -> Int64Array:
-    """Return the n nearest rows that are allowed and not excluded."""
     if allowed is not None:
         return snapshot.nearest(vector, n, allowed=allowed, condition=condition)
     # a few more rows are faster than a mask of all songs
@@ -254,7 +249,6 @@ def _candidates(
 
 
 def _row_and_vector(snapshot: Snapshot, query: int | Example) -> tuple[int, Float32Array]:
-    """Return the row of an example, -1 if it is not in the library, and its vector."""
     if isinstance(query, Example):
         return (-1 if query.song_id is None else int(snapshot.rows_of([query.song_id])[0])), query.vector
     row = snapshot.row_of(query)

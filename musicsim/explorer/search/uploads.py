@@ -17,13 +17,10 @@ from musicsim.public import is_public
 from musicsim.storage import writing_to
 
 _MAX_MB = 200  # as server.maxUploadSize in .streamlit/config.toml
-VISITORS_MB = 20
-"""Maximum size of a visitor's upload."""
+VISITORS_MB = 20  # maximum size of a visitor's upload
 _VISITORS_MINUTES, _VISITORS_SECONDS = 15.0, 60.0
-MINUTES = 20.0
-"""Minutes of an upload that are analyzed by default."""
-MAX_MINUTES = 600.0
-"""Maximum that can be requested: the frames are in the server's memory, 8 MB per hour."""
+MINUTES = 20.0  # minutes of an upload that are analyzed by default
+MAX_MINUTES = 600.0  # maximum that can be requested: the frames are in the server's memory, 8 MB per hour
 
 
 def max_mb() -> int:

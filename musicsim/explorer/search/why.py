@@ -194,7 +194,6 @@ def explain_pair(
 def _add_codewords(
     why: Why, one: Side, other: Side, codebook: codebooks.Codebook, before: Shares, after: Shares | None
 ) -> Why:
-    """Add the shared codewords of two songs, and their passages."""
     assert one.histogram is not None
     assert other.histogram is not None
     _, similarity = after or before
@@ -211,7 +210,6 @@ def _add_codewords(
 
 
 def _histogram_shares(one: Side, other: Side, model: SimilarityModel) -> tuple[Shares, Shares | None]:
-    """Return the shares of codewords before and after learning."""
     assert one.histogram is not None
     assert other.histogram is not None
     a, b = model.map_features(np.stack([one.histogram, other.histogram]))

@@ -20,8 +20,7 @@ _COVERED = 0.8  # share of the similarity that is shown by group; the remainder 
 REST = "everything else"
 _N_COARSE = 5  # MFCC of the coarse tone color: the level, and four of the spectrum's shape
 
-Shares: TypeAlias = tuple[Float64Array, Float64Array]
-"""Shares of the squared distance, and of the similarity."""
+Shares: TypeAlias = tuple[Float64Array, Float64Array]  # shares of the squared distance, and of the similarity
 
 _LEVEL, _TONE, _DETAIL, _LEVEL_MOVES, _TONE_MOVES, _TONE_TURNS, _MEAN = range(7)
 GROUPS = {
@@ -129,10 +128,7 @@ def group_shares(
 
 
 def largest_shares(names: Sequence[str], before: Shares, after: Shares | None) -> tuple[Share, ...]:
-    """Return the groups with the largest shares of the similarity under the model in use, and the remainder as one.
-
-    `before` and `after` are results of :func:`group_shares` without and with a learned metric.
-    """
+    """Return the groups with the largest shares of the similarity under the model in use, and the rest as one."""
     _, similarity = after or before
     order = np.argsort(-similarity, kind="stable")
     enough = np.flatnonzero(np.cumsum(similarity[order]) >= _COVERED * similarity.sum())

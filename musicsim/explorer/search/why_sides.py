@@ -66,10 +66,7 @@ def _compare(snapshot: Snapshot, model: SimilarityModel, query: int | Example, o
 def _compare_under(
     snapshot: Snapshot, model: SimilarityModel, model_id: str | None, songs: Sequence[int | Example], sample: list[int]
 ) -> Compared:
-    """Return the features of two songs and of a sample under one model.
-
-    Raises NotFoundError if features of a song are not stored.
-    """
+    """Return features of two songs and of a sample under a model; raises NotFoundError if any is not stored."""
     stored_ids = sample + [song for song in songs if isinstance(song, int)]
     stored = dict(zip(stored_ids, _rows(snapshot, model_id, stored_ids), strict=True))
     pair = [stored[song] if isinstance(song, int) else _example_features(snapshot, song, model) for song in songs]
@@ -169,7 +166,6 @@ def _representative(snapshot: Snapshot, song_id: int) -> int:
 
 
 def _rows(snapshot: Snapshot, model_id: str | None, song_ids: list[int]) -> list[Float32Array | None]:
-    """Return features of songs under a model; None for songs without."""
     stored = _features(snapshot.library, model_id, snapshot.revision)
     places = np.flatnonzero(np.isin(stored.song_ids, song_ids))
     place_of = dict(zip(stored.song_ids[places].tolist(), places.tolist(), strict=True))
@@ -190,6 +186,5 @@ def _frame_blocks(library: Library, song: Song) -> Iterator[Float32Array] | None
 
 
 def _tags(snapshot: Snapshot, song: Song) -> tuple[str, ...]:
-    """Return tags, heaviest first; the genre without tags."""
     tags = tuple(tag for tag, _ in snapshot.tags_of([song.id]).get(song.id, ()))
     return tags or ((song.genre,) if song.genre else ())

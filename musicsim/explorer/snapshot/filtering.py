@@ -18,10 +18,7 @@ from musicsim.public import is_public, refuse_visitors
 
 
 def filter_rows(snapshot: Snapshot, filters: Filters) -> BoolArray | None:
-    """Return which rows pass, bool (n_indexed,); None for an empty filter.
-
-    Raises NotFoundError for words that the library does not know.
-    """
+    """Return which rows pass (n_indexed,), None for an empty filter; raises NotFoundError for unknown words."""
     condition = condition_of(snapshot, filters)
     return None if condition is None else condition.rows(snapshot.columns)
 

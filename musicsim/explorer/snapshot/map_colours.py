@@ -54,8 +54,7 @@ class Region:
     n_songs: int
 
 
-Levels = list[list[Region]]
-"""Regions by zoom: those of the fewest clusters first."""
+Levels = list[list[Region]]  # regions by zoom: those of the fewest clusters first
 
 
 def regions_of(snapshot: Snapshot) -> Levels:
@@ -96,7 +95,6 @@ def _differences(clusters: Int64Array, n_clusters: int, values: Float32Array) ->
 
 
 def _main_genres(clusters: Int64Array, genre: Labels) -> dict[int, list[str]]:
-    """Return the genre of each cluster whose name comes from a genre."""
     has_genre = np.array([name != "" for name in genre.names] + [False])[genre.codes] & (clusters >= 0)
     if not has_genre.any():
         return {}

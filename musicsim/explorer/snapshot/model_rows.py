@@ -30,8 +30,7 @@ from musicsim.places import places_in_order
 
 T = TypeVar("T")
 
-_MAX_MODELS = 4
-"""Models of a library whose rows stay in memory, for comparisons of models."""
+_MAX_MODELS = 4  # models of a library whose rows stay in memory, for comparisons of models
 _MAX_IN_ADVANCE = 100_000
 _SAMPLE_SIZE = 5_000
 
@@ -228,7 +227,6 @@ class ModelRows:
             return value
 
     def _align(self, ids: Int64Array, values: npt.NDArray[Any], missing: float) -> npt.NDArray[Any]:
-        """Return values by song id in the order of the rows."""
         if np.array_equal(ids, self.ids):
             return values
         rows = self.find_rows(ids)
@@ -242,8 +240,6 @@ _prepared: set[tuple[Path, str]] = set()
 
 
 class _Cache:
-    """Rows by model, and representatives, of one library."""
-
     def __init__(self) -> None:
         self.rows: dict[str, ModelRows] = {}
         self.representatives: tuple[list[SamePair], dict[int, int]] = ([], {})

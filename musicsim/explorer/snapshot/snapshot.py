@@ -242,10 +242,7 @@ class Snapshot:
         return [songs[i] for i in wanted if i in songs]
 
     def songs_at(self, rows: Rows | None = None) -> list[Song]:
-        """Return the songs of some rows, in their order, or of all; 2 kB each.
-
-        Raises NotFoundError if a song was removed after the snapshot was taken: the next snapshot does not have it.
-        """
+        """Return songs by row, or all, 2 kB each; raises NotFoundError for a song removed after the snapshot."""
         ids = (self.row_ids if rows is None else self.row_ids[np.asarray(rows, dtype=np.int64)]).tolist()
         songs = {song.id: song for song in self.songs_by_id(ids)}
         missing = [i for i in ids if i not in songs]
@@ -338,8 +335,5 @@ def take_snapshot(library: Library, model_id: str | None = None) -> Snapshot:
 
 
 def snapshot_under(library: Library, model: str | None) -> Snapshot:
-    """Return the present snapshot of a library under a model given by name; None for the active one.
-
-    Raises NotFoundError if the model does not exist.
-    """
+    """Return the present snapshot under a model by name, None for the active one; raises NotFoundError."""
     return take_snapshot(library, library.models.named(model).id if model else None)

@@ -84,8 +84,6 @@ def _reader(snapshot: Snapshot) -> "_Reader":
 
 
 class _Reader:
-    """Read phrases with the tags, genres and artists of a library."""
-
     def __init__(self, snapshot: Snapshot) -> None:
         columns = snapshot.columns
         self._snapshot = snapshot
@@ -177,7 +175,6 @@ class _Reader:
 
 
 def _group_spellings(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the spellings of each name by its key."""
     spellings: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
         spellings.setdefault(genre_key(name), []).append(name)
