@@ -15,13 +15,11 @@ from musicsim import logs
 from musicsim.errors import MusicsimError, StorageError
 from musicsim.explorer.health.backups import back_up
 from musicsim.explorer.jobs import job_kinds
-from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.explorer.pools import use_pool
 from musicsim.explorer.refresh.add_music import add_and_refresh, scan_again
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.refresh.model_catalogue import add_representation, import_model_file
-from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.hooks import extensions
 from musicsim.library import AddReport, Library
@@ -147,10 +145,6 @@ def _store_outcome(scan: AddReport, progress: JobProgress) -> bool:
     return not scan.cancelled
 
 
-def _refresh(library: Library, *, force: bool = False, progress: JobProgress) -> bool:
-    return refresh(library, force=force, progress=progress)
-
-
 def _train(
     library: Library, *, settings: Mapping[str, Any], name: str, use: bool = False, progress: JobProgress
 ) -> bool:
@@ -160,11 +154,6 @@ def _train(
 
 def _represent(library: Library, *, settings: Mapping[str, Any], name: str, progress: JobProgress) -> bool:
     add_representation(library, RepresentationSettings(**settings), name, progress)
-    return True
-
-
-def _walk(library: Library, *, progress: JobProgress) -> bool:
-    refit_walks(library, progress)
     return True
 
 

@@ -27,13 +27,13 @@ MAX_KEPT = 100  # jobs with stored output and live lines
 _CORE_KINDS = {
     "add": Job("job_process:_add", "Adding songs", uses_pool=True),
     "scan": Job("job_process:_scan", "Scanning folders", uses_pool=True),
-    "upgrade": Job("refresh.upgrade:bring_up_to_date", "Bringing songs up to date", uses_pool=True),
+    "upgrade": Job("refresh.add_music:bring_up_to_date", "Bringing songs up to date", uses_pool=True),
     "demo": Job("refresh.add_music:build_demo", "Composing the demo collection"),
-    "refresh": Job("job_process:_refresh", "Updating the models", uses_pool=True),
+    "refresh": Job("refresh.refresh:refresh", "Updating the models", uses_pool=True),
     "train": Job("job_process:_train", "Training a model"),
     "represent": Job("job_process:_represent", "Computing song features", uses_pool=True),
     "take_model": Job("job_process:_take_model", "Importing a model", uses_pool=True),
-    "walk": Job("job_process:_walk", "Learning from playlists"),
+    "walk": Job("playlists.fit:refit_walks", "Learning from playlists"),
     "backup": Job("job_process:_backup", "Backing up the library"),
 }
 """Kinds of jobs of the core; targets are relative to :mod:`musicsim.explorer`."""

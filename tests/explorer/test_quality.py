@@ -209,7 +209,7 @@ def test_progress_reaches_total(mixed):
 def test_evaluation_handles_missing_data(snapshot):
     quality = evaluate(snapshot, "genre")
     assert quality.model == snapshot.record.name
-    assert quality.load_held_out is None
+    assert quality.held_out is None
     # each genre of the tiny library is one artist, so the artist filter leaves nothing to find
     assert quality.scores.n_queries == 0
     with pytest.raises(ModelError, match="plays"):

@@ -331,11 +331,8 @@ def _nearest(
     n = len(X)
     reach = min(n, max(_CANDIDATES, K + int(np.bincount(artists).max())) + 1)
     parts, blocks = [], _blocks(n)
-    for block, near in zip(
-        blocks,
-        map_blocks(library, partial(_find_nearest, X, index, proximity, artists, reach), blocks, len(blocks)),
-        strict=True,
-    ):
+    nearest = map_blocks(library, partial(_find_nearest, X, index, proximity, artists, reach), blocks, len(blocks))
+    for block, near in zip(blocks, nearest, strict=True):
         parts.append(near)
         progress("looking for hubs", block[-1] + 1, n)
     plain, reduced = np.concatenate(parts, axis=2)

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from musicsim import evaluation, metric, relevance
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.explorer.learning.task import (
     MAX_VALIDATED,
-    FloatArray,
-    Rows,
     Task,
     TrainingProgress,
     choose_training_songs,
@@ -58,7 +57,7 @@ def trials(method: str, n_songs: int) -> list[Trial]:
 
 
 def fit_learner(
-    X: FloatArray, relevance: relevance.Relevance, method: str, options: dict[str, Any]
+    X: Float64Array, relevance: relevance.Relevance, method: str, options: dict[str, Any]
 ) -> metric.GMML | metric.LGMMLByExample:
     """Fit one metric, or local ones; raises ValueError unless a song has both a similar and a dissimilar one."""
     learner = metric.GMML(**options) if method == MEAN else metric.LGMMLByExample(**options, random_state=_SEED)
@@ -67,11 +66,11 @@ def fit_learner(
 
 def score_queries(
     learner: metric.GMML | metric.LGMMLByExample,
-    X: FloatArray,
+    X: Float64Array,
     relevance: relevance.Relevance,
-    queries: Rows,
-    database: Rows,
-) -> dict[str, FloatArray]:
+    queries: Int64Array,
+    database: Int64Array,
+) -> dict[str, Float64Array]:
     """Return the scores of queries like :func:`musicsim.evaluation.query_scores`, under the metric of each query.
 
     X (n_songs, d) and `relevance` are of all songs; `queries` and `database` are rows. Memory: 2 kB per song of the
@@ -93,7 +92,7 @@ def score_queries(
 
 def learn_means(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
-) -> tuple[SimilarityModel, FloatArray, dict[str, Any]]:
+) -> tuple[SimilarityModel, Float64Array, dict[str, Any]]:
     """Learn one metric, or one per region of songs; returns the model, L and the report."""
     task = Task.from_settings(snapshot, settings, blocks)
     train, relevance = choose_training_songs(task)
@@ -131,5 +130,5 @@ def learn_means(
     leads = leads_of(before, after, [task.supervision.groups[q] for q in queries])
     report = describe_task(task) | {"setting": trial.words, "C": None, "path": path, "untrained": untrained}
     report["stopped_early"] = len(path) < len(grid)
-    L: FloatArray = learner.components_
+    L: Float64Array = learner.components_
     return model, L, report | what_changed(snapshot, settings, task.X, task.X @ L.T, leads)

@@ -124,22 +124,15 @@ class _Learner:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about open gaps, which are in the report
             model = self._create_model(C)
-            if self.loss == ORDER:
+            is_order = self.loss == ORDER
 
-                def on_order_step(step: dict[str, Any]) -> bool:
-                    # a metric of 0 loses 1 on every comparison, so its objective is C
+            def on_fit_step(step: dict[str, Any]) -> bool:
+                if is_order:  # a metric of 0 loses 1 on every comparison, so its objective is C
                     return on_step(step | {"has_learned": lambda: step["objective"] < C * (1 - 1e-9)})
+                return on_step(step | {"iteration": step["cut"], "has_learned": lambda: step["components"]().any()})
 
-                model.fit(self.X[rows], local, callback=on_order_step)
-                n_cuts = model.n_iter_
-            else:
-
-                def on_cut(step: dict[str, Any]) -> bool:
-                    has_learned = {"has_learned": lambda: bool(step["components"]().any())}
-                    return on_step(step | {"iteration": step["cut"]} | has_learned)
-
-                model.fit(self.X[rows], relevance_of(local, len(rows)), callback=on_cut)
-                n_cuts = model.n_cuts_
+            model.fit(self.X[rows], local if is_order else relevance_of(local, len(rows)), callback=on_fit_step)
+            n_cuts = model.n_iter_ if is_order else model.n_cuts_
         gap = max(0.0, model.objective_ - model.dual_bound_) / max(model.objective_, 1e-300)
         L: Float64Array = model.components_
         return L, {"gap": gap, "n_cuts": n_cuts, "rank": int(L.any(axis=1).sum())}

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from musicsim import metric
+from musicsim._arrays import Float64Array
 from musicsim.errors import ModelError
+from musicsim.explorer.learning.from_answers import Answered, learn_from_answers, shares_in_order
 from musicsim.explorer.learning.multi_kernel import SourceMLR
 from musicsim.explorer.learning.task import (
     CS,
     MAX_TESTED,
     MAX_VALIDATED,
-    FloatArray,
     Task,
     TrainingProgress,
     choose_training_songs,
@@ -28,7 +29,7 @@ from musicsim.explorer.learning.task import (
     what_changed,
 )
 from musicsim.explorer.learning.verdict import compare
-from musicsim.explorer.requests.training import LearningSettings
+from musicsim.explorer.requests.training import ORDER, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
 _TOLERANCE, _MAX_CUTS = 1e-2, 150
@@ -46,7 +47,7 @@ class _Watch:
         self._fit, self._C = -1, float("nan")
         self._quality, self._best, self._n_without_gain = self.plain, -np.inf, 0
         self._scored_at, self._cost_s = -np.inf, 0.0
-        self._latest: Callable[[], FloatArray] | None = None
+        self._latest: Callable[[], Float64Array] | None = None
         self._has_learned = False
 
     def __call__(self, step: dict[str, Any]) -> bool:
@@ -84,7 +85,7 @@ class _Watch:
 
 def learn_from_relevance(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
-) -> tuple[FloatArray, dict[str, Any]]:
+) -> tuple[Float64Array, dict[str, Any]]:
     """Learn L by ranking; returns it and the report."""
     task = Task.from_settings(snapshot, settings, blocks)
     chosen, path, is_finished = _fit_path(task, watcher)
@@ -143,7 +144,7 @@ def _fit_path(task: Task, watcher: TrainingProgress) -> tuple[dict[str, Any], li
     return best, path, not watcher.is_enough()
 
 
-def _fit_all(task: Task, chosen: dict[str, Any], watcher: TrainingProgress) -> FloatArray:
+def _fit_all(task: Task, chosen: dict[str, Any], watcher: TrainingProgress) -> Float64Array:
     """Learn L from all artists with the chosen C; returns the chosen metric if stopped early."""
     rows = sample_songs(task, np.arange(len(task.X)))
 
@@ -158,3 +159,40 @@ def _fit_all(task: Task, chosen: dict[str, Any], watcher: TrainingProgress) -> F
         mlr.fit(task.X[rows], task.supervision.relevance(rows).restrict(rows, rows), callback=on_step)
     is_complete = mlr.components_.any() and not watcher.is_enough()  # otherwise it may be worse
     return mlr.components_ if is_complete else chosen["components"]
+
+
+def learn_from_survey(
+    snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
+) -> tuple[Float64Array, dict[str, Any]]:
+    """Learn L from the answers of the Compare page; returns it and the report."""
+    X = np.asarray(snapshot.X, dtype=np.float64)
+    answered = Answered.collect(snapshot, settings.listener)
+
+    def on_progress(message: str, point: dict[str, Any]) -> bool:
+        watcher.trace(point)
+        watcher(message)
+        return watcher.is_enough()
+
+    judged = learn_from_answers(
+        X,
+        answered,
+        Cs=CS if settings.C is None else (settings.C,),
+        loss=settings.loss,
+        structure=settings.structure,
+        blocks=blocks,
+        random_state=settings.random_state,
+        on_progress=on_progress,
+    )
+    leads = {} if judged.lead is None else {ORDER: judged.lead}
+    compared = answered.all()
+    n_questions, n_songs = len(set(answered.questions)), len(np.unique(compared))
+    return judged.L, {
+        "answers": {"n": len(answered), "questions": n_questions, "comparisons": len(compared), "songs": n_songs},
+        "detail": f"{len(answered):,} answers",
+        "C": judged.C,
+        "untrained": judged.untrained,
+        "path": judged.path,
+        "alone": [float(shares_in_order(X[:, block], answered).mean()) for block in blocks],
+        "stopped_early": watcher.is_enough(),
+        **what_changed(snapshot, settings, X, X @ judged.L.T, leads),
+    }

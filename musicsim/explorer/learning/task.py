@@ -26,9 +26,6 @@ MAX_OF_KERNELS = 1_500  # songs of a fit with several kernels; their decompositi
 MIN_ARTISTS = 5
 _SEED = 0
 
-FloatArray = Float64Array
-Rows = Int64Array
-
 
 class TrainingProgress(Progress, Protocol):
     """Progress of a training that can also be plotted and stopped early."""
@@ -60,11 +57,11 @@ class Quiet:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Rows for training, validation and testing; no artist is in two of them."""
+    """Int64Array for training, validation and testing; no artist is in two of them."""
 
-    train: Rows
-    validation: Rows
-    test: Rows
+    train: Int64Array
+    validation: Int64Array
+    test: Int64Array
 
     @classmethod
     def from_groups(cls, groups: Sequence[str], random_state: int) -> Split:
@@ -82,15 +79,15 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Rows to train on, and queries by other artists with the database they search."""
+    """Int64Array to train on, and queries by other artists with the database they search."""
 
-    train: Rows
-    queries: Rows
-    database: Rows
+    train: Int64Array
+    queries: Int64Array
+    database: Int64Array
 
 
 def artist_folds(
-    supervision: Supervision, rows: Rows, n_folds: int, most_queries: int, rng: np.random.Generator
+    supervision: Supervision, rows: Int64Array, n_folds: int, most_queries: int, rng: np.random.Generator
 ) -> Iterator[Fold]:
     """Yield folds of whole artists, each held out once, with at most `most_queries` queries."""
     groups = np.asarray(supervision.groups)
@@ -102,7 +99,7 @@ def artist_folds(
         yield Fold(train, queries, held_out if supervision.searches_itself else train)
 
 
-def whole_groups(groups: Sequence[str], rows: Rows, most: int) -> Rows:
+def whole_groups(groups: Sequence[str], rows: Int64Array, most: int) -> Int64Array:
     """Return at most `most` rows, of whole artists drawn with a fixed seed, because single songs are useless."""
     if len(rows) <= most:
         return np.sort(rows)
@@ -116,7 +113,7 @@ def whole_groups(groups: Sequence[str], rows: Rows, most: int) -> Rows:
 class Task:
     """Songs, their ground truth, and the evaluation of metrics on held-out artists."""
 
-    X: FloatArray
+    X: Float64Array
     supervision: Supervision
     split: Split
     settings: LearningSettings
@@ -140,7 +137,7 @@ class Task:
         """Return whether the metric has a block per joined model; a diagonal metric does not need blocks."""
         return bool(self.blocks) and (self.settings.structure, self.settings.regularizer) == ("full", "trace")
 
-    def queries(self, rows: Rows, most: int) -> tuple[Rows, Rows]:
+    def queries(self, rows: Int64Array, most: int) -> tuple[Int64Array, Int64Array]:
         """Return at most `most` held-out queries, and the database they search.
 
         A sample only contains queries with a relevant song, because some ground truths cover few songs.
@@ -152,7 +149,7 @@ class Task:
             queries = np.sort(useful or drawn[:most])
         return queries, (rows if self.supervision.searches_itself else self.split.train)
 
-    def score(self, L: FloatArray | None, queries: Rows, database: Rows) -> float:
+    def score(self, L: Float64Array | None, queries: Int64Array, database: Int64Array) -> float:
         """Return the mean of the loss's measure under the metric L, or of plain distance."""
         Y = self.X if L is None else self.X @ L.T
         relevance = self.relevance.restrict(queries, database)
@@ -161,7 +158,7 @@ class Task:
 
 
 def what_changed(
-    snapshot: Snapshot, settings: LearningSettings, before: FloatArray, after: FloatArray, leads: dict[str, Lead]
+    snapshot: Snapshot, settings: LearningSettings, before: Float64Array, after: Float64Array, leads: dict[str, Lead]
 ) -> dict[str, Any]:
     """Return the common part of all reports: settings, verdict and changes of the vectors."""
     ids = snapshot.row_ids.tolist()
@@ -179,12 +176,12 @@ def what_changed(
     }
 
 
-def sample_songs(task: Task, rows: Rows) -> Rows:
+def sample_songs(task: Task, rows: Int64Array) -> Int64Array:
     most = MAX_OF_KERNELS if task.has_kernels else MAX_SONGS
     return rows if len(rows) <= most else np.sort(task.rng.permutation(rows)[:most])
 
 
-def choose_training_songs(task: Task) -> tuple[Rows, relevance.Relevance]:
+def choose_training_songs(task: Task) -> tuple[Int64Array, relevance.Relevance]:
     """Return the training songs and their ground truth; raises ModelError if it is too little."""
     train = sample_songs(task, task.split.train)
     relevance = task.supervision.relevance(train).restrict(train, train)
@@ -196,7 +193,7 @@ def choose_training_songs(task: Task) -> tuple[Rows, relevance.Relevance]:
     return train, relevance
 
 
-def choose_validation_queries(task: Task, most: int) -> tuple[Rows, Rows, float]:
+def choose_validation_queries(task: Task, most: int) -> tuple[Int64Array, Int64Array, float]:
     """Return validation queries, their database and the score of plain distance; raises ModelError if it is NaN."""
     queries, database = task.queries(task.split.validation, most)
     untrained = task.score(None, queries, database)

@@ -85,17 +85,15 @@ class _Settings(_Schema):
     generated: bool = False
 
 
-class _Lead(_Schema):
-    before: Figure
-    after: Figure
-    mean: Figure
-    low: Figure
-    high: Figure
-
-
 class _Pair(_Schema):
     before: Figure
     after: Figure
+
+
+class _Lead(_Pair):
+    mean: Figure
+    low: Figure
+    high: Figure
 
 
 class _Part(_Schema):

@@ -62,12 +62,13 @@ def collect_playlists(snapshot: Snapshot, *, generated: bool = True) -> Lists:
     return lists
 
 
-def refit_walks(library: Library, progress: Progress) -> None:
-    """Refit the walks of all models on the library's playlists, plays and tags."""
+def refit_walks(library: Library, progress: Progress) -> bool:
+    """Refit the walks of all models on the library's playlists, plays and tags; returns True for a finished job."""
     with library.exclusive("fitting playlist walks"):
         read_words(library, progress)
         for record in library.models.all():
             fit_walk(library, record.id, progress)
+    return True
 
 
 def _digest(graph: playlist.Hypergraph, lists: Lists) -> str:

@@ -1,6 +1,6 @@
-"""Add music to a library and update its models; compose and add the demo collection.
+"""Add music to a library and update its models, also after an update of the program; compose the demo collection.
 
-Both draw a first map early, and again each time a new library has doubled, so that it can be explored meanwhile.
+New music draws a first map early, and again each time a new library has doubled, so that it can be explored meanwhile.
 """
 
 import os
@@ -13,6 +13,9 @@ from typing import Any
 
 from musicsim import demo
 from musicsim.addresses import located
+from musicsim.audio import Descriptors, describe
+from musicsim.errors import FeatureVersionError
+from musicsim.explorer.refresh.outdated import native_is_outdated
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library import AddReport, Library
 from musicsim.library.disk.arrays import atomic_path
@@ -20,12 +23,13 @@ from musicsim.library.importing import import_files
 from musicsim.library.processes.workers import worker_context
 from musicsim.library.scan.files import content_hash
 from musicsim.library.scan.ingest import Scan, add_stream
-from musicsim.progress import Progress
+from musicsim.progress import Canceled, Progress
 
 FIRST_MAP = 60
 _DEMO_WORKERS = 2
 _UPLOADS = "uploads"
 _MAX_LEFTOVER_BYTES = 2 << 30
+_BATCH = 200  # songs per transaction that updates descriptors
 
 
 def bring_model_up(library: Library, progress: Progress, done: int = 0, total: int = 0) -> bool:
@@ -184,3 +188,41 @@ def build_demo(library: Library, *, seed: int = 0, progress: Progress) -> bool:
     for name in ("plays.csv", "tags.csv", "playlists.csv"):
         import_files(library, listening / name)
     return bring_model_up(library, progress)
+
+
+def bring_up_to_date(library: Library, *, progress: Progress) -> bool:
+    """Update descriptors, analyze outdated songs again, then refit; returns False, with the old model, if canceled."""
+    try:
+        _update_descriptors(library, progress)
+    except Canceled:
+        return False
+    paths = [path for path, _ in library.files.outdated()]
+    if not paths and not native_is_outdated(library):
+        return True
+    return not scan_and_refresh(library, paths, progress, absent_ok=True).cancelled
+
+
+def _update_descriptors(library: Library, progress: Progress) -> None:
+    with library.exclusive("updating songs"):
+        was_refreshed = library.is_refreshed
+        songs = list(library.descriptors.outdated().items())
+        with_aspects = library.frame_files.kept_aspects() if songs else set()
+        for start in range(0, len(songs), _BATCH):
+            progress("tempo, key and loudness", start, len(songs), seconds_left=None)
+            batch = songs[start : start + _BATCH]
+            library.descriptors.save({i: _descriptors(library, digest, digest in with_aspects) for i, digest in batch})
+        progress("tempo, key and loudness", len(songs), len(songs), seconds_left=None)
+        if was_refreshed:  # models do not depend on descriptors
+            library.note_refreshed()
+
+
+def _descriptors(library: Library, content_hash: str, has_aspects: bool) -> Descriptors:
+    frames = library.frame_files
+    try:
+        mfcc = frames.mfcc(content_hash)
+    except FeatureVersionError:
+        return Descriptors()
+    if not has_aspects:
+        return describe(mfcc)
+    aspects = frames.aspects([content_hash])
+    return describe(mfcc, aspects.harmony[0], aspects.rhythm[0])

@@ -10,8 +10,7 @@ from musicsim.errors import ModelError
 from musicsim.explorer.learning.automatic import learn_automatically
 from musicsim.explorer.learning.closed_form import learn_means
 from musicsim.explorer.learning.multi_kernel import source_shares
-from musicsim.explorer.learning.ranking import learn_from_relevance
-from musicsim.explorer.learning.survey import learn_from_survey
+from musicsim.explorer.learning.ranking import learn_from_relevance, learn_from_survey
 from musicsim.explorer.learning.task import TrainingProgress
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.joint_space import JointEncoder

@@ -51,16 +51,11 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class CodewordShare:
-    """Contribution of a codeword to similarity and squared distance; "after" is None without a learned metric."""
+class CodewordShare(Share):
+    """Contribution of a codeword; `words` describe its sound relative to the other codewords."""
 
     codeword: int
-    words: str  # its sound relative to the other codewords
     more_in: int  # 0 if the first song has more of it, 1 if the second has
-    similarity_before: float
-    similarity_after: float | None
-    distance_before: float
-    distance_after: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -239,13 +239,8 @@ class ModelRows:
 _prepared: set[tuple[Path, str]] = set()
 
 
-class _Cache:
-    def __init__(self) -> None:
-        self.rows: dict[str, ModelRows] = {}
-        self.representatives: tuple[list[SamePair], dict[int, int]] = ([], {})
-
-
-_caches: "WeakKeyDictionary[Library, _Cache]" = WeakKeyDictionary()
+_rows: "WeakKeyDictionary[Library, dict[str, ModelRows]]" = WeakKeyDictionary()
+_representatives: "WeakKeyDictionary[Library, tuple[list[SamePair], dict[int, int]]]" = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
@@ -253,17 +248,16 @@ def representatives_of(library: Library) -> dict[int, int]:
     """Return the song shown for each duplicate, by id; the same object until one of them changes."""
     pairs = library.same_pairs()
     with _lock:
-        cache = _caches.setdefault(library, _Cache())
-        if cache.representatives[0] is not pairs:
+        if library not in _representatives or _representatives[library][0] is not pairs:
             ids = {i for pair in pairs for i in (pair.first_id, pair.second_id)}
-            cache.representatives = pairs, representatives(library.songs(ids), pairs) if pairs else {}
-        return cache.representatives[1]
+            _representatives[library] = pairs, representatives(library.songs(ids), pairs) if pairs else {}
+        return _representatives[library][1]
 
 
 def share_rows(library: Library, record: ModelRecord, table: SongTable, representative_of: dict[int, int]) -> ModelRows:
     """Return the rows of a model, shared with other snapshots unless songs have changed."""
     with _lock:
-        cache = _caches.setdefault(library, _Cache()).rows
+        cache = _rows.setdefault(library, {})
         rows = cache.pop(record.id, None)
         inputs = _RowInputs(library.models.song_rows(record.id), table.ids, representative_of)
         if rows is None or any(a is not b for a, b in zip(rows.inputs, inputs, strict=True)):

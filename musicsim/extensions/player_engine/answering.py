@@ -13,9 +13,16 @@ from typing import Protocol
 
 from musicsim.errors import NotFoundError
 from musicsim.explorer.playlists.walk import Walk
-from musicsim.explorer.search.artists import choose_songs_of, find_similar_artists
 from musicsim.explorer.search.feedback import Thumbs
-from musicsim.explorer.search.query import Hit, Query, examples_of, find_similar, similarity_of
+from musicsim.explorer.search.query import (
+    Hit,
+    Query,
+    choose_songs_of,
+    examples_of,
+    find_similar,
+    find_similar_artists,
+    similarity_of,
+)
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.player_engine.jellyfin import JellyfinIds
 from musicsim.extensions.player_engine.request import PlayerRules

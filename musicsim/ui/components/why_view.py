@@ -12,7 +12,7 @@ from musicsim.explorer.search.query import Example, Examples, Query, examples_of
 from musicsim.explorer.search.why import CodewordShare, Side, Why, roughly
 from musicsim.explorer.search.why_groups import Share
 from musicsim.explorer.search.why_sides import explain_result
-from musicsim.explorer.snapshot.map_colours import PALETTE, UNKNOWN_COLOUR
+from musicsim.explorer.snapshot.map_columns import PALETTE, UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.frame import asset
 from musicsim.ui.base.keys import Key

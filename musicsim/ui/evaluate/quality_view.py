@@ -12,7 +12,7 @@ from musicsim.explorer.evaluation.quality import list_known_faults
 from musicsim.explorer.learning.supervision import Coverage
 from musicsim.explorer.learning.verdict import RANKED
 from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
-from musicsim.explorer.snapshot.map_colours import UNKNOWN_COLOUR, label_colours
+from musicsim.explorer.snapshot.map_columns import UNKNOWN_COLOUR, label_colours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.judgments import FORMS, RESULT
 from musicsim.library.stores.models import ModelRecord

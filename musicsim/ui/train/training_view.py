@@ -24,7 +24,7 @@ from musicsim.explorer.requests.training import (
     STRUCTURES,
     TrainingRequest,
 )
-from musicsim.explorer.snapshot.map_colours import UNKNOWN_COLOUR
+from musicsim.explorer.snapshot.map_columns import UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job

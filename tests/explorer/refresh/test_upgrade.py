@@ -10,9 +10,9 @@ from musicsim.audio import FEATURE_CHANGES, FEATURE_VERSION
 from musicsim.explorer import jobs
 from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.refresh.add_music import bring_up_to_date
 from musicsim.explorer.refresh.outdated import pending_upgrade
 from musicsim.explorer.refresh.refresh import refresh
-from musicsim.explorer.refresh.upgrade import bring_up_to_date
 from musicsim.explorer.search.query import find_similar, read_example
 from musicsim.explorer.search.why_sides import explain_result
 from musicsim.explorer.snapshot.snapshot import take_snapshot

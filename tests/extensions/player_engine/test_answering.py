@@ -15,8 +15,7 @@ import pytest
 
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.explorer.requests.filters import Filters
-from musicsim.explorer.search.artists import N_ENTRIES, choose_songs_of, find_similar_artists
-from musicsim.explorer.search.query import find_similar, similarity_of
+from musicsim.explorer.search.query import N_ENTRIES, choose_songs_of, find_similar, find_similar_artists, similarity_of
 from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.player_engine.access import answer_players, player_access, refuse_players
