@@ -6,7 +6,7 @@ import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, clock, emit, open_library, show, song_json, whole
 from musicsim.cli.options import taking
-from musicsim.explorer.requests.listing import ListRequest, sort_songs
+from musicsim.explorer.requests.search import ListRequest, sort_songs
 
 
 @taking(ListRequest)

@@ -174,12 +174,9 @@ def evaluate(snapshot: Snapshot, kind: str, progress: Progress = no_progress, *,
     """Evaluate a model; arguments and errors are those of :func:`measure_scores`."""
     scores = measure_scores(snapshot, kind, split=split, progress=progress)
     record = snapshot.record
-    return Quality(
-        record.name if record else "",
-        scores,
-        measure_lists(snapshot, progress=progress),
-        load_held_out(snapshot.library, record) if record else None,
-    )
+    lists = measure_lists(snapshot, progress=progress)
+    held_out = load_held_out(snapshot.library, record) if record else None
+    return Quality(record.name if record else "", scores, lists, held_out)
 
 
 def load_held_out(library: Library, record: ModelRecord) -> HeldOut | None:
@@ -381,15 +378,8 @@ def _summarize(
         own = shares[np.array([g == genre for g in genres])]
         if np.isfinite(own).any():
             same_of[genre] = float(np.nanmean(own))
-    return Lists(
-        evaluation.hubness(near, len(ids)),
-        len(hubs) / len(ids),
-        hubs,
-        ids[counts == 0].tolist(),
-        mean,
-        same_of,
-        confusion,
-    )
+    orphans = ids[counts == 0].tolist()
+    return Lists(evaluation.hubness(near, len(ids)), len(hubs) / len(ids), hubs, orphans, mean, same_of, confusion)
 
 
 def _confusion(near: Int64Array, genres: Sequence[str | None], sizes: Mapping[str, int]) -> Confusion:
@@ -414,19 +404,11 @@ def split_rows(snapshot: Snapshot, name: str) -> tuple[Int64Array, Int64Array]:
     Raises NotFoundError if the split does not exist, ModelError if one of its parts lacks a song with a vector.
     """
     parts = snapshot.library.splits.get(name)
-    rows = {
-        part: _rows_of(snapshot, [song_id for song_id, own in parts.items() if own == part])
-        for part in ("train", "test")
-    }
-    test = np.setdiff1d(rows["test"], rows["train"])
-    if not len(test) or not len(rows["train"]):
+    train, test = (snapshot.rows_of([i for i, own in parts.items() if own == part]) for part in ("train", "test"))
+    train, test = np.unique(train[train >= 0]), np.setdiff1d(test[test >= 0], train)
+    if not len(test) or not len(train):
         raise ModelError(f"the split {name!r} lacks test or training songs here: its files are missing.")
-    return test, rows["train"]
-
-
-def _rows_of(snapshot: Snapshot, ids: list[int]) -> Int64Array:
-    rows = np.unique(snapshot.rows_of(ids))
-    return rows[rows >= 0]
+    return test, train
 
 
 def list_known_faults(library: Library) -> list[str]:

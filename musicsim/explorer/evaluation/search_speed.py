@@ -5,7 +5,7 @@ found by comparing every song, that an index finds. A result at the distance of 
 """
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -59,10 +59,6 @@ class SearchSpeed:
             f"{self.n_songs:,} songs{sample}; {self.n_queries} query songs. Recall: share of the {K} nearest songs "
             "that are found. Time: median of one query on one thread. Memory: in addition to the vectors."
         )
-
-    def as_json(self) -> dict[str, Any]:
-        """All fields as JSON values."""
-        return asdict(self)
 
 
 def measure_search(

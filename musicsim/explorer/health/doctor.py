@@ -1,9 +1,7 @@
 """Checks of a library, and repairs that do not lose data.
 
 The hook ``checks`` is ``function(library) -> Iterable[Finding]``, for the files of extensions in the library's folder.
-
-The sentence of a finding does not contain names of songs, people or places. Those are separate, because bug reports
-leave them out.
+The sentence of a finding does not name songs, people or places. Bug reports leave out its separate names.
 """
 
 from collections.abc import Callable, Iterator

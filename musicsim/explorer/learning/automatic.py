@@ -179,11 +179,7 @@ class WithinSongs:
         )
 
     def covariance(self, space: Float64Array, kind: str, rows: Int64Array) -> Float64Array:
-        """Return the covariance within classes of one kind, in a space given by its directions (r, d).
-
-        Only labels of `rows` are used; parts of songs do not need labels. Raises ValueError if no two songs share a
-        class.
-        """
+        """Return the covariance within classes of `rows` in a space (r, d); raises ValueError if no class has two."""
         if kind == SONGS:
             return metric.within_covariance(self._parts @ space.T, self._song_of_part)
         labels = self._labels.get(kind)

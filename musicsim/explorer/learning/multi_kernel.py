@@ -65,18 +65,8 @@ class SourceMLR(_OfSources):
     and decomposes a kernel between all rows of X per source, 8 n^2 bytes each.
     """
 
-    def __init__(
-        self,
-        blocks: Sequence[slice],
-        loss: str = "auc",
-        k: int = 10,
-        C: float = 1.0,
-        tol: float = 1e-3,
-        max_cuts: int = 200,
-        random_state: int | None = None,
-    ) -> None:
-        self.blocks, self.loss, self.k, self.C = blocks, loss, k, C
-        self.tol, self.max_cuts, self.random_state = tol, max_cuts, random_state
+    def __init__(self, blocks: Sequence[slice], loss: str = "auc", C: float = 1.0, **options: Any) -> None:
+        self.blocks, self.loss, self.C, self._options = blocks, loss, C, options
 
     def fit(self, X: Float64Array, y: Any, callback: Callable[..., object] | None = None) -> Self:
         """Learn from a relevance between rows of X; see :meth:`musicsim.metric.MLR.fit` for the callback."""
@@ -85,9 +75,7 @@ class SourceMLR(_OfSources):
             joined = {"components": lambda: self._join_blocks(step["components"](), X)}
             return bool(callback is not None and callback(step | joined))
 
-        model = metric.MultipleKernelMLR(
-            self.loss, self.k, self.C, tol=self.tol, max_cuts=self.max_cuts, random_state=self.random_state
-        )
+        model = metric.MultipleKernelMLR(self.loss, C=self.C, **self._options)
         model.fit(self._kernels(X), y, on_step)
         self.objective_, self.dual_bound_ = model.objective_, model.dual_bound_
         self.n_cuts_, self.history_ = model.n_cuts_, model.history_

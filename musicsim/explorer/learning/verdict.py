@@ -102,10 +102,7 @@ def space_hubness(X: FloatingArray) -> float:
 
 
 def find_changed_queries(before: FloatingArray, after: FloatingArray) -> list[tuple[int, list[int], list[int]]]:
-    """Return the ten songs whose ten nearest changed most, as (row, five nearest before, five nearest after).
-
-    The largest change comes first. Spaces are (n_songs, d); only a seeded sample of at most 2,000 songs is compared.
-    """
+    """Return ten songs whose ten nearest changed most, the largest change first: (row, five before, five after)."""
     rows = np.arange(len(before))
     if len(rows) > _MAX_COMPARED:
         rows = np.sort(np.random.default_rng(_SEED).permutation(rows)[:_MAX_COMPARED])

@@ -26,7 +26,6 @@ FORMAT_VERSION = 2
 _MIN_SONGS_FOR_PCA = 50  # principal axes of fewer songs describe the sample, not music
 _USUAL_SPREAD = 0.5  # half the mean squared distance of two songs; typical of root histograms of music
 _REFIT = "Fit it again from the Library page."
-_PREFIX = "local_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +57,14 @@ class LocalMetrics:
 
     def arrays(self) -> dict[str, Any]:
         """The arrays of :meth:`from_arrays`."""
-        return {
-            f"{_PREFIX}anchors": self.anchors,
-            f"{_PREFIX}metrics": self.metrics,
-            f"{_PREFIX}decay": np.float64(self.decay),
-        }
+        return {"local_anchors": self.anchors, "local_metrics": self.metrics, "local_decay": np.float64(self.decay)}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Any]) -> "LocalMetrics | None":
         """Restore from :meth:`arrays`; None without local metrics."""
-        if f"{_PREFIX}anchors" not in arrays:
+        if "local_anchors" not in arrays:
             return None
-        anchors, metrics = arrays[f"{_PREFIX}anchors"], arrays[f"{_PREFIX}metrics"]
-        return cls(anchors, metrics, float(arrays[f"{_PREFIX}decay"]))
+        return cls(arrays["local_anchors"], arrays["local_metrics"], float(arrays["local_decay"]))
 
 
 class SimilarityModel:
@@ -193,11 +187,7 @@ class SimilarityModel:
         return self.encoder_.n_features
 
     def features(self, list_of_frames: Iterable[Frames]) -> Float32Array:
-        """Compute features from :data:`musicsim.explorer.models.encoders.Frames`, float32 (n_songs, n_features).
-
-        Columns of joined models that do not use audio are NaN. Raises ModelError if the representation does not use
-        audio.
-        """
+        """Compute features (n_songs, n_features), NaN for parts without audio; raises ModelError if no part uses it."""
         if not self.encoder_.uses_audio:
             raise ModelError(
                 f"the model in use compares {self.kind.description}, which is not available for uploaded sound. "

@@ -288,10 +288,7 @@ class Pool:
     uses_sound: bool = True  # False: ignore the path between stops, and what rises
 
     def generate(self, length: int, n_left: int, random_state: int | None) -> tuple[playlist.Playlist, list[str]]:
-        """Generate a playlist with the widest artist spacing that is possible, and notes on unmet options.
-
-        `n_left` songs match the request: a playlist with all of them is not retried with a narrower spacing.
-        """
+        """Generate a playlist from `n_left` matching songs, with the widest possible artist spacing, and notes."""
         request, notes = self.request, list[str]()
         stops = [self._number(i) for i in request.stops]
         if len(stops) > length:

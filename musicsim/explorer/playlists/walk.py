@@ -15,8 +15,7 @@ from musicsim import playlist
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
-from musicsim.explorer.playlists.cluster_names import ClusterNames
-from musicsim.explorer.playlists.edges import FAMILIES, build_hypergraph, default_weights
+from musicsim.explorer.playlists.edges import FAMILIES, ClusterNames, build_hypergraph, default_weights
 from musicsim.explorer.playlists.song_labels import load_sources, play_counts
 from musicsim.explorer.playlists.steering import (
     Pool,
@@ -147,10 +146,7 @@ class Walk:
         return ClusterNames(self.snapshot, self._plays)
 
     def families(self, dialect: str | None = None) -> list[tuple[str, float]]:
-        """Return each family of edges, as a label, with its share of the weight; the largest first.
-
-        As in figure 7.5 of the thesis a conjunction counts for each of its families: the sum may be above 1.
-        """
+        """Return families of edges, largest share first; a conjunction counts for each, so the sum may be above 1."""
         shares = self._model(dialect).family_shares()
         return sorted(((FAMILIES[f][0], share) for f, share in shares.items()), key=lambda pair: -pair[1])
 
@@ -227,10 +223,7 @@ class Walk:
     def explain(
         self, song_ids: Sequence[int], taken: Mapping[tuple[int, int], Edge] | None = None, dialect: str | None = None
     ) -> GeneratedPlaylist:
-        """Return a playlist of these songs with a reason for each step.
-
-        `taken` has known edges by song id and next song id; other steps get their likeliest edge in the dialect.
-        """
+        """Return these songs with a reason per step: from `taken`, by pairs of ids, or the likeliest in the dialect."""
         model, taken = self._model(dialect), taken or {}
         rows = [self.snapshot.row_of(i) for i in song_ids]
         edges: list[Edge | None] = [None] * min(1, len(rows))

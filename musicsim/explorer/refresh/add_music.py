@@ -53,12 +53,7 @@ def add_and_refresh(
     n_workers: int | None = None,
     progress: Progress,
 ) -> AddReport:
-    """Add folders and files, then fit or extend the model.
-
-    `retry` retries files that failed before; `anyway` also adds short and silent files.
-
-    Raises LibraryError if a source does not exist, or another process is adding to this library.
-    """
+    """Add folders and files, then update the models; `retry` also adds failed files, `anyway` short or silent ones."""
     # a file that is retried may be missing by now
     options = {"retry": retry, "anyway": anyway, "absent_ok": retry or anyway, "n_workers": n_workers}
     return scan_and_refresh(library, sources, progress, **options)
@@ -67,11 +62,7 @@ def add_and_refresh(
 def scan_again(
     library: Library, folders: Sequence[str | Path] = (), *, n_workers: int | None = None, progress: Progress
 ) -> AddReport:
-    """Scan the library's folders again, or some of them, for new, changed, moved and missing files.
-
-    Songs of a folder that does not exist (an unplugged drive) are missing until it is back. The other arguments are
-    those of :func:`add_and_refresh`.
-    """
+    """Scan the library's folders again, or some of them; songs of an unplugged drive are missing until it is back."""
     sources = list(folders) or library.files.roots()
     return scan_and_refresh(library, sources, progress, absent_ok=True, n_workers=n_workers)
 
@@ -100,11 +91,7 @@ def scan_and_refresh(library: Library, sources: Sequence[str | Path], progress: 
 
 def _first_maps(n_songs: int) -> list[int]:
     """Return the numbers of songs of a new library at which a map is drawn: 60, 120, 240 and so on."""
-    ends, end = [], FIRST_MAP
-    while 2 * end <= n_songs:
-        ends.append(end)
-        end *= 2
-    return ends
+    return [FIRST_MAP << n for n in range((n_songs // FIRST_MAP).bit_length() - 1)]
 
 
 def keep_upload(library: Library, name: str, data: bytes) -> Path:
@@ -159,11 +146,7 @@ def demo_folder(library: Library) -> Path:
 
 
 def build_demo(library: Library, *, seed: int = 0, progress: Progress) -> bool:
-    """Compose the demo collection into the library's folder, add it, and import its listeners.
-
-    Other seeds give other music. Returns False if it was canceled; songs that were written stay, and a second call
-    continues.
-    """
+    """Compose and add the demo collection with its listeners; returns False if canceled, a second call continues."""
     progress("composing the first songs")
     plans = demo.plan_collection(seed=seed)
     folder = demo_folder(library)

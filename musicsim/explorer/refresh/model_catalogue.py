@@ -3,7 +3,6 @@
 import logging
 from pathlib import Path
 
-from musicsim._arrays import Float32Array
 from musicsim.errors import FeatureVersionError, ModelError, MusicsimError
 from musicsim.explorer.learning.task import TrainingProgress
 from musicsim.explorer.models.files import read_model_file
@@ -82,11 +81,7 @@ def refit_model(library: Library, record: ModelRecord, watcher: TrainingProgress
 
 
 def add_representation(library: Library, settings: RepresentationSettings, name: str, progress: Progress) -> str:
-    """Fit a model of another representation on all songs; return its id.
-
-    Raises ModelError if the library lacks the data of the representation; FeatureVersionError if the frames of some
-    songs are not stored; StoreLockedError if another process is adding to this library.
-    """
+    """Fit a model of another representation on all songs; return its id. Raises ModelError, FeatureVersionError."""
     with library.exclusive("making a model"):
         try:
             n_songs = len(library.songs())
@@ -100,11 +95,7 @@ def add_representation(library: Library, settings: RepresentationSettings, name:
 
 
 def import_model_file(library: Library, source: Path, progress: Progress) -> str:
-    """Import a model file of another library (:mod:`musicsim.explorer.models.files`), for all songs; return its id.
-
-    Raises ModelError if the file is not a model; FeatureVersionError if it is of another version of the program, or no
-    frames are stored; StoreLockedError if another process is adding to this library.
-    """
+    """Import a model file of another library, for all songs; return its id. Raises ModelError, FeatureVersionError."""
     with library.exclusive("importing a model"), scratch_of(library.folder).folder() as scratch:
         try:
             imported = read_model_file(source, scratch)
@@ -116,15 +107,13 @@ def import_model_file(library: Library, source: Path, progress: Progress) -> str
 
             def fill() -> None:
                 place_new(library, record, progress)
-                _check_vectors(library.vectors(record.id).X, source.name, imported.model)
+                X = library.vectors(record.id).X
+                if not len(X):
+                    compared = imported.model.kind.description
+                    raise ModelError(f"{source.name}: no song of this library has what it compares, {compared}.")
+                if not (X.min() >= -_MAX_VECTOR and X.max() <= _MAX_VECTOR):  # False for NaN
+                    raise ModelError(f"{source.name}: its numbers do not fit each other. Export the model again.")
 
             return publish(library, imported.model, record, fill=fill, report=imported.report, progress=progress)
         finally:
             library.models.discard_unfinished()
-
-
-def _check_vectors(X: Float32Array, file: str, model: SimilarityModel) -> None:
-    if not len(X):
-        raise ModelError(f"{file}: no song of this library has what it compares, {model.kind.description}.")
-    if not (X.min() >= -_MAX_VECTOR and X.max() <= _MAX_VECTOR):  # False for NaN
-        raise ModelError(f"{file}: its numbers do not fit each other. Export the model again.")

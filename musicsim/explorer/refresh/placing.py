@@ -93,7 +93,11 @@ def save_clusters_and_map(library: Library, record: ModelRecord, progress: Progr
     progress("grouping songs into clusters")
     labels = _fit_clusters(rows.X)
     progress("drawing the map")
-    start = _places_of(library, record.base_id, rows.song_ids) if record.base_id else None
+    start = None
+    if record.base_id is not None:
+        base_ids, base_places = load_map(library.models.path(record.base_id))
+        entries = places_among(base_ids, rows.song_ids)
+        start = base_places[entries] if len(entries) and entries.min() >= 0 else None
     places = fit_map(rows.X, start=start)
     # written only when both are complete, so that a canceled job changes neither
     save_clusters(folder, rows.song_ids, labels)
@@ -107,12 +111,6 @@ def _update_index(library: Library, record: ModelRecord, progress: Progress) -> 
     if neighbours.index_kind(X.shape, settings["index_kind"]) != "exact":
         progress("building the search index")
         neighbours.update_index(library.models.path(record.id), X, settings["index_memory_mb"], settings["index_kind"])
-
-
-def _places_of(library: Library, model_id: str, song_ids: Int64Array) -> Float32Array | None:
-    ids, places = load_map(library.models.path(model_id))
-    entries = places_among(ids, song_ids)
-    return None if not len(entries) or entries.min() < 0 else places[entries]
 
 
 def update_clusters_and_map(library: Library, record: ModelRecord, progress: Progress) -> None:

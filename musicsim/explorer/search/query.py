@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -81,9 +82,7 @@ def examples_of(query: Query) -> Examples:
 
 
 def read_example(snapshot: Snapshot, source: Path | bytes, name: str) -> Example:
-    """Decode a file or its bytes in this process and compute its vector under the model of the snapshot.
-
-    Servers use :func:`musicsim.explorer.search.uploads.decode_upload` instead.
+    """Decode a file or its bytes in this process and compute its vector; servers use :func:`uploads.decode_upload`.
 
     Raises AudioError, with the name in its message, if the sound cannot be decoded or is too short; ModelError if the
     library lacks a model.
@@ -100,11 +99,7 @@ def model_to_compare_with(snapshot: Snapshot) -> SimilarityModel:
 
 
 def make_example(snapshot: Snapshot, sound: "audio.Sound", digest: str, name: str) -> Example:
-    """Return decoded sound, which has coefficients, with its vector under the model of the snapshot.
-
-    `digest` is the hash of the file's bytes. Raises AudioTooShortError, with the name in its message, if the sound is
-    too short; ModelError if the library lacks a model.
-    """
+    """Return decoded sound as an example, given the hash of its bytes; raises AudioTooShortError or ModelError."""
     model = model_to_compare_with(snapshot)
     if sound.mfcc is None:
         raise ValueError("sound.mfcc is None: read the coefficients from their file.")
@@ -113,17 +108,9 @@ def make_example(snapshot: Snapshot, sound: "audio.Sound", digest: str, name: st
         features = model.features([frames])
     except AudioTooShortError as error:
         raise AudioTooShortError(f"{name}: {error}") from error
-    return Example(
-        name,
-        model.vectors(features)[0],
-        sound.outline,
-        sound.duration_s,
-        features[0],
-        frames,
-        sound.notes,
-        snapshot.library.song_with_sound(digest, sound.sound_hash),
-        sound.is_cut,
-    )
+    vector, song_id = model.vectors(features)[0], snapshot.library.song_with_sound(digest, sound.sound_hash)
+    outline, length = sound.outline, sound.duration_s
+    return Example(name, vector, outline, length, features[0], frames, sound.notes, song_id, sound.is_cut)
 
 
 def find_similar(
@@ -169,15 +156,9 @@ def find_similar(
     while n_allowed:
         found = [_candidates(snapshot, vector, n_candidates, condition, allowed, excluded) for _, vector in like]
         rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
-        distances = np.stack(
-            [
-                _distances(snapshot, vector, rows, local, reduce)
-                for (_, vector), local in zip(like, metrics, strict=True)
-            ]
-        )
-        avoided = [
-            _distances(snapshot, vector, rows, query_metric(snapshot, vector, Thumbs()), reduce) for _, vector in unlike
-        ]
+        measure = partial(_distances, snapshot, rows, reduce)
+        distances = np.stack([measure(vector, local) for (_, vector), local in zip(like, metrics, strict=True)])
+        avoided = [measure(vector, query_metric(snapshot, vector, Thumbs())) for _, vector in unlike]
         order, combined = _combine(distances, np.array(avoided))
         rows, nearest = rows[order], distances.argmin(axis=0)[order]
         chosen = limit_per_artist(snapshot, rows, k, max_per_artist, fitting)
@@ -188,7 +169,7 @@ def find_similar(
 
 
 def _distances(
-    snapshot: Snapshot, vector: Float32Array, rows: Int64Array, local: "metric.Feedback | None", reduce: bool
+    snapshot: Snapshot, rows: Int64Array, reduce: bool, vector: Float32Array, local: "metric.Feedback | None" = None
 ) -> FloatingArray:
     """Return the distances of rows from an example, by the metric around it, on request after hub reduction."""
     X = snapshot.vectors_at(rows)
@@ -230,7 +211,7 @@ def _pairwise(snapshot: Snapshot, query: Query, other_id: int) -> tuple[Float64A
     rows, reduce = np.array([snapshot.row_of(other_id)]), snapshot.library.settings["hub_reduction"]
     examples = examples_of(query)
     like, unlike = (
-        np.array([_distances(snapshot, _row_and_vector(snapshot, one)[1], rows, None, reduce)[0] for one in some])
+        np.array([_distances(snapshot, rows, reduce, _row_and_vector(snapshot, one)[1])[0] for one in some])
         for some in (examples.like, examples.unlike)
     )
     return like, unlike
@@ -348,10 +329,7 @@ def find_similar_artists(
     exclude: Iterable[int] = (),
     thumbs: Thumbs | None = None,
 ) -> list[SimilarArtist]:
-    """Return other artists with songs near a query, the artist of the nearest song first.
-
-    Artists of the query itself and unknown ones are left out. Parameters and errors are those of :func:`find_similar`.
-    """
+    """Return other artists with songs near a query, nearest first; parameters are those of :func:`find_similar`."""
     ids = [one.song_id if isinstance(one, Example) else one for one in examples_of(query).like]
     rows = snapshot.rows_of([i for i in ids if i is not None])
     codes = snapshot.columns.group.codes

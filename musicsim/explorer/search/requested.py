@@ -61,11 +61,7 @@ def combine_examples(snapshot: Snapshot, query: int | Example | None, request: S
 
 
 def part_of(snapshot: Snapshot, query: int | Example, start_s: float, end_s: float) -> Example:
-    """Return some seconds of a song with stored frames, or of sound from outside, as an example.
-
-    Raises AudioTooShortError if the part is too short; FeatureVersionError if the frames of the song are not stored;
-    NotFoundError if the song is not in the library.
-    """
+    """Return some seconds of a song, or of sound, as an example; raises AudioTooShortError or FeatureVersionError."""
     if isinstance(query, int):
         song = snapshot.library.song(query)
         song_id: int | None = query
@@ -81,16 +77,9 @@ def part_of(snapshot: Snapshot, query: int | Example, start_s: float, end_s: flo
     except AudioTooShortError as error:
         raise AudioTooShortError(f"{name}, {start_s:g} to {end_s:g} s: {error}") from error
     first, last = (round(frame * len(peaks) / max(1, len(frames))) for frame in (start, stop))
-    return Example(
-        f"{name}, {start_s:.0f} to {end_s:.0f} s",
-        model.vectors(features)[0],
-        peaks[first : max(last, first + 1)],
-        len(part) * HOP / SAMPLE_RATE,
-        features[0],
-        part,
-        song_id=song_id,
-        starts_s=start_s,
-    )
+    title, vector = f"{name}, {start_s:.0f} to {end_s:.0f} s", model.vectors(features)[0]
+    peaks, duration_s = peaks[first : max(last, first + 1)], len(part) * HOP / SAMPLE_RATE
+    return Example(title, vector, peaks, duration_s, features[0], part, song_id=song_id, starts_s=start_s)
 
 
 def find_matching_rows(snapshot: Snapshot, request: SearchRequest) -> Int64Array:

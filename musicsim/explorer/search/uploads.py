@@ -33,10 +33,9 @@ def decode_upload(
 ) -> Decoding["audio.Sound"]:
     """Start to decode the first `minutes` of a file or recording in a worker; the result has its coefficients.
 
-    Limits of time and memory are those of the library; bytes are written to a temporary file in its folder. Messages
-    use `name`. Visitors of a public demonstration have lower limits and take turns, by the address in `visitor`.
-
-    Raises ModelError if the library lacks a model; AudioError if the file is too large.
+    Limits are those of the library, and lower for visitors, who take turns by the address in `visitor`. Bytes are
+    written to a temporary file in the library's folder. Messages use `name`. Raises ModelError if the library lacks a
+    model; AudioError if the file is too large.
     """
     model_to_compare_with(snapshot)
     size = source.stat().st_size if isinstance(source, Path) else len(source)

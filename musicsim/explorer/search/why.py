@@ -1,11 +1,8 @@
 """Explanation of the similarity of two songs: shared codewords and passages, tags, and listeners in common.
 
 Shares are those of the model in use. If it compares features other than codewords, its parts are groups of features
-(:mod:`musicsim.explorer.search.why_groups`), and shared passages come from the library's model of codewords.
-
-A song is a histogram over the codewords of one codebook. Squared distances are those of the metric
-``M = components^T components``, with the matrix ``components`` (r, n_codewords) of the model. Frame i of a song starts
-at i times 256 / 22050 s.
+(:mod:`musicsim.explorer.search.why_groups`), and shared passages come from the library's model of codewords. Frame i of
+a song starts at i times 256 / 22050 s.
 """
 
 from __future__ import annotations
@@ -189,10 +186,8 @@ def explain_pair(
 def _add_codewords(
     why: Why, one: Side, other: Side, codebook: codebooks.Codebook, before: Shares, after: Shares | None
 ) -> Why:
-    assert one.histogram is not None
-    assert other.histogram is not None
     _, similarity = after or before
-    in_both = (one.histogram > 0) & (other.histogram > 0)
+    in_both = (_histograms(one, other) > 0).all(axis=0)
     top = _largest(np.where(in_both, similarity, 0.0), N_SHARED)
     first, second = _nearest(one, codebook), _nearest(other, codebook)
     return replace(
@@ -204,10 +199,12 @@ def _add_codewords(
     )
 
 
+def _histograms(one: Side, other: Side) -> Float32Array:
+    return np.stack([side.histogram for side in (one, other) if side.histogram is not None])
+
+
 def _histogram_shares(one: Side, other: Side, model: SimilarityModel) -> tuple[Shares, Shares | None]:
-    assert one.histogram is not None
-    assert other.histogram is not None
-    a, b = model.map_features(np.stack([one.histogram, other.histogram]))
+    a, b = model.map_features(_histograms(one, other))
     before = codeword_shares(a, b, model.remove_metric().components_)
     return before, None if model.metric_ is None else codeword_shares(a, b, model.components_)
 
@@ -250,9 +247,7 @@ def _largest(shares: Float64Array, n: int) -> list[int]:
 def _codeword_shares(
     codebook: codebooks.Codebook, codewords: Sequence[int], one: Side, other: Side, before: Shares, after: Shares | None
 ) -> tuple[CodewordShare, ...]:
-    assert one.histogram is not None
-    assert other.histogram is not None
-    more_in = (other.histogram > one.histogram).astype(int).tolist()
+    more_in = _histograms(one, other).argmax(axis=0).tolist()  # the first if equal
     return tuple(
         CodewordShare(
             codeword=w,

@@ -24,11 +24,7 @@ _SAMPLE = 300  # songs for typical distances, 1 MB
 
 
 def explain_result(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[Side, Side, Why]:
-    """Return a query, a result, and why they are similar under the model of the snapshot.
-
-    The query is a song id, or sound from outside. Raises NotFoundError if a song is not in the library or has not been
-    compared yet; ModelError if the library lacks a model.
-    """
+    """Return a query, a result, and why they are similar under the model; raises NotFoundError or ModelError."""
     model = model_to_compare_with(snapshot)
     one, other = sides_of(snapshot, query, other_id)
     if model.representation in CODEWORDS:

@@ -1,13 +1,12 @@
 """Questions of the Compare page: selection of the next question, and reliability of the answers so far.
 
-A fifth of the questions are drawn at random, so that the share of answers that the model predicts is an unbiased
-estimate. Half of these repeat a random question of another listener, if possible, to measure agreement. A tenth repeat
-an earlier question of the same listener, in another order; this consistency bounds the accuracy of any model.
+A fifth of the questions are random, for an unbiased estimate of the share of answers that the model predicts. Half of
+these repeat a random question of another listener, to measure agreement. A tenth repeat an earlier question of the same
+listener, in another order; this consistency bounds the accuracy of any model.
 
 All others are the most informative: those on which sampled tastes disagree while each is certain
-(:mod:`musicsim.explorer.survey.tastes`). Simulated listeners weighed 30 dimensions and answered with noise. The model
-predicted 0.75, 0.79 and 0.84 of their unseen answers after 40, 80 and 150 of these questions. After random questions,
-it predicted 0.70, 0.75 and 0.80. Choosing by the entropy of the model's own answer was no better than random questions.
+(:mod:`musicsim.explorer.survey.tastes`). For simulated listeners, the model then predicts 0.75, 0.79 and 0.84 of unseen
+answers after 40, 80 and 150 questions; after random questions, 0.70, 0.75 and 0.80.
 """
 
 import math
