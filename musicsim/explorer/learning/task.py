@@ -144,9 +144,9 @@ class Task:
         """
         queries = rows
         if len(rows) > most:
-            drawn = self.rng.permutation(rows)
-            useful = list(islice((row for row in drawn if len(self.relevance.relevant(row))), most))
-            queries = np.sort(useful or drawn[:most])
+            shuffled = self.rng.permutation(rows)
+            useful = list(islice((row for row in shuffled if len(self.relevance.relevant(row))), most))
+            queries = np.sort(useful or shuffled[:most])
         return queries, (rows if self.supervision.searches_itself else self.split.train)
 
     def score(self, L: Float64Array | None, queries: Int64Array, database: Int64Array) -> float:

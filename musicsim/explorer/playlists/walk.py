@@ -178,11 +178,11 @@ class Walk:
         min_length = max(1, len(required), *(place + 1 for place in request.keep))
         length = max(min_length, round(wanted / usual))
         while length not in tried and len(tried) < _MAX_TRIES:
-            tried[length] = drawn = self._generate(pool, length, n_left, random_state)
-            length = max(min_length, length + round((wanted - drawn.duration_s) / usual))
-            if len(drawn.songs) < max(tried):  # no more songs match
+            tried[length] = generated = self._generate(pool, length, n_left, random_state)
+            length = max(min_length, length + round((wanted - generated.duration_s) / usual))
+            if len(generated.songs) < max(tried):  # no more songs match
                 break
-        best = min(tried.values(), key=lambda drawn: abs(drawn.duration_s - wanted))
+        best = min(tried.values(), key=lambda one: abs(one.duration_s - wanted))
         if abs(best.duration_s - wanted) > max(usual, 0.1 * wanted):
             note = f"{best.duration_s / 60:.0f} minutes rather than {request.minutes:.0f}: no closer match"
             return replace(best, notes=(*best.notes, note))
@@ -221,14 +221,14 @@ class Walk:
         return GeneratedPlaylist(tuple(songs), edges, tuple(notes))
 
     def explain(
-        self, song_ids: Sequence[int], taken: Mapping[tuple[int, int], Edge] | None = None, dialect: str | None = None
+        self, song_ids: Sequence[int], known: Mapping[tuple[int, int], Edge] | None = None, dialect: str | None = None
     ) -> GeneratedPlaylist:
-        """Return these songs with a reason per step: from `taken`, by pairs of ids, or the likeliest in the dialect."""
-        model, taken = self._model(dialect), taken or {}
+        """Return these songs with a reason per step: from `known`, by pairs of ids, or the likeliest in the dialect."""
+        model, known = self._model(dialect), known or {}
         rows = [self.snapshot.row_of(i) for i in song_ids]
         edges: list[Edge | None] = [None] * min(1, len(rows))
         for (row, next_row), pair in zip(pairwise(rows), pairwise(song_ids), strict=True):
-            edges.append(taken.get(pair) or self._edge(model.explain(row, next_row), self.snapshot.X))
+            edges.append(known.get(pair) or self._edge(model.explain(row, next_row), self.snapshot.X))
         return GeneratedPlaylist(tuple(self.snapshot.songs_at(rows)), tuple(edges))
 
     def _describe(self, name: str, *, both: bool = True) -> str:

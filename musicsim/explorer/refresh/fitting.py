@@ -170,10 +170,10 @@ def fit_codewords(library: Library, songs: Sequence[Song], progress: Progress) -
 
 def free_name(library: Library, wanted: str) -> str:
     """Return the name, with a number if a model has it already."""
-    taken = {record.name for record in library.models.all()}
+    names = {record.name for record in library.models.all()}
     wanted = " ".join(wanted.split())[: MAX_NAME - 5] or "my model"
-    numbered = (f"{wanted} {n}" for n in range(2, len(taken) + 3))
-    return wanted if wanted not in taken else next(name for name in numbered if name not in taken)
+    numbered = (f"{wanted} {n}" for n in range(2, len(names) + 3))
+    return wanted if wanted not in names else next(name for name in numbered if name not in names)
 
 
 def fit_representation(

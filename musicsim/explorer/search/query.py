@@ -154,8 +154,8 @@ def find_similar(
     is_plain = all(local is None for local in metrics)
     n_candidates = min(n_allowed, max(4 * k, CANDIDATES if is_plain else _METRIC_CANDIDATES))
     while n_allowed:
-        found = [_candidates(snapshot, vector, n_candidates, condition, allowed, excluded) for _, vector in like]
-        rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+        candidates = [_candidates(snapshot, vector, n_candidates, condition, allowed, excluded) for _, vector in like]
+        rows = candidates[0] if len(candidates) == 1 else np.unique(np.concatenate(candidates))
         measure = partial(_distances, snapshot, rows, reduce)
         distances = np.stack([measure(vector, local) for (_, vector), local in zip(like, metrics, strict=True)])
         avoided = [measure(vector, query_metric(snapshot, vector, Thumbs())) for _, vector in unlike]

@@ -172,11 +172,11 @@ class _History:
 
     def count_of(self, rows: Int64Array) -> Int64Array:
         """Return the number of the listener's questions about each song, (n_rows,)."""
-        asked, counts = np.unique(np.array(self._rows_of_mine, dtype=np.int64), return_counts=True)
-        if not len(asked):
+        mine, counts = np.unique(np.array(self._rows_of_mine, dtype=np.int64), return_counts=True)
+        if not len(mine):
             return np.zeros(len(rows), dtype=np.int64)
-        at = np.minimum(np.searchsorted(asked, rows), len(asked) - 1)
-        return np.where(asked[at] == rows, counts[at], 0)
+        at = np.minimum(np.searchsorted(mine, rows), len(mine) - 1)
+        return np.where(mine[at] == rows, counts[at], 0)
 
     def repeat_one(self, rng: np.random.Generator, min_between: int = _MIN_BETWEEN) -> Question | None:
         """Return a question that the listener answered once, not as unsure, and not recently."""
