@@ -9,6 +9,7 @@ import pytest
 
 from musicsim.errors import StoreLockedError
 from musicsim.explorer import job_process, jobs
+from musicsim.explorer.playlists import fit
 from musicsim.explorer.refresh.add_music import delete_leftovers, keep_upload
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from tests.halts import halt_first_job
@@ -65,8 +66,9 @@ def test_short_job_stores_first_count_immediately(store, monkeypatch):
         stored.append(store.jobs.get(job_id))
         progress("", 2, 2)
         stored.append(store.jobs.get(job_id))
+        return True
 
-    monkeypatch.setattr(job_process, "refit_walks", count)
+    monkeypatch.setattr(fit, "refit_walks", count)
     monkeypatch.setattr(job_process, "WRITE_EVERY_S", 1e9)
     job_id = store.jobs.create("walk", {})
     assert job_process.run(store, job_id) == "done"

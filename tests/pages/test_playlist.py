@@ -29,7 +29,7 @@ def requests(monkeypatch):
         seen.append(request)
         return draw(walk, request, random_state)
 
-    monkeypatch.setattr(Walk, "draw", watched)
+    monkeypatch.setattr(Walk, "generate", watched)
     return seen
 
 

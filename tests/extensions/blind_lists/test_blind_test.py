@@ -204,7 +204,7 @@ def test_dialects_are_separate_contenders(tiny_library, monkeypatch):
         asked.append(request)
         return GeneratedPlaylist((songs[{"x": 0, "y": 1, None: 2}[request.dialect]],), (None,))
 
-    monkeypatch.setattr(Walk, "draw", draw)
+    monkeypatch.setattr(Walk, "generate", draw)
     stands_for = {x: songs[0].id, y: songs[1].id, native: songs[2].id}
     for seed in range(8):
         for both in ((x, y), (native, x)):
