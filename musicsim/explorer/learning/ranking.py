@@ -1,4 +1,4 @@
-"""Learning a metric on the vectors of a model by ranking (thesis 5.4.2).
+"""Learning a metric on the vectors of a model by ranking (thesis 5.4.2), and from answers of the Compare page.
 
 Metrics with rising C are learned from 40% of the artists. C is chosen on 30% and evaluated on the other 30%; then the
 final metric is learned from all.

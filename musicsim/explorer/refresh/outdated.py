@@ -1,4 +1,4 @@
-"""Pending work in a library after an update of the program; `upgrade.py` and `refresh.py` do it.
+"""Pending work in a library after an update of the program; `add_music.py` and `refresh.py` do it.
 
 Every page and `musicsim info` call it, so it imports no module that fits models.
 """
