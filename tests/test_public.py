@@ -37,12 +37,11 @@ from musicsim.explorer.health.backups import back_up
 from musicsim.explorer.libraries import create_library, library_folders, open_library
 from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.explorer.playlists.walk import Walk
-from musicsim.explorer.refresh.add_music import build_demo, keep_upload, scan_again
+from musicsim.explorer.refresh.add_music import bring_up_to_date, build_demo, keep_upload, scan_again
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.refresh.model_catalogue import add_representation
 from musicsim.explorer.refresh.refresh import refresh
-from musicsim.explorer.refresh.upgrade import bring_up_to_date
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.uploads import decode_upload
@@ -419,7 +418,7 @@ def test_folders_are_hidden_from_visitors(strangers):
     with pytest.raises(NotFoundError):
         map_column(now, "folder")
     with pytest.raises(OwnerOnlyError):
-        Walk(now).draw(PlaylistRequest(folders=frozenset({"/"})), 1)
+        Walk(now).generate(PlaylistRequest(folders=frozenset({"/"})), 1)
     songs = strangers.songs()
     assert not len(strangers.ids_matching([songs[0].path.parts[1].casefold()]))
 

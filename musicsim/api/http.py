@@ -209,7 +209,7 @@ def playlist(
     model: _Model = None,
 ) -> list[dict[str, Any]]:
     """Generate a playlist with the reason for every transition; it passes through `through`, and stays near `like`."""
-    drawn = Walk(snapshot_under(open_library(library), model)).draw(request, request.seed)
+    drawn = Walk(snapshot_under(open_library(library), model)).generate(request, request.seed)
     return [
         render_song(song) | {"reason": edge.reason if edge else None}
         for song, edge in zip(drawn.songs, drawn.edges, strict=True)

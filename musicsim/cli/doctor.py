@@ -10,7 +10,7 @@ import typer
 from musicsim.cli.console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, open_library, progress_bar
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.explorer.health.doctor import NOTE, PROBLEM, Finding, examine, repair
-from musicsim.explorer.health.machine import look_at
+from musicsim.explorer.health.machine import check_machine
 from musicsim.explorer.health.report import bug_report, write_report
 from musicsim.explorer.libraries import default_folder
 from musicsim.library import Library
@@ -72,9 +72,9 @@ def _open(folder: Path, stack: ExitStack) -> Library | Finding:
 
 def _examine(folder: Path, opened: Library | Finding) -> list[Finding]:
     if isinstance(opened, Finding):
-        return [*look_at(folder), opened]
+        return [*check_machine(folder), opened]
     with progress_bar(is_noted=False) as progress:
-        return [*look_at(folder), *examine(opened, progress)]
+        return [*check_machine(folder), *examine(opened, progress)]
 
 
 def _folder(library: Path | None) -> Path:

@@ -22,9 +22,8 @@ from musicsim.cli.figures import MEASURES, find_coverage, format_figure, replace
 from musicsim.cli.search_speed import show_search_speed
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.evaluation import quality
-from musicsim.explorer.evaluation.fixed_splits import known_faults
-from musicsim.explorer.evaluation.quality import Lists, Quality
-from musicsim.explorer.pools import pooled
+from musicsim.explorer.evaluation.quality import Lists, Quality, list_known_faults
+from musicsim.explorer.pools import use_pool
 from musicsim.explorer.requests.training import KINDS
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library, Song
@@ -58,11 +57,11 @@ def evaluate(
         return
     if by is not None and by not in KINDS:
         raise typer.BadParameter(f"{by!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
-    with open_library(library) as lib, pooled(lib), progress_bar() as progress:
+    with open_library(library) as lib, use_pool(lib), progress_bar() as progress:
         records = [lib.models.find(name) for name in model] if model else lib.models.all()
         covered = find_coverage(lib, records, by)
         found, failed = _each(lib, records, covered.kind, split, progress)
-        faults = known_faults(lib)
+        faults = list_known_faults(lib)
         songs = {song.id: song for song in lib.songs()}
     if as_json:
         emit(

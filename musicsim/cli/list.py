@@ -6,7 +6,7 @@ import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, clock, emit, open_library, show, song_json, whole
 from musicsim.cli.options import taking
-from musicsim.explorer.requests.listing import ListRequest, in_order
+from musicsim.explorer.requests.search import ListRequest, sort_songs
 
 
 @taking(ListRequest)
@@ -17,7 +17,7 @@ def list_songs(
     search: Annotated[str, typer.Option("--search", "-s", help="Part of a title or artist.")] = "",
 ) -> None:
     with open_library(library) as lib:
-        songs = in_order((song for song in lib.songs() if song.matches(search)), request)
+        songs = sort_songs((song for song in lib.songs() if song.matches(search)), request)
     if as_json:
         emit([song_json(song) for song in songs])
         return

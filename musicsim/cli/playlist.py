@@ -11,7 +11,7 @@ import typer
 from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json
 from musicsim.cli.options import taking
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
+from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.library import Library, Song
@@ -65,7 +65,7 @@ def playlist(
         raise LibraryError(f"{export}: use a file name that ends in {', '.join('.' + name for name in FORMATS)}.")
     seed = secrets.randbelow(2**31) if request.seed is None else request.seed
     with open_library(library) as lib:
-        generated = Walk(snapshot_under(lib, model)).draw(request, seed)
+        generated = Walk(snapshot_under(lib, model)).generate(request, seed)
         outputs: list[OutputFile] = context.meta.get(_OUTPUTS, [])
         notes = [*generated.notes, *(note for output in outputs for note in output.write(lib, generated.songs))]
     if export:
@@ -80,7 +80,7 @@ def asked_songs(library: Library, request: PlaylistRequest, saved: str | None, m
     Raises NotFoundError if the playlist does not exist, or no song matches.
     """
     if saved is None:
-        generated = Walk(snapshot_under(library, model)).draw(request, request.seed)
+        generated = Walk(snapshot_under(library, model)).generate(request, request.seed)
         if not generated.songs:
             raise NotFoundError("no song matches your request: use wider limits or choose other songs.")
         return AskedSongs(generated.songs, generated.notes)
@@ -105,7 +105,7 @@ def _write(songs: Sequence[Song], target: Path, *, is_relative: bool) -> list[st
 
 
 def _show(
-    generated: DrawnPlaylist, seed: int, notes: list[str], *, as_json: bool, files: Mapping[str, Path | None]
+    generated: GeneratedPlaylist, seed: int, notes: list[str], *, as_json: bool, files: Mapping[str, Path | None]
 ) -> None:
     steps = [
         {"song": song_json(song), "reason": edge.reason if edge else None}

@@ -1,5 +1,6 @@
 """Recall and time of each kind of search index: ``musicsim evaluate --search``."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.table import Column
@@ -15,7 +16,7 @@ def show_search_speed(library: Path | None, model: str | None, *, as_json: bool)
         snapshot = take_snapshot(lib, lib.models.find(model).id if model else None)
         found = measure_search(snapshot, progress=progress)
     if as_json:
-        emit(found.as_json())
+        emit(asdict(found))
         return
     columns = [Column("index", overflow="fold")]
     columns += [Column(name, justify="right") for name in (f"recall at {K}", "ms per query", "build s", "MB")]

@@ -10,7 +10,7 @@ import typer
 from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, errors, open_library, progress_bar, show
 from musicsim.cli.options import taking
 from musicsim.explorer.refresh.learned_model import learn
-from musicsim.explorer.refresh.model_text import figures, headline, judged_on, name_for, report_of, source_rows
+from musicsim.explorer.refresh.model_text import describe_split, figures, headline, name_for, report_of, source_rows
 from musicsim.explorer.requests.training import TrainingRequest
 from musicsim.progress import Canceled, Progress
 
@@ -83,7 +83,7 @@ def _watched() -> Iterator[_Terminal]:
 def _show(name: str, report: dict[str, Any], *, is_active: bool, was_asked: bool) -> None:
     _, sentence = headline(report)
     echo(f"{name}: {sentence}")
-    for rows, caption in ((figures(report), judged_on(report)), (source_rows(report), "")):
+    for rows, caption in ((figures(report), describe_split(report)), (source_rows(report), "")):
         if rows:
             show(rows[0], [row.values() for row in rows], caption=caption)
     if is_active:

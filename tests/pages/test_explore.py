@@ -6,8 +6,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from musicsim.explorer.search.artists import find_similar_artists
-from musicsim.explorer.search.query import Examples, find_similar
+from musicsim.explorer.search.query import Examples, find_similar, find_similar_artists
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library, Song
 from musicsim.ui.base.frame import PAGES, SHELL

@@ -9,8 +9,8 @@ import numpy as np
 from musicsim._checks import check_choice
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
-from musicsim.explorer.playlists.steering import allowed_rows
-from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
+from musicsim.explorer.playlists.steering import find_allowed_rows
+from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.library import Library
 from musicsim.library.stores.judgments import Judgment, Opinions, Tally, summarize
@@ -44,8 +44,8 @@ SHUFFLE = Contender(None, "shuffle")  # every song with the same probability: th
 class BlindPair:
     """Two playlists side by side, and their contenders, which are hidden until the answer."""
 
-    left: DrawnPlaylist
-    right: DrawnPlaylist
+    left: GeneratedPlaylist
+    right: GeneratedPlaylist
     left_is: Contender
     right_is: Contender
     request: PlaylistRequest  # with the common first song, without the dialects
@@ -103,7 +103,7 @@ def draw_pair(
     times; check :attr:`BlindPair.is_equal`.
 
     Raises ValueError if both contenders are the same; NotFoundError if no song that both know matches the request. Also
-    raises like :meth:`Walk.draw`.
+    raises like :meth:`Walk.generate`.
     """
     if sides[0] == sides[1]:
         raise ValueError(f"both lists would be by “{sides[0].name}”: choose two different ones.")
@@ -115,7 +115,8 @@ def draw_pair(
         common = replace(common, first=_first_song(walks, request, rng))
     for _ in range(_MAX_TRIES):
         left, right = (
-            walks[side].draw(replace(common, dialect=sides[side].dialect), int(rng.integers(_SEEDS))) for side in order
+            walks[side].generate(replace(common, dialect=sides[side].dialect), int(rng.integers(_SEEDS)))
+            for side in order
         )
         if _ids(left) != _ids(right):
             break
@@ -124,7 +125,7 @@ def draw_pair(
 
 def _first_song(walks: tuple[Walk, Walk], request: PlaylistRequest, rng: np.random.Generator) -> int:
     """Draw a song that both walks know and the request allows, with uniform probability."""
-    allowed = [set(walk.snapshot.row_ids[allowed_rows(walk.snapshot, request)].tolist()) for walk in walks]
+    allowed = [set(walk.snapshot.row_ids[find_allowed_rows(walk.snapshot, request)].tolist()) for walk in walks]
     # songs with a fixed later place cannot be first
     known = sorted((allowed[0] & allowed[1]) - {*request.through, *request.keep.values()})
     if not known:
@@ -132,7 +133,7 @@ def _first_song(walks: tuple[Walk, Walk], request: PlaylistRequest, rng: np.rand
     return known[int(rng.integers(len(known)))]
 
 
-def _ids(drawn: DrawnPlaylist) -> list[int]:
+def _ids(drawn: GeneratedPlaylist) -> list[int]:
     return [song.id for song in drawn.songs]
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.playlists.walk import DrawnPlaylist, ShuffleWalk, Walk
+from musicsim.explorer.playlists.walk import GeneratedPlaylist, ShuffleWalk, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.blind_lists.blind_test import (
@@ -193,7 +193,7 @@ def _ask(pair: BlindPair) -> bool:
         return st.button("Generate two others", icon=":material/casino:", key="blind_draw", type="tertiary")
 
 
-def _show_playlist(now: Snapshot, drawn: DrawnPlaylist, number: int, *, is_answered: bool) -> None:
+def _show_playlist(now: Snapshot, drawn: GeneratedPlaylist, number: int, *, is_answered: bool) -> None:
     """Draw a playlist. Its reasons and notes are hidden until the answer, because they reveal the contender."""
     songs = list(drawn.songs)
 
@@ -217,7 +217,7 @@ def _show_playlist(now: Snapshot, drawn: DrawnPlaylist, number: int, *, is_answe
 
 
 @st.dialog("Why this step?")
-def _explain(drawn: DrawnPlaylist, index: int, contender: Contender) -> None:
+def _explain(drawn: GeneratedPlaylist, index: int, contender: Contender) -> None:
     """Draw all possible reasons for a transition, and mark the one that was used."""
     previous, song, used = drawn.songs[index - 1], drawn.songs[index], drawn.edges[index]
     st.markdown(f"From **{plain(previous.title)}** to **{plain(song.title)}**")

@@ -18,8 +18,8 @@ from musicsim._checks import check_choice
 from musicsim.errors import ModelError
 from musicsim.explorer.playlists.edges import build_hypergraph
 from musicsim.explorer.playlists.fit import Lists as Listed
-from musicsim.explorer.playlists.fit import fit_dialects, listed
-from musicsim.explorer.playlists.song_labels import load_sources, with_company_of
+from musicsim.explorer.playlists.fit import collect_playlists, fit_dialects
+from musicsim.explorer.playlists.song_labels import load_sources, replace_company
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.continuation.continuing import WALK, Lists, Task, Ways, ways
 from musicsim.library import Library
@@ -98,7 +98,7 @@ def lists_of(snapshot: Snapshot, kind: str) -> Lists:
     """
     check_choice("kind", kind, LISTS)
     if kind == "playlists":
-        return listed(snapshot, generated=False).rows
+        return collect_playlists(snapshot, generated=False).rows
     number, song_id = snapshot.library.listening.sittings().T
     rows = snapshot.rows_of(song_id)
     number, rows = number[rows >= 0], rows[rows >= 0]
@@ -146,7 +146,7 @@ def task_of(
         sources = replace(sources, listeners={})  # these groups contain the judged sittings
 
     def graph_of(lists: Listed) -> playlist.Hypergraph:
-        return build_hypergraph(snapshot, with_company_of(sources, lists.rows, progress), own=False)
+        return build_hypergraph(snapshot, replace_company(sources, lists.rows, progress), own=False)
 
     def fit_walk(lists: Lists) -> playlist.PlaylistModel:
         rows = [list(songs) for songs in lists]

@@ -17,7 +17,7 @@ from musicsim.explorer.models.encoders import (
     ReadFeatures,
     StoredArray,
     StoredModel,
-    known_rows,
+    make_row_reader,
 )
 from musicsim.explorer.models.representations import Representation
 from musicsim.explorer.models.schema import AboutModel
@@ -56,14 +56,14 @@ class VectorEncoder(Encoder):
 
     def reader(self, library: Library, _tell: Progress, /) -> ReadFeatures:
         store, width = EmbeddingStore(library), self.n_features
-        nothing = known_rows(np.empty(0, np.int64), lambda at: np.empty((len(at), width), np.float32), width)
+        nothing = make_row_reader(np.empty(0, np.int64), lambda at: np.empty((len(at), width), np.float32), width)
         try:
             vectors, matched = store.vectors(self.key), store.match(self.key)
         except LibraryError:  # the model is from another library, or the vectors are damaged
             return nothing
         if vectors.shape[1] != width:  # the model file is forged
             return nothing
-        return known_rows(matched.song_ids, lambda at: vectors[matched.rows[at]], width)
+        return make_row_reader(matched.song_ids, lambda at: vectors[matched.rows[at]], width)
 
     @property
     def n_features(self) -> int:

@@ -8,7 +8,7 @@ import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, plain, progress_bar
 from musicsim.cli.options import taking
-from musicsim.explorer.pools import pooled
+from musicsim.explorer.pools import use_pool
 from musicsim.extensions.exports.export import export as write_export
 from musicsim.extensions.exports.request import EXPORTS, ExportRequest
 
@@ -26,7 +26,7 @@ def export(
         raise typer.BadParameter(f"{what!r} should be one of {', '.join(EXPORTS)}.", param_hint="WHAT")
     with (
         open_library(library) as lib,
-        pooled(lib) if EXPORTS[what].compares else nullcontext(),
+        use_pool(lib) if EXPORTS[what].compares else nullcontext(),
         progress_bar() as progress,
     ):
         exported = write_export(lib, what, file, request, model=model, progress=progress)

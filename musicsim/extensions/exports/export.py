@@ -14,7 +14,7 @@ import numpy as np
 from musicsim import __version__
 from musicsim.errors import LibraryError
 from musicsim.explorer.models.encoders import CodewordEncoder
-from musicsim.explorer.pools import pooled
+from musicsim.explorer.pools import use_pool
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.exports.request import EXPORTS, JAMS, MIREX, ExportRequest
 from musicsim.extensions.exports.table_files import utf8, write_table
@@ -78,7 +78,7 @@ def export(
 def run_job(library: Library, *, what: str, path: str, progress: Any) -> bool:
     """Export `what`, one of EXPORTS, to the file at `path`, as a background job."""
     Path(path).parent.mkdir(exist_ok=True)
-    with pooled(library) if EXPORTS[what].compares else nullcontext():
+    with use_pool(library) if EXPORTS[what].compares else nullcontext():
         exported = export(library, what, Path(path), ExportRequest(), progress=progress)
     progress.outcome = f"{exported.n_rows:,} rows · {exported.n_bytes / 1e6:,.1f} MB · {path}"
     return True

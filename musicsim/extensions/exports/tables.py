@@ -15,7 +15,7 @@ from musicsim.audio import HEARD
 from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer.learning.task import Split
 from musicsim.explorer.models.encoders import CodewordEncoder
-from musicsim.explorer.query_blocks import QUERIES_AT_ONCE, of_blocks
+from musicsim.explorer.query_blocks import QUERIES_AT_ONCE, map_blocks
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.exports.request import ExportRequest
@@ -72,7 +72,7 @@ def neighbor_blocks(
     k = min(k, snapshot.n_indexed - 1)
     blocks = [rows[start : start + QUERIES_AT_ONCE] for start in range(0, len(rows), QUERIES_AT_ONCE)]
     with_vectors = ((block, snapshot.vectors_at(block)) for block in blocks)
-    results = of_blocks(snapshot.library, partial(_nearest, snapshot.index, k), with_vectors, len(blocks))
+    results = map_blocks(snapshot.library, partial(_nearest, snapshot.index, k), with_vectors, len(blocks))
     for block, result in zip(row_blocks(rows, QUERIES_AT_ONCE, progress, message), results, strict=True):
         yield block, *result
 
@@ -167,7 +167,7 @@ def _map(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Tabl
 
 def _splits(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Table:
     rows = all_rows(snapshot)
-    split = Split.by_artist([str(group) for group in snapshot.columns.group.texts()], request.seed)
+    split = Split.from_groups([str(group) for group in snapshot.columns.group.texts()], request.seed)
     by_artist = {row: part for part in ("train", "validation", "test") for row in getattr(split, part).tolist()}
     fixed = {name: snapshot.library.splits.get(name) for name in snapshot.library.splits.names()}
 

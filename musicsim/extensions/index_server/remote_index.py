@@ -294,7 +294,7 @@ class RemoteIndex:
             )  # fmt: skip
             with self.server.understood():
                 n_results = len(results[0])
-                rows = self._rows.of([operator.index(result["id"]) for result in results[0]])
+                rows = self._rows.find_rows([operator.index(result["id"]) for result in results[0]])
                 rows = rows[rows >= 0]
                 if n_results > limit:
                     raise ValueError(f"{n_results} songs instead of at most {limit}")

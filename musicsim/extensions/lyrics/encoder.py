@@ -16,7 +16,7 @@ from musicsim.explorer.models.encoders import (
     LoadPart,
     ReadFeatures,
     StoredArray,
-    known_rows,
+    make_row_reader,
 )
 from musicsim.explorer.models.representations import RARITY, Representation, weight_by_rarity
 from musicsim.explorer.models.schema import AboutModel
@@ -67,7 +67,7 @@ class LyricEncoder(Encoder):
             counts[:, :-1] = table.counts[at].toarray() if len(at) else 0.0
             return counts[:, columns]
 
-        return known_rows(table.song_ids, rows, self.n_features)
+        return make_row_reader(table.song_ids, rows, self.n_features)
 
     @property
     def n_features(self) -> int:

@@ -22,7 +22,7 @@ from musicsim.explorer.evaluation.quality import Figure, K, figure_of
 from musicsim.explorer.learning.automatic import learn_ranking
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.task import MIN_ARTISTS, Fold, Quiet, Split, Task, artist_folds
-from musicsim.explorer.learning.verdict import MEASURES, RANKED, Lead, fallen, lead_words, leads_of, listed
+from musicsim.explorer.learning.verdict import MEASURES, RANKED, Lead, find_losses, join_words, lead_words, leads_of
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.library import Library
@@ -55,7 +55,7 @@ class Difference:
         if not self.leads:
             return f"{self.name} and {self.other} cannot be compared: too few artists have similar songs here."
         better = [name for name, lead in self.leads.items() if lead.low > 0]
-        worse = fallen(self.leads)
+        worse = find_losses(self.leads)
         if not better and not worse:
             closest = lead_words("map", self.leads["map"])
             return f"No significant difference between {self.name} and {self.other}: {closest}."
@@ -63,7 +63,7 @@ class Difference:
             return (
                 f"{self.name} is better than {self.other} by {_list_measures(better)}, and worse by "
                 f"{_list_measures(worse)}: "
-                f"{listed([lead_words(name, self.leads[name]) for name in (better[0], worse[0])])}."
+                f"{join_words([lead_words(name, self.leads[name]) for name in (better[0], worse[0])])}."
             )
         verdict, shown = ("better", better) if better else ("worse", worse)
         first = "map" if "map" in shown else shown[0]
@@ -247,4 +247,4 @@ def _task(supervision: Supervision, X: Float64Array, fold: Fold) -> Task:
 
 
 def _list_measures(names: Sequence[str]) -> str:
-    return listed([MEASURES[name] for name in names])
+    return join_words([MEASURES[name] for name in names])

@@ -84,7 +84,7 @@ class QueueFiller:
             first=None if before else self._request.first,
             exclude=self._request.exclude | self._unknown | set(here[max(0, len(here) - n_apart):]),
         )  # fmt: skip
-        drawn = self._walk.draw(request, int(self._seeds.integers(2**31)))
+        drawn = self._walk.generate(request, int(self._seeds.integers(2**31)))
         steps = zip(drawn.songs, drawn.edges, strict=True)
         return [(song, edge.reason if edge else "") for song, edge in steps][len(before) :]
 

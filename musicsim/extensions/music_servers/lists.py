@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from musicsim.errors import LibraryError, MusicsimError, NotFoundError
-from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
-from musicsim.explorer.requests.options import changed, options_of
+from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
+from musicsim.explorer.requests.options import list_changes, options_of
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.music_servers.client import RefusedError, Subsonic
@@ -41,7 +41,7 @@ def save_list(
 ) -> SavedList:  # fmt: skip
     """Write a playlist to a server; replace the one that this library wrote there under the same name.
 
-    Playlists of other people with this name are not changed. `request` is saved, to generate the playlist again.
+    Playlists of other people with this name are not list_changes. `request` is saved, to generate the playlist again.
 
     Raises NotFoundError if the server lacks all of the songs; ServerError if it fails.
     """
@@ -92,7 +92,7 @@ class Refreshed:
 
 def saved_request(request: PlaylistRequest, around_last: int = 0) -> dict[str, Any]:
     """Return a request as JSON values, without the defaults."""
-    return changed(request) | ({AROUND_LAST: around_last} if around_last else {})
+    return list_changes(request) | ({AROUND_LAST: around_last} if around_last else {})
 
 
 def read_request(saved: Mapping[str, Any]) -> tuple[PlaylistRequest, int]:
@@ -126,12 +126,12 @@ def keep_filled(
         if not seeds:
             raise NotFoundError(f"{connection.name}: the songs played there are not in this library. Sync it first.")
         request = replace(request, like=tuple(song.id for song in seeds))
-    drawn = Walk(snapshot).draw(request, request.seed)
+    drawn = Walk(snapshot).generate(request, request.seed)
     ids = [song.id for song in drawn.songs]
     return save_list(snapshot.library, connection, name, ids, comment_of(drawn, seeds), to_save)
 
 
-def comment_of(drawn: DrawnPlaylist, seeds: Sequence[Song] = ()) -> str:
+def comment_of(drawn: GeneratedPlaylist, seeds: Sequence[Song] = ()) -> str:
     """Return a playlist's comment on a server: the date, the songs that it is based on, and its main reasons."""
     reasons = Counter(edge.reason for edge in drawn.edges[1:] if edge is not None)
     facts = []

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from musicsim import logs
 from musicsim.errors import LibraryError
-from musicsim.explorer.snapshot.filtering import passing
+from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.library import Library
@@ -48,7 +48,7 @@ def answer_players(library: Library, rules: PlayerRules, *, new_token: bool = Fa
     Raises LibraryError if the file cannot be read; NotFoundError if the library lacks all of the rules' words.
     """
     if rules.words:
-        passing(take_snapshot(library), rules)
+        filter_rows(take_snapshot(library), rules)
     known = None if new_token else player_access(library)
     access = PlayerAccess(token=known.token if known else secrets.token_urlsafe(18), rules=rules)
     with private_path(_path(library)) as temporary:

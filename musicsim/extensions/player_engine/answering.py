@@ -13,9 +13,16 @@ from typing import Protocol
 
 from musicsim.errors import NotFoundError
 from musicsim.explorer.playlists.walk import Walk
-from musicsim.explorer.search.artists import find_similar_artists, songs_standing_for
 from musicsim.explorer.search.feedback import Thumbs
-from musicsim.explorer.search.query import Hit, Query, examples_of, find_similar, similarity_of
+from musicsim.explorer.search.query import (
+    Hit,
+    Query,
+    choose_songs_of,
+    examples_of,
+    find_similar,
+    find_similar_artists,
+    similarity_of,
+)
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.player_engine.jellyfin import JellyfinIds
 from musicsim.extensions.player_engine.request import PlayerRules
@@ -114,11 +121,11 @@ class Answering:
         Raises NotFoundError if the artist is unknown; ServerError if a server does not answer.
         """
         try:
-            return Seed(songs_standing_for(self.snapshot, name), self._default_server)
+            return Seed(choose_songs_of(self.snapshot, name), self._default_server)
         except NotFoundError:
             for ids in self._foreign:
                 if (known := ids.artist(name)) is not None:
-                    return Seed(songs_standing_for(self.snapshot, known[1]), known[0])
+                    return Seed(choose_songs_of(self.snapshot, known[1]), known[0])
             raise
 
     def song_or_artist(self, item_id: str) -> Seed:
@@ -168,7 +175,7 @@ class Answering:
     def _walk_between(self, start: int, end: int, n: int, exclude: frozenset[int]) -> tuple[Song, ...]:
         # the ends are cut off, because the walk may use other songs with the same sound for them
         request = self._rules.path(start, end, min(max(n, 2), MAX_SONGS), exclude)
-        return _walk(self._library, self.snapshot.revision).draw(request, _SEED).songs[1:-1]
+        return _walk(self._library, self.snapshot.revision).generate(request, _SEED).songs[1:-1]
 
     def artists(self, seed: Seed, n: int) -> list[ArtistMatch]:
         """Return at most `n` similar artists with their entry points, the nearest first."""

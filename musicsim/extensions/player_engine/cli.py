@@ -6,7 +6,7 @@ import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, plain
 from musicsim.cli.options import taking
-from musicsim.explorer.requests.options import changed, options_of
+from musicsim.explorer.requests.options import list_changes, options_of
 from musicsim.extensions.player_engine.access import answer_players, player_access, refuse_players
 from musicsim.extensions.player_engine.request import PlayerRules
 
@@ -32,7 +32,7 @@ def players(
         else:
             access = answer_players(lib, request, new_token=new_token)
     names = {field: option.name for field, option in options_of(PlayerRules).items()}
-    rules = {} if access is None else {names[field]: value for field, value in changed(access.rules).items()}
+    rules = {} if access is None else {names[field]: value for field, value in list_changes(access.rules).items()}
     if as_json:
         emit({"token": access and access.token, "rules": rules})
     elif access is None:

@@ -15,7 +15,7 @@ from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.search.uploads import warm_up as start_workers
 from musicsim.explorer.snapshot.filtering import FilterChoices, filter_choices
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.explorer.snapshot.words import understood
+from musicsim.explorer.snapshot.words import parse_words
 from musicsim.hooks import load_hooks
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
@@ -93,7 +93,7 @@ def warm_up() -> None:
 
         _ = codebook.Codebook, playlist.PlaylistModel, search.ExactIndex  # each loads its module
         current.find("a")  # with a million songs, the first letter typed would take seconds
-        understood(current, "a")
+        parse_words(current, "a")
         # Streamlit collects garbage after every run of a page; this keeps it from visiting all modules each time
         gc.collect()
         gc.freeze()

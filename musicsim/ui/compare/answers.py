@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.survey.questions import Rate, Standing, standing
+from musicsim.explorer.survey.questions import AnswerSummary, Rate, summarize_answers
 from musicsim.library import Library
 from musicsim.library.importing.answers import AnswersImport, export_answers, import_answers
 from musicsim.library.stores.judgments import Judgment
@@ -43,11 +43,11 @@ def show_survey(library: Library, answers: Sequence[Judgment], listener: str) ->
 @st.cache_data(max_entries=16, show_spinner=False)
 def _compute_standing(
     folder: Path, version: tuple[Any, ...], listener: str | None, _answers: Sequence[Judgment]
-) -> Standing:
-    return standing(_answers, listener)
+) -> AnswerSummary:
+    return summarize_answers(_answers, listener)
 
 
-def _standing(library: Library, answers: Sequence[Judgment], listener: str | None) -> Standing:
+def _standing(library: Library, answers: Sequence[Judgment], listener: str | None) -> AnswerSummary:
     # ids are never reused, but the listener of an answer may change
     last_id = max((answer.id for answer in answers), default=0)
     listeners = hash(tuple(answer.listener for answer in answers))
@@ -85,13 +85,13 @@ def _rate_text(rate: Rate) -> str:
     )
 
 
-def _consistency(standing: Standing) -> str:
+def _consistency(standing: AnswerSummary) -> str:
     if standing.consistency.share is None:
         return "Consistency: not known until a repeated question (one in ten) is answered."
     return f"Consistency: repeated questions got the same answer in {_rate_text(standing.consistency)}."
 
 
-def _prediction(standing: Standing) -> str:
+def _prediction(standing: AnswerSummary) -> str:
     if standing.foreseen.share is None:
         return "Prediction: not known until a random question (one in five) is answered."
     rate = _rate_text(standing.foreseen)

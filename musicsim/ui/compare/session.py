@@ -13,7 +13,7 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.survey.questions import Question, foreseen, next_question
+from musicsim.explorer.survey.questions import Question, is_predicted, next_question
 from musicsim.library import Library
 from musicsim.library.stores.judgments import FORMS, Judgment
 from musicsim.ui.base import openers
@@ -189,7 +189,7 @@ def _save(pending: Pending, chosen: int | None) -> None:
     try:
         answer_id = opinions(snapshot.library).judgments.add(
             pending.listener, question.form, question.song_ids, chosen, is_random=question.is_random,
-            foreseen=None if chosen is None else foreseen(snapshot, question, chosen),
+            foreseen=None if chosen is None else is_predicted(snapshot, question, chosen),
             model=snapshot.record.name if snapshot.record else "",
         )  # fmt: skip
     except MusicsimError as error:  # one of the songs was just removed from the library

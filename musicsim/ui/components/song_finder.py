@@ -10,9 +10,9 @@ import streamlit as st
 
 from musicsim._arrays import Int64Array
 from musicsim.explorer.requests.search import SearchRequest
-from musicsim.explorer.search.requested import rows_fitting
+from musicsim.explorer.search.requested import find_matching_rows
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.snapshot.words import understood
+from musicsim.explorer.snapshot.words import parse_words
 from musicsim.library import Song
 from musicsim.ui.base.frame import asset
 from musicsim.ui.base.keys import Key
@@ -54,7 +54,7 @@ def song_matches(snapshot: Snapshot, text: str, *, kinds: Collection[MatchKind] 
 
 def _word_matches(snapshot: Snapshot, text: str, names: Sequence[Match]) -> list[Match]:
     """Return a text as words; one that is only partly understood must not be contained in a name."""
-    words = understood(snapshot, text)
+    words = parse_words(snapshot, text)
     if not words.parts or (names and (words.unknown or all(part.filters.artists for part in words.parts))):
         return []
     sub = "songs that match these words"
@@ -68,7 +68,7 @@ def ids_of_match(snapshot: Snapshot, kind: MatchKind, value: str) -> Int64Array:
     if kind == "artist":
         return snapshot.row_ids[snapshot.songs_of_artist(value)]
     if kind == "words":
-        return snapshot.row_ids[rows_fitting(snapshot, SearchRequest(words=understood(snapshot, value).known))]
+        return snapshot.row_ids[find_matching_rows(snapshot, SearchRequest(words=parse_words(snapshot, value).known))]
     by, _, name = value.partition("\n")
     ids = snapshot.library.songs_of_album(name, by) if kind == "album" else [int(value)]
     return np.array([song.id for song in snapshot.songs_by_id(ids)], dtype=np.int64)

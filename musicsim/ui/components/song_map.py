@@ -16,8 +16,7 @@ from starlette.responses import FileResponse
 from starlette.routing import BaseRoute, Route
 
 from musicsim._arrays import Float32Array, Int64Array
-from musicsim.explorer.snapshot.map_colours import colouring
-from musicsim.explorer.snapshot.map_columns import from_unit, to_unit
+from musicsim.explorer.snapshot.map_columns import colouring, from_unit, to_unit
 from musicsim.explorer.snapshot.map_view import map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.public import visitor_may
@@ -42,7 +41,7 @@ def song_map(
 
     Marks songs by id: `chosen`, rings for the first :data:`MAX_MARKED` of `found`, and a line through `path`. `query`,
     float32 of shape (2,), is the position of a star in the map's unit. `height` is in pixels; None fills the window and
-    shows names of regions. `color_by` is one of :data:`musicsim.explorer.snapshot.map_colours.COLOUR_BY`.
+    shows names of regions. `color_by` is one of :data:`musicsim.explorer.snapshot.map_columns.COLOUR_BY`.
 
     The page runs again after `on_pick`, for a clicked song, and `on_outline`, for the ids (int64) of all songs inside a
     lasso, drawn or not. Only the map runs again after `on_hear`, for the song under a resting pointer.

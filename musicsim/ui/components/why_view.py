@@ -11,8 +11,8 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer.search.query import Example, Examples, Query, examples_of, similarities_of, similarity_of
 from musicsim.explorer.search.why import CodewordShare, Side, Why, roughly
 from musicsim.explorer.search.why_groups import Share
-from musicsim.explorer.search.why_sides import explained
-from musicsim.explorer.snapshot.map_colours import PALETTE, UNKNOWN_COLOUR
+from musicsim.explorer.search.why_sides import explain_result
+from musicsim.explorer.snapshot.map_columns import PALETTE, UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.frame import asset
 from musicsim.ui.base.keys import Key
@@ -49,7 +49,7 @@ def why_dialog(snapshot: Snapshot, query: Query, other_id: int) -> None:
         return
     try:
         example = _choose_example(snapshot, examples_of(query), other_id)
-        one, other, why = explained(snapshot, example, other_id)
+        one, other, why = explain_result(snapshot, example, other_id)
         listed = similarity_of(snapshot, example, other_id)
     except MusicsimError as error:
         st.info(plain(error))

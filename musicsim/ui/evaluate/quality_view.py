@@ -8,11 +8,11 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.explorer.evaluation import quality
-from musicsim.explorer.evaluation.fixed_splits import known_faults
+from musicsim.explorer.evaluation.quality import list_known_faults
 from musicsim.explorer.learning.supervision import Coverage
 from musicsim.explorer.learning.verdict import RANKED
 from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
-from musicsim.explorer.snapshot.map_colours import UNKNOWN_COLOUR, label_colours
+from musicsim.explorer.snapshot.map_columns import UNKNOWN_COLOUR, label_colours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.judgments import FORMS, RESULT
 from musicsim.library.stores.models import ModelRecord
@@ -132,7 +132,7 @@ def _choose_split(snapshot: Snapshot) -> None:
             ),
             help="Splits come with data sets, or from `musicsim splits import`.",
         )  # fmt: skip
-    for fault in known_faults(snapshot.library):
+    for fault in list_known_faults(snapshot.library):
         st.warning(fault, icon=":material/report:")
 
 
@@ -142,7 +142,7 @@ def _models_table(snapshot: Snapshot, others: Sequence[ModelRecord], kind: str) 
         if record is None:
             continue
         is_own = record is snapshot.record
-        report = quality.held_out(snapshot.library, record)
+        report = quality.load_held_out(snapshot.library, record)
         rows.append(_table_row(snapshot if is_own else openers.snapshot(record.id), record, kind, report))
         trained = report if is_own else trained
     columns = [name for name in rows[0] if any(row[name] for row in rows)]

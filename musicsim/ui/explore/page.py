@@ -6,9 +6,8 @@ from functools import partial
 import streamlit as st
 
 from musicsim._arrays import Int64Array
-from musicsim.explorer.search.artists import find_similar_artists
-from musicsim.explorer.search.query import Hit, find_similar
-from musicsim.explorer.snapshot.map_colours import colours_offered
+from musicsim.explorer.search.query import Hit, find_similar, find_similar_artists
+from musicsim.explorer.snapshot.map_columns import colours_offered
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.public import is_public, visitor_may

@@ -42,11 +42,11 @@ def thumbs_of(snapshot: Snapshot, search: str, song_id: int | None) -> Thumbs:
     if before is None or before.thumbs.judged == before.saved != saved:
         thumbs = Thumbs(tuple(saved.items()))
     else:
-        ids = dict(before.thumbs.said)
+        ids = dict(before.thumbs.votes)
         present = {song.id for song in snapshot.songs_by_id(ids)}
         if len(present) < len(ids):  # only their files may be missing
             present |= {song.id for song in snapshot.library.songs(ids, missing=True)}
-        thumbs = before.thumbs.of_songs(present)
+        thumbs = before.thumbs.select(present)
     _store(search, _Feedback(thumbs, saved))
     return thumbs
 
@@ -68,7 +68,7 @@ def _change(search: str, thumbs: Thumbs) -> None:
 def press_thumb(search: str, song_id: int, value: int) -> None:
     """Press a thumb, or release it if it was pressed; for callbacks."""
     thumbs = _feedback(search).thumbs
-    _change(search, thumbs.saying(song_id, 0 if thumbs.judged.get(song_id) == value else value))
+    _change(search, thumbs.add(song_id, 0 if thumbs.judged.get(song_id) == value else value))
 
 
 def _save(library: Library, song_id: int, judged: dict[int, int]) -> None:
@@ -84,20 +84,20 @@ def feedback_bar(snapshot: Snapshot, search: str, song_id: int | None, before: l
     """
     feedback = _feedback(search)
     thumbs = feedback.thumbs
-    can_undo = bool(thumbs.said) or thumbs.earlier is not None
+    can_undo = bool(thumbs.votes) or thumbs.earlier is not None
     if not can_undo and not feedback.saved:
         st.caption("Use the thumbs to rate results; the list updates right away.")
         return
     changes = plain(what_changed([hit.song for hit in before], [hit.song for hit in after]))
-    st.caption(changes if thumbs.said else "The last thumb was undone.")
+    st.caption(changes if thumbs.votes else "The last thumb was undone.")
     with st.container(horizontal=True):
         st.button(
             "Undo", icon=":material/undo:", key="feedback_undo", disabled=not can_undo,
-            on_click=lambda: _change(search, _feedback(search).thumbs.undone()),
+            on_click=lambda: _change(search, _feedback(search).thumbs.undo()),
         )  # fmt: skip
         st.button(
-            "Start over", icon=":material/restart_alt:", key="feedback_over", disabled=not thumbs.said,
-            on_click=lambda: _change(search, _feedback(search).thumbs.started_over()),
+            "Start over", icon=":material/restart_alt:", key="feedback_over", disabled=not thumbs.votes,
+            on_click=lambda: _change(search, _feedback(search).thumbs.start_over()),
         )  # fmt: skip
         if not is_public():  # a visitor cannot train
             can_learn = song_id is not None

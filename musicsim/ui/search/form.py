@@ -10,7 +10,7 @@ from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.snapshot.words import Words, understood
+from musicsim.explorer.snapshot.words import Words, parse_words
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import choices_of
 from musicsim.ui.base.option_widgets import labelled, limits, option_key
@@ -52,7 +52,7 @@ def search_form(snapshot: Snapshot, search: str) -> SearchRequest:
             st.selectbox(
                 **_widget("hub_reduction"), options=list(_HUB_REDUCTION), format_func=_HUB_REDUCTION.__getitem__
             )
-    parsed, examples = understood(snapshot, WORDS.get()), get_examples(search)
+    parsed, examples = parse_words(snapshot, WORDS.get()), get_examples(search)
     show_conditions(snapshot, search, parsed)
     present = [i for i, row in zip(examples, snapshot.rows_of(examples).tolist(), strict=True) if row >= 0]
     like, unlike = (tuple(i for i in present if examples[i] == sign) for sign in (1, -1))
@@ -113,7 +113,7 @@ def show_conditions(snapshot: Snapshot, search: str, words: Words) -> None:
         if words.parts:
             _show_removable(
                 "Songs that are", [plain(part.words) for part in words.parts], key="search_parts",
-                on_remove=lambda place: WORDS.set(words.without(place)),
+                on_remove=lambda place: WORDS.set(words.drop_part(place)),
             )  # fmt: skip
     if words.unknown:
         ignored = ", ".join(f"“{plain(word)}”" for word in words.unknown)

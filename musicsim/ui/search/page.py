@@ -11,7 +11,7 @@ from musicsim.explorer import jobs
 from musicsim.explorer.refresh.add_music import keep_upload
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.query import Example, Hit, Query
-from musicsim.explorer.search.requested import find_requested, with_examples
+from musicsim.explorer.search.requested import combine_examples, find_requested
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
@@ -198,9 +198,9 @@ def _show_results(snapshot: Snapshot, seed: _Seed | None, request: SearchRequest
             _show_list_and_map(snapshot, None, find_requested(snapshot, None, request))
             return
         thumbs = thumbs_of(snapshot, seed.name, seed.song_id)
-        query = with_examples(snapshot, seed.example, request)
+        query = combine_examples(snapshot, seed.example, request)
         hits = find_requested(snapshot, query, request, thumbs)
-        before = find_requested(snapshot, query, request, thumbs.undone()) if thumbs.said else hits
+        before = find_requested(snapshot, query, request, thumbs.undo()) if thumbs.votes else hits
         _show_list_and_map(
             snapshot, seed, hits, judged=thumbs.judged, query=query,
             bar=partial(feedback_bar, snapshot, seed.name, seed.song_id, before, hits),

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.explorer.models.files import FILE_ENDING, save_model_file
-from musicsim.explorer.models.representations import CODEWORDS, offered, representations
+from musicsim.explorer.models.representations import CODEWORDS, list_addable, representations
 from musicsim.explorer.refresh.add_music import keep_upload
 from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
 from musicsim.explorer.refresh.model_catalogue import stale_reason
@@ -191,7 +191,8 @@ def _show_representations(library: Library, *, busy: bool) -> None:
         key.keep()
     st.markdown("**Other song features**")
     kind = st.selectbox(
-        "Features", offered(), key=_REPRESENTATION.name, format_func=lambda name: representations()[name].description,
+        "Features", list_addable(), key=_REPRESENTATION.name,
+        format_func=lambda name: representations()[name].description,
         help="For comparing and training. Mixtures of Gaussians take longest: seconds per song.",
     )  # fmt: skip
     left, right = st.columns([4, 3])

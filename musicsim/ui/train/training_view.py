@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.explorer import jobs
-from musicsim.explorer.learning.supervision import Coverage, preselected
-from musicsim.explorer.refresh.learned_model import LEARNED_KIND, preselected_models
+from musicsim.explorer.learning.supervision import Coverage, choose_default_kind
+from musicsim.explorer.refresh.learned_model import LEARNED_KIND, choose_default_models
 from musicsim.explorer.refresh.model_text import name_for
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.training import (
@@ -24,7 +24,7 @@ from musicsim.explorer.requests.training import (
     STRUCTURES,
     TrainingRequest,
 )
-from musicsim.explorer.snapshot.map_colours import UNKNOWN_COLOUR
+from musicsim.explorer.snapshot.map_columns import UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
@@ -72,7 +72,7 @@ def show_form(snapshot: Snapshot, *, busy: bool) -> None:
         return
     enough = [c for c in covered if c.is_enough]
     if SUPERVISION.get() not in {c.kind for c in enough}:
-        SUPERVISION.set(preselected(covered) or _DEFAULT.supervision)
+        SUPERVISION.set(choose_default_kind(covered) or _DEFAULT.supervision)
     _fit_to_kind()
     left, right = st.columns(2, gap="large")
     with left:
@@ -142,7 +142,7 @@ def _show_method(library: Library) -> None:
     bases = [record.name for record in library.models.all() if record.kind != LEARNED_KIND]
     chosen = [name for name in _ON.get() if name in bases]
     if not chosen:
-        built_in = preselected_models(library)
+        built_in = choose_default_models(library)
         default = built_in if _METHOD.get() == AUTOMATIC else built_in[:1]
         chosen = [record.name for record in default] or bases[:1]
     _ON.set(chosen)

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.explorer.learning.verdict import BETTER, NO_DIFFERENCE, WORSE
-from musicsim.explorer.refresh.model_text import figures, headline, judged_on, path_rows, report_of, source_rows
+from musicsim.explorer.refresh.model_text import describe_split, figures, headline, path_rows, report_of, source_rows
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.stores.models import ModelRecord
@@ -58,7 +58,7 @@ def _show_scores(snapshot: Snapshot, record: ModelRecord, report: dict[str, Any]
     with left:
         saved_table(pd.DataFrame(figures(report)), name="verdict", key="train_verdict")
         st.caption(
-            f"{plain(judged_on(report))} Scores are from models trained the same way on part of the data; "
+            f"{plain(describe_split(report))} Scores are from models trained the same way on part of the data; "
             "the saved model is trained on all of it. Hubness is the skewness of how often songs are among the ten "
             "nearest of others."
         )

@@ -15,9 +15,8 @@ import pytest
 
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.explorer.requests.filters import Filters
-from musicsim.explorer.search.artists import N_ENTRIES, find_similar_artists, songs_standing_for
-from musicsim.explorer.search.query import find_similar, similarity_of
-from musicsim.explorer.snapshot.filtering import passing
+from musicsim.explorer.search.query import N_ENTRIES, choose_songs_of, find_similar, find_similar_artists, similarity_of
+from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.player_engine.access import answer_players, player_access, refuse_players
 from musicsim.extensions.player_engine.answering import Answering, length_of
@@ -254,14 +253,14 @@ def test_similar_artists_match_nearest_songs(library):
 
 def test_artist_query_excludes_itself(library):
     now = take_snapshot(library)
-    standing = songs_standing_for(now, "ARTIST 0")
+    standing = choose_songs_of(now, "ARTIST 0")
     assert {library.song(i).artist for i in standing.like} == {"Artist 0"}
     found = find_similar_artists(now, standing, 14)
     assert len({artist.name for artist in found} - {"Artist 0"}) == len(found) == 14
     genres = [library.song(artist.entries[0].song.id).genre for artist in found[:4]]
     assert genres == [library.song(standing.like[0]).genre] * 4
     with pytest.raises(NotFoundError, match="no song by 'Artist 99'"):
-        songs_standing_for(now, "Artist 99")
+        choose_songs_of(now, "Artist 99")
 
 
 def test_artists_missing_on_server_are_left_out(library):
@@ -318,6 +317,6 @@ def test_folder_filter_excludes_subfolders(library):
     songs = now.songs_at()
     one = Path(songs[0].folder)
     for left_out in (one, one.parent, one.parent / "Artist"):
-        mask = passing(now, Filters(no_folders={str(left_out)}))
+        mask = filter_rows(now, Filters(no_folders={str(left_out)}))
         below = [Path(song.folder) == left_out or left_out in Path(song.folder).parents for song in songs]
         np.testing.assert_array_equal(mask, ~np.array(below))
