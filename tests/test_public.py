@@ -26,7 +26,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 
 import musicsim
 from musicsim import logs, public, search
-from musicsim.api import Visitors, http, offered, routes
+from musicsim.api import Visitors, filter_routes, http, routes
 from musicsim.api.budgets import Budgets
 from musicsim.api.visitors import MAX_HELD
 from musicsim.cli import program
@@ -108,7 +108,7 @@ def ask_every_route(library: Library, watch: Watch, monkeypatch: pytest.MonkeyPa
     """Send requests of all methods to all routes as a visitor; return the number of responses with data."""
     with monkeypatch.context() as owner:
         owner.delenv("MUSICSIM_PUBLIC")
-        owner.setattr(logs, "keep_in", lambda _: None)
+        owner.setattr(logs, "keep_log", lambda _: None)
         paths = paths_of(app_options()["routes"])
     song, model = library.songs()[0], library.models.active()
     fillings = [{"song_id": str(song.id), "model": str(model.id), "column": "genre"}, {}]
@@ -434,7 +434,7 @@ def test_playlists_contain_file_names_without_folders(kind, strangers):
 
 
 def test_api_allows_read_requests_only(own_music, strangers):
-    with TestClient(Starlette(routes=offered(routes()))) as client:
+    with TestClient(Starlette(routes=filter_routes(routes()))) as client:
         song = strangers.songs()[0]
         for path in ("/api/libraries", "/api/songs", f"/api/songs/{song.id}/similar", "/api/playlist", "/api/models"):
             answer = client.get(path)

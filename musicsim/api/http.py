@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 
 from musicsim import __version__
 from musicsim.api.budgets import address_of
-from musicsim.api.offered import offered
+from musicsim.api.offered import filter_routes
 from musicsim.api.options import from_query
 from musicsim.api.waiting import wait_for
 from musicsim.errors import AudioError, LibraryError, MusicsimError, NotFoundError, OwnerOnlyError
@@ -234,5 +234,5 @@ def http_interface() -> FastAPI:
     api.add_exception_handler(MusicsimError, _show_error)
     api.add_exception_handler(_Refusal, _show_refusal)
     api.add_exception_handler(ClientDisconnect, lambda *_: Response(status_code=499))  # for the server's log
-    api.include_router(APIRouter(routes=offered(router.routes)))
+    api.include_router(APIRouter(routes=filter_routes(router.routes)))
     return api

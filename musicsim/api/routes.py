@@ -42,11 +42,11 @@ async def _audio(request: Request) -> Response:
     try:
         library, song = await run_in_threadpool(_song, request)
     except LibraryError as error:
-        return refused(error)
-    return await sound_of(request, library, song)
+        return respond_to_error(error)
+    return await respond_with_song(request, library, song)
 
 
-async def sound_of(request: Request, library: Library, song: Song) -> Response:
+async def respond_with_song(request: Request, library: Library, song: Song) -> Response:
     """Return the audio of a song for a request; errors contain the song's name, but not paths of this machine."""
     name = f"{song.label} (song {song.id})"
     try:
@@ -83,7 +83,7 @@ def _peaks(request: Request) -> Response:
     try:
         outline = open_library(request.query_params.get("library")).outline(song_id)
     except LibraryError as error:
-        return refused(error)
+        return respond_to_error(error)
     except OverflowError:  # more than 64 bits
         return JSONResponse({"error": f"song {song_id} does not exist."}, 404)
     return JSONResponse([round(float(peak), 3) for peak in outline], headers={"Cache-Control": "max-age=86400"})
@@ -95,7 +95,7 @@ async def _cover(request: Request) -> Response:
     try:
         library, song = await run_in_threadpool(_song, request)
     except LibraryError as error:
-        return refused(error)
+        return respond_to_error(error)
     headers = {"Cache-Control": "private, max-age=3600"}
     tag = await run_in_threadpool(_covers.tag_of, song)
     if tag is not None:
@@ -117,7 +117,7 @@ async def _cover(request: Request) -> Response:
     return JSONResponse({"error": f"song {song.id} does not have a cover."}, 404)
 
 
-def refused(error: LibraryError) -> Response:
+def respond_to_error(error: LibraryError) -> Response:
     """Return the response to a request for a library or song that does not exist or cannot be opened."""
     if isinstance(error, NotFoundError):
         return JSONResponse({"error": safe_message(error)}, 404)

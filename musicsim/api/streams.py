@@ -52,7 +52,7 @@ class Rerun(Protocol):
         """Return the message."""
 
 
-class Said(enum.Enum):
+class RunEvent(enum.Enum):
     """The event of a run that a message to a page reports."""
 
     BEGUN = "begun"
@@ -66,7 +66,7 @@ class Dialect(NamedTuple):
     is_of_a_page: Callable[[bytes], bool]  # return whether a page may send a message; others are dropped
     rerun_of: Callable[[bytes], Rerun | None] = lambda message: None
     """Parse a request for a rerun; return None for other messages."""
-    filter_message: Callable[[bytes], tuple[bytes, Said]] = lambda message: (message, Said.OTHER)
+    filter_message: Callable[[bytes], tuple[bytes, RunEvent]] = lambda message: (message, RunEvent.OTHER)
     """Return a message to a page as visitors may see it, and the event that it reports."""
 
 
@@ -153,12 +153,12 @@ class Stream:
         if message.get("bytes"):
             shown, event = self._dialect.filter_message(message["bytes"])
             message = {**message, "bytes": shown}
-            if event is Said.BEGUN:
+            if event is RunEvent.BEGUN:
                 self._is_taken, self._since = True, time.monotonic()
-            elif event is Said.FINISHED and self._is_taken:  # an earlier run may end after the last request
+            elif event is RunEvent.FINISHED and self._is_taken:  # an earlier run may end after the last request
                 self._has_clicks = False
                 self._end_turn()
-            if event is not Said.OTHER:
+            if event is not RunEvent.OTHER:
                 self.wake()
         await self._send(message)
 

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from musicsim.api.arrivals import Arrivals, TooLargeError, TooManyError, TooSlowError
 from musicsim.api.budgets import Budgets, address_of
-from musicsim.api.streams import Dialect, Paces, Rerun, Said, Stream
+from musicsim.api.streams import Dialect, Paces, Rerun, RunEvent, Stream
 
 MAX_HELD = 4  # maximum number of files of a session; a page has one or two
 _MAX_HELD_BYTES = 512 << 20  # of all sessions
@@ -55,7 +55,7 @@ class Visitors:
         when_left: Callable[[], object] = lambda: None,
         *,
         rerun_of: Callable[[bytes], Rerun | None] = lambda message: None,
-        filter_message: Callable[[bytes], tuple[bytes, Said]] = lambda message: (message, Said.OTHER),
+        filter_message: Callable[[bytes], tuple[bytes, RunEvent]] = lambda message: (message, RunEvent.OTHER),
         max_file: int = 21 << 20,
     ) -> None:
         self._app, self._dialect = app, Dialect(is_of_a_page, rerun_of, filter_message)

@@ -47,7 +47,7 @@ COMMANDS = {
         "List duplicate songs; results and playlists show only the first of each group.",
         _MUSIC,
     ),
-    "failed": Command("failed:failed", "List failed and skipped files, with reasons.", _MUSIC),
+    "failed": Command("failed:list_failures", "List failed and skipped files, with reasons.", _MUSIC),
     "missing": Command("missing:missing", "List songs whose files are missing.", _MUSIC),
     "forget": Command(
         "forget:forget", "Remove a folder and its songs from the library; the music files do not change.", _MUSIC

@@ -19,7 +19,7 @@ from musicsim.errors import StoreLockedError
 from musicsim.explorer import jobs
 from musicsim.explorer.libraries import default_folder
 from musicsim.library import Library
-from musicsim.public import is_public, kept_answers_folder
+from musicsim.public import find_answers_folder, is_public
 from musicsim.storage import writing_to
 
 _UI = Path(__file__).resolve().parents[1] / "ui"
@@ -42,7 +42,7 @@ def _prepare_for_visitors(keep_answers: Path | None) -> None:
     os.environ["MUSICSIM_PUBLIC"] = "1"
     if keep_answers is not None:
         os.environ["MUSICSIM_KEEP_ANSWERS"] = str(keep_answers.expanduser().absolute())
-    folder = kept_answers_folder()
+    folder = find_answers_folder()
     if folder is not None:
         with writing_to(folder):
             folder.mkdir(parents=True, exist_ok=True)

@@ -29,7 +29,7 @@ from musicsim.explorer.requests.training import KINDS
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import ModelRecord
-from musicsim.progress import Progress, prefixed
+from musicsim.progress import Progress, add_prefix
 
 
 def evaluate(
@@ -95,7 +95,7 @@ def _each(
     for record in records:
         try:
             snapshot = take_snapshot(library, record.id)
-            found.append(quality.evaluate(snapshot, kind, prefixed(progress, f"{record.name}: "), split=split))
+            found.append(quality.evaluate(snapshot, kind, add_prefix(progress, f"{record.name}: "), split=split))
         except (ModelError, FeatureVersionError) as error:
             if len(failed) + 1 == len(records):
                 raise

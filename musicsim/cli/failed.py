@@ -6,7 +6,7 @@ from musicsim.cli.console import SOME_FAILED, JsonOption, LibraryOption, echo, e
 from musicsim.library.stores.files import SKIPPED
 
 
-def failed(library: LibraryOption = None, as_json: JsonOption = False) -> None:
+def list_failures(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     with open_library(library) as lib:
         failures = lib.files.failures()
     if as_json:

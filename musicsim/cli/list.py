@@ -5,11 +5,11 @@ from typing import Annotated
 import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, clock, emit, open_library, show, song_json, whole
-from musicsim.cli.options import taking
+from musicsim.cli.options import take_request
 from musicsim.explorer.requests.listing import ListRequest, in_order
 
 
-@taking(ListRequest)
+@take_request(ListRequest)
 def list_songs(
     request: ListRequest,
     library: LibraryOption = None,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json, warn
-from musicsim.cli.options import taking
+from musicsim.cli.options import take_request
 from musicsim.errors import AudioDecodeError
 from musicsim.explorer.rendering import render_result
 from musicsim.explorer.requests.search import SearchRequest
@@ -25,7 +25,7 @@ def _read_query(snapshot: Snapshot, song: str) -> int | Example:
     raise AudioDecodeError(f"{song} is neither a file nor the id of a song. `musicsim list` shows the ids.")
 
 
-@taking(SearchRequest)
+@take_request(SearchRequest)
 def similar(
     request: SearchRequest,
     song: Annotated[

@@ -11,7 +11,7 @@ from musicsim.public import is_public
 from musicsim.ui.base.address import take_address
 from musicsim.ui.base.frame import FRAME_CSS, ICON, LOGO, PAGES
 from musicsim.ui.base.keys import COLOR_BY, LIBRARY, MODEL, NOT_HERE, forget_library_state
-from musicsim.ui.base.openers import active_library, active_model, chosen_model, warm_up
+from musicsim.ui.base.openers import active_library, active_model, find_chosen_model, warm_up
 from musicsim.ui.base.reloads import follow_reload, save_session
 from musicsim.ui.base.sections import is_offered
 from musicsim.ui.base.text import plain
@@ -63,7 +63,7 @@ def _sidebar() -> None:
 
 def _report_lost_model() -> None:
     """If the files of the chosen model are missing, offer the models with files."""
-    lost, models = chosen_model(), active_library().models
+    lost, models = find_chosen_model(), active_library().models
     if lost is None or models.is_whole(lost):
         return
     others = [record for record in models.all() if models.is_whole(record)]

@@ -69,7 +69,7 @@ def draw(snapshot: Snapshot, songs: Sequence[Song]) -> None:
                 format_func=lambda e: e.lstrip("."),
                 width=120,
             )
-        task = desk().known(("mix", _MIX.get())) if _MIX.get() else None
+        task = desk().find(("mix", _MIX.get())) if _MIX.get() else None
         busy = task is not None and not task.future.done()
         st.button(
             "Make the mix", icon=":material/graphic_eq:", key="playlist_mix_it", on_click=_start,

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from musicsim import LIBRARY_FILE
-from musicsim.addresses import is_address, without_user
+from musicsim.addresses import is_address, strip_user
 from musicsim.library.db.schema import path_of
 from musicsim.library.db.settings import merge_restored
 from musicsim.library.db.tables import renew_tokens
@@ -61,7 +61,7 @@ def find_addresses(folder: Path) -> list[str]:
                 path = path_of(stored)  # as readers do, so that "./s3:/bucket" is recognized, too
                 if is_address(path) and not any(os.fspath(p) in addresses for p in (path, *path.parents)):
                     addresses[os.fspath(path)] = None
-    return [without_user(address) for address in addresses]
+    return [strip_user(address) for address in addresses]
 
 
 def name_some(addresses: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from musicsim.addresses import RemotePath, has_user, is_address, refusal
+from musicsim.addresses import RemotePath, explain_refusal, has_user, is_address
 from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.errors import LibraryError
 
@@ -69,14 +69,14 @@ def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> Found:
 
     With `absent_ok`, sources that do not exist or cannot be reached, such as an unplugged drive, are listed; otherwise
     they raise LibraryError before any folder is walked. The same applies to refused addresses
-    (:func:`musicsim.addresses.refusal`), but an address with a user name always raises LibraryError.
+    (:func:`musicsim.addresses.explain_refusal`), but an address with a user name always raises LibraryError.
     """
     stats: dict[Path, os.stat_result] = {}
     absent: list[Path] = []
     unreachable: list[tuple[Path, str]] = []
     for source in dict.fromkeys(sources):
         if is_address(source):
-            why = refusal(source)
+            why = explain_refusal(source)
             if why is not None and (not absent_ok or has_user(source)):
                 raise LibraryError(why)
             continue
@@ -207,7 +207,7 @@ class _Walk:
         def is_wanted(path: Path) -> bool:
             return _is_audio(path.name) and not any(map(_is_hidden, path.relative_to(source).parts))
 
-        if (why := refusal(source)) is not None:
+        if (why := explain_refusal(source)) is not None:
             self.problems.append((source, why))
             return
         try:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from musicsim.explorer.libraries import library_folders
 from musicsim.ui.base.keys import CHOSEN, LIBRARY, MODEL, NOT_HERE, Key, forget_library_state
-from musicsim.ui.base.openers import active_library, chosen_model
+from musicsim.ui.base.openers import active_library, find_chosen_model
 
 _ADDRESS: Key[tuple[str, dict[str, str]] | None] = Key("address", lambda: None, "page and query in the browser")
 
@@ -19,7 +19,7 @@ def take_address(page: str) -> None:
     if last != (page, query) and not is_plain_link:
         _follow(query)
     current = {}
-    record = chosen_model()
+    record = find_chosen_model()
     if record is not None and not record.is_active:
         current["model"] = record.name
     if LIBRARY.get() != library_folders()[0].name:

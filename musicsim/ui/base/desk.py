@@ -52,7 +52,7 @@ class Task:
         self.future.cancel()
         self._canceled.set()
 
-    def within(self, seconds: float | None) -> bool:
+    def wait(self, seconds: float | None) -> bool:
         """Wait at most `seconds` (None: until it is done) and return whether it is done."""
         try:
             self.future.exception(timeout=seconds)
@@ -78,7 +78,7 @@ class Desk:
                 self._tasks[key] = Task(self._pool, work)
             return self._tasks[key]
 
-    def known(self, key: Hashable) -> Task | None:
+    def find(self, key: Hashable) -> Task | None:
         """Return the task of a key, or None."""
         return self._tasks.get(key)
 

@@ -37,7 +37,7 @@ def active_library() -> Library:
     return open_library(LIBRARY.get())
 
 
-def chosen_model() -> ModelRecord | None:
+def find_chosen_model() -> ModelRecord | None:
     """Return the chosen model, the active one if that was deleted, or None without models."""
     models = {record.id: record for record in active_library().models.all()}
     if MODEL.get() not in models:
@@ -47,7 +47,7 @@ def chosen_model() -> ModelRecord | None:
 
 def active_model() -> str | None:
     """Return the id of the chosen model; if its files are gone, of the oldest model that has files."""
-    chosen, models = chosen_model(), active_library().models
+    chosen, models = find_chosen_model(), active_library().models
     if chosen is None or models.is_whole(chosen):
         return chosen.id if chosen else None
     return next((record.id for record in models.all() if models.is_whole(record)), chosen.id)

@@ -15,22 +15,22 @@ def plain(text: object) -> str:
     An error becomes its message for the current user.
     """
     text = safe_message(text) if isinstance(text, BaseException) else text
-    escaped = _SPECIAL.sub(r"\\\1", " ".join(shown(text).split()))
+    escaped = _SPECIAL.sub(r"\\\1", " ".join(clean(text).split()))
     # "1. Intro" and "- 2 -" at the start of a line would be lists
     return _LIST_MARK.sub(lambda mark: mark[0] + "\u200b" if mark[0].isdigit() else "\\" + mark[0], escaped)
 
 
-def shown(text: object) -> str:
+def clean(text: object) -> str:
     """Return text that every browser accepts: lone surrogates of file names become question marks."""
     return str(text).encode("utf-8", "replace").decode()
 
 
-def in_chart(text: object, longest: int) -> str:
+def escape_for_chart(text: object, longest: int) -> str:
     """Shorten text to `longest` letters and escape it for plotly's legends, axes and tooltips.
 
     Plotly reads some HTML everywhere. It decodes &lt; &gt; and &amp;, but not &quot;.
     """
-    whole = shown(text)
+    whole = clean(text)
     return escape(whole if len(whole) <= longest else whole[: longest - 1] + "…", quote=False)
 
 

@@ -7,7 +7,7 @@ from musicsim.errors import LibraryError
 from musicsim.library import Library
 from musicsim.library.importing.answers import export_answers
 from musicsim.library.stores.judgments import Opinions, opinions_in_memory
-from musicsim.public import is_public, kept_answers_folder
+from musicsim.public import find_answers_folder, is_public
 from musicsim.ui.base.keys import Key
 
 _log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ def visitor_name() -> str:
 
 def keep_answers(library: Library) -> None:
     """Write the answers of this session to the owner's folder for them, if any."""
-    folder = kept_answers_folder()
+    folder = find_answers_folder()
     if folder is None:
         return
     file = folder / f"{visitor_name()}.csv"

@@ -7,7 +7,7 @@ from musicsim.library import Library
 from musicsim.library.importing import ME
 from musicsim.public import is_public
 from musicsim.ui.base import openers
-from musicsim.ui.base.text import count, plain, shown
+from musicsim.ui.base.text import clean, count, plain
 from musicsim.ui.base.visitors import opinions, visitor_name
 from musicsim.ui.compare import session
 from musicsim.ui.compare.answers import show_survey
@@ -67,7 +67,7 @@ def _choose_settings(library: Library) -> str:
         if is_owner:
             st.selectbox(
                 "Listener", sorted({*known, listener} - {""}), **session.LISTENER.widget(), index=None,
-                format_func=shown, placeholder="choose or type a name", accept_new_options=True, width=220,
+                format_func=clean, placeholder="choose or type a name", accept_new_options=True, width=220,
             )  # fmt: skip
         st.toggle(
             "Show names", **session.SHOW_NAMES.widget(),

@@ -10,7 +10,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import CHOSEN, LIBRARY, QUEUE_LIBRARY
-from musicsim.ui.base.openers import active_library, chosen_model
+from musicsim.ui.base.openers import active_library, find_chosen_model
 from musicsim.ui.base.uploads import EXAMPLE
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.components import player
@@ -66,7 +66,7 @@ def thumbs() -> dict[int, int]:
 
 def radio_address() -> str:
     """Return the address that continues the queue after its last song."""
-    library, model = _queue_library(), chosen_model()
+    library, model = _queue_library(), find_chosen_model()
     query = {"library": library.name}
     if model is not None and library is active_library():
         query["model"] = model.name

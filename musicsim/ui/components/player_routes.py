@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from musicsim.api.ranges import asked_range, sound_response
+from musicsim.api.ranges import parse_range, respond_with_sound
 from musicsim.audio import media_type
 from musicsim.errors import MusicsimError, NotFoundError
 from musicsim.explorer.libraries import open_library
@@ -46,9 +46,9 @@ def _upload(request: Request) -> Response:
     upload = _uploads.get(request.path_params["digest"])
     if upload is None:
         return JSONResponse({"error": "this upload is no longer here: send it again."}, 404)
-    byte_range = asked_range(request)
+    byte_range = parse_range(request)
     data = upload.data if byte_range is None else upload.data[slice(*byte_range)]
-    return sound_response(data, byte_range, len(upload.data), media_type(upload.name))
+    return respond_with_sound(data, byte_range, len(upload.data), media_type(upload.name))
 
 
 @visitor_may

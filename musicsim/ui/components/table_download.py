@@ -12,7 +12,7 @@ import streamlit as st
 from musicsim.library.disk.csv_cells import as_csv
 
 
-def saved_table(frame: pd.DataFrame, *, name: str, key: str) -> None:
+def show_table(frame: pd.DataFrame, *, name: str, key: str) -> None:
     """Show a small table and a button that downloads it; parameters as in :func:`table_download`."""
     st.table(frame, hide_index=True, border="horizontal")
     table_download(name, lambda: frame, key)

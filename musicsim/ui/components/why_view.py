@@ -16,7 +16,7 @@ from musicsim.explorer.snapshot.map_colours import PALETTE, UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.frame import asset
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain, shown
+from musicsim.ui.base.text import clean, plain
 from musicsim.ui.base.uploads import EXAMPLE
 from musicsim.ui.components.charts import chart
 from musicsim.ui.components.player_routes import upload_address
@@ -123,7 +123,7 @@ def _show_waves(snapshot: Snapshot, why: Why, one: Side, other: Side) -> None:
         height = np.clip(curve / max(loudest, 1e-9), 0.0, 1.0)
         sides.append(
             {
-                "title": shown(side.title), "sub": shown(side.sub), "duration_s": side.duration_s,
+                "title": clean(side.title), "sub": clean(side.sub), "duration_s": side.duration_s,
                 "starts_s": side.starts_s, "heard_s": heard_s, "url": _address(snapshot, side),
                 "peaks": np.round(side.peaks.astype(float), 3).tolist(),
                 "curve": np.round(height.astype(float), 3).tolist(),

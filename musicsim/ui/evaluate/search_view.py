@@ -9,7 +9,7 @@ from musicsim.explorer.evaluation.search_speed import TOO_FEW, K, SearchSpeed, m
 from musicsim.explorer.snapshot.neighbours import CHOSEN_FROM
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.desk import desk, task_key, value_of, wait_for
-from musicsim.ui.components.table_download import saved_table
+from musicsim.ui.components.table_download import show_table
 
 _DESK = "search speed"
 
@@ -24,7 +24,7 @@ def show_search(snapshot: Snapshot, *, busy: bool) -> None:
         "Library > Settings."
     )
     key = task_key(snapshot, "search speed")
-    task = desk(_DESK).known(key)
+    task = desk(_DESK).find(key)
     if task is None:
         st.button(
             "Measure search", icon=":material/speed:", key="measure_search", on_click=_restart, args=(snapshot, key)
@@ -46,7 +46,7 @@ def show_search(snapshot: Snapshot, *, busy: bool) -> None:
             }
             for row in result.rows
         ]
-        saved_table(pd.DataFrame(rows), name="search", key="evaluate_search")
+        show_table(pd.DataFrame(rows), name="search", key="evaluate_search")
         st.caption(result.caption)
     st.button("Measure again", icon=":material/refresh:", key="clear_search", on_click=_restart, args=(snapshot, key))
 

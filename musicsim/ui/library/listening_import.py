@@ -19,7 +19,7 @@ from musicsim.library.stores.listening import ImportEntry, Waiting
 from musicsim.progress import Progress
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain, shown
+from musicsim.ui.base.text import clean, plain
 from musicsim.ui.components.table_download import table_download
 from musicsim.ui.library.listening_lists import learn_walk, show_lists
 
@@ -176,7 +176,7 @@ def _read(
     with tempfile.TemporaryDirectory(prefix="musicsim-") as folder:
         uploads = []
         for number, file in enumerate(files):  # each in its own folder, because two may have the same name
-            name = Path(shown(file.name).replace("\0", "_")).name[-80:] or "upload"
+            name = Path(clean(file.name).replace("\0", "_")).name[-80:] or "upload"
             upload = Path(folder, str(number), name)
             upload.parent.mkdir()
             upload.write_bytes(file.getbuffer())
@@ -207,9 +207,9 @@ def _show_preview(library: Library, seen: importing.Preview) -> None:
                 places = ["; ".join(s.places) + (" …" if s.count > len(s.places) else "") for s in seen.skipped]
                 table = pd.DataFrame(
                     {
-                        "reason": [shown(s.reason) for s in seen.skipped],
+                        "reason": [clean(s.reason) for s in seen.skipped],
                         "rows": [s.count for s in seen.skipped],
-                        "where": [shown(place) for place in places],
+                        "where": [clean(place) for place in places],
                     }
                 )
                 st.dataframe(table, hide_index=True, key="listening_skipped")
@@ -305,7 +305,7 @@ def _show_matches(library: Library, seen: importing.Preview) -> None:
         table = pd.DataFrame(
             {
                 "in the files": [f"{song.title} — {song.artist}" for song in imported],
-                "in the library": [shown(labels.get(song_id, "")) for song_id in ids],
+                "in the library": [clean(labels.get(song_id, "")) for song_id in ids],
             }
         )
         st.dataframe(table, hide_index=True, key="listening_loose")
@@ -318,7 +318,7 @@ def proposals_table(proposals: Sequence[importing.Proposal], key: str) -> list[i
     table = pd.DataFrame(
         {
             "in the files": [f"{p.song.title} — {p.song.artist}" for p in proposals],
-            "in the library": [shown(p.label) for p in proposals],
+            "in the library": [clean(p.label) for p in proposals],
             "similarity": [p.score for p in proposals],
             "plays or tags": [p.count for p in proposals],
         }
@@ -339,9 +339,9 @@ def proposals_table(proposals: Sequence[importing.Proposal], key: str) -> list[i
 def _waiting_table(songs: Sequence[Waiting]) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "title": [shown(w.title) for w in songs],
-            "artist": [shown(w.artist) for w in songs],
-            "album": [shown(w.album) for w in songs],
+            "title": [clean(w.title) for w in songs],
+            "artist": [clean(w.artist) for w in songs],
+            "album": [clean(w.album) for w in songs],
             "plays or tags": [w.count for w in songs],
         }
     )

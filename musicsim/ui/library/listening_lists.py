@@ -9,7 +9,7 @@ import streamlit as st
 from musicsim.explorer import jobs
 from musicsim.library import Library
 from musicsim.library.importing import Absent, SeenList
-from musicsim.ui.base.text import shown
+from musicsim.ui.base.text import clean
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.table_download import table_download
 
@@ -33,8 +33,8 @@ def show_lists(lists: Sequence[SeenList], key: str, *, is_open: bool) -> None:
     part = lists[:_MAX_LISTED]
     with st.expander(f"Playlists: {len(lists):,}", expanded=is_open):
         table: dict[str, list[Any]] = {
-            "playlist": [shown(entry.name) for entry in part],
-            "kind": [shown(entry.category) for entry in part],
+            "playlist": [clean(entry.name) for entry in part],
+            "kind": [clean(entry.category) for entry in part],
             "entries": [entry.n_entries for entry in part],
             "here": [entry.n_found for entry in part],
             "note": [_NOTES.get(entry.n_found, "") for entry in part],
@@ -56,9 +56,9 @@ def show_lists(lists: Sequence[SeenList], key: str, *, is_open: bool) -> None:
 def _absent_table(absent: Sequence[tuple[str, Absent]]) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "playlist": [shown(name) for name, _ in absent],
+            "playlist": [clean(name) for name, _ in absent],
             "position": [gone.position for _, gone in absent],
-            "song": [shown(gone.label) for _, gone in absent],
+            "song": [clean(gone.label) for _, gone in absent],
             "reason": [gone.reason for _, gone in absent],
         }
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from musicsim.addresses import is_address, refusal
+from musicsim.addresses import explain_refusal, is_address
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
 from musicsim.explorer.libraries import create_library, library_folders, open_library
@@ -84,7 +84,7 @@ def _show_ways_to_add(snapshot: Snapshot, *, busy: bool) -> None:
 def _add_folder(library: Library) -> None:
     text = st.session_state["library_folder"].strip().strip("'\"")
     folder = absolute(text)
-    if (reason := refusal(folder)) is not None:
+    if (reason := explain_refusal(folder)) is not None:
         st.session_state["library_problem"] = reason
     elif not text:
         st.session_state["library_problem"] = "Enter the path of a folder."

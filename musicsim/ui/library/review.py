@@ -16,7 +16,7 @@ from musicsim.library.stores.genres import genre_spellings
 from musicsim.library.stores.tag_edits import TagChange
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import count, plain, shown
+from musicsim.ui.base.text import clean, count, plain
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import play_songs
 from musicsim.ui.components.song_list import clock
@@ -41,7 +41,7 @@ def unusual_files(snapshot: Snapshot) -> tuple[list[Failure], list[Song], dict[i
     return files.failures(), snapshot.library.missing_songs(), files.copies()
 
 
-def chosen_or_all(rows: Sequence[int], items: Sequence[T]) -> list[T]:
+def pick_rows(rows: Sequence[int], items: Sequence[T]) -> list[T]:
     """Return the selected items of a table, or all if none is selected."""
     return [items[row] for row in rows if row < len(items)] or list(items)
 
@@ -49,7 +49,7 @@ def chosen_or_all(rows: Sequence[int], items: Sequence[T]) -> list[T]:
 def _reason(failure: Failure) -> str:
     """Return the reason for a failure without the leading path, which has its own column."""
     reason = failure.reason.removeprefix(str(failure.path)).lstrip(": ")
-    return shown(reason[:1].upper() + reason[1:])
+    return clean(reason[:1].upper() + reason[1:])
 
 
 def show_failures(snapshot: Snapshot, *, busy: bool) -> None:
@@ -60,10 +60,10 @@ def show_failures(snapshot: Snapshot, *, busy: bool) -> None:
         return
     table = pd.DataFrame(
         {
-            "file": [shown(f.path.name) for f in failures],
+            "file": [clean(f.path.name) for f in failures],
             "kind": ["skipped" if f.kind in SKIPPED else f.kind for f in failures],
             "reason": [_reason(f) for f in failures],
-            "folder": [shown(f.path.parent) for f in failures],
+            "folder": [clean(f.path.parent) for f in failures],
         }
     )
     actions = st.container(horizontal=True, vertical_alignment="center")
@@ -71,7 +71,7 @@ def show_failures(snapshot: Snapshot, *, busy: bool) -> None:
         table, hide_index=True, key="library_failed", on_select="rerun", selection_mode="multi-row",
         column_config={"kind": st.column_config.TextColumn(width=80), "reason": st.column_config.TextColumn(width=600)},
     )  # fmt: skip
-    chosen = chosen_or_all(marked.selection.rows, failures)
+    chosen = pick_rows(marked.selection.rows, failures)
     broken = [str(f.path) for f in chosen if f.kind not in SKIPPED]
     skipped = [str(f.path) for f in chosen if f.kind in SKIPPED]
     with actions:
@@ -100,13 +100,13 @@ def show_missing(snapshot: Snapshot, *, busy: bool) -> None:
     )
     table = pd.DataFrame(
         {
-            "title": [shown(s.title) for s in songs],
+            "title": [clean(s.title) for s in songs],
             "artist": [s.artist or "" for s in songs],
-            "last seen at": [shown(s.path) for s in songs],
+            "last seen at": [clean(s.path) for s in songs],
         }
     )
     marked = st.dataframe(table, hide_index=True, key="library_missing", on_select="rerun", selection_mode="multi-row")
-    chosen = chosen_or_all(marked.selection.rows, songs)
+    chosen = pick_rows(marked.selection.rows, songs)
     with st.container(horizontal=True):
         st.button(
             "Scan again", icon=":material/refresh:", disabled=busy, key="missing_scan",
@@ -150,7 +150,7 @@ def show_duplicates(snapshot: Snapshot, *, busy: bool) -> None:
                 )  # fmt: skip
                 role = " · **shown for the group**" if place == 0 else ""
                 facts.markdown(
-                    f"{plain(song.label)} · {clock(song.duration_s)}{role}  \n:small[:gray[{plain(shown(song.path))}]]"
+                    f"{plain(song.label)} · {clock(song.duration_s)}{role}  \n:small[:gray[{plain(clean(song.path))}]]"
                 )
             st.button(
                 "These are different songs", icon=":material/call_split:", disabled=busy,
@@ -180,7 +180,7 @@ def _show_identical_files(snapshot: Snapshot) -> None:
 
     def table(ids: Iterable[int]) -> pd.DataFrame:
         labels = {song.id: song.label for song in snapshot.songs_by_id(ids)}
-        rows = [(shown(labels.get(i, "")), shown(path)) for i in ids for path in copies[i]]
+        rows = [(clean(labels.get(i, "")), clean(path)) for i in ids for path in copies[i]]
         return pd.DataFrame(rows, columns=["song", "file"])
 
     listed = list(copies)[:_MAX_COPIES]

@@ -10,7 +10,7 @@ from musicsim.explorer.snapshot.neighbours import CHOSEN_FROM, INDEXED_FROM, TIT
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.scan.files import IGNORE_FILE
-from musicsim.ui.base.text import count, plain, shown
+from musicsim.ui.base.text import clean, count, plain
 from musicsim.ui.components.jobs_view import start_job
 
 
@@ -30,7 +30,7 @@ def show_folders(snapshot: Snapshot, *, busy: bool) -> None:
     )  # fmt: skip
     for number, root in enumerate(roots):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(plain(shown(root)) + ("" if is_address(root) or root.exists() else " · :red[not found]"))
+            st.markdown(plain(clean(root)) + ("" if is_address(root) or root.exists() else " · :red[not found]"))
             st.button(
                 "Scan again", icon=":material/refresh:", disabled=busy, key=f"scan_{number}",
                 on_click=start_job, args=(library, "scan"), kwargs={"folders": [str(root)]},

@@ -12,7 +12,7 @@ from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import EDITABLE
 from musicsim.public import is_public
 from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import shown
+from musicsim.ui.base.text import clean
 from musicsim.ui.components.listening import play_songs
 from musicsim.ui.components.table_download import table_download
 
@@ -42,7 +42,7 @@ _LABELS = {name: name.replace("_", " ").capitalize() for name in EDITABLE}
 
 def _table(songs: Sequence[Song], edited: set[int], *, is_owner: bool) -> pd.DataFrame:
     columns: dict[str, Any] = {
-        "title": [shown(s.title) for s in songs],
+        "title": [clean(s.title) for s in songs],
         "artist": [s.artist or "" for s in songs],
         "album": [s.album or "" for s in songs],
         "track": pd.array([s.track for s in songs], dtype="Int64"),
@@ -58,7 +58,7 @@ def _table(songs: Sequence[Song], edited: set[int], *, is_owner: bool) -> pd.Dat
         "edited": ["edited" if s.id in edited else "" for s in songs],
     }
     if is_owner:
-        columns["file"] = [shown(s.path) for s in songs]
+        columns["file"] = [clean(s.path) for s in songs]
     return pd.DataFrame(columns)
 
 
@@ -129,7 +129,7 @@ def show_songs(snapshot: Snapshot, *, busy: bool = False) -> None:
 @st.dialog("Edit tags")
 def _edit(library: Library, songs: Sequence[Song]) -> None:
     """Show the common tags of songs; store only those that change, and only in the library."""
-    title = f"{len(songs)} songs" if len(songs) > 1 else f"“{shown(songs[0].title)}”"
+    title = f"{len(songs)} songs" if len(songs) > 1 else f"“{clean(songs[0].title)}”"
     st.caption(f"{title}. The files do not change: your edits are saved in this library.")
     changes: dict[str, Any] = {}
     with st.form("edit_tags", border=False):

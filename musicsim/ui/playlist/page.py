@@ -100,7 +100,7 @@ def _walk(snapshot: Snapshot) -> Walk | None:
         return openers.walk(snapshot)
 
     task = desk("walks").ask(task_key(snapshot, "walk"), work)
-    task.within(AT_ONCE_S if snapshot.n_indexed > _MANY else None)
+    task.wait(AT_ONCE_S if snapshot.n_indexed > _MANY else None)
     wait_for([task])
     walker: Walk | None = value_of(task)
     return walker

@@ -243,8 +243,8 @@ def _show_list_and_map(
     with place:
         song_map(
             snapshot, key="search_map", chosen=seed.song_id if seed is not None and upload is None else None,
-            found=[song.id for song in songs], query=None if upload is None else upload.place, height=480, legend=False,
-            on_pick=partial(play_preview, snapshot),
+            marked=[song.id for song in songs], query=None if upload is None else upload.place, height=480,
+            legend=False, on_pick=partial(play_preview, snapshot),
         )  # fmt: skip
         st.caption("The star is your query; rings mark the results." if upload else "Rings mark the results.")
 

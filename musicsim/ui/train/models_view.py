@@ -23,7 +23,7 @@ from musicsim.ui.base.keys import MODEL, Key
 from musicsim.ui.base.sections import tabs_of
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.jobs_view import start_job, watch_job
-from musicsim.ui.components.table_download import saved_table
+from musicsim.ui.components.table_download import show_table
 
 _COMPARED: Key[list[str]] = Key("models_compared", list, "ids of the two models that are compared")
 _REPRESENTATION: Key[str] = Key("model_representation", lambda: "histogram", "kind of a new representation")
@@ -154,7 +154,7 @@ def _show_comparison(records: Sequence[ModelRecord], reports: dict[str, dict[str
         columns[f"vs. before{' ' * number}"] = [
             table[m]["difference"] + interval for m, interval in zip(measures, intervals, strict=True)
         ]
-    saved_table(pd.DataFrame(columns), name="two models", key="train_compared")
+    show_table(pd.DataFrame(columns), name="two models", key="train_compared")
     targets = set()
     for report in (reports[model_id] for model_id in chosen):
         target = (report["settings"][name] for name in ("supervision", "k", "threshold", "random_state"))

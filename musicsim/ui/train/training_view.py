@@ -31,7 +31,7 @@ from musicsim.library.stores.jobs import Job
 from musicsim.ui.base.desk import AT_ONCE_S, value_of, wait_for
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import SECTION, Key
-from musicsim.ui.base.option_widgets import labelled, limits, option_key
+from musicsim.ui.base.option_widgets import describe, limits, option_key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.charts import chart
 from musicsim.ui.components.coverage import ask_coverage
@@ -65,7 +65,7 @@ def show_form(snapshot: Snapshot, *, busy: bool) -> None:
         key.keep()
     assert snapshot.record is not None
     task = ask_coverage(snapshot)
-    task.within(AT_ONCE_S)
+    task.wait(AT_ONCE_S)
     wait_for([task])
     covered: list[Coverage] | None = value_of(task)
     if covered is None:
@@ -165,7 +165,7 @@ def _show_method(library: Library) -> None:
 
 
 def _widget(field: str) -> dict[str, Any]:
-    return labelled(TrainingRequest, field) | {"key": _KEYS[field].name}
+    return describe(TrainingRequest, field) | {"key": _KEYS[field].name}
 
 
 def _number(field: str) -> dict[str, Any]:
