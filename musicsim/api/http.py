@@ -13,9 +13,8 @@ from starlette.requests import ClientDisconnect
 
 from musicsim import __version__
 from musicsim.api.budgets import address_of
-from musicsim.api.offered import filter_routes
 from musicsim.api.options import from_query
-from musicsim.api.waiting import wait_for
+from musicsim.api.responses import filter_routes, wait_for
 from musicsim.errors import AudioError, LibraryError, MusicsimError, NotFoundError, OwnerOnlyError
 from musicsim.explorer import jobs
 from musicsim.explorer.libraries import default_folder, library_folders, open_library

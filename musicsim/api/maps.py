@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from musicsim.api.responses import is_known, respond_to_error
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.snapshot.map_columns import map_column
@@ -43,12 +44,6 @@ class _Columns:
 _columns = _Columns()
 
 
-def is_known(request: Request, tag: str) -> bool:
-    """Return whether the browser has the content of an ETag; proxies that compress turn it into a weak one."""
-    known = request.headers.get("If-None-Match", "").split(",")
-    return tag in [known_tag.strip().removeprefix("W/") for known_tag in known]
-
-
 @visitor_may
 def _column(request: Request) -> Response:
     """Return a column of a model's map; 304 if the browser has it."""
@@ -56,10 +51,8 @@ def _column(request: Request) -> Response:
         library = open_library(request.query_params.get("library"))
         snapshot = take_snapshot(library, library.models.get(request.path_params["model"]).id)
         tag, packed = _columns.get(snapshot, request.path_params["column"])
-    except NotFoundError as error:
-        return JSONResponse({"error": str(error)}, 404)
-    except LibraryError:
-        return JSONResponse({"error": "the library cannot be opened. The app's log says why."}, 500)
+    except LibraryError as error:
+        return respond_to_error(error)
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
     if is_known(request, tag):
         return Response(status_code=304, headers=headers)
@@ -75,8 +68,8 @@ def _label(request: Request) -> Response:
         song = library.song(request.path_params["song_id"])
     except (NotFoundError, OverflowError):  # ids have at most 64 bits
         return JSONResponse({"error": "song not found."}, 404)
-    except LibraryError:
-        return JSONResponse({"error": "the library cannot be opened. The app's log says why."}, 500)
+    except LibraryError as error:
+        return respond_to_error(error)
     return JSONResponse({"title": song.title, "by": song.by}, headers={"Cache-Control": "private, max-age=60"})
 
 

@@ -11,17 +11,17 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from musicsim import api, audio
-from musicsim.api.maps import is_known, map_routes
-from musicsim.api.waiting import wait_for
+from musicsim.api.maps import map_routes
+from musicsim.api.responses import is_known, respond_to_error, wait_for
 from musicsim.audio import media_type
-from musicsim.errors import LibraryError, MusicsimError, NotFoundError
+from musicsim.errors import LibraryError, MusicsimError
 from musicsim.explorer.libraries import open_library
 from musicsim.hooks import extensions, load_hooks
 from musicsim.library import Library, Song
 from musicsim.library.media.covers import Covers
 from musicsim.library.media.playable import PlayableCopies
 from musicsim.library.processes.decoding import Decoding, decoder
-from musicsim.public import is_public, safe_message, visitor_may
+from musicsim.public import is_public, visitor_may
 
 _log = logging.getLogger(__name__)
 
@@ -115,14 +115,6 @@ async def _cover(request: Request) -> Response:
     if "quiet" in request.query_params:
         return Response(status_code=204, headers=headers)
     return JSONResponse({"error": f"song {song.id} does not have a cover."}, 404)
-
-
-def respond_to_error(error: LibraryError) -> Response:
-    """Return the response to a request for a library or song that does not exist or cannot be opened."""
-    if isinstance(error, NotFoundError):
-        return JSONResponse({"error": safe_message(error)}, 404)
-    _log.warning("%s", error)
-    return JSONResponse({"error": "the library cannot be opened. The app's log says why."}, 500)
 
 
 @cache

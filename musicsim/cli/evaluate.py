@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -19,11 +20,11 @@ from musicsim.cli.console import (
     warn,
 )
 from musicsim.cli.figures import MEASURES, find_coverage, format_figure, replace_nan
-from musicsim.cli.search_speed import show_search_speed
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.evaluation import quality
 from musicsim.explorer.evaluation.fixed_splits import known_faults
 from musicsim.explorer.evaluation.quality import Lists, Quality
+from musicsim.explorer.evaluation.search_speed import K, measure_search
 from musicsim.explorer.pools import pooled
 from musicsim.explorer.requests.training import KINDS
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -54,7 +55,7 @@ def evaluate(
     if search:
         if by or split or len(model or ()) > 1:
             raise typer.BadParameter("accepts only one --model and no other options.", param_hint="--search")
-        show_search_speed(library, model[0] if model else None, as_json=as_json)
+        _show_search_speed(library, model[0] if model else None, as_json=as_json)
         return
     if by is not None and by not in KINDS:
         raise typer.BadParameter(f"{by!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
@@ -84,6 +85,29 @@ def evaluate(
             warn("not evaluated", f"{one['model']}: {one['reason']}")
     if failed:
         raise typer.Exit(SOME_FAILED)
+
+
+def _show_search_speed(library: Path | None, model: str | None, *, as_json: bool) -> None:
+    """Measure and print recall and time of each kind of search index."""
+    with open_library(library) as lib, progress_bar() as progress:
+        snapshot = take_snapshot(lib, lib.models.named(model).id if model else None)
+        measured = measure_search(snapshot, progress=progress)
+    if as_json:
+        emit(measured.as_json())
+        return
+    columns = [Column("index", overflow="fold")]
+    columns += [Column(name, justify="right") for name in (f"recall at {K}", "ms per query", "build s", "MB")]
+    rows = [
+        (
+            f"{row.title} (in use)" if row.is_chosen else row.title,
+            f"{row.recall:.3f}",
+            f"{row.ms:.3f}",
+            f"{row.build_s:.1f}",
+            f"{row.mb:,.1f}",
+        )
+        for row in measured.rows
+    ]
+    show(columns, rows, caption=measured.caption)
 
 
 def _each(

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from musicsim.api.routes import respond_to_error
+from musicsim.api.responses import respond_to_error
 from musicsim.errors import LibraryError
 from musicsim.explorer.libraries import open_library
 from musicsim.library import Library

@@ -1,0 +1,93 @@
+"""The commands ``musicsim failed``, ``missing``, ``forget`` and ``artists``: results of a scan to review."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from musicsim.cli.console import (
+    SOME_FAILED,
+    JsonOption,
+    LibraryOption,
+    count_songs,
+    echo,
+    emit,
+    failure_json,
+    open_library,
+    song_json,
+)
+from musicsim.errors import NotFoundError
+from musicsim.library import SKIPPED, absolute
+
+
+def list_failures(library: LibraryOption = None, as_json: JsonOption = False) -> None:
+    with open_library(library) as lib:
+        failures = lib.files.failures()
+    if as_json:
+        emit([failure_json(f) for f in failures])
+    else:
+        for failure in failures:
+            echo(failure.reason)
+    if any(f.kind not in SKIPPED for f in failures):
+        raise typer.Exit(SOME_FAILED)
+
+
+def list_missing(
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    forget_all: Annotated[
+        bool, typer.Option("--forget", help="Remove them, with their plays, tags and playlist entries.")
+    ] = False,
+) -> None:
+    """They return with their plays and playlists when a file is found again."""
+    with open_library(library) as lib:
+        songs = lib.missing_songs()
+        if forget_all:
+            lib.files.forget_songs(song.id for song in songs)
+    if as_json:
+        emit([song_json(song) for song in songs])
+        return
+    for song in songs:
+        echo(f"{song.id}  {song.label}  {song.path}")
+    if forget_all:
+        typer.echo(f"{count_songs(len(songs))} removed.")
+
+
+def forget(
+    folder: Annotated[Path, typer.Argument(help="A folder of the library, as `musicsim info` lists it.")],
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    with open_library(library) as lib:
+        root = absolute(folder)
+        if root not in lib.files.roots():
+            raise NotFoundError(f"{root} is not a folder of this library: `musicsim info` lists them.")
+        n_songs = lib.files.forget_root(root)
+    if as_json:
+        emit({"folder": str(root), "forgotten": n_songs})
+    else:
+        typer.echo(f"{count_songs(n_songs)} removed.")
+
+
+def artists(
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    merge: Annotated[list[str] | None, typer.Option(help="A spelling to merge; can be repeated.")] = None,
+    into: Annotated[str | None, typer.Option(help="The artist to merge the spellings into.")] = None,
+    part: Annotated[str | None, typer.Option(help="An artist whose merge is undone.")] = None,
+) -> None:
+    with open_library(library) as lib:
+        if merge:
+            if not into:
+                raise typer.BadParameter("give the artist to merge them into: --into NAME")
+            lib.edits.merge(merge, into)
+        if part:
+            lib.edits.part(part)
+        groups, aliases = lib.edits.suggestions(), lib.edits.aliases()
+    if as_json:
+        emit({"suggestions": [[g.suggested, list(g.names)] for g in groups], "merged": aliases})
+        return
+    for group in groups:
+        echo(f"{group.suggested}: {', '.join(group.names)}")
+    for spelling, artist in aliases.items():
+        echo(f"merged: {spelling} into {artist}")
