@@ -20,10 +20,10 @@ from musicsim.explorer.search.uploads import VISITORS_MB
 from musicsim.parsing import parse_in_turn
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.desk import release_memory
-from musicsim.ui.base.errors import show_error
 from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.page_messages import filter_message, is_of_a_page, rerun_of
-from musicsim.ui.components.player_routes import player_routes
+from musicsim.ui.base.text import show_error
+from musicsim.ui.components.listening import player_routes
 from musicsim.ui.components.song_map import map_script_routes
 
 _log = logging.getLogger(__name__)

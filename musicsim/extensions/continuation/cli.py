@@ -8,7 +8,7 @@ import typer
 from rich.table import Column
 
 from musicsim.cli.console import emit, open_library, progress_bar, show
-from musicsim.cli.figures import format_figure
+from musicsim.cli.evaluate import format_figure
 from musicsim.cli.options import add_options
 from musicsim.explorer.evaluation.quality import Figure
 from musicsim.extensions.continuation.continuation import LISTS, MEASURES, continue_lists

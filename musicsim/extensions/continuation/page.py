@@ -12,8 +12,8 @@ from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import interval, plain
+from musicsim.ui.components.downloads import show_table
 from musicsim.ui.components.jobs_view import job_panel, start_job
-from musicsim.ui.components.table_download import show_table
 
 _CHOSEN: Key[str] = Key("evaluate_lists", lambda: LISTS[0], "kind of the evaluated lists: playlists or sittings")
 _PLACES = {"clicks": 2}  # decimal places; 3 by default

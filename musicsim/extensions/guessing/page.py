@@ -23,7 +23,7 @@ from musicsim.library import Library
 from musicsim.library.stores.tag_edits import TagChange
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import clean, plain
-from musicsim.ui.components.table_download import table_download
+from musicsim.ui.components.downloads import table_download
 from musicsim.ui.library.review import pick_rows
 
 _VOTER_LABELS = {"vectors": "Nearest songs", "codes": "Learned codes"}

@@ -27,7 +27,7 @@ from musicsim.library import Library
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.option_widgets import describe, limits
 from musicsim.ui.base.text import plain
-from musicsim.ui.components.table_download import show_table
+from musicsim.ui.components.downloads import show_table
 
 _NUMBERS = ("queries", "results", "checks", "failed_checks", "seconds", "seed")
 _CHOSEN: Key[int | None] = Key("listening_test", lambda: None, "id of the selected listening test", per_library=True)

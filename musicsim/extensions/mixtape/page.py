@@ -16,7 +16,7 @@ from musicsim.ui.base.desk import desk, value_of, wait_for
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.base.uploads import Upload
-from musicsim.ui.components.player_routes import play_upload
+from musicsim.ui.components.listening import play_upload
 from musicsim.ui.components.song_list import clock
 from musicsim.ui.playlist.export import file_name
 

@@ -8,7 +8,7 @@ import typer
 from rich.table import Column
 
 from musicsim.cli.console import emit, open_library, plain, progress_bar, show
-from musicsim.cli.figures import MEASURES, find_coverage, format_figure, replace_nan
+from musicsim.cli.evaluate import MEASURES, find_coverage, format_figure, replace_nan
 from musicsim.cli.options import add_options
 from musicsim.explorer.requests.training import KINDS
 from musicsim.extensions.model_comparison.comparison import compare_with

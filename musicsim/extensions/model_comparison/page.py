@@ -13,9 +13,8 @@ from musicsim.library import Library
 from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import escape_for_chart, plain
-from musicsim.ui.components.charts import chart
 from musicsim.ui.components.coverage import ask_coverage
-from musicsim.ui.components.table_download import show_table
+from musicsim.ui.components.downloads import chart, show_table
 from musicsim.ui.evaluate.quality_view import choose_kind, format_figure
 
 _MODEL: Key[str] = Key("evaluate_against", str, "id of the model that is compared with the sound", per_library=True)

@@ -21,8 +21,8 @@ from musicsim.extensions.paper_tables.paper_tables import (
 from musicsim.library import Library
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.text import clean, plain
+from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import job_panel, start_job
-from musicsim.ui.components.table_download import table_download
 
 _MAX_LISTED = 3  # maximum claims in the sentence before the tables
 

@@ -1,10 +1,17 @@
-"""Escape text from files and people for Streamlit's Markdown and plotly's charts."""
+"""Texts on pages: escaped for Streamlit's Markdown and plotly's charts, with units, and errors."""
 
+import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html import escape
 
+import streamlit as st
+
+from musicsim.errors import MusicsimError
 from musicsim.public import safe_message
 
+_log = logging.getLogger(__name__)
 _SPECIAL = re.compile(r"([\\`*_\[\]<>$:~#|{}!&^=])")
 _LIST_MARK = re.compile(r"^([-+]|\d+(?=[.)]))")
 
@@ -42,3 +49,22 @@ def count(n: int, noun: str) -> str:
 def interval(mean: float, low: float, high: float, places: int = 3) -> str:
     """Return a mean in Markdown, with the ends of its interval in gray."""
     return f"**{mean:.{places}f}** :small[:gray[{low:.{places}f}–{high:.{places}f}]]"
+
+
+def show_error(error: Exception) -> bool:
+    """Show one of our own errors that the page did not catch; return False to leave other errors to Streamlit."""
+    if not isinstance(error, MusicsimError):
+        _log.info("a page failed", exc_info=error)  # Streamlit prints it on stderr
+        return False
+    st.error(plain(error), icon=":material/error:")
+    return True
+
+
+@contextmanager
+def toast_errors(*more: type[Exception]) -> Iterator[None]:
+    """Show our own errors, and errors of the types `more`, in a toast."""
+    errors: tuple[type[Exception], ...] = (MusicsimError, *more)
+    try:
+        yield
+    except errors as error:
+        st.toast(plain(error), icon=":material/warning:")

@@ -18,8 +18,8 @@ from musicsim.ui.base.frame import asset
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import clean, plain
 from musicsim.ui.base.uploads import EXAMPLE
-from musicsim.ui.components.charts import chart
-from musicsim.ui.components.player_routes import upload_address
+from musicsim.ui.components.downloads import chart
+from musicsim.ui.components.listening import upload_address
 
 _LETTERS = "ABCDEF"
 _MAX_EXAMPLES = 5  # whose similarities are listed

@@ -9,7 +9,7 @@ from musicsim.explorer.evaluation.search_speed import TOO_FEW, K, SearchSpeed, m
 from musicsim.explorer.snapshot.neighbours import CHOSEN_FROM
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.desk import desk, task_key, value_of, wait_for
-from musicsim.ui.components.table_download import show_table
+from musicsim.ui.components.downloads import show_table
 
 _DESK = "search speed"
 

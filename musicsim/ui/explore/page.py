@@ -17,11 +17,10 @@ from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import CHOSEN, COLOR_BY, MARKED, SECOND_MODEL
 from musicsim.ui.base.text import plain
 from musicsim.ui.base.uploads import EXAMPLE
-from musicsim.ui.components.cover import show_cover
-from musicsim.ui.components.empty import stop_without_songs
+from musicsim.ui.components.jobs_view import stop_without_songs
 from musicsim.ui.components.listening import follow, play_preview, play_songs
 from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
-from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
+from musicsim.ui.components.song_list import Action, clock, hit_rows, show_cover, song_list
 from musicsim.ui.components.song_map import song_map
 from musicsim.ui.components.why_view import ask_why, show_why
 from musicsim.ui.explore.selection import show_selection

@@ -11,10 +11,10 @@ from musicsim.library.media.playlist_files import MIME, m3u8
 from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import MARKED, Key
+from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.listening import enqueue_songs, play_songs
 from musicsim.ui.components.search_examples import MAX_EXAMPLES, sample_evenly, search_like
 from musicsim.ui.components.song_map import MAX_MARKED
-from musicsim.ui.components.table_download import table_download
 from musicsim.ui.playlist.draft import PLAYLIST
 from musicsim.ui.playlist.request_form import STAY_AROUND
 from musicsim.ui.train.training_view import SUPERVISION

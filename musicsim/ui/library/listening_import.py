@@ -14,18 +14,20 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.errors import LibraryError
+from musicsim.explorer import jobs
 from musicsim.library import Library, importing
 from musicsim.library.stores.listening import ImportEntry, Waiting
 from musicsim.progress import Progress
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import clean, plain
-from musicsim.ui.components.table_download import table_download
-from musicsim.ui.library.listening_lists import learn_walk, show_lists
+from musicsim.ui.components.downloads import table_download
+from musicsim.ui.components.jobs_view import start_job
 
 _SUFFIXES = (*(suffix.lstrip(".") for suffix in importing.READ_SUFFIXES), "zip")
 _MAX_LISTED = 500  # rows of a table; a download has all
 _PROGRESS_EVERY_S = 0.2
+_NOTES = {0: "left out: its songs are not in the library", 1: "one song: too few to learn from"}
 _FOUND_BY = {
     "path": "path of the file",
     "path end": "end of the path",
@@ -201,7 +203,7 @@ def _show_preview(library: Library, seen: importing.Preview) -> None:
             accepted = proposals_table(seen.proposals, f"listening_close_{_ROUND.get()}")
         lists = _accept_proposals(seen, accepted).lists
         if lists:
-            show_lists(lists, "listening_lists", is_open=True)
+            show_lists(lists, "listening_import", is_open=True)
         if seen.skipped:
             with st.expander(f"Left out: {sum(s.count for s in seen.skipped):,}"):
                 places = ["; ".join(s.places) + (" …" if s.count > len(s.places) else "") for s in seen.skipped]
@@ -400,3 +402,50 @@ def _show_imported_lists(library: Library, result: _Result, *, busy: bool) -> No
 def _learn(library: Library, result: _Result) -> None:
     if learn_walk(library):
         _RESULT.set(replace(result, is_learning=True))
+
+
+def learn_walk(library: Library) -> bool:
+    """Start fitting the walk to the playlists; return False if another job is running."""
+    if jobs.current(library) is not None:
+        return False
+    start_job(library, "walk")
+    return True
+
+
+def show_lists(lists: Sequence[importing.SeenList], key: str, *, is_open: bool) -> None:
+    """Show the number of entries of each playlist that are in the library, and the reasons for the others.
+
+    `is_open` expands the tables; `key` is unique on the page.
+    """
+    part = lists[:_MAX_LISTED]
+    with st.expander(f"Playlists: {len(lists):,}", expanded=is_open):
+        table: dict[str, list[Any]] = {
+            "playlist": [clean(entry.name) for entry in part],
+            "kind": [clean(entry.category) for entry in part],
+            "entries": [entry.n_entries for entry in part],
+            "here": [entry.n_found for entry in part],
+            "note": [_NOTES.get(entry.n_found, "") for entry in part],
+        }
+        empty = [name for name in ("kind", "note") if not any(table[name])]
+        frame = pd.DataFrame(table).drop(columns=empty)
+        st.dataframe(frame, hide_index=True, key=key)
+        table_download("playlists", lambda: frame, f"{key}_file")
+        absent = [(entry.name, gone) for entry in lists for gone in entry.absent]
+        if absent:
+            more = f", the first {_MAX_LISTED:,}" if len(absent) > _MAX_LISTED else ""
+            st.markdown(f"**Not in the library: {len(absent):,} entr{'y' if len(absent) == 1 else 'ies'}**{more}")
+            st.dataframe(_absent_table(absent[:_MAX_LISTED]), hide_index=True, key=f"{key}_absent")
+            table_download("not in the library", lambda: _absent_table(absent), f"{key}_absent_file")
+        if len(lists) > len(part):
+            st.caption(f"The first {len(part):,} of {len(lists):,} playlists.")
+
+
+def _absent_table(absent: Sequence[tuple[str, importing.Absent]]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "playlist": [clean(name) for name, _ in absent],
+            "position": [gone.position for _, gone in absent],
+            "song": [clean(gone.label) for _, gone in absent],
+            "reason": [gone.reason for _, gone in absent],
+        }
+    )

@@ -13,7 +13,6 @@ from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import BY_STATE
 from musicsim.ui.base.text import count, plain
 from musicsim.ui.library import listening_import
-from musicsim.ui.library.listening_lists import learn_walk
 
 _MAX_IMPORTS = 25
 _CLOSE: Key[tuple[Path, list[Proposal]] | None] = Key(
@@ -61,7 +60,7 @@ def _show_import(library: Library, entry: ImportEntry) -> None:
 def _undo(library: Library, import_id: int) -> None:
     entry = undo(library, import_id)
     if entry.kind == "playlists":
-        learn_walk(library)
+        listening_import.learn_walk(library)
     st.toast(f"Import {entry.id} was undone.", icon=":material/check_circle:")
 
 

@@ -19,8 +19,7 @@ from musicsim.ui.base.keys import LIBRARY, SECTION, forget_library_state
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
 from musicsim.ui.base.sections import Tab, choose_tab, tabs_of
 from musicsim.ui.base.text import count, plain
-from musicsim.ui.components.empty import demo_button
-from musicsim.ui.components.jobs_view import start_job, watch_job
+from musicsim.ui.components.jobs_view import demo_button, start_job, watch_job
 from musicsim.ui.library import review
 from musicsim.ui.library.listening_review import show_listening
 from musicsim.ui.library.settings import show_folders, show_settings

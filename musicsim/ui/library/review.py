@@ -17,10 +17,10 @@ from musicsim.library.stores.tag_edits import TagChange
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import BY_STATE
 from musicsim.ui.base.text import clean, count, plain
+from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import play_songs
 from musicsim.ui.components.song_list import clock
-from musicsim.ui.components.table_download import table_download
 
 T = TypeVar("T")
 

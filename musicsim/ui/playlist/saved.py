@@ -10,9 +10,8 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.public import is_public
-from musicsim.ui.base.errors import toast_errors
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import clean, count, plain
+from musicsim.ui.base.text import clean, count, plain, toast_errors
 from musicsim.ui.components.song_finder import Match, find_song, name_matches
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, amend, change, present_ids

@@ -9,8 +9,7 @@ import streamlit as st
 from musicsim.explorer.playlists.walk import Dialect, Walk
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import escape_for_chart, plain
-from musicsim.ui.components.charts import chart
-from musicsim.ui.components.table_download import show_table
+from musicsim.ui.components.downloads import chart, show_table
 
 _ALL = "all playlists"
 _COLORS = ("#0f6b75", "#d08a3c")

@@ -18,12 +18,11 @@ from musicsim.explorer.refresh.model_text import facts, figures, kind_words, rep
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.stores.models import BUILT_IN, MAX_NAME, ModelRecord
-from musicsim.ui.base.errors import toast_errors
 from musicsim.ui.base.keys import MODEL, Key
 from musicsim.ui.base.sections import tabs_of
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import plain, toast_errors
+from musicsim.ui.components.downloads import show_table
 from musicsim.ui.components.jobs_view import start_job, watch_job
-from musicsim.ui.components.table_download import show_table
 
 _COMPARED: Key[list[str]] = Key("models_compared", list, "ids of the two models that are compared")
 _REPRESENTATION: Key[str] = Key("model_representation", lambda: "histogram", "kind of a new representation")

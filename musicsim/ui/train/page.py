@@ -6,7 +6,7 @@ from musicsim.errors import ModelError
 from musicsim.explorer import jobs
 from musicsim.ui.base import openers
 from musicsim.ui.base.text import plain
-from musicsim.ui.components.empty import stop_without_songs
+from musicsim.ui.components.jobs_view import stop_without_songs
 from musicsim.ui.train.models_view import show_models
 from musicsim.ui.train.training_view import latest_training, show_form, show_training
 from musicsim.ui.train.verdict_view import show_verdict

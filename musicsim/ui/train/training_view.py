@@ -33,8 +33,8 @@ from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import SECTION, Key
 from musicsim.ui.base.option_widgets import describe, limits, option_key
 from musicsim.ui.base.text import plain
-from musicsim.ui.components.charts import chart
 from musicsim.ui.components.coverage import ask_coverage
+from musicsim.ui.components.downloads import chart
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.song_list import clock
 

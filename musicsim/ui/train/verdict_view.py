@@ -12,9 +12,9 @@ from musicsim.library import Song
 from musicsim.library.stores.models import ModelRecord
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
+from musicsim.ui.components.downloads import show_table
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import Action, row_of, song_list
-from musicsim.ui.components.table_download import show_table
 from musicsim.ui.train.models_view import delete_button, rename_button, use_button
 
 _SHOWN: Key[str | None] = Key("verdict_of", lambda: None, "id of the model whose verdict is shown")
