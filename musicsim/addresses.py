@@ -23,7 +23,6 @@ from typing import Any
 from musicsim.web import is_page, list_links, web_options
 
 PROTOCOLS = ("s3", "gs", "abfs", "https", "http", "sftp", "smb", "webdav")  # protocols that musicsim reads
-_WEB = ("http", "https")
 _ADDRESS = re.compile(r"(?!file:)([a-z][a-z0-9+.-]+):/+([^/].*)", re.DOTALL)
 _HOST_WITH_USER = re.compile(r"(?!file:)([a-z][a-z0-9+.-]+)(:/+)([^/]*)@", re.DOTALL)
 _USER_IN_TEXT = re.compile(r"\b([a-z][a-z0-9+.-]+)(:/+)([^/\s]*)@", re.IGNORECASE)
@@ -67,10 +66,7 @@ def _remove_user(match: re.Match[str]) -> str:
 
 
 def explain_refusal(path: str | os.PathLike[str]) -> str | None:
-    """Return the reason, without password, why musicsim does not read an address; None if it reads it.
-
-    Local paths are accepted. The form of the address decides; no server is contacted.
-    """
+    """Return why musicsim does not read an address, by its form and without its password; None for all other paths."""
     match = _ADDRESS.fullmatch(os.fspath(path))
     if match is None:
         return None
@@ -84,7 +80,7 @@ def explain_refusal(path: str | os.PathLike[str]) -> str | None:
         name = protocol.upper()
         remedy = (
             f"""FSSPEC_{name}='{{"headers": {{"Authorization": "Basic ..."}}}}'"""
-            if protocol in _WEB
+            if protocol in ("http", "https")
             else f"FSSPEC_{name}_USERNAME and FSSPEC_{name}_PASSWORD"
         )
         return (
@@ -162,7 +158,7 @@ class RemotePath(type(Path())):  # type: ignore[misc]
 
 
 def _is_web(path: Path) -> bool:
-    return os.fspath(path).startswith(tuple(f"{protocol}:" for protocol in _WEB))
+    return os.fspath(path).startswith(("http:", "https:"))
 
 
 def _file_system(path: Path) -> tuple[Any, str]:

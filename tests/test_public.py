@@ -493,14 +493,14 @@ def test_rate_limit_per_address_recovers(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("musicsim.api.budgets.time.monotonic", lambda: now[0])
     budgets = Budgets(60)
-    assert [budgets.spend("a", 20) for _ in range(4)] == [0, 0, 0, 20]
-    assert budgets.spend("b", 20) == 0
+    assert [budgets.get("a").spend(20) for _ in range(4)] == [0, 0, 0, 20]
+    assert budgets.get("b").spend(20) == 0
     now[0] = 19.0
-    assert budgets.spend("a", 20) == 1
+    assert budgets.get("a").spend(20) == 1
     now[0] = 20.0
-    assert budgets.spend("a", 20) == 0
+    assert budgets.get("a").spend(20) == 0
     now[0] = 1000.0
-    assert [budgets.spend("a", 30) for _ in range(3)] == [0, 0, 30]
+    assert [budgets.get("a").spend(30) for _ in range(3)] == [0, 0, 30]
 
 
 @pytest.fixture

@@ -58,10 +58,7 @@ def _parse_host(text: str) -> tuple[str, int | None] | None:
 
 
 def read_allowed_hosts() -> frozenset[str]:
-    """Return the hosts listed in ``MUSICSIM_ALLOWED_HOSTS``, separated by commas.
-
-    Raises AddressError if one of them is not the name or address of a machine.
-    """
+    """Return the hosts of ``MUSICSIM_ALLOWED_HOSTS``; raise AddressError if one is not a machine's name or address."""
     names = [name.strip() for name in os.environ.get("MUSICSIM_ALLOWED_HOSTS", "").split(",")]
     hosts = set()
     for name in filter(None, names):

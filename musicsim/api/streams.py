@@ -38,12 +38,9 @@ class Rerun(Protocol):
     """A request to run the script again."""
 
     @property
-    def has_clicks(self) -> bool:
-        """True if it contains clicks, which later requests do not repeat."""
-
+    def has_clicks(self) -> bool: ...  # True if it contains clicks, which later requests do not repeat
     @property
-    def n_bytes(self) -> int:
-        """Size of the message."""
+    def n_bytes(self) -> int: ...
 
     def join(self, newer: Any) -> "Rerun | None":
         """Return one request equivalent to both; None if something would be lost."""
@@ -121,7 +118,7 @@ class Stream:
         self, receive: Receive, send: Send, dialect: Dialect, paces: Paces, requests: Budgets, address: str
     ) -> None:
         self._receive, self._send, self._dialect = receive, send, dialect
-        self._requests, self._address = requests, address
+        self._requests = requests.get(address)
         # of the session and its address
         self._reruns = (Budget(RERUNS, RERUNS_PER_S), paces.reruns.get(address))
         self._messages = (Budget(MESSAGES, _MESSAGES_PER_S), paces.messages.get(address))
@@ -140,7 +137,7 @@ class Stream:
         while True:
             if self._others:
                 message = self._others.popleft()
-                while message["type"] == "websocket.receive" and (pause_s := self._requests.spend(self._address, 1)):
+                while message["type"] == "websocket.receive" and (pause_s := self._requests.spend(1)):
                     await asyncio.sleep(pause_s)
                 return message
             wait_s = self._wait_s()

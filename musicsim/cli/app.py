@@ -61,14 +61,12 @@ _KeepAnswers = Annotated[
 
 
 def _prepare_for_visitors(keep_answers: Path | None) -> None:
-    """Set up this process for a public demonstration."""
     # fail now if the library is missing or cannot be opened
     Library.open(default_folder(), create=False).close()
     os.environ["MUSICSIM_PUBLIC"] = "1"
     if keep_answers is not None:
         os.environ["MUSICSIM_KEEP_ANSWERS"] = str(keep_answers.expanduser().absolute())
-    folder = find_answers_folder()
-    if folder is not None:
+    if (folder := find_answers_folder()) is not None:
         with writing_to(folder):
             folder.mkdir(parents=True, exist_ok=True)
 
@@ -100,14 +98,12 @@ def _make_server(*, public: bool) -> uvicorn.Server:
     )
 
 
-def _start_demo() -> bool:
-    """Start composing the demo if the library is empty; return True if it was started."""
+def _start_demo() -> None:
     with Library.open(default_folder()) as library:
         if len(library) == 0:
             with suppress(StoreLockedError):  # another window has already started it
                 jobs.start(library, "demo")
-                return True
-    return False
+                typer.echo("Composing the demo collection: 360 songs, one to two minutes; the page shows the progress.")
 
 
 def run_app(
@@ -141,8 +137,8 @@ def run_app(
         typer.echo(_PUBLIC)
     elif is_open_to_others(sockets):
         typer.echo(_OPEN_TO_OTHERS)
-    if demo and not public and _start_demo():  # before the first page opens the library
-        typer.echo("Composing the demo collection: 360 songs, one to two minutes; the page shows the progress.")
+    if demo and not public:
+        _start_demo()  # before the first page opens the library
     if browser and _has_screen():
         threading.Thread(target=webbrowser.open, args=(addresses[0],), daemon=True).start()
     with suppress(KeyboardInterrupt):

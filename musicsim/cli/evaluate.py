@@ -70,16 +70,9 @@ def evaluate(
         faults = known_faults(lib)
         songs = {song.id: song for song in lib.songs()}
     if as_json:
-        emit(
-            {
-                "by": covered.kind,
-                "detail": covered.detail,
-                "split": split,
-                "known_faults": faults,
-                "models": [_as_json(one, songs, hubs) for one in found],
-                "failed": failed,
-            }
-        )
+        rendered = [_as_json(one, songs, hubs) for one in found]
+        truth = {"by": covered.kind, "detail": covered.detail, "split": split}
+        emit(truth | {"known_faults": faults, "models": rendered, "failed": failed})
     else:
         by_split = f" Split {split}: test songs search the training songs." if split else ""
         _show(found, songs, hubs, f"Ground truth: {KINDS[covered.kind].words} ({covered.detail}).{by_split}")
@@ -92,7 +85,6 @@ def evaluate(
 
 
 def _show_search_speed(library: Path | None, model: str | None, *, as_json: bool) -> None:
-    """Measure and print recall and time of each kind of search index."""
     with open_library(library) as lib, progress_bar() as progress:
         snapshot = take_snapshot(lib, lib.models.named(model).id if model else None)
         measured = measure_search(snapshot, progress=progress)
@@ -131,23 +123,16 @@ def _each(
     return found, failed
 
 
-def _as_json(one: Quality, songs: dict[int, Song], n_hubs: int) -> dict[str, Any]:
+def _as_json(one: Quality, songs: dict[int, Song], n_hubs: int) -> Any:
     """Return a model's scores as JSON; NaN becomes null."""
-    lists = None
-    if one.lists is not None:
-        lists = {
-            "n_songs": one.lists.n_songs,
-            "n_compared": one.lists.n_compared,
-            "plain": _lists_json(one.lists.plain, songs, n_hubs),
-            "hub_reduction": _lists_json(one.lists.reduced, songs, n_hubs),
-        }
-    held_out = asdict(one.held_out) if one.held_out else None
-    return {
-        "model": one.model,
-        "scores": replace_nan(asdict(one.scores)),
-        "lists": replace_nan(lists),
-        "held_out": replace_nan(held_out),
+    lists = one.lists and {
+        "n_songs": one.lists.n_songs,
+        "n_compared": one.lists.n_compared,
+        "plain": _lists_json(one.lists.plain, songs, n_hubs),
+        "hub_reduction": _lists_json(one.lists.reduced, songs, n_hubs),
     }
+    held_out = one.held_out and asdict(one.held_out)
+    return replace_nan({"model": one.model, "scores": asdict(one.scores), "lists": lists, "held_out": held_out})
 
 
 def _lists_json(lists: Lists, songs: dict[int, Song], n_hubs: int) -> dict[str, Any]:
@@ -179,28 +164,24 @@ def _show(found: list[Quality], songs: dict[int, Song], n_hubs: int, words: str)
         "artists is in parentheses. Hubness and coverage: without > with hub reduction."
     )
     show(columns, [(one.model, *_cells(one)) for one in found], caption=caption)
-    if any(one.held_out for one in found):
-        _show_held_out(found)
-    for one in found:
-        if one.lists is not None:
-            for title, lists in (("plain order", one.lists.plain), ("hub reduction", one.lists.reduced)):
-                _show_lists(f"{one.model}, {title}", lists, songs, n_hubs)
-
-
-def _show_held_out(found: list[Quality]) -> None:
     rows = []
     for one in found:
         if one.held_out is not None:
             leads = one.held_out.leads
             cells = [f"{leads[n].before:.3f} > {leads[n].after:.3f}" if n in leads else "-" for n in MEASURES]
             rows.append((one.model, one.held_out.kind, *cells))
-    show(
-        ("learned model", "from", *MEASURES.values()),
-        rows,
-        title="Held-out artists, before > after training",
-        caption="A learned model was trained on the artists of the table above, so its scores there are optimistic. "
-        "These are not.",
-    )
+    if rows:
+        show(
+            ("learned model", "from", *MEASURES.values()),
+            rows,
+            title="Held-out artists, before > after training",
+            caption="A learned model was trained on the artists of the table above, so its scores there are "
+            "optimistic. These are not.",
+        )
+    for one in found:
+        if one.lists is not None:
+            for title, lists in (("plain order", one.lists.plain), ("hub reduction", one.lists.reduced)):
+                _show_lists(f"{one.model}, {title}", lists, songs, n_hubs)
 
 
 def _cells(one: Quality) -> list[str]:
@@ -211,22 +192,18 @@ def _cells(one: Quality) -> list[str]:
 
 
 def _show_lists(title: str, lists: Lists, songs: dict[int, Song], n_hubs: int) -> None:
-    """Print genres and hubs of a model's lists, in one order."""
     if lists.same_genre_of:
         others = {pair.genre: pair for pair in reversed(lists.confusion.pairs(len(lists.confusion.genres) ** 2))}
         sizes = dict(zip(lists.confusion.genres, lists.confusion.n_songs.tolist(), strict=True))
-        rows: list[tuple[object, ...]] = []
-        for genre, share in sorted(lists.same_genre_of.items(), key=lambda item: -item[1]):
-            other = f"{others[genre].other}, {others[genre].share:.0%}" if genre in others else ""
-            rows.append((genre, sizes[genre], f"{share:.2f}", other))
+        most_confused = {genre: f"{pair.other}, {pair.share:.0%}" for genre, pair in others.items()}
+        genres = sorted(lists.same_genre_of.items(), key=lambda item: -item[1])
+        rows = [(genre, sizes[genre], f"{share:.2f}", most_confused.get(genre, "")) for genre, share in genres]
         show(("genre", "songs", "same genre in the ten nearest", "most confused with"), rows, title=title)
     if n_hubs and lists.hubs:
-        rows = []
-        for hub in lists.hubs[:n_hubs]:
-            song = songs[hub.song_id]
-            rows.append((song.id, song.title, song.artist or "", hub.n_lists, hub.n_artists))
+        hubs = [(songs[hub.song_id], hub) for hub in lists.hubs[:n_hubs]]
+        lines = [(song.id, song.title, song.artist or "", hub.n_lists, hub.n_artists) for song, hub in hubs]
         caption = f"{len(lists.orphans):,} songs are not in any top ten."
-        show(("id", "hub", "artist", "lists", "of artists"), rows, title=title, caption=caption)
+        show(("id", "hub", "artist", "lists", "of artists"), lines, title=title, caption=caption)
 
 
 def format_figure(figure: Figure) -> str:

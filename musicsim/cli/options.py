@@ -16,10 +16,7 @@ T = TypeVar("T")
 
 
 def take_request(request: type[T]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replace the parameter `request` of a command by the options of this request type.
-
-    A value out of its limits raises typer.BadParameter with the option.
-    """
+    """Replace the parameter `request` of a command by the options of this type; bad values raise typer.BadParameter."""
     options = options_of(request)
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:

@@ -75,10 +75,7 @@ def playlist(
 
 
 def load_or_generate(library: Library, request: PlaylistRequest, saved: str | None, model: str | None) -> PlaylistSongs:
-    """Return the saved playlist of this name, or generate one for the request.
-
-    Raises NotFoundError if the playlist does not exist, or no song matches.
-    """
+    """Return the saved playlist of this name, or generate one; raise NotFoundError if it does not exist or is empty."""
     if saved is None:
         generated = Walk(snapshot_under(library, model)).draw(request, request.seed)
         if not generated.songs:
@@ -94,11 +91,9 @@ def load_or_generate(library: Library, request: PlaylistRequest, saved: str | No
 
 
 def _write(songs: Sequence[Song], target: Path, *, is_relative: bool) -> list[str]:
-    """Write the playlist for other players; return notes on missing files."""
     path = target.expanduser().absolute()
-    content = FORMATS[path.suffix.lower().lstrip(".")](
-        target.stem, songs, relative_to=path.parent if is_relative else None
-    )
+    render = FORMATS[path.suffix.lower().lstrip(".")]
+    content = render(target.stem, songs, relative_to=path.parent if is_relative else None)
     with atomic_path(path) as temporary:
         temporary.write_bytes(content)
     return [f"its file is missing: {song.label}" for song in missing(songs)]

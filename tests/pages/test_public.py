@@ -194,14 +194,14 @@ def test_answers_are_private_and_saved_only_if_enabled(strangers, monkeypatch, t
         import streamlit as st
 
         from musicsim.explorer.libraries import open_library
-        from musicsim.ui.base.visitors import keep_answers, opinions, visitor_name
+        from musicsim.ui.base.visitors import VISITOR_NAME, keep_answers, opinions
 
         library = open_library()
         store = opinions(library).judgments
         ids = [song.id for song in library.songs()]
 
         def answer() -> None:
-            store.add(visitor_name(), "odd", ids[:3], 1)
+            store.add(VISITOR_NAME.get(), "odd", ids[:3], 1)
             keep_answers(library)
 
         def forget() -> None:

@@ -125,10 +125,7 @@ def count_done(tasks: Sequence[Task]) -> int:
 
 
 def wait_for(tasks: Sequence[Task], n_shown: int | None = None) -> None:
-    """Show a progress bar, and run the page again whenever a task is done.
-
-    `n_shown` is the number of tasks that were done when the page drew the results above the bar.
-    """
+    """Show a progress bar, and run the page again if more tasks are done than the `n_shown` whose results it shows."""
     n_done = count_done(tasks)
     if n_shown is not None and n_shown != n_done:
         st.rerun()

@@ -17,10 +17,7 @@ _LIST_MARK = re.compile(r"^([-+]|\d+(?=[.)]))")
 
 
 def plain(text: object) -> str:
-    """Escape text so that Markdown shows it literally: ``A$AP *live* [2]`` is not a formula, emphasis or a link.
-
-    An error becomes its message for the current user.
-    """
+    """Escape text, or an error's message for the current user, so that Markdown shows ``A$AP *live* [2]`` literally."""
     text = safe_message(text) if isinstance(text, BaseException) else text
     escaped = _SPECIAL.sub(r"\\\1", " ".join(clean(text).split()))
     # "1. Intro" and "- 2 -" at the start of a line would be lists
@@ -33,10 +30,7 @@ def clean(text: object) -> str:
 
 
 def escape_for_chart(text: object, longest: int) -> str:
-    """Shorten text to `longest` letters and escape it for plotly's legends, axes and tooltips.
-
-    Plotly reads some HTML everywhere. It decodes &lt; &gt; and &amp;, but not &quot;.
-    """
+    """Shorten text to `longest` letters and escape it for plotly, which reads HTML, but does not decode &quot;."""
     whole = clean(text)
     return escape(whole if len(whole) <= longest else whole[: longest - 1] + "…", quote=False)
 

@@ -52,7 +52,6 @@ def show_cards(
 
 
 def _mark(form: str, place: int) -> str:
-    """Return the label of a song whose name is hidden."""
     return "First" if form == "like" and place == 0 else str(place + (form == "odd"))
 
 
@@ -72,7 +71,6 @@ def _card(library: Library, song: Song, mark: str, *, is_named: bool) -> dict[st
 
 
 def _last(snapshot: Snapshot, question: Question, chosen: int | None) -> dict[str, Any]:
-    """Return the previous question with its answer in words."""
     labels = {song.id: clean(song.label) for song in snapshot.songs_by_id(question.song_ids)}
     marks = [_mark(question.form, place) for place in range(len(question.song_ids))]
     answer = "does not belong." if question.form == "odd" else "is more like the first."

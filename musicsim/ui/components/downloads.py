@@ -21,10 +21,7 @@ def show_table(frame: pd.DataFrame, *, name: str, key: str) -> None:
 
 
 def table_download(name: str, table: Callable[[], pd.DataFrame], key: str) -> None:
-    """Show a button that downloads a table as CSV; `table` is called when it is pressed.
-
-    `name` is the file's name without its ending, and `key` is unique on the page.
-    """
+    """Show a button that calls `table` and downloads the result as ``name.csv``; `key` is unique on the page."""
 
     def content() -> bytes:
         frame = table()
@@ -38,10 +35,7 @@ def table_download(name: str, table: Callable[[], pd.DataFrame], key: str) -> No
 
 
 def chart(figure: go.Figure, *, key: str, name: str) -> None:
-    """Show a chart, and buttons that save it as SVG and PNG under a name.
-
-    `key` is unique on the page: letters, digits and underscores.
-    """
+    """Show a chart, and buttons that save it under a name; `key` is unique on the page, a valid name in Python."""
     st.plotly_chart(figure, key=key, config={"displayModeBar": False})
     component = st.components.v2.component(
         "musicsim_save_chart", css=asset("save_chart.css"), js=asset("save_figure.js") + asset("save_chart.js")

@@ -20,10 +20,7 @@ _NO_FILTER = {
 
 
 def filter_widgets(request: type, keys: Mapping[str, Key[Any]], choices: FilterChoices) -> None:
-    """Show a widget for every filter of a request that offers a choice; `keys` hold the values, by field.
-
-    Call :func:`fit_filters` or :func:`filter_values` first.
-    """
+    """Show the filters of a request; `keys` hold the values by field, after :func:`fit_filters` or `filter_values`."""
     for field, names in choices.names.items():
         find_names(**describe(request, field), names=names, key=keys[field], placeholder=_NO_FILTER.get(field, "None"))
     for field, (first, last) in choices.ranges.items():

@@ -5,7 +5,7 @@ from collections.abc import Collection
 import streamlit as st
 
 from musicsim.explorer import jobs
-from musicsim.explorer.refresh.outdated import Upgrade, pending_upgrade
+from musicsim.explorer.refresh.outdated import pending_upgrade
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
@@ -32,14 +32,9 @@ def start_job(library: Library, kind: str, **arguments: object) -> None:
         jobs.start(library, kind, arguments)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)
-def _pending_upgrade(library: Library) -> Upgrade | None:
-    return pending_upgrade(library)  # takes a second with a million songs
-
-
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)
-def _counts(library: Library) -> dict[str, float]:
-    return library.counts()  # reads every play and tag
+_cache = st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)
+_pending_upgrade = _cache(pending_upgrade)  # takes a second with a million songs
+_counts = _cache(Library.counts)  # reads every play and tag
 
 
 def upgrade_line(library: Library) -> None:
@@ -116,9 +111,9 @@ def _show_active(library: Library, job: Job) -> None:
 
 
 def watch_job(library: Library, *, kinds: Collection[str] = (), revision: int | None = None) -> None:
-    """Show the running or last job, and run the page again when it ends or the library leaves a `revision`.
+    """Show the running or last job, or only an unfinished one of some `kinds`.
 
-    With `kinds`, show only a job of these kinds, and only if it is not done.
+    Runs the page again when the job ends or the library leaves a `revision`.
     """
     busy = jobs.current(library) is not None
 
@@ -162,13 +157,6 @@ def demo_button(snapshot: Snapshot) -> None:
     )  # fmt: skip
 
 
-@st.fragment(run_every=1.0)
-def _wait(snapshot: Snapshot) -> None:
-    """Run the page again as soon as there is a model, or the job has ended."""
-    if snapshot.library.models.active() is not None or jobs.current(snapshot.library) is None:
-        st.rerun()
-
-
 def stop_without_songs(snapshot: Snapshot) -> None:
     """End the page here, with a next step, if no song can be compared yet."""
     if snapshot.n_indexed:
@@ -179,7 +167,13 @@ def stop_without_songs(snapshot: Snapshot) -> None:
             f"{jobs.job_kinds()[job.kind].title}: the first songs will appear here in a moment.",
             icon=":material/hourglass:",
         )
-        _wait(snapshot)
+
+        @st.fragment(run_every=1.0)
+        def wait() -> None:
+            if snapshot.library.models.active() is not None or jobs.current(snapshot.library) is None:
+                st.rerun()
+
+        wait()
     elif is_public():
         st.info("This library is empty.", icon=":material/info:")
     elif snapshot.n_songs:

@@ -123,7 +123,6 @@ def play_upload(upload: Upload, duration_s: float) -> None:
 
 @visitor_may
 def _upload(request: Request) -> Response:
-    """Return the sound of an upload, or a range of its bytes."""
     upload = _uploads.get(request.path_params["digest"])
     if upload is None:
         return JSONResponse({"error": "this upload is no longer here: send it again."}, 404)

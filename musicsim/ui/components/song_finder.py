@@ -140,10 +140,7 @@ def drop_unknown(key: Key[list[str]], names: Sequence[str]) -> None:
 def find_names(
     label: str, names: Sequence[str], *, key: Key[list[str]], help: str, placeholder: str = "Choose options"
 ) -> list[str]:
-    """Let the user choose names, and return those that are chosen; many names are searched while typing.
-
-    `label` is in the plural; `key` holds the chosen names, in the order of choice.
-    """
+    """Let the user choose names, and return those in `key`; many names are searched while typing."""
     drop_unknown(key, names)
     if len(names) <= FEW:
         st.multiselect(label, sorted(names), **key.widget(), help=help, format_func=clean, placeholder=placeholder)

@@ -94,7 +94,6 @@ def song_list(
 
 
 def _parse(sent: Any, n_rows: int) -> Action | None:
-    """Return an action as sent by the browser, or None if it is not valid."""
     if not isinstance(sent, dict) or sent.get("kind") not in get_args(ActionKind):
         return None
     index, song_id, to = (sent.get(name) for name in ("index", "song_id", "to"))

@@ -118,7 +118,6 @@ def choose_kind(covered: list[Coverage] | None) -> str | None:
 
 
 def _choose_split(snapshot: Snapshot) -> None:
-    """Show the choice of fixed splits, if any, and known faults of their data sets."""
     names = snapshot.library.splits.names()
     if _SPLIT.get() not in names:
         _SPLIT.set("")

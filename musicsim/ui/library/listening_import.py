@@ -234,7 +234,6 @@ def _show_preview(library: Library, seen: importing.Preview) -> None:
 
 
 def _accept_proposals(seen: importing.Preview, accepted: Sequence[importing.Proposal]) -> importing.Preview:
-    """Return the preview with ticked spellings counted as matched."""
     ids = {p.song[:2]: p.song_id for p in accepted}
     songs = zip(seen.song_ids.tolist(), seen.batch.songs, strict=True)
     song_ids = [i if i >= 0 else ids.get(song[:2], -1) for i, song in songs]
@@ -413,10 +412,7 @@ def learn_walk(library: Library) -> bool:
 
 
 def show_lists(lists: Sequence[importing.SeenList], key: str, *, is_open: bool) -> None:
-    """Show the number of entries of each playlist that are in the library, and the reasons for the others.
-
-    `is_open` expands the tables; `key` is unique on the page.
-    """
+    """Show which entries of playlists are in the library, and why others are not; `is_open` expands the tables."""
     part = lists[:_MAX_LISTED]
     with st.expander(f"Playlists: {len(lists):,}", expanded=is_open):
         table: dict[str, list[Any]] = {

@@ -50,7 +50,6 @@ def draw() -> None:
 
 
 def _show_ways_to_add(snapshot: Snapshot, *, busy: bool) -> None:
-    """Show the fields for a folder, for files from the browser, the demo, and a new library."""
     if demo_folder(snapshot.library) in snapshot.library.files.roots():
         st.text_input(
             "New library for your music", "My music", key=_OWN,
@@ -111,7 +110,6 @@ def _add(library: Library, paths: Callable[[Library], Sequence[Path]]) -> None:
 
 
 def _new_library() -> None:
-    """Create an empty library and show it."""
     try:
         LIBRARY.set(create_library(st.session_state["library_new"]).name)
     except MusicsimError as error:

@@ -26,17 +26,14 @@ T = TypeVar("T")
 
 _MAX_GROUPS = 25
 _MAX_COPIES = 200  # songs
-_MERGED: Key[tuple[str, list[TagChange]] | None] = Key(
-    "genres_merged", lambda: None, "the library of the last merge of genres, and the changes that undo it"
+_MERGED: Key[tuple[str, list[TagChange]]] = Key(
+    "genres_merged", lambda: ("", []), "the library of the last merge of genres, and the changes that undo it"
 )
 
 
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)
 def unusual_files(snapshot: Snapshot) -> tuple[list[Failure], list[Song], dict[int, list[Path]]]:
-    """Return failed files, missing songs, and files with identical bytes by song id.
-
-    Takes seconds with a million songs, once per revision of the library.
-    """
+    """Return failed files, missing songs, and identical files by song id; takes seconds with a million songs."""
     files = snapshot.library.files
     return files.failures(), snapshot.library.missing_songs(), files.copies()
 
@@ -47,7 +44,7 @@ def pick_rows(rows: Sequence[int], items: Sequence[T]) -> list[T]:
 
 
 def _reason(failure: Failure) -> str:
-    """Return the reason for a failure without the leading path, which has its own column."""
+    # without the leading path, which has its own column
     reason = failure.reason.removeprefix(str(failure.path)).lstrip(": ")
     return clean(reason[:1].upper() + reason[1:])
 
@@ -125,10 +122,6 @@ def _remove(library: Library, songs: Sequence[Song]) -> None:
     st.toast(f"{count(n_songs, 'song')} removed.", icon=":material/check_circle:")
 
 
-def _judge(library: Library, song_ids: Sequence[int], is_same: bool) -> None:
-    library.duplicates.judge(song_ids, is_same=is_same)
-
-
 def show_duplicates(snapshot: Snapshot, *, busy: bool) -> None:
     """Show identical files, and groups of songs with the same sound, which the user can play and separate."""
     library = snapshot.library
@@ -154,7 +147,8 @@ def show_duplicates(snapshot: Snapshot, *, busy: bool) -> None:
                 )
             st.button(
                 "These are different songs", icon=":material/call_split:", disabled=busy,
-                key=f"same_part_{group[0].id}", on_click=_judge, args=(library, [song.id for song in group], False),
+                key=f"same_part_{group[0].id}", on_click=library.duplicates.judge, args=([song.id for song in group],),
+                kwargs={"is_same": False},
             )  # fmt: skip
     if len(found) > _MAX_GROUPS:
         st.caption(f"{len(found) - _MAX_GROUPS} more groups appear once these are reviewed.")
@@ -166,7 +160,7 @@ def show_duplicates(snapshot: Snapshot, *, busy: bool) -> None:
                 st.button(
                     f"Duplicates after all: {plain(first.label)} and {plain(second.label)}",
                     key=f"same_join_{first.id}_{second.id}",
-                    on_click=_judge, args=(library, [first.id, second.id], True),
+                    on_click=library.duplicates.judge, args=([first.id, second.id],), kwargs={"is_same": True},
                 )  # fmt: skip
 
 
@@ -192,7 +186,6 @@ def _show_identical_files(snapshot: Snapshot) -> None:
 
 
 def _choose_spelling(kind: str, number: int, names: Sequence[str], suggested: str, merge: Callable[..., None]) -> None:
-    """Show several spellings of a name, with a button that merges them."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
             f"One {kind}?", names, index=names.index(suggested), key=f"{kind}_name_{number}",
@@ -228,9 +221,11 @@ def show_genres(snapshot: Snapshot, *, busy: bool) -> None:
         st.caption("No genre has two spellings.")
     for number, group in enumerate(found[:_MAX_GROUPS]):
         _choose_spelling("genre", number, group.names, group.names[0], partial(_merge_genres, library))
-    merged = _MERGED.get()
-    if merged is not None and merged[0] == library.name:
-        st.button("Undo the merge", icon=":material/undo:", key="genres_part", on_click=_undo_merge, args=(library,))
+    name, changes = _MERGED.get()
+    if name == library.name:
+        st.button(
+            "Undo the merge", icon=":material/undo:", key="genres_part", on_click=_undo_merge, args=(library, changes)
+        )
 
 
 def _merge_genres(library: Library, names: Sequence[str], name: str) -> None:
@@ -240,8 +235,6 @@ def _merge_genres(library: Library, names: Sequence[str], name: str) -> None:
     _MERGED.set((library.name, library.edits.change(changes)))
 
 
-def _undo_merge(library: Library) -> None:
-    merged = _MERGED.get()
-    if merged is not None:
-        library.edits.change(merged[1])
-    _MERGED.set(None)
+def _undo_merge(library: Library, changes: list[TagChange]) -> None:
+    library.edits.change(changes)
+    _MERGED.set(_MERGED.default())

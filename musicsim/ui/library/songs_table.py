@@ -66,14 +66,12 @@ def _round(value: float | None, digits: int = 0) -> float | None:
     return None if value is None else round(value, digits)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)
-def _matching(library: Library, words: tuple[str, ...]) -> Int64Array:
-    return library.ids_matching(words)
+_cache = st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)
+_matching = _cache(Library.ids_matching)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)
+@_cache
 def _load_songs(library: Library, words: tuple[str, ...], is_owner: bool) -> tuple[list[Song], set[int], pd.DataFrame]:
-    """Return the first matching songs, the ids of edited ones, and their table."""
     songs = library.songs(_matching(library, words)[:_MAX_LISTED])
     edited = set(library.edits.edited(song.id for song in songs))
     return songs, edited, _table(songs, edited, is_owner=is_owner)

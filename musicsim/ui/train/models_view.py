@@ -132,7 +132,6 @@ def _show_card(library: Library, record: ModelRecord, report: dict[str, Any], *,
 
 
 def _show_comparison(records: Sequence[ModelRecord], reports: dict[str, dict[str, Any]]) -> None:
-    """Compare the scores of two learned models."""
     names = {record.id: record.name for record in records}
     if len(names) < 2:
         return

@@ -57,10 +57,7 @@ _WATCHED: Key[int | None] = Key("train_watched", lambda: None, "id of the traini
 
 
 def show_form(snapshot: Snapshot, *, busy: bool) -> None:
-    """Show the options of a training, and the button that starts it.
-
-    `snapshot` is the library under the Sound model, which covers all songs that can be learned from.
-    """
+    """Show the options of a training, and a button that starts it; the Sound model of `snapshot` covers all songs."""
     for key in (*_KEYS.values(), _MANUAL_C):
         key.keep()
     assert snapshot.record is not None
@@ -114,7 +111,6 @@ def _capitalize(words: str) -> str:
 
 
 def _show_kinds(enough: list[Coverage], lacking: list[Coverage]) -> None:
-    """Show the kinds with enough data as a choice, and the others with reasons."""
     if enough:
         st.radio(
             **_widget("supervision"), options=[c.kind for c in enough], format_func=_kind_label,
@@ -265,7 +261,6 @@ def _show_running(library: Library, job: Job) -> None:
 
 
 def _show_ended(library: Library, job: Job) -> None:
-    """Show the outcome of a training; one that was not completed can be started again."""
     duration = clock(max(0.0, job.updated_at - job.created_at))
     name = plain(job.arguments["name"])
     if job.state == "done":
@@ -303,7 +298,6 @@ def _has_steps(job: Job) -> bool:
 
 
 def _trials_figure(points: list[dict[str, Any]], settings: dict[str, Any]) -> go.Figure:
-    """Return the held-out quality of each setting that was tried."""
     is_automatic = settings["method"] == AUTOMATIC
     measure = "Mean of AUC, MAP, MRR and P@10" if is_automatic else LOSSES[settings["loss"]].split(":")[0]
     # automatic training tries many settings, so one row per method

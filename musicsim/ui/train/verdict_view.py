@@ -112,8 +112,6 @@ def _show_changes(snapshot: Snapshot, changes: list[dict[str, Any]]) -> None:
 
 
 def _show_songs(snapshot: Snapshot, songs: list[Song], known: set[int], side: str) -> None:
-    """Show songs, with a note on those that were also among the results before."""
-
     def act(action: Action) -> None:
         follow(action, snapshot, songs)
         if action.kind == "similar":
