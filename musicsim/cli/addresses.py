@@ -44,7 +44,7 @@ def _places(host: str) -> list[tuple[socket.AddressFamily, str]]:
         results = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         results = []
-    places = [(family, str(address[0])) for family, _, _, _, address in results]
+    places: list[tuple[socket.AddressFamily, str]] = [(family, str(address[0])) for family, *_, address in results]
     if not places or not all(_is_here(*place) for place in places):
         raise AddressError(f"--host {host}: this machine does not have this address. Use one of its own.")
     return places

@@ -27,6 +27,7 @@ from musicsim.explorer.evaluation.quality import Figure, Lists, Quality
 from musicsim.explorer.evaluation.search_speed import K, measure_search
 from musicsim.explorer.learning.supervision import Coverage, coverage
 from musicsim.explorer.pools import pooled
+from musicsim.explorer.rendering import render_fields
 from musicsim.explorer.requests.training import KINDS
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library, Song
@@ -137,22 +138,14 @@ def _as_json(one: Quality, songs: dict[int, Song], n_hubs: int) -> Any:
 
 def _lists_json(lists: Lists, songs: dict[int, Song], n_hubs: int) -> dict[str, Any]:
     confusion = lists.confusion
-    return {
-        "hubness": lists.hubness,
-        "coverage": lists.coverage,
-        "hubs": [
-            {"lists": hub.n_lists, "artists": hub.n_artists, "song": song_json(songs[hub.song_id])}
-            for hub in lists.hubs[:n_hubs]
-        ],
-        "orphans": lists.orphans,
-        "same_genre": lists.same_genre,
-        "same_genre_of": lists.same_genre_of,
-        "confusion": {
-            "genres": confusion.genres,
-            "n_songs": confusion.n_songs.tolist(),
-            "columns": confusion.columns,
-            "shares": confusion.shares.tolist(),
-        },
+    matrix = {"n_songs": confusion.n_songs.tolist(), "shares": confusion.shares.tolist()}
+    hubs = [
+        {"lists": hub.n_lists, "artists": hub.n_artists, "song": song_json(songs[hub.song_id])}
+        for hub in lists.hubs[:n_hubs]
+    ]
+    return render_fields(lists, "hubness", "coverage", "orphans", "same_genre", "same_genre_of") | {
+        "hubs": hubs,
+        "confusion": render_fields(confusion, "genres", "columns") | matrix,
     }
 
 

@@ -96,13 +96,9 @@ def _preview_json(seen: Preview) -> dict[str, Any]:
             for p in seen.proposals
         ],
         "lists": [
-            {
-                "name": entry.name,
-                "category": entry.category or None,
-                "entries": entry.n_entries,
-                "matched": entry.n_found,
-                "absent": [[gone.position, gone.label, gone.reason] for gone in entry.absent],
-            }
+            render_fields(entry, "name", entries="n_entries", matched="n_found")
+            | {"category": entry.category or None}
+            | {"absent": [[gone.position, gone.label, gone.reason] for gone in entry.absent]}
             for entry in seen.lists
         ],
         "unmatched": [[w.artist, w.title, w.count] for w in seen.unmatched],

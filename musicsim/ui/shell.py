@@ -30,11 +30,6 @@ _TITLES = {
 }
 
 
-def _switch_library(widget: str) -> None:
-    LIBRARY.set(st.session_state[widget])
-    forget_library_state()
-
-
 def _sidebar() -> None:
     library = active_library()
     is_owner = not is_public()
@@ -43,8 +38,13 @@ def _sidebar() -> None:
         # The key contains the value, and the widget starts with it. A widget that takes its value from the session
         # returns to its first option if the user switches pages before the browser has received the value.
         widget = f"library_{library.name}"
+
+        def switch() -> None:
+            LIBRARY.set(st.session_state[widget])
+            forget_library_state()
+
         st.selectbox(
-            "Library", names, names.index(library.name), key=widget, on_change=_switch_library, args=(widget,),
+            "Library", names, names.index(library.name), key=widget, on_change=switch,
             disabled=len(names) == 1, help="Create other libraries on the Library page.",
         )  # fmt: skip
     models = {record.id: record.name for record in library.models.all()}

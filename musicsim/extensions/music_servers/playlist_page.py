@@ -69,7 +69,7 @@ def _draw_target(sending: Sending, servers: Mapping[str, Connection]) -> None:
             "0 = as shown.",
         )  # fmt: skip
     st.button(
-        f"{'Update' if entry else 'Save'} “{plain(clean(name))}” on {plain(server)}", icon=":material/cloud_upload:",
+        f"{'Update' if entry else 'Save'} “{plain(name)}” on {plain(server)}", icon=":material/cloud_upload:",
         key="playlist_server_save", width="stretch", disabled=not name,
         on_click=_save, args=(sending, servers[server], is_kept, around),
     )  # fmt: skip

@@ -13,7 +13,7 @@ from musicsim.errors import ModelError
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.search.uploads import warm_up as start_workers
-from musicsim.explorer.snapshot.filtering import FilterChoices, filter_choices
+from musicsim.explorer.snapshot.filtering import filter_choices
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.explorer.snapshot.words import understood
 from musicsim.hooks import load_hooks
@@ -69,10 +69,8 @@ def snapshot(model_id: str | None = None) -> Snapshot:
     return _snapshot(active_library(), model_id or active_model())
 
 
-@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)
-def choices_of(snapshot: Snapshot) -> FilterChoices:
-    """Return the filters that the songs of a snapshot offer."""
-    return filter_choices(snapshot)
+choices_of = st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)(filter_choices)
+"""Return the filters that the songs of a snapshot offer."""
 
 
 @st.cache_resource(max_entries=4, show_spinner="Weighing what songs have in common…", hash_funcs=BY_STATE)

@@ -1,7 +1,6 @@
 """Results of a scan to review: failed files, missing songs, duplicates, spellings."""
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,7 +9,7 @@ import streamlit as st
 
 from musicsim.explorer.snapshot.same_sound import groups
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import Failure, Library, Song
+from musicsim.library import Failure, Song
 from musicsim.library.stores.files import SKIPPED
 from musicsim.library.stores.genres import genre_spellings
 from musicsim.library.stores.tag_edits import TagChange
@@ -104,6 +103,11 @@ def show_missing(snapshot: Snapshot, *, busy: bool) -> None:
     )
     marked = st.dataframe(table, hide_index=True, key="library_missing", on_select="rerun", selection_mode="multi-row")
     chosen = pick_rows(marked.selection.rows, songs)
+
+    def remove() -> None:
+        n_songs = snapshot.library.files.forget_songs(song.id for song in chosen)
+        st.toast(f"{count(n_songs, 'song')} removed.", icon=":material/check_circle:")
+
     with st.container(horizontal=True):
         st.button(
             "Scan again", icon=":material/refresh:", disabled=busy, key="missing_scan",
@@ -111,20 +115,17 @@ def show_missing(snapshot: Snapshot, *, busy: bool) -> None:
         )  # fmt: skip
         with st.popover(f"Remove {len(chosen)}", icon=":material/delete:", disabled=busy):
             st.write("Their plays, tags, thumbs and playlist entries are deleted too. This can't be undone.")
-            st.button(
-                "Remove them", type="primary", key="missing_forget", on_click=_remove, args=(snapshot.library, chosen)
-            )
+            st.button("Remove them", type="primary", key="missing_forget", on_click=remove)
         table_download("missing songs", lambda: table, "library_missing_file")
-
-
-def _remove(library: Library, songs: Sequence[Song]) -> None:
-    n_songs = library.files.forget_songs(song.id for song in songs)
-    st.toast(f"{count(n_songs, 'song')} removed.", icon=":material/check_circle:")
 
 
 def show_duplicates(snapshot: Snapshot, *, busy: bool) -> None:
     """Show identical files, and groups of songs with the same sound, which the user can play and separate."""
     library = snapshot.library
+
+    def judge(song_ids: Sequence[int], is_same: bool) -> None:
+        library.duplicates.judge(song_ids, is_same=is_same)
+
     pairs = library.duplicates.pairs()
     songs = {song.id: song for song in snapshot.songs_by_id({i for p in pairs for i in (p.first_id, p.second_id)})}
     found = groups(list(songs.values()), pairs)
@@ -143,12 +144,11 @@ def show_duplicates(snapshot: Snapshot, *, busy: bool) -> None:
                 )  # fmt: skip
                 role = " · **shown for the group**" if place == 0 else ""
                 facts.markdown(
-                    f"{plain(song.label)} · {clock(song.duration_s)}{role}  \n:small[:gray[{plain(clean(song.path))}]]"
+                    f"{plain(song.label)} · {clock(song.duration_s)}{role}  \n:small[:gray[{plain(song.path)}]]"
                 )
             st.button(
                 "These are different songs", icon=":material/call_split:", disabled=busy,
-                key=f"same_part_{group[0].id}", on_click=library.duplicates.judge, args=([song.id for song in group],),
-                kwargs={"is_same": False},
+                key=f"same_part_{group[0].id}", on_click=judge, args=([song.id for song in group], False),
             )  # fmt: skip
     if len(found) > _MAX_GROUPS:
         st.caption(f"{len(found) - _MAX_GROUPS} more groups appear once these are reviewed.")
@@ -160,7 +160,7 @@ def show_duplicates(snapshot: Snapshot, *, busy: bool) -> None:
                 st.button(
                     f"Duplicates after all: {plain(first.label)} and {plain(second.label)}",
                     key=f"same_join_{first.id}_{second.id}",
-                    on_click=library.duplicates.judge, args=([first.id, second.id],), kwargs={"is_same": True},
+                    on_click=judge, args=([first.id, second.id], True),
                 )  # fmt: skip
 
 
@@ -216,25 +216,22 @@ def show_artists(snapshot: Snapshot, *, busy: bool) -> None:
 def show_genres(snapshot: Snapshot, *, busy: bool) -> None:
     """Offer to merge spellings of a genre, which charts and filters already count as one."""
     library = snapshot.library
+
+    def merge(names: Sequence[str], name: str) -> None:
+        table = library.table()
+        songs = library.songs(table.ids[table.columns.genre.among(set(names) - {name})].tolist())
+        changes = [TagChange(song.id, {"genre": song.genre}, {"genre": name}) for song in songs]
+        _MERGED.set((library.name, library.edits.change(changes)))
+
+    def undo(changes: list[TagChange]) -> None:
+        library.edits.change(changes)
+        _MERGED.set(_MERGED.default())
+
     found = genre_spellings(library.table().columns.genre.counts())
     if not found:
         st.caption("No genre has two spellings.")
     for number, group in enumerate(found[:_MAX_GROUPS]):
-        _choose_spelling("genre", number, group.names, group.names[0], partial(_merge_genres, library))
+        _choose_spelling("genre", number, group.names, group.names[0], merge)
     name, changes = _MERGED.get()
     if name == library.name:
-        st.button(
-            "Undo the merge", icon=":material/undo:", key="genres_part", on_click=_undo_merge, args=(library, changes)
-        )
-
-
-def _merge_genres(library: Library, names: Sequence[str], name: str) -> None:
-    table = library.table()
-    songs = library.songs(table.ids[table.columns.genre.among(set(names) - {name})].tolist())
-    changes = [TagChange(song.id, {"genre": song.genre}, {"genre": name}) for song in songs]
-    _MERGED.set((library.name, library.edits.change(changes)))
-
-
-def _undo_merge(library: Library, changes: list[TagChange]) -> None:
-    library.edits.change(changes)
-    _MERGED.set(_MERGED.default())
+        st.button("Undo the merge", icon=":material/undo:", key="genres_part", on_click=undo, args=(changes,))

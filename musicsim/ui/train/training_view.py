@@ -205,11 +205,6 @@ def _start(library: Library) -> None:
     _KEYS["name"].set("")
 
 
-def _start_again(library: Library, job: Job) -> None:
-    name = name_for(library, job.arguments["settings"]["supervision"], job.arguments["name"])
-    start_job(library, "train", **{**job.arguments, "name": name})
-
-
 def latest_training(library: Library) -> Job | None:
     """Return the running training, or the last one."""
     jobs.current(library)  # notices a process that has ended
@@ -274,9 +269,14 @@ def _show_ended(library: Library, job: Job) -> None:
         st.info(f"**{name}** was canceled after {duration}; nothing was saved.", icon=":material/info:")
     else:
         st.info(f"**{name}** stopped after {duration} because its process ended.", icon=":material/info:")
+
+    def start_again() -> None:
+        new_name = name_for(library, job.arguments["settings"]["supervision"], job.arguments["name"])
+        start_job(library, "train", **{**job.arguments, "name": new_name})
+
     st.button(
-        "Start again", icon=":material/replay:", key="train_again", on_click=_start_again,
-        args=(library, job), disabled=jobs.current(library) is not None,
+        "Start again", icon=":material/replay:", key="train_again", on_click=start_again,
+        disabled=jobs.current(library) is not None,
     )  # fmt: skip
 
 
