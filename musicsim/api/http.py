@@ -67,15 +67,11 @@ def _read_query(request: type[T]) -> Callable[..., T]:
 
 
 def _parameter(option: Option) -> inspect.Parameter:
-    least, most = option.limits
+    low, high = option.limits
+    limits: Any = {"ge": low, "le": high, "gt": option.above}
+    extra = {"enum": list(option.choices)} if option.choices else None
     query: Any = Query(
-        option.default_given,
-        alias=option.name,
-        description=option.help,
-        ge=least,
-        le=most,
-        gt=option.above,
-        json_schema_extra={"enum": list(option.choices)} if option.choices else None,
+        option.default_given, alias=option.name, description=option.help, json_schema_extra=extra, **limits
     )
     return inspect.Parameter(option.field, inspect.Parameter.KEYWORD_ONLY, default=query, annotation=option.annotation)
 

@@ -95,14 +95,8 @@ def _show_search_speed(library: Path | None, model: str | None, *, as_json: bool
     columns = [Column("index", overflow="fold")]
     columns += [Column(name, justify="right") for name in (f"recall at {K}", "ms per query", "build s", "MB")]
     rows = [
-        (
-            f"{row.title} (in use)" if row.is_chosen else row.title,
-            f"{row.recall:.3f}",
-            f"{row.ms:.3f}",
-            f"{row.build_s:.1f}",
-            f"{row.mb:,.1f}",
-        )
-        for row in measured.rows
+        (r.title + " (in use)" * r.is_chosen, f"{r.recall:.3f}", f"{r.ms:.3f}", f"{r.build_s:.1f}", f"{r.mb:,.1f}")
+        for r in measured.rows
     ]
     show(columns, rows, caption=measured.caption)
 

@@ -206,14 +206,11 @@ def _show_preview(library: Library, seen: importing.Preview) -> None:
             show_lists(lists, "listening_import", is_open=True)
         if seen.skipped:
             with st.expander(f"Left out: {sum(s.count for s in seen.skipped):,}"):
-                places = ["; ".join(s.places) + (" …" if s.count > len(s.places) else "") for s in seen.skipped]
-                table = pd.DataFrame(
-                    {
-                        "reason": [clean(s.reason) for s in seen.skipped],
-                        "rows": [s.count for s in seen.skipped],
-                        "where": [clean(place) for place in places],
-                    }
-                )
+                rows = [
+                    (clean(s.reason), s.count, clean("; ".join(s.places) + " …" * (s.count > len(s.places))))
+                    for s in seen.skipped
+                ]
+                table = pd.DataFrame(rows, columns=["reason", "rows", "where"])
                 st.dataframe(table, hide_index=True, key="listening_skipped")
                 table_download("left out", lambda: table, "listening_skipped_file")
         if seen.unmatched:
@@ -302,13 +299,9 @@ def _show_matches(library: Library, seen: importing.Preview) -> None:
         rows = seen.loose[:_MAX_LISTED]
         ids = seen.song_ids[list(rows)].tolist()
         labels = {song.id: song.label for song in library.songs(ids, missing=True)}
-        imported = [seen.batch.songs[row] for row in rows]
-        table = pd.DataFrame(
-            {
-                "in the files": [f"{song.title} — {song.artist}" for song in imported],
-                "in the library": [clean(labels.get(song_id, "")) for song_id in ids],
-            }
-        )
+        imported = [f"{song.title} — {song.artist}" for song in (seen.batch.songs[row] for row in rows)]
+        matched = [clean(labels.get(song_id, "")) for song_id in ids]
+        table = pd.DataFrame({"in the files": imported, "in the library": matched})
         st.dataframe(table, hide_index=True, key="listening_loose")
         table_download("plain spelling", lambda: table, "listening_loose_file")
 
@@ -316,14 +309,8 @@ def _show_matches(library: Library, seen: importing.Preview) -> None:
 def proposals_table(proposals: Sequence[importing.Proposal], key: str) -> list[importing.Proposal]:
     """Show close spellings and return those that the user has ticked."""
     # unticked at first, because one letter can mean another song ("Prelude in A flat", "in B flat")
-    table = pd.DataFrame(
-        {
-            "in the files": [f"{p.song.title} — {p.song.artist}" for p in proposals],
-            "in the library": [clean(p.label) for p in proposals],
-            "similarity": [p.score for p in proposals],
-            "plays or tags": [p.count for p in proposals],
-        }
-    )
+    rows = [(f"{p.song.title} — {p.song.artist}", clean(p.label), p.score, p.count) for p in proposals]
+    table = pd.DataFrame(rows, columns=["in the files", "in the library", "similarity", "plays or tags"])
     event = st.dataframe(
         table, hide_index=True, key=key, on_select="rerun", selection_mode="multi-row",
         column_config={
@@ -338,14 +325,8 @@ def proposals_table(proposals: Sequence[importing.Proposal], key: str) -> list[i
 
 
 def _waiting_table(songs: Sequence[Waiting]) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "title": [clean(w.title) for w in songs],
-            "artist": [clean(w.artist) for w in songs],
-            "album": [clean(w.album) for w in songs],
-            "plays or tags": [w.count for w in songs],
-        }
-    )
+    rows = [(clean(w.title), clean(w.artist), clean(w.album), w.count) for w in songs]
+    return pd.DataFrame(rows, columns=["title", "artist", "album", "plays or tags"])
 
 
 def show_waiting(songs: Sequence[Waiting], key: str, *, is_listed: bool = True) -> None:
@@ -415,15 +396,9 @@ def show_lists(lists: Sequence[importing.SeenList], key: str, *, is_open: bool) 
     """Show which entries of playlists are in the library, and why others are not; `is_open` expands the tables."""
     part = lists[:_MAX_LISTED]
     with st.expander(f"Playlists: {len(lists):,}", expanded=is_open):
-        table: dict[str, list[Any]] = {
-            "playlist": [clean(entry.name) for entry in part],
-            "kind": [clean(entry.category) for entry in part],
-            "entries": [entry.n_entries for entry in part],
-            "here": [entry.n_found for entry in part],
-            "note": [_NOTES.get(entry.n_found, "") for entry in part],
-        }
-        empty = [name for name in ("kind", "note") if not any(table[name])]
-        frame = pd.DataFrame(table).drop(columns=empty)
+        rows = [(clean(e.name), clean(e.category), e.n_entries, e.n_found, _NOTES.get(e.n_found, "")) for e in part]
+        frame = pd.DataFrame(rows, columns=["playlist", "kind", "entries", "here", "note"])
+        frame = frame.drop(columns=[name for name in ("kind", "note") if not any(frame[name])])
         st.dataframe(frame, hide_index=True, key=key)
         table_download("playlists", lambda: frame, f"{key}_file")
         absent = [(entry.name, gone) for entry in lists for gone in entry.absent]
@@ -437,11 +412,5 @@ def show_lists(lists: Sequence[importing.SeenList], key: str, *, is_open: bool) 
 
 
 def _absent_table(absent: Sequence[tuple[str, importing.Absent]]) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "playlist": [clean(name) for name, _ in absent],
-            "position": [gone.position for _, gone in absent],
-            "song": [clean(gone.label) for _, gone in absent],
-            "reason": [gone.reason for _, gone in absent],
-        }
-    )
+    rows = [(clean(name), gone.position, clean(gone.label), gone.reason) for name, gone in absent]
+    return pd.DataFrame(rows, columns=["playlist", "position", "song", "reason"])

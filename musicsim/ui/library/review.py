@@ -54,14 +54,11 @@ def show_failures(snapshot: Snapshot, *, busy: bool) -> None:
     if not failures:
         st.caption("No failed files.")
         return
-    table = pd.DataFrame(
-        {
-            "file": [clean(f.path.name) for f in failures],
-            "kind": ["skipped" if f.kind in SKIPPED else f.kind for f in failures],
-            "reason": [_reason(f) for f in failures],
-            "folder": [clean(f.path.parent) for f in failures],
-        }
-    )
+    rows = [
+        (clean(f.path.name), "skipped" if f.kind in SKIPPED else f.kind, _reason(f), clean(f.path.parent))
+        for f in failures
+    ]
+    table = pd.DataFrame(rows, columns=["file", "kind", "reason", "folder"])
     actions = st.container(horizontal=True, vertical_alignment="center")
     marked = st.dataframe(
         table, hide_index=True, key="library_failed", on_select="rerun", selection_mode="multi-row",
@@ -94,13 +91,8 @@ def show_missing(snapshot: Snapshot, *, busy: bool) -> None:
         "The files of these songs are missing or now excluded. Their plays, tags and playlist entries "
         "are kept; they come back when a scan finds the file again, here or elsewhere."
     )
-    table = pd.DataFrame(
-        {
-            "title": [clean(s.title) for s in songs],
-            "artist": [s.artist or "" for s in songs],
-            "last seen at": [clean(s.path) for s in songs],
-        }
-    )
+    rows = [(clean(s.title), s.artist or "", clean(s.path)) for s in songs]
+    table = pd.DataFrame(rows, columns=["title", "artist", "last seen at"])
     marked = st.dataframe(table, hide_index=True, key="library_missing", on_select="rerun", selection_mode="multi-row")
     chosen = pick_rows(marked.selection.rows, songs)
 

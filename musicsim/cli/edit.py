@@ -1,4 +1,4 @@
-"""The commands ``musicsim list`` and ``edit``."""
+"""The commands ``musicsim list``, ``edit`` and ``artists``."""
 
 from typing import Annotated
 
@@ -67,3 +67,27 @@ def edit(
     else:
         for song in edited:
             echo(f"{song.id}  {song.label}")
+
+
+def artists(
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    merge: Annotated[list[str] | None, typer.Option(help="A spelling to merge; can be repeated.")] = None,
+    into: Annotated[str | None, typer.Option(help="The artist to merge the spellings into.")] = None,
+    part: Annotated[str | None, typer.Option(help="An artist whose merge is undone.")] = None,
+) -> None:
+    with open_library(library) as lib:
+        if merge:
+            if not into:
+                raise typer.BadParameter("give the artist to merge them into: --into NAME")
+            lib.edits.merge(merge, into)
+        if part:
+            lib.edits.part(part)
+        groups, aliases = lib.edits.suggestions(), lib.edits.aliases()
+    if as_json:
+        emit({"suggestions": [[g.suggested, list(g.names)] for g in groups], "merged": aliases})
+        return
+    for group in groups:
+        echo(f"{group.suggested}: {', '.join(group.names)}")
+    for spelling, artist in aliases.items():
+        echo(f"merged: {spelling} into {artist}")
