@@ -25,6 +25,7 @@ _UI = Path(__file__).resolve().parents[1] / "ui"
 _MAX_MESSAGE = 25_000_000  # bytes, the limit of Streamlit
 _MAX_MESSAGE_OF_VISITORS = 1_000_000
 _MAX_CONNECTIONS = 2_000  # of visitors at once; further requests are answered with 503
+_SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
 _PATIENCE_S = 30  # a browser tab in the background, or a busy machine, may be slow
 _LAST_ANSWERS_S = 3  # a paused song holds its connection open
 _PUBLIC = "A public demonstration: anyone who opens it can listen and search, but not edit. See docs/hosting.md."
@@ -69,12 +70,6 @@ def _prepare_for_visitors(keep_answers: Path | None) -> None:
     if (folder := find_answers_folder()) is not None:
         with writing_to(folder):
             folder.mkdir(parents=True, exist_ok=True)
-
-
-def _has_screen() -> bool:
-    """Return True if a browser window can open; otherwise Python would start a text browser."""
-    screens = ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
-    return sys.platform != "linux" or any(os.environ.get(name) for name in screens)
 
 
 def _make_server(*, public: bool) -> uvicorn.Server:
@@ -139,7 +134,8 @@ def run_app(
         typer.echo(_OPEN_TO_OTHERS)
     if demo and not public:
         _start_demo()  # before the first page opens the library
-    if browser and _has_screen():
+    # without a screen, Python would start a text browser
+    if browser and (sys.platform != "linux" or any(os.environ.get(name) for name in _SCREENS)):
         threading.Thread(target=webbrowser.open, args=(addresses[0],), daemon=True).start()
     with suppress(KeyboardInterrupt):
         server.run(sockets)

@@ -1,7 +1,7 @@
 """The map: every song as a point, with marks on the chosen song, results and the query.
 
-The browser fetches positions, colors and names of regions itself (:mod:`musicsim.api.maps`), and receives only the ids
-of marked songs from here. It sends clicks, outlines, and the song under a resting pointer.
+The browser fetches positions, colors and names of regions itself (:mod:`musicsim.api.routes`), and receives only the
+ids of marked songs from here. It sends clicks, outlines, and the song under a resting pointer.
 """
 
 import math

@@ -368,20 +368,20 @@ def _show_imported_lists(library: Library, result: _Result, *, busy: bool) -> No
     show_lists(result.lists, "listening_told", is_open=False)
     if not n_kept:
         return
+
+    def learn() -> None:
+        if learn_walk(library):
+            _RESULT.set(replace(result, is_learning=True))
+
     if result.is_learning:
         st.caption("New playlists use them once *Learning from playlists* is done.")
     else:
         st.button(
             "Learn from these playlists", icon=":material/school:", key="listening_learn", disabled=busy,
-            on_click=_learn, args=(library, result),
+            on_click=learn,
             help="New playlists will use them. Unavailable while another job is running.",
         )  # fmt: skip
     st.page_link(PAGES["playlist"], label="Generate a playlist", icon=":material/queue_music:")
-
-
-def _learn(library: Library, result: _Result) -> None:
-    if learn_walk(library):
-        _RESULT.set(replace(result, is_learning=True))
 
 
 def learn_walk(library: Library) -> bool:
