@@ -1,4 +1,4 @@
-"""Parts of responses that several routes share: ranges of audio, ETags, errors, and waiting for a worker."""
+"""Parts that several routes share: permissions, ranges of audio, ETags, errors, and waiting for a worker."""
 
 import asyncio
 import logging

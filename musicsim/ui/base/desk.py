@@ -125,7 +125,7 @@ def count_done(tasks: Sequence[Task]) -> int:
 
 
 def wait_for(tasks: Sequence[Task], n_shown: int | None = None) -> None:
-    """Show a progress bar, and run the page again if more tasks are done than the `n_shown` whose results it shows."""
+    """Show a progress bar, and run the page again whenever more tasks are done than the page has shown (`n_shown`)."""
     n_done = count_done(tasks)
     if n_shown is not None and n_shown != n_done:
         st.rerun()

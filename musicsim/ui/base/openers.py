@@ -72,7 +72,7 @@ def snapshot(model_id: str | None = None) -> Snapshot:
 
 
 choices_of = st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)(filter_choices)
-"""Return the filters that the songs of a snapshot offer."""
+"""The filters that the songs of a snapshot offer."""
 
 
 @st.cache_resource(max_entries=4, show_spinner="Weighing what songs have in common…", hash_funcs=BY_STATE)

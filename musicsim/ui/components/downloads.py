@@ -35,7 +35,7 @@ def table_download(name: str, table: Callable[[], pd.DataFrame], key: str) -> No
 
 
 def chart(figure: go.Figure, *, key: str, name: str) -> None:
-    """Show a chart, and buttons that save it under a name; `key` is unique on the page, a valid name in Python."""
+    """Show a chart, and buttons that save it as `name`; `key` is unique: letters, digits and underscores."""
     st.plotly_chart(figure, key=key, config={"displayModeBar": False})
     component = st.components.v2.component(
         "musicsim_save_chart", css=asset("save_chart.css"), js=asset("save_figure.js") + asset("save_chart.js")

@@ -203,7 +203,7 @@ def _show_preview(library: Library, seen: importing.Preview) -> None:
             accepted = proposals_table(seen.proposals, f"listening_close_{_ROUND.get()}")
         lists = _accept_proposals(seen, accepted).lists
         if lists:
-            show_lists(lists, "listening_import", is_open=True)
+            show_lists(lists, "listening_lists", is_open=True)
         if seen.skipped:
             with st.expander(f"Left out: {sum(s.count for s in seen.skipped):,}"):
                 rows = [

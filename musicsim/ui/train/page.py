@@ -22,7 +22,7 @@ def draw() -> None:
     try:
         stop_without_songs(snapshot)
         show_form(openers.snapshot(native.id if native else None), busy=busy)
-    except ModelError as error:  # its files are missing; the list below, which can delete it, still works
+    except ModelError as error:  # the model's files are missing; the list below, which can delete it, still works
         st.error(plain(error), icon=":material/error:")
     training = latest_training(library)
     if training is not None:
