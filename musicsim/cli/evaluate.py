@@ -67,16 +67,16 @@ def evaluate(
     with open_library(library) as lib, pooled(lib), progress_bar() as progress:
         records = [lib.models.named(name) for name in model] if model else lib.models.all()
         covered = find_coverage(lib, records, by)
-        found, failed = _each(lib, records, covered.kind, split, progress)
+        results, failed = _each(lib, records, covered.kind, split, progress)
         faults = known_faults(lib)
         songs = {song.id: song for song in lib.songs()}
     if as_json:
-        rendered = [_as_json(one, songs, hubs) for one in found]
+        rendered = [_as_json(one, songs, hubs) for one in results]
         truth = {"by": covered.kind, "detail": covered.detail, "split": split}
         emit(truth | {"known_faults": faults, "models": rendered, "failed": failed})
     else:
         by_split = f" Split {split}: test songs search the training songs." if split else ""
-        _show(found, songs, hubs, f"Ground truth: {KINDS[covered.kind].words} ({covered.detail}).{by_split}")
+        _show(results, songs, hubs, f"Ground truth: {KINDS[covered.kind].words} ({covered.detail}).{by_split}")
         for fault in faults:
             warn("known faults", fault)
         for one in failed:
@@ -105,17 +105,17 @@ def _each(
     library: Library, records: Sequence[ModelRecord], kind: str, split: str | None, progress: Progress
 ) -> tuple[list[Quality], list[dict[str, str]]]:
     """Evaluate models; return the evaluations and the failures, or raise the reason if all fail."""
-    found: list[Quality] = []
+    results: list[Quality] = []
     failed: list[dict[str, str]] = []
     for record in records:
         try:
             snapshot = take_snapshot(library, record.id)
-            found.append(quality.evaluate(snapshot, kind, add_prefix(progress, f"{record.name}: "), split=split))
+            results.append(quality.evaluate(snapshot, kind, add_prefix(progress, f"{record.name}: "), split=split))
         except (ModelError, FeatureVersionError) as error:
             if len(failed) + 1 == len(records):
                 raise
             failed.append({"model": record.name, "reason": str(error)})
-    return found, failed
+    return results, failed
 
 
 def _as_json(one: Quality, songs: dict[int, Song], n_hubs: int) -> Any:
@@ -143,16 +143,16 @@ def _lists_json(lists: Lists, songs: dict[int, Song], n_hubs: int) -> dict[str, 
     }
 
 
-def _show(found: list[Quality], songs: dict[int, Song], n_hubs: int, words: str) -> None:
+def _show(results: list[Quality], songs: dict[int, Song], n_hubs: int, truth: str) -> None:
     columns = [Column(name, overflow="fold") for name in ("model", *MEASURES.values(), "hubness", "coverage")]
-    scores = found[0].scores
+    scores = results[0].scores
     caption = (
-        f"{words} {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped; the 95% interval over resampled "
+        f"{truth} {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped; the 95% interval over resampled "
         "artists is in parentheses. Hubness and coverage: without > with hub reduction."
     )
-    show(columns, [(one.model, *_cells(one)) for one in found], caption=caption)
+    show(columns, [(one.model, *_cells(one)) for one in results], caption=caption)
     rows = []
-    for one in found:
+    for one in results:
         if one.held_out is not None:
             leads = one.held_out.leads
             cells = [f"{leads[n].before:.3f} > {leads[n].after:.3f}" if n in leads else "-" for n in MEASURES]
@@ -165,7 +165,7 @@ def _show(found: list[Quality], songs: dict[int, Song], n_hubs: int, words: str)
             caption="A learned model was trained on the artists of the table above, so its scores there are "
             "optimistic. These are not.",
         )
-    for one in found:
+    for one in results:
         if one.lists is not None:
             for title, lists in (("plain order", one.lists.plain), ("hub reduction", one.lists.reduced)):
                 _show_lists(f"{one.model}, {title}", lists, songs, n_hubs)

@@ -57,13 +57,13 @@ def active_model() -> str | None:
 
 @st.cache_resource(max_entries=6, show_spinner=False, hash_funcs=BY_STATE)
 def _snapshot(library: Library, model_id: str | None) -> Snapshot:
-    taken = take_snapshot(library, model_id)
+    current = take_snapshot(library, model_id)
     with suppress(ModelError):  # files of the model are missing: pages that compare songs report it
-        taken.build_index_in_background()
+        current.build_index_in_background()
         if not is_public():
             for hook in load_hooks("after_snapshot"):  # function(snapshot: Snapshot) -> None, which must not block
-                hook(taken)
-    return taken
+                hook(current)
+    return current
 
 
 def snapshot(model_id: str | None = None) -> Snapshot:

@@ -42,12 +42,12 @@ _ONLY_SONGS: tuple[MatchKind, ...] = ("song",)
 
 def song_matches(snapshot: Snapshot, text: str, *, kinds: Collection[MatchKind] = _KINDS) -> list[Match]:
     """Return at most twenty artists, albums and songs whose names contain a text, and its meaning as words."""
-    found = snapshot.find(text, _MAX_MATCHES)
-    matches = [Match("artist", clean(name), clean(name), f"artist, {count(n, 'song')}") for name, n in found.artists]
-    for name, by, n in found.albums:
+    results = snapshot.find(text, _MAX_MATCHES)
+    matches = [Match("artist", clean(name), clean(name), f"artist, {count(n, 'song')}") for name, n in results.artists]
+    for name, by, n in results.albums:
         sub = " · ".join(["album", *filter(None, [clean(by)]), count(n, "song")])
         matches.append(Match("album", clean(f"{by}\n{name}"), clean(name), sub))
-    matches += [_song_match(song) for song in found.songs]
+    matches += [_song_match(song) for song in results.songs]
     matches = [match for match in matches if match.kind in kinds]
     return matches + _word_matches(snapshot, text, matches) if "words" in kinds else matches
 
@@ -77,9 +77,9 @@ def ids_of_match(snapshot: Snapshot, kind: MatchKind, value: str) -> Int64Array:
 def name_matches(names: Sequence[str], text: str) -> list[Match]:
     """Return at most twenty names that contain a text in any case; names that begin with it come first."""
     text = text.casefold()
-    found = [name for name in names if text in name.casefold()]
-    found.sort(key=lambda name: (not name.casefold().startswith(text), name))
-    return [_name_match(name) for name in found[:_MAX_MATCHES]]
+    matching = [name for name in names if text in name.casefold()]
+    matching.sort(key=lambda name: (not name.casefold().startswith(text), name))
+    return [_name_match(name) for name in matching[:_MAX_MATCHES]]
 
 
 def _song_match(song: Song) -> Match:

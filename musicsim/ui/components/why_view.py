@@ -25,18 +25,18 @@ _LETTERS = "ABCDEF"
 _MAX_EXAMPLES = 5  # whose similarities are listed
 _MIN_SHARE = 5e-4  # of a bar that is shown
 _COLORS = PALETTE[: len(_LETTERS)]
-_ASKED: Key[int | None] = Key("why_asked", lambda: None, "song id of the result to explain")
+_EXPLAINED: Key[int | None] = Key("why_asked", lambda: None, "song id of the result to explain")
 
 
 def ask_why(other_id: int) -> None:
     """Have the next :func:`show_why` explain a result; for callbacks."""
-    _ASKED.set(other_id)
+    _EXPLAINED.set(other_id)
 
 
 def show_why(snapshot: Snapshot, query: Query) -> None:
     """Open the dialog once after :func:`ask_why`; call this after the list of results."""
-    other_id = _ASKED.get()
-    _ASKED.set(None)
+    other_id = _EXPLAINED.get()
+    _EXPLAINED.set(None)
     if other_id is not None and snapshot.songs_by_id([other_id]):
         why_dialog(snapshot, query, other_id)
 

@@ -120,13 +120,13 @@ def show_duplicates(snapshot: Snapshot, *, busy: bool) -> None:
 
     pairs = library.duplicates.pairs()
     songs = {song.id: song for song in snapshot.songs_by_id({i for p in pairs for i in (p.first_id, p.second_id)})}
-    found = groups(list(songs.values()), pairs)
-    if not found and not unusual_files(snapshot)[2]:
+    duplicates = groups(list(songs.values()), pairs)
+    if not duplicates and not unusual_files(snapshot)[2]:
         st.caption("No duplicates found.")
     _show_identical_files(snapshot)
-    if found:
+    if duplicates:
         st.caption("Search results, the map and playlists show only the first song of each group. Nothing is deleted.")
-    for group in found[:_MAX_GROUPS]:
+    for group in duplicates[:_MAX_GROUPS]:
         with st.container(border=True):
             for place, song in enumerate(group):
                 sound, facts = st.columns([1, 14], vertical_alignment="center")
@@ -142,8 +142,8 @@ def show_duplicates(snapshot: Snapshot, *, busy: bool) -> None:
                 "These are different songs", icon=":material/call_split:", disabled=busy,
                 key=f"same_part_{group[0].id}", on_click=judge, args=([song.id for song in group], False),
             )  # fmt: skip
-    if len(found) > _MAX_GROUPS:
-        st.caption(f"{len(found) - _MAX_GROUPS} more groups appear once these are reviewed.")
+    if len(duplicates) > _MAX_GROUPS:
+        st.caption(f"{len(duplicates) - _MAX_GROUPS} more groups appear once these are reviewed.")
     separated = [p for p in pairs if not p.is_same and p.first_id in songs and p.second_id in songs]
     if separated:
         with st.expander(f"{count(len(separated), 'pair')} you marked as different"):
@@ -219,10 +219,10 @@ def show_genres(snapshot: Snapshot, *, busy: bool) -> None:
         library.edits.change(changes)
         _MERGED.set(_MERGED.default())
 
-    found = genre_spellings(library.table().columns.genre.counts())
-    if not found:
+    spellings = genre_spellings(library.table().columns.genre.counts())
+    if not spellings:
         st.caption("No genre has two spellings.")
-    for number, group in enumerate(found[:_MAX_GROUPS]):
+    for number, group in enumerate(spellings[:_MAX_GROUPS]):
         _choose_spelling("genre", number, group.names, group.names[0], merge)
     name, changes = _MERGED.get()
     if name == library.name:
