@@ -62,10 +62,7 @@ def respond_to_error(error: LibraryError) -> Response:
 
 
 async def wait_for(decoding: Decoding[T], request: Request) -> T:
-    """Return the result of some work.
-
-    Raises ClientDisconnect if the client leaves first; the work is dropped unless another request waits for it.
-    """
+    """Return the result of some work; raise ClientDisconnect if the client leaves first."""
     future = asyncio.wrap_future(decoding.future)
     while not future.done():
         decoding.keep()

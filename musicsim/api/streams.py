@@ -109,10 +109,7 @@ class Paces:
 
 
 class Stream:
-    """The messages of one WebSocket.
-
-    `paces` are the limits of all addresses for reruns, `requests` those for other messages.
-    """
+    """The messages of one WebSocket; `paces` limits the reruns of all addresses, and `requests` other messages."""
 
     def __init__(
         self, receive: Receive, send: Send, dialect: Dialect, paces: Paces, requests: Budgets, address: str
