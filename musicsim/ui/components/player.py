@@ -130,7 +130,7 @@ def play(tracks: Sequence[Track], start: int = 0) -> None:
 
 
 def enqueue(tracks: Sequence[Track]) -> None:
-    """Append tracks to the queue, without playing; raise ValueError if there are none."""
+    """Append tracks to the queue, without playing; raise ValueError for an empty list."""
     _check_not_empty(tracks)
     link = _LINK.get()
     link.push("enqueue", tracks)
