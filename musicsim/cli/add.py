@@ -1,4 +1,4 @@
-"""The commands ``musicsim add`` and ``scan``."""
+"""The commands ``musicsim add``, ``scan`` and ``demo``."""
 
 from __future__ import annotations
 
@@ -97,3 +97,18 @@ def show_scan(lib: libraries.Library, report: libraries.AddReport, sources: list
         show_failures(listed)
     if failures:
         raise typer.Exit(SOME_FAILED)
+
+
+def demo(
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    seed: Annotated[int, typer.Option(help="A different seed composes different music.")] = 0,
+) -> None:
+    with open_library(library, create=True) as lib:
+        with progress_bar() as progress:
+            refresh.build_demo(lib, seed=seed, progress=progress)
+        counts = {"library": str(lib.folder), **lib.counts()}
+    if as_json:
+        emit(counts)
+    else:
+        typer.echo(f"{counts['songs']} songs and {counts['playlists']} playlists. See them: musicsim app")

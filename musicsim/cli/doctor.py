@@ -37,7 +37,9 @@ def doctor(
         for sentence in done:
             typer.echo(f"done     {sentence}")
         for finding in findings:
-            echo(_line(finding))
+            names = ", ".join(finding.names[:_MAX_NAMES]) + ", …" * (len(finding.names) > _MAX_NAMES)
+            about = f" ({names})" if names else ""
+            echo(f"{finding.level:<8} {finding.what}: {finding.words}{about}. {finding.remedy}".rstrip())
     if any(finding.level == PROBLEM for finding in findings):
         raise typer.Exit(SOME_FAILED)
 
@@ -52,12 +54,6 @@ def report(
         lib = None if isinstance(opened, Finding) else opened
         write_report(bug_report(_examine(folder, opened), folder, lib), file.expanduser().absolute())
     echo(f"{file} was written. Read it before you send it.")
-
-
-def _line(finding: Finding) -> str:
-    names = ", ".join(finding.names[:_MAX_NAMES]) + ", …" * (len(finding.names) > _MAX_NAMES)
-    about = f" ({names})" if names else ""
-    return f"{finding.level:<8} {finding.what}: {finding.words}{about}. {finding.remedy}".rstrip()
 
 
 def _open(folder: Path, stack: ExitStack) -> Library | Finding:

@@ -14,7 +14,6 @@ from musicsim.explorer.refresh.model_text import headline, kind_words, report_of
 from musicsim.explorer.rendering import render_model
 
 _Name = Annotated[str, typer.Argument(help="Name of a model, as `musicsim models list` shows it.")]
-_STOPPED = 130
 
 group = typer.Typer(no_args_is_help=True)
 

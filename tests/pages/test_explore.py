@@ -30,7 +30,7 @@ def buttons(monkeypatch):
         for artist, ids in by_artist.items():
             rows = snapshot.row_ids[snapshot.rows_of(ids)]
             st.button("lasso", key=f"{key} lasso {artist}", on_click=on_outline, args=(rows,), disabled=not on_outline)
-        st.caption(f"{key}: {options['chosen']} {sorted(int(i) for i in options['found'])}")
+        st.caption(f"{key}: {options['chosen']} {sorted(int(i) for i in options['marked'])}")
 
     def find(label, *, key, search, on_pick, **_):
         for match in search(st.session_state.get(SEARCHED, "")):

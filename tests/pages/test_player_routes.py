@@ -8,7 +8,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from musicsim.ui.base.uploads import Upload
-from musicsim.ui.components.player_routes import player_routes, upload_address
+from musicsim.ui.components.listening import player_routes, upload_address
 
 
 @pytest.fixture

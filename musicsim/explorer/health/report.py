@@ -24,7 +24,7 @@ def bug_report(findings: Iterable[Finding], folder: Path, library: Library | Non
         "machine": {"cores": n_cores(), "memory_bytes": memory_bytes()},
         "findings": [render_fields(one, "what", "level", "words", "remedy") for one in findings],
         "library": None if library is None else _library_facts(library),
-        "log": [logs.without_private(line) for line in logs.last_lines(folder, _N_LINES)],
+        "log": [logs.redact_private(line) for line in logs.last_lines(folder, _N_LINES)],
     }
 
 

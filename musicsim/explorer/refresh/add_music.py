@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from musicsim import demo
-from musicsim.addresses import located
+from musicsim.addresses import resolve_address
 from musicsim.audio import Descriptors, describe
 from musicsim.errors import FeatureVersionError
 from musicsim.explorer.refresh.outdated import native_is_outdated
@@ -71,7 +71,7 @@ def scan_and_refresh(library: Library, sources: Sequence[str | Path], progress: 
     """Scan the sources, with the options of :class:`Scan`, and update the models."""
     progress("looking for music")
     # a model fits songs of one feature version: outdated songs are analyzed, too, after the new ones
-    outdated = {path for path, _ in library.files.find_outdated() if located(path).exists()}
+    outdated = {path for path, _ in library.files.find_outdated() if resolve_address(path).exists()}
     scan = Scan(library, [*sources, *sorted(outdated)], **options)
     scan.todo.sort(key=lambda task: task.path in outdated)
     n_new = sum(task.path not in outdated for task in scan.todo)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, progress_bar
-from musicsim.cli.options import adding_options
+from musicsim.cli.options import add_options
 from musicsim.extensions.bundles.bundle import write_bundle
 from musicsim.extensions.bundles.unpacking import unpacked
 
@@ -38,7 +38,7 @@ def snapshot(
     typer.echo(f"{report.n_songs} songs{excerpts}, {report.n_bytes / 1e6:.1f} MB: {file}")
 
 
-@adding_options
+@add_options
 def with_bundle(
     command: Callable[..., None],
     *,

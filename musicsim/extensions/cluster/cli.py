@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library
-from musicsim.cli.options import adding_options
+from musicsim.cli.options import add_options
 from musicsim.extensions.cluster.address import check_address
 from musicsim.extensions.cluster.connection import choosing, cluster_state
 from musicsim.extensions.cluster.pool import UNTRUSTED
@@ -53,7 +53,7 @@ group.command()(status)
 group.callback()(lambda: None)  # otherwise Typer would drop the name of the only command
 
 
-@adding_options
+@add_options
 def with_cluster(
     command: Callable[..., None], *, cluster: _Cluster = None, trust_cluster: _TrustCluster = False, **values: Any
 ) -> None:
@@ -62,7 +62,7 @@ def with_cluster(
         command(**values)
 
 
-@adding_options
+@add_options
 def with_trust(
     command: Callable[..., None],
     *,

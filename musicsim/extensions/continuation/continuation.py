@@ -23,7 +23,7 @@ from musicsim.explorer.playlists.song_labels import load_sources, replace_compan
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.continuation.continuing import WALK, Lists, Task, Ways, ways
 from musicsim.library import Library
-from musicsim.progress import Progress, no_progress, prefixed
+from musicsim.progress import Progress, add_prefix, no_progress
 
 LISTS = ("playlists", "sittings")
 """Kinds of lists: playlists, except those generated here, and sittings (songs played in a row)."""
@@ -175,7 +175,7 @@ def continue_lists(
     scores: list[dict[str, dict[str, Float64Array]]] = []
     n_judged = 0
     for number, part in enumerate(parts, start=1):
-        part_progress = prefixed(progress, f"part {number}: ")
+        part_progress = add_prefix(progress, f"part {number}: ")
         judged = part[:MAX_JUDGED]
         train, begun, rest = split(lists, judged)
         task = task_of(snapshot, kind, train, begun, part_progress, random_state)

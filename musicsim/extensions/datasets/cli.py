@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from musicsim.cli.console import open_library, warn
-from musicsim.cli.options import adding_options
+from musicsim.cli.options import add_options
 from musicsim.extensions.datasets.datasets import label_songs, read_dataset
 
 
-@adding_options
+@add_options
 def with_dataset(
     command: Callable[..., None],
     *,

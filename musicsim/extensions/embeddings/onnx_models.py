@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array
-from musicsim.addresses import located
+from musicsim.addresses import resolve_address
 from musicsim.audio import decode
 from musicsim.errors import LibraryError, ModelError
 from musicsim.extensions.embeddings.files import MAX_WIDE
@@ -195,7 +195,7 @@ def song_vector(model: OnnxModel, path: Path) -> Float32Array:
 
     Raises AudioError if it cannot be decoded; ModelError if the model fails, or its output is not finite or 0.
     """
-    sound = decode(located(path), sr=model.sample_rate, duration=MAX_SONG_S, name=str(path))
+    sound = decode(resolve_address(path), sr=model.sample_rate, duration=MAX_SONG_S, name=str(path))
     vector = _load(model).mean_vector(windows(sound.samples, model.n_samples))
     if not np.isfinite(vector).all() or not vector.any():
         output = "only zeros" if np.isfinite(vector).all() else "NaN or infinite values"

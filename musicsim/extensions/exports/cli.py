@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, plain, progress_bar
-from musicsim.cli.options import taking
+from musicsim.cli.options import take_request
 from musicsim.explorer.pools import use_pool
 from musicsim.extensions.exports.export import export as write_export
 from musicsim.extensions.exports.request import EXPORTS, ExportRequest
 
 
-@taking(ExportRequest)
+@take_request(ExportRequest)
 def export(
     request: ExportRequest,
     what: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPORTS)}.", metavar="WHAT")],

@@ -22,9 +22,9 @@ from musicsim.extensions.guessing.guess import (
 from musicsim.library import Library
 from musicsim.library.stores.tag_edits import TagChange
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain, shown
-from musicsim.ui.components.table_download import table_download
-from musicsim.ui.library.review import chosen_or_all
+from musicsim.ui.base.text import clean, plain
+from musicsim.ui.components.downloads import table_download
+from musicsim.ui.library.review import pick_rows
 
 _VOTER_LABELS = {"vectors": "Nearest songs", "codes": "Learned codes"}
 _CODES_HELP = (
@@ -104,7 +104,7 @@ def _draw_table(snapshot: Snapshot, target: str, result: Guesses, least: int) ->
         selection_mode="multi-row",
     ).selection.rows  # fmt: skip
     can_accept_all = result.can_accept_all(least)
-    chosen = chosen_or_all(selected, guesses) if can_accept_all or selected else []
+    chosen = pick_rows(selected, guesses) if can_accept_all or selected else []
     with actions:
         st.button(
             f"Accept {len(chosen):,}", icon=":material/check:", disabled=not chosen, key=f"{target}s_accept",
@@ -125,9 +125,9 @@ def _table(guesses: Sequence[Guess], least: int) -> pd.DataFrame:
     votes = [[n for n in guess.votes if n >= least] for guess in guesses]
     return pd.DataFrame(
         {
-            "title": [shown(guess.song.title) for guess in guesses],
-            "by": [shown(guess.song.by) for guess in guesses],
-            **{tag: [shown(new.get(tag, "")) for new in new_tags] for tag in tags},
+            "title": [clean(guess.song.title) for guess in guesses],
+            "by": [clean(guess.song.by) for guess in guesses],
+            **{tag: [clean(new.get(tag, "")) for new in new_tags] for tag in tags},
             "votes": [f"{', '.join(map(str, n))} of {guess.n_voters}" for n, guess in zip(votes, guesses, strict=True)],
         }
     )

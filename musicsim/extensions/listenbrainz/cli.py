@@ -15,8 +15,8 @@ from musicsim.cli.console import (
     song_json,
     warn,
 )
-from musicsim.cli.options import taking
-from musicsim.cli.playlist import SavedOption, asked_songs
+from musicsim.cli.options import take_request
+from musicsim.cli.playlist import SavedOption, load_or_generate
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.extensions.listenbrainz.client import keep_token, send_playlist
 
@@ -32,7 +32,7 @@ def token(
     typer.echo("The token was removed." if remove else "The token was saved.")
 
 
-@taking(PlaylistRequest)
+@take_request(PlaylistRequest)
 def send(
     request: PlaylistRequest,
     name: Annotated[str, typer.Argument(help="Name of the playlist on ListenBrainz.")],
@@ -47,7 +47,7 @@ def send(
     The other songs are listed, and the exit code is then 3.
     """
     with open_library(library) as lib:
-        playlist = asked_songs(lib, request, saved, model)
+        playlist = load_or_generate(lib, request, saved, model)
         sent = send_playlist(lib, name, playlist.songs, public=public)
     n_sent = len(playlist.songs) - len(sent.lacking)
     if as_json:

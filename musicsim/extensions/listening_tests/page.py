@@ -25,9 +25,9 @@ from musicsim.extensions.listening_tests.store import (
 from musicsim.extensions.listening_tests.taking_part import import_grades
 from musicsim.library import Library
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.option_widgets import labelled, limits
+from musicsim.ui.base.option_widgets import describe, limits
 from musicsim.ui.base.text import plain
-from musicsim.ui.components.table_download import saved_table
+from musicsim.ui.components.downloads import show_table
 
 _NUMBERS = ("queries", "results", "checks", "failed_checks", "seconds", "seed")
 _CHOSEN: Key[int | None] = Key("listening_test", lambda: None, "id of the selected listening test", per_library=True)
@@ -67,14 +67,14 @@ def _draw_form(library: Library) -> None:
     first += [name for name in models if name not in first][: 2 - len(first)]
     request = ListeningTestRequest
     with st.form("listening_new", border=False):
-        name = st.text_input(**labelled(request, "name"), value=request.name, max_chars=100)
-        chosen = st.multiselect(**labelled(request, "models"), options=models, default=first, max_selections=MAX_MODELS)
+        name = st.text_input(**describe(request, "name"), value=request.name, max_chars=100)
+        chosen = st.multiselect(**describe(request, "models"), options=models, default=first, max_selections=MAX_MODELS)
         numbers = {}
         for fields in (_NUMBERS[:3], _NUMBERS[3:]):
             for column, field in zip(st.columns(3), fields, strict=True):
                 numbers[field] = int(column.number_input(**limits(request, field), value=getattr(request, field)))
-        same_artist = st.checkbox(**labelled(request, "same_artist"), value=request.same_artist)
-        consent = st.text_area(**labelled(request, "consent"), value=request.consent, max_chars=5_000)
+        same_artist = st.checkbox(**describe(request, "same_artist"), value=request.same_artist)
+        consent = st.text_area(**describe(request, "consent"), value=request.consent, max_chars=5_000)
         people = st.number_input(
             "Listeners", 1, MAX_LISTENERS, 5, help="Each listener gets a link. You can add more later."
         )
@@ -186,7 +186,7 @@ def _draw_results(results: Results) -> None:
     }
     for i, category in enumerate(CATEGORIES):
         table[category.capitalize()] = [f"{model.shares[i]:.0%}" for model in results.models]
-    saved_table(pd.DataFrame(table), name="listening test", key="listening_models")
+    show_table(pd.DataFrame(table), name="listening test", key="listening_models")
     st.markdown(
         f"- {results.n_queries} query songs; Friedman's test: p = {results.ranks.p_value:.3f}\n"
         f"- Agreement (Krippendorff's alpha; 1 = perfect, 0 = chance): categories "

@@ -18,7 +18,7 @@ from musicsim.extensions.listening_tests.frozen import FileModel, ListeningTest,
 from musicsim.extensions.listening_tests.store import Grade, InvitedListener, ListeningTestStore
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
-from musicsim.public import is_public, kept_answers_folder
+from musicsim.public import find_answers_folder, is_public
 
 _MAX_BYTES = 4 << 20
 _writing = threading.Lock()
@@ -59,7 +59,7 @@ class TakingPart:
         self._order = self.test.order_of(self.listener.number)
         self._file: Path | None = None
         if is_public():
-            folder = kept_answers_folder()
+            folder = find_answers_folder()
             if folder is None:
                 raise OwnerOnlyError("This demonstration saves no answers: start it with --keep-answers.")
             name = blake2b(token.encode(), digest_size=12).hexdigest()

@@ -16,7 +16,7 @@ from musicsim.ui.base.desk import desk, value_of, wait_for
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.base.uploads import Upload
-from musicsim.ui.components.player_routes import play_upload
+from musicsim.ui.components.listening import play_upload
 from musicsim.ui.components.song_list import clock
 from musicsim.ui.playlist.export import file_name
 
@@ -69,7 +69,7 @@ def draw(snapshot: Snapshot, songs: Sequence[Song]) -> None:
                 format_func=lambda e: e.lstrip("."),
                 width=120,
             )
-        task = desk().known(("mix", _MIX.get())) if _MIX.get() else None
+        task = desk().find(("mix", _MIX.get())) if _MIX.get() else None
         busy = task is not None and not task.future.done()
         st.button(
             "Make the mix", icon=":material/graphic_eq:", key="playlist_mix_it", on_click=_start,

@@ -20,8 +20,8 @@ from musicsim.cli.console import (
     song_json,
     warn,
 )
-from musicsim.cli.options import taking
-from musicsim.cli.playlist import AskedSongs, SavedOption, asked_songs
+from musicsim.cli.options import take_request
+from musicsim.cli.playlist import PlaylistSongs, SavedOption, load_or_generate
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.extensions.mpd.client import Mpd, mpd_address
 from musicsim.extensions.mpd.keep_filled import QueueFiller
@@ -31,7 +31,7 @@ from musicsim.library import Song
 group = typer.Typer(no_args_is_help=True)
 
 
-@taking(PlaylistRequest)
+@take_request(PlaylistRequest)
 def queue(
     request: PlaylistRequest,
     library: LibraryOption = None,
@@ -50,7 +50,7 @@ def queue(
     _report("queued", chosen, unknown, as_json=as_json)
 
 
-@taking(PlaylistRequest)
+@take_request(PlaylistRequest)
 def save(
     request: PlaylistRequest,
     name: Annotated[str, typer.Argument(help="Name of the playlist in MPD.")],
@@ -72,14 +72,14 @@ def save(
 @contextmanager
 def _open(
     library: Path | None, request: PlaylistRequest, saved: str | None, model: str | None
-) -> Iterator[tuple[AskedSongs, Mpd]]:
+) -> Iterator[tuple[PlaylistSongs, Mpd]]:
     with open_library(library) as lib:
-        chosen = asked_songs(lib, request, saved, model)
+        chosen = load_or_generate(lib, request, saved, model)
         with Mpd(lib, mpd_address(lib)) as mpd:
             yield chosen, mpd
 
 
-def _report(action: str, chosen: AskedSongs, unknown: Sequence[Song], *, as_json: bool) -> None:
+def _report(action: str, chosen: PlaylistSongs, unknown: Sequence[Song], *, as_json: bool) -> None:
     ids, notes = {song.id for song in unknown}, list(chosen.notes)
     sent = [song for song in chosen.songs if song.id not in ids]
     if as_json:
@@ -92,7 +92,7 @@ def _report(action: str, chosen: AskedSongs, unknown: Sequence[Song], *, as_json
         raise typer.Exit(SOME_FAILED)
 
 
-@taking(PlaylistRequest)
+@take_request(PlaylistRequest)
 def keep_filled(
     request: PlaylistRequest,
     library: LibraryOption = None,

@@ -21,7 +21,7 @@ from musicsim.cli.console import (
     show,
     warn,
 )
-from musicsim.cli.options import taking
+from musicsim.cli.options import take_request
 from musicsim.errors import NotFoundError, ServerError
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under
@@ -192,7 +192,7 @@ def save(
     _report_saved(saved, as_json=as_json)
 
 
-@taking(PlaylistRequest)
+@take_request(PlaylistRequest)
 def keep(
     request: PlaylistRequest,
     name: NameArgument,

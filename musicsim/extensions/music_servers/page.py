@@ -11,7 +11,7 @@ from musicsim.extensions.music_servers.sync import remove
 from musicsim.library import Library
 from musicsim.library.importing import day_of
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain, shown
+from musicsim.ui.base.text import clean, plain
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.song_list import clock
 
@@ -117,7 +117,7 @@ def _draw_review(library: Library) -> None:
     st.subheader("Which song is it?", anchor=False)
     first = waiting[:_CHOICES_SHOWN]
     labels = {
-        song.id: f"{shown(song.label)} · {clock(song.duration_s)} · {shown(song.album or song.folder)}"
+        song.id: f"{clean(song.label)} · {clock(song.duration_s)} · {clean(song.album or song.folder)}"
         for song in library.songs({i for _, song in first for i in song.candidates or ()})
     }
     for number, (server, song) in enumerate(first):

@@ -22,7 +22,7 @@ from musicsim.extensions.music_servers.server_songs import ServerList, ServerSon
 from musicsim.library import Library
 from musicsim.library.importing import day_of
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain, shown
+from musicsim.ui.base.text import clean, plain
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.sending import Sending
 
@@ -69,7 +69,7 @@ def _draw_target(sending: Sending, servers: Mapping[str, Connection]) -> None:
             "0 = as shown.",
         )  # fmt: skip
     st.button(
-        f"{'Update' if entry else 'Save'} “{plain(shown(name))}” on {plain(server)}", icon=":material/cloud_upload:",
+        f"{'Update' if entry else 'Save'} “{plain(name)}” on {plain(server)}", icon=":material/cloud_upload:",
         key="playlist_server_save", width="stretch", disabled=not name,
         on_click=_save, args=(sending, servers[server], is_kept, around),
     )  # fmt: skip
@@ -118,7 +118,7 @@ def draw_written(snapshot: Snapshot) -> None:
             _WRITTEN.set(next(iter(written)))
         st.selectbox(
             "Playlist on a server", list(written), key=_WRITTEN.name, persist_state="session",
-            format_func=lambda key: shown(key[1]) + (f" · {key[0]}" if len(servers) > 1 else ""),
+            format_func=lambda key: clean(key[1]) + (f" · {key[0]}" if len(servers) > 1 else ""),
             label_visibility="collapsed",
         )  # fmt: skip
         server, name = _WRITTEN.get()

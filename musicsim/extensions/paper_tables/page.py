@@ -20,9 +20,9 @@ from musicsim.extensions.paper_tables.paper_tables import (
 )
 from musicsim.library import Library
 from musicsim.public import is_public, visitor_may
-from musicsim.ui.base.text import plain, shown
+from musicsim.ui.base.text import clean, plain
+from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import job_panel, start_job
-from musicsim.ui.components.table_download import table_download
 
 _MAX_LISTED = 3  # maximum claims in the sentence before the tables
 
@@ -92,7 +92,7 @@ def _show_table(table: PaperTable) -> None:
     if any(spread for _, columns in tables for _, spread in columns):
         st.caption("± is the standard deviation across runs (splits or codebooks).")
     if table.claims:
-        cells = [(bool(c["holds"]), shown(c["claim"]), _text(c["value"]), _text(c["goal"])) for c in table.claims]
+        cells = [(bool(c["holds"]), clean(c["claim"]), _text(c["value"]), _text(c["goal"])) for c in table.claims]
         frame = pd.DataFrame(cells, columns=["holds", "claim", "ours", "goal"])
         st.dataframe(frame, hide_index=True, column_config={"holds": st.column_config.CheckboxColumn(width=56)})
     with st.expander("Machine and settings"):

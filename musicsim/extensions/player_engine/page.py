@@ -11,7 +11,7 @@ from musicsim.extensions.player_engine.access import answer_players, player_acce
 from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.library import Library
 from musicsim.ui.base.openers import choices_of
-from musicsim.ui.base.option_widgets import labelled, limits, option_key
+from musicsim.ui.base.option_widgets import describe, limits, option_key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.song_finder import find_names
 
@@ -69,15 +69,15 @@ def _draw_rules(snapshot: Snapshot, rules: PlayerRules) -> None:
     for field in _NAMES:
         names = sorted({*choices.names.get(field, ()), *getattr(rules, field)})  # a rule may name a parent folder
         if names:
-            find_names(**labelled(PlayerRules, field), names=names, key=_KEYS[field], placeholder="None")
+            find_names(**describe(PlayerRules, field), names=names, key=_KEYS[field], placeholder="None")
     if span:
         low, high = _KEYS["duration_s"].get() or span
         _KEYS["duration_s"].set((max(int(low), span[0]), min(int(high), span[1])))
         st.slider(
-            **labelled(PlayerRules, "duration_s"), key=_KEYS["duration_s"].name, min_value=span[0], max_value=span[1]
+            **describe(PlayerRules, "duration_s"), key=_KEYS["duration_s"].name, min_value=span[0], max_value=span[1]
         )
     st.number_input(**limits(PlayerRules, "per_artist"), key=_KEYS["per_artist"].name)
-    st.text_input(**labelled(PlayerRules, "jellyfin"), key=_KEYS["jellyfin"].name, placeholder="/media/music")
+    st.text_input(**describe(PlayerRules, "jellyfin"), key=_KEYS["jellyfin"].name, placeholder="/media/music")
     values: dict[str, Any] = {field: frozenset(_KEYS[field].get()) for field in _NAMES}
     values |= {"per_artist": _KEYS["per_artist"].get(), "jellyfin": _KEYS["jellyfin"].get().strip() or None}
     if span:

@@ -13,14 +13,13 @@ from musicsim.library import Song
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base import openers
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.keys import CHOSEN, COLOR_BY, FOUND, SECOND_MODEL
+from musicsim.ui.base.keys import CHOSEN, COLOR_BY, MARKED, SECOND_MODEL
 from musicsim.ui.base.text import plain
 from musicsim.ui.base.uploads import EXAMPLE
-from musicsim.ui.components.cover import show_cover
-from musicsim.ui.components.empty import stop_without_songs
+from musicsim.ui.components.jobs_view import stop_without_songs
 from musicsim.ui.components.listening import follow, play_preview, play_songs
 from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
-from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
+from musicsim.ui.components.song_list import Action, clock, hit_rows, show_cover, song_list
 from musicsim.ui.components.song_map import song_map
 from musicsim.ui.components.why_view import ask_why, show_why
 from musicsim.ui.explore.selection import show_selection
@@ -55,7 +54,7 @@ def _choose(snapshot: Snapshot, song: Song) -> None:
 def _click(snapshot: Snapshot, song_id: int) -> None:
     """Choose and play the song of a point."""
     for song in snapshot.songs_by_id([song_id]):
-        FOUND.set(FOUND.default())
+        MARKED.set(MARKED.default())
         _choose(snapshot, song)
 
 
@@ -64,13 +63,13 @@ def _lasso(snapshot: Snapshot, ids: Int64Array) -> None:
     if len(ids) == 1:
         _click(snapshot, int(ids[0]))
     elif len(ids):
-        FOUND.set(ids)
+        MARKED.set(ids)
 
 
 def _pick(snapshot: Snapshot, kind: MatchKind, value: str) -> None:
     """Choose the song of a title; for an artist, an album and words, mark all their songs."""
     ids = ids_of_match(snapshot, kind, value)
-    FOUND.set(FOUND.default() if kind == "song" else ids)
+    MARKED.set(MARKED.default() if kind == "song" else ids)
     CHOSEN.set(next(iter(ids.tolist()), CHOSEN.get()))
 
 
@@ -97,7 +96,7 @@ def _show_map_column(snapshot: Snapshot) -> tuple[Song | None, list[Hit]]:
     chosen = CHOSEN.get()
     song = next(iter(snapshot.songs_by_id([chosen])), None) if chosen is not None else None
     hits = find_similar(snapshot, song.id) if song is not None and snapshot.rows_of([song.id])[0] >= 0 else []
-    marked = FOUND.get() if len(FOUND.get()) else [hit.song.id for hit in hits]
+    marked = MARKED.get() if len(MARKED.get()) else [hit.song.id for hit in hits]
     if SECOND_MODEL.get() is None:
         _show_map(snapshot, MAP_KEY, snapshot, song, marked)
     else:
@@ -115,7 +114,7 @@ def _show_map(
 ) -> None:
     """Show the map of the snapshot `drawn`; clicks act on the snapshot of the page."""
     song_map(
-        drawn, key=key, color_by=COLOR_BY.get() or "genre", chosen=song.id if song else None, found=marked,
+        drawn, key=key, color_by=COLOR_BY.get() or "genre", chosen=song.id if song else None, marked=marked,
         height=None, on_pick=partial(_click, snapshot), on_hear=partial(play_preview, snapshot),
         on_outline=partial(_lasso, snapshot),
     )  # fmt: skip

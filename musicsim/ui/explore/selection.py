@@ -10,11 +10,11 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.media.playlist_files import MIME, m3u8
 from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.keys import FOUND, Key
+from musicsim.ui.base.keys import MARKED, Key
+from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.listening import enqueue_songs, play_songs
 from musicsim.ui.components.search_examples import MAX_EXAMPLES, sample_evenly, search_like
 from musicsim.ui.components.song_map import MAX_MARKED
-from musicsim.ui.components.table_download import table_download
 from musicsim.ui.playlist.draft import PLAYLIST
 from musicsim.ui.playlist.request_form import STAY_AROUND
 from musicsim.ui.train.training_view import SUPERVISION
@@ -28,7 +28,7 @@ _TAG: Key[str] = Key("selection_tag", str, "tag for the marked songs")
 
 def show_selection(snapshot: Snapshot) -> None:
     """Show actions on the marked songs, if at least two are marked."""
-    ids = FOUND.get()
+    ids = MARKED.get()
     if len(ids) <= 1:
         return
     st.subheader(f"{len(ids):,} songs marked", anchor=False)
@@ -49,7 +49,7 @@ def show_selection(snapshot: Snapshot) -> None:
         ):  # fmt: skip
             search_like(snapshot, ids.tolist())
             st.switch_page(PAGES["search"])
-        st.button("Clear", icon=":material/close:", on_click=FOUND.set, args=(FOUND.default(),))
+        st.button("Clear", icon=":material/close:", on_click=MARKED.set, args=(MARKED.default(),))
     is_owner = not is_public()
     expander = st.expander(
         "Table, export and tag" if is_owner else "Table and export", icon=":material/table_rows:",
@@ -78,7 +78,7 @@ def show_selection(snapshot: Snapshot) -> None:
 
 
 def _add_tag(snapshot: Snapshot, tag: str) -> None:
-    ids = FOUND.get().tolist()
+    ids = MARKED.get().tolist()
     snapshot.library.add_tags([{"song_id": song_id, "tag": tag, "weight": 1.0} for song_id in ids])
     st.toast(f"{len(ids):,} songs have the tag “{tag}”.")
 

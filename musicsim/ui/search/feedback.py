@@ -10,9 +10,8 @@ from musicsim.explorer.search.query import Hit
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.public import is_public
-from musicsim.ui.base.errors import toast_errors
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import plain, toast_errors
 from musicsim.ui.base.visitors import opinions
 
 THUMBS = {"like": 1, "unlike": -1}

@@ -13,7 +13,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import Words, parse_words
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import choices_of
-from musicsim.ui.base.option_widgets import labelled, limits, option_key
+from musicsim.ui.base.option_widgets import describe, limits, option_key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.filter_widgets import filter_values, filter_widgets
 from musicsim.ui.components.search_examples import MAX_EXAMPLES, PART, SIGNED, get_examples, get_part, sample_evenly
@@ -38,7 +38,7 @@ def search_form(snapshot: Snapshot, search: str) -> SearchRequest:
     n.segmented_control(**_widget("k"), options=(10, 20, 50), required=True)
     limit.number_input(**_widget("per_artist") | limits(SearchRequest, "per_artist"))
     words.text_input(
-        **labelled(SearchRequest, "words"), **WORDS.widget(), placeholder="slow piano 1960s", max_chars=200
+        **describe(SearchRequest, "words"), **WORDS.widget(), placeholder="slow piano 1960s", max_chars=200
     )
     choices = choices_of(snapshot)
     filters = filter_values(_KEYS, choices)
@@ -63,7 +63,7 @@ def search_form(snapshot: Snapshot, search: str) -> SearchRequest:
 
 
 def _widget(field: str) -> dict[str, Any]:
-    return labelled(SearchRequest, field) | _KEYS[field].widget()
+    return describe(SearchRequest, field) | _KEYS[field].widget()
 
 
 def add_examples(snapshot: Snapshot, search: str, seed_id: int | None) -> None:
@@ -80,7 +80,7 @@ def add_examples(snapshot: Snapshot, search: str, seed_id: int | None) -> None:
     sign, find = st.columns([1, 3], vertical_alignment="bottom")
     sign.segmented_control(
         "More examples", list(_FIELDS), **_SIGN.widget(), required=True,
-        format_func=lambda sign: labelled(SearchRequest, _FIELDS[sign])["label"],
+        format_func=lambda sign: describe(SearchRequest, _FIELDS[sign])["label"],
     )  # fmt: skip
     with find:
         find_song(
@@ -102,12 +102,12 @@ def show_conditions(snapshot: Snapshot, search: str, words: Words) -> None:
             ids = [i for i in labels if examples[i] == sign]
             if ids:
                 _show_removable(
-                    labelled(SearchRequest, field)["label"], [labels[i] for i in ids], key=f"search_{field}",
+                    describe(SearchRequest, field)["label"], [labels[i] for i in ids], key=f"search_{field}",
                     on_remove=partial(remove_example, ids),
                 )  # fmt: skip
         if part is not None:
             _show_removable(
-                labelled(SearchRequest, "part")["label"], [f"{clock(part[0])} to {clock(part[1])}"], key="search_only",
+                describe(SearchRequest, "part")["label"], [f"{clock(part[0])} to {clock(part[1])}"], key="search_only",
                 on_remove=lambda _: PART.set((search, None)),
             )  # fmt: skip
         if words.parts:

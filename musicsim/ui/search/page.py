@@ -17,19 +17,15 @@ from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base import openers
-from musicsim.ui.base.errors import toast_errors
 from musicsim.ui.base.keys import CHOSEN
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import plain, toast_errors
 from musicsim.ui.base.uploads import EXAMPLE, Upload, example_of
-from musicsim.ui.components.cover import show_cover
-from musicsim.ui.components.empty import stop_without_songs
-from musicsim.ui.components.jobs_view import start_job
-from musicsim.ui.components.listening import follow, play_preview, play_songs
-from musicsim.ui.components.player_routes import play_upload
+from musicsim.ui.components.jobs_view import start_job, stop_without_songs
+from musicsim.ui.components.listening import follow, play_preview, play_songs, play_upload
 from musicsim.ui.components.search_examples import PART, get_part, search_like
 from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
-from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
+from musicsim.ui.components.song_list import Action, clock, hit_rows, show_cover, song_list
 from musicsim.ui.components.song_map import song_map
 from musicsim.ui.components.wave_part import choose_part
 from musicsim.ui.components.why_view import ask_why, show_why
@@ -243,8 +239,8 @@ def _show_list_and_map(
     with place:
         song_map(
             snapshot, key="search_map", chosen=seed.song_id if seed is not None and upload is None else None,
-            found=[song.id for song in songs], query=None if upload is None else upload.place, height=480, legend=False,
-            on_pick=partial(play_preview, snapshot),
+            marked=[song.id for song in songs], query=None if upload is None else upload.place, height=480,
+            legend=False, on_pick=partial(play_preview, snapshot),
         )  # fmt: skip
         st.caption("The star is your query; rings mark the results." if upload else "Rings mark the results.")
 

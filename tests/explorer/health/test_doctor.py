@@ -288,7 +288,7 @@ def test_report_contains_no_private_names(tmp_path):
         logs.hide(secret)
         library.jobs.update(library.jobs.create("add", {"paths": [music]}), state="failed", message=f"/{music}: no")
         library.models.path(library.models.active().id).joinpath("model.npz").write_bytes(b"damaged")
-        with logs.kept_in(library.folder):
+        with logs.open_log(library.folder):
             logs.begin()
             logs.logging.getLogger("musicsim.test").warning("%s by %s: %r", title, artist, secret)
         (tmp_path / music / f"{title}0.flac").rename(tmp_path / music / f"{title} elsewhere.flac")

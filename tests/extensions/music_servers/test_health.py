@@ -29,7 +29,7 @@ def test_report_contains_no_server_credentials(tiny_library, tmp_path):
     words = ["marzipan", "kumquat", "xylophone"]
     connection = Connection("home", f"https://{words[0]}.example", words[1], words[2])
     Connections(tiny_library).put(connection)
-    with logs.kept_in(tiny_library.folder):
+    with logs.open_log(tiny_library.folder):
         logs.begin()
         logs.logging.getLogger("musicsim.test").warning("%s %r", words[2], connection)
     run("report", tmp_path / "report.txt", library=tiny_library.folder)
