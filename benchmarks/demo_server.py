@@ -89,7 +89,7 @@ def _synced(library: Library, server: Supysonic, places: Mapping[str, int]) -> d
     connection = server.connection()
     Connections(library).put(connection)
     report = sync(library, connection, no_progress)
-    known = ServerSongs(library).of(connection.name).values()
+    known = ServerSongs(library).read_songs(connection.name).values()
     return {
         "songs": report.n_songs,
         "matched": report.n_matched,

@@ -126,7 +126,7 @@ def _syncs(library: Library, progress: Progress) -> list[Row]:
             report = sync(library, Connections(library).get(_SYNCED_SERVER), no_progress)
             seconds = time.perf_counter() - started
             rows.append({"what": f"sync of {len(songs):,}: {what}", "s": seconds, "requests": server.n_asked})
-            progress(f"{what}: {report.words}: {seconds:.1f} s, {server.n_asked} requests")
+            progress(f"{what}: {report.summary}: {seconds:.1f} s, {server.n_asked} requests")
     remove(library, _SYNCED_SERVER)
     return rows
 

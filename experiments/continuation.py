@@ -62,7 +62,7 @@ from musicsim.extensions.continuation.continuing import (
     POPULARITY,
     WALK,
     Task,
-    by_walk,
+    score_by_walk,
     ways,
 )
 from musicsim.extensions.continuation.continuing import Lists as TrainLists
@@ -119,7 +119,7 @@ def with_both_walks(task: Task, taken: TrainLists) -> Found:
     plays = song_weights([list(songs) for songs in task.train], task.n_songs)
     by_plays = playlist.PlaylistModel(playlist.Hypergraph(graph.incidence, graph.names, plays), walk.weights_)
     fitted = ways(replace(task, fit_walk=lambda _: walk))
-    return measure(task, taken, fitted | {BY_PLAYS: lambda: by_walk(by_plays)})
+    return measure(task, taken, fitted | {BY_PLAYS: lambda: score_by_walk(by_plays)})
 
 
 def lead(found: Sequence[Found], ours: str, theirs: str, seed: int) -> tuple[float, float, float]:

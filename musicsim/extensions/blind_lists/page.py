@@ -24,8 +24,8 @@ from musicsim.extensions.blind_lists.blind_test import (
 )
 from musicsim.library import Library
 from musicsim.public import visitor_may
+from musicsim.ui.base import openers
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.openers import snapshot, walk
 from musicsim.ui.base.text import plain
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.components.listening import follow
@@ -69,30 +69,30 @@ _LENGTH: Key[int] = Key("blind_length", lambda: _DEFAULT_LENGTH, "songs of each 
 @visitor_may
 def draw(_snapshot: Snapshot, *, busy: bool) -> None:
     """Draw two playlists side by side, the question, the contenders after the answer, and a tally of all answers."""
-    now = snapshot()
-    if now.n_indexed < 2:
+    snapshot = openers.snapshot()
+    if snapshot.n_indexed < 2:
         st.info("Comparing playlists needs at least two songs. Add more.", icon=":material/info:")
         return
     st.caption(
         "Two playlists are generated from the same request; their origin is hidden until you answer. Listen to how "
         "one song leads to the next, not to single songs."
     )
-    sides = _choose(now)
-    request = _request(now)
+    sides = _choose(snapshot)
+    request = _request(snapshot)
     question = _QUESTION.get()
     if question is not None and (
-        question.library != now.library.folder or {question.pair.left_is, question.pair.right_is} != set(sides)
+        question.library != snapshot.library.folder or {question.pair.left_is, question.pair.right_is} != set(sides)
     ):
         question = None
     if question is None:
         wants_pair = st.button("Generate two playlists", icon=":material/casino:", key="blind_draw", type="primary")
     else:
-        _show_pair(now, question)
+        _show_pair(snapshot, question)
         # the names replace the question at the same place, where the listener is looking
         wants_pair = _ask(question.pair) if question.chosen is None else _reveal(question, question.chosen)
     if wants_pair:
-        _generate(now, sides, request)
-    _tally(now.library)
+        _generate(snapshot, sides, request)
+    _tally(snapshot.library)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -100,9 +100,9 @@ def _contenders(folder: Path, revision: int, _library: Library) -> list[Contende
     return contenders(_library)
 
 
-def _choose(now: Snapshot) -> tuple[Contender, Contender]:
-    choices = _contenders(now.library.folder, now.revision, now.library)
-    in_use = next((one for one in choices if now.record and one.model_id == now.record.id), SHUFFLE)
+def _choose(snapshot: Snapshot) -> tuple[Contender, Contender]:
+    choices = _contenders(snapshot.library.folder, snapshot.revision, snapshot.library)
+    in_use = next((one for one in choices if snapshot.record and one.model_id == snapshot.record.id), SHUFFLE)
     if _FIRST.get() not in choices:
         _FIRST.set(in_use)
     left, right = st.columns(2, gap="medium")
@@ -116,7 +116,7 @@ def _choose(now: Snapshot) -> tuple[Contender, Contender]:
     )
     others = [one for one in choices if one != first]
     if _SECOND.get() not in others:
-        opponent = opponent_of(now.library, first.model_id) if first != SHUFFLE else in_use
+        opponent = opponent_of(snapshot.library, first.model_id) if first != SHUFFLE else in_use
         _SECOND.set(opponent if opponent in others else others[0])
     _SECOND.keep()
     second = right.selectbox(
@@ -130,16 +130,16 @@ def _label(contender: Contender) -> str:
     return "shuffle (every song equally likely)" if contender == SHUFFLE else contender.name
 
 
-def _request(now: Snapshot) -> PlaylistRequest:
+def _request(snapshot: Snapshot) -> PlaylistRequest:
     first = _SONG.get()
-    if first is not None and now.rows_of([first])[0] < 0:
+    if first is not None and snapshot.rows_of([first])[0] < 0:
         first = None
         _SONG.set(None)
     _LENGTH.keep()
     left, right = st.columns([3, 1], gap="medium")
     with left:
         find_songs(
-            now, "First song of both", key=f"{_SONG.name}_finder", chosen=[] if first is None else [first],
+            snapshot, "First song of both", key=f"{_SONG.name}_finder", chosen=[] if first is None else [first],
             on_change=lambda ids: _SONG.set(next(iter(ids), None)), placeholder="random each time", most=1,
         )  # fmt: skip
     length = right.number_input("Songs", _MIN_LENGTH, _MAX_LENGTH, key=_LENGTH.name)
@@ -147,20 +147,22 @@ def _request(now: Snapshot) -> PlaylistRequest:
 
 
 def _walk_of(contender: Contender) -> Walk:
-    return walk(snapshot(contender.model_id)) if contender != SHUFFLE else ShuffleWalk(snapshot())
+    return (
+        openers.walk(openers.snapshot(contender.model_id)) if contender != SHUFFLE else ShuffleWalk(openers.snapshot())
+    )
 
 
-def _generate(now: Snapshot, sides: tuple[Contender, Contender], request: PlaylistRequest) -> None:
+def _generate(snapshot: Snapshot, sides: tuple[Contender, Contender], request: PlaylistRequest) -> None:
     try:
         pair = draw_pair(sides, (_walk_of(sides[0]), _walk_of(sides[1])), request)
     except (MusicsimError, ValueError) as error:
         st.error(plain(error), icon=":material/error:")
         return
-    _QUESTION.set(_Question(now.library.folder, pair))
+    _QUESTION.set(_Question(snapshot.library.folder, pair))
     st.rerun()  # the button above has another label now
 
 
-def _show_pair(now: Snapshot, question: _Question) -> None:
+def _show_pair(snapshot: Snapshot, question: _Question) -> None:
     pair = question.pair
     is_answered = question.chosen is not None
     sides = ((pair.left, pair.left_is), (pair.right, pair.right_is))
@@ -168,7 +170,7 @@ def _show_pair(now: Snapshot, question: _Question) -> None:
     for number, (column, (drawn, contender)) in enumerate(zip(columns, sides, strict=True), start=1):
         with column:
             st.markdown(f"**List {number}**" + (f" · {plain(contender.name)}" if is_answered else ""))
-            _show_playlist(now, drawn, number, is_answered=is_answered)
+            _show_playlist(snapshot, drawn, number, is_answered=is_answered)
     step = _WHY.get()
     _WHY.set(None)
     if is_answered and step is not None:
@@ -193,15 +195,15 @@ def _ask(pair: BlindPair) -> bool:
         return st.button("Generate two others", icon=":material/casino:", key="blind_draw", type="tertiary")
 
 
-def _show_playlist(now: Snapshot, drawn: DrawnPlaylist, number: int, *, is_answered: bool) -> None:
+def _show_playlist(snapshot: Snapshot, drawn: DrawnPlaylist, number: int, *, is_answered: bool) -> None:
     """Draw a playlist. Its reasons and notes are hidden until the answer, because they reveal the contender."""
     songs = list(drawn.songs)
 
     def act(action: Action) -> None:
-        if not now.songs_by_id([songs[action.index].id]):
+        if not snapshot.songs_by_id([songs[action.index].id]):
             st.toast("This song was removed from the library.", icon=":material/warning:")
             return
-        follow(action, now, songs)
+        follow(action, snapshot, songs)
         if action.kind == "why":
             _WHY.set((number, action.index))
         elif action.kind == "similar":
@@ -239,7 +241,7 @@ def _answer(choice: Choice) -> None:
     question = _QUESTION.get()
     if question is None or question.chosen is not None:
         return
-    library = snapshot().library
+    library = openers.snapshot().library
     answer_id = record(opinions(library), question.pair, choice)
     _QUESTION.set(replace(question, chosen=choice, answer_id=answer_id))
     _ANSWERS.set([*_ANSWERS.get(), (library.folder, answer_id)])

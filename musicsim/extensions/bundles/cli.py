@@ -11,7 +11,7 @@ import typer
 from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, progress_bar
 from musicsim.cli.options import adding_options
 from musicsim.extensions.bundles.bundle import write_bundle
-from musicsim.extensions.bundles.unpacking import unpacked
+from musicsim.extensions.bundles.unpacking import open_bundle
 
 
 def snapshot(
@@ -39,7 +39,7 @@ def snapshot(
 
 
 @adding_options
-def with_bundle(
+def add_snapshot_option(
     command: Callable[..., None],
     *,
     snapshot: Annotated[
@@ -59,6 +59,6 @@ def with_bundle(
     os.environ.pop("MUSICSIM_PUBLIC", None)  # visitors must not unpack anything
     with ExitStack() as stack:
         with progress_bar(is_noted=False) as progress:
-            folder = stack.enter_context(unpacked(snapshot, progress))
+            folder = stack.enter_context(open_bundle(snapshot, progress))
         os.environ["MUSICSIM_PUBLIC"] = "1"
         command(**values | {"library": folder})

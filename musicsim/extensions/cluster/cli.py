@@ -54,7 +54,7 @@ group.callback()(lambda: None)  # otherwise Typer would drop the name of the onl
 
 
 @adding_options
-def with_cluster(
+def add_cluster_option(
     command: Callable[..., None], *, cluster: _Cluster = None, trust_cluster: _TrustCluster = False, **values: Any
 ) -> None:
     """Run a command that may use a cluster."""
@@ -63,7 +63,7 @@ def with_cluster(
 
 
 @adding_options
-def with_trust(
+def add_trust_option(
     command: Callable[..., None],
     *,
     trust_cluster: Annotated[

@@ -112,7 +112,7 @@ def n_long_lists(snapshot: Snapshot) -> dict[str, int]:
     return {kind: sum(map(len, parts_of(lists_of(snapshot, kind), 0))) for kind in LISTS}
 
 
-def recommended(scores: Float64Array, begun: Sequence[int]) -> Int64Array:
+def recommend(scores: Float64Array, begun: Sequence[int]) -> Int64Array:
     """Return the 500 songs with the best scores that are not in the list; ties are in row order."""
     new_scores = scores.copy()
     new_scores[list(begun)] = -np.inf
@@ -132,7 +132,7 @@ def measure(task: Task, rest: Lists, by: Ways, progress: Progress = no_progress)
         score, best = fit(), []
         for at, songs in enumerate(task.begun):
             progress(f"continuing lists: {name}", n_done + at, total)
-            best.append(recommended(score(at, songs), songs))
+            best.append(recommend(score(at, songs), songs))
         scores[name] = evaluation.continuation_scores(best, rest, (10,))
     return scores
 

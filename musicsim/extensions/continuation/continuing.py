@@ -64,11 +64,11 @@ def ways(task: Task) -> Ways:
         ITEM_KNN: partial(_item_knn, task, popularity),
         ALS: partial(_als, task),
         BPR: partial(_bpr, task),
-        WALK: lambda: by_walk(task.fit_walk(task.train)),
+        WALK: lambda: score_by_walk(task.fit_walk(task.train)),
     }
 
 
-def by_walk(model: playlist.PlaylistModel) -> Score:
+def score_by_walk(model: playlist.PlaylistModel) -> Score:
     """Score songs by the mean probability that they follow one of the first songs, in any order.
 
     The scores of the first songs themselves are meaningless.

@@ -58,14 +58,14 @@ def read_dataset(name: str, data_home: Path, version: str = "default") -> Datase
     """
     dataset, track_ids = _open_dataset(name, data_home, version)
     tracks = DatasetTracks(name)
-    files = _listed_files(dataset, data_home)
+    files = _list_files(dataset, data_home)
     parts = _official_parts(dataset)
     for track_id in track_ids:
         try:
             track = dataset.track(track_id)
             audio = getattr(track, "audio_path", None)
         except Exception as error:
-            raise _damaged(name, error) from error
+            raise _damage_error(name, error) from error
         if audio is None or not Path(audio).is_file():
             tracks.n_absent += 1
             continue
@@ -111,13 +111,13 @@ def _open_dataset(name: str, data_home: Path, version: str) -> tuple[Any, list[s
         raise LibraryError(f"{name}: mirdata cannot load it ({error}).") from error
 
 
-def _damaged(name: str, error: BaseException) -> LibraryError:
+def _damage_error(name: str, error: BaseException) -> LibraryError:
     return LibraryError(
         f"{name}: the index of the data set is damaged ({type(error).__name__}). Fetch it again with mirdata."
     )
 
 
-def _listed_files(dataset: Any, data_home: Path) -> dict[str, list[Path]]:
+def _list_files(dataset: Any, data_home: Path) -> dict[str, list[Path]]:
     """Return the files in the index by track.
 
     Raises LibraryError if the index is damaged, or if a file is outside the folder of the data set, even through a
@@ -141,7 +141,7 @@ def _listed_files(dataset: Any, data_home: Path) -> dict[str, list[Path]]:
         }
         metadata = [inside(entry[0]) for entry in (index.get("metadata") or {}).values() if entry and entry[0]]
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise _damaged(dataset.name, error) from error
+        raise _damage_error(dataset.name, error) from error
     for path in metadata:
         if _is_too_large(path, _MAX_METADATA):
             raise LibraryError(f"{path}: larger than {_MAX_METADATA >> 30} GB, so it is not read. Fetch it again.")
@@ -224,6 +224,6 @@ def _datasets(library: libraries.Library) -> list[str]:
     return [name for name in stored if isinstance(name, str)] if isinstance(stored, list) else []
 
 
-def known_faults(library: libraries.Library) -> list[str]:
+def list_faults(library: libraries.Library) -> list[str]:
     """Return the known faults of the data sets in a library."""
     return [_KNOWN_FAULTS[name] for name in _datasets(library) if name in _KNOWN_FAULTS]

@@ -6,7 +6,7 @@ from musicsim.errors import ModelError
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.model_catalogue import add_representation
 from musicsim.extensions.embeddings.encoder import OWN
-from musicsim.extensions.embeddings.onnx_models import OnnxModel, describe_songs
+from musicsim.extensions.embeddings.onnx_models import OnnxModel, compute_vectors
 from musicsim.extensions.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library import Library
 from musicsim.library.disk.csv_cells import shortened
@@ -34,12 +34,12 @@ def add_onnx(library: Library, onnx: OnnxModel, name: str, progress: Progress) -
     read, or onnxruntime is not installed. Raises StoreLockedError if another process is adding to this library.
     """
     with library.exclusive("running a model on the songs"):
-        described = describe_songs(library, onnx, progress)
+        described = compute_vectors(library, onnx, progress)
     if not described.hashes:
         reason = described.problems[0] if described.problems else "add some songs first."
         raise ModelError(f"{onnx.path.name}: no song of this library got a vector: {reason}")
     about = EmbeddingStore(library).keep_vectors(
-        described.hashes, described.vectors, onnx.path.name, shortened(described.problems), described.model.words
+        described.hashes, described.vectors, onnx.path.name, shortened(described.problems), described.model.summary
     )
     return _add(library, about, name, progress)
 
@@ -50,7 +50,7 @@ def _add(library: Library, about: AboutEmbedding, name: str, progress: Progress)
     return model_id, about, EmbeddingStore(library).match(about.key)
 
 
-def match_words(about: AboutEmbedding, matched: Matched) -> str:
+def describe_matches(about: AboutEmbedding, matched: Matched) -> str:
     """Describe the numbers of vectors with and without a song of this library."""
     text = (
         f"{about.n_rows:,} vectors of {about.n_dimensions:,} numbers in {about.label}: {len(matched.song_ids):,} for "

@@ -18,7 +18,7 @@ from musicsim.cli.console import (
 )
 from musicsim.explorer.refresh.fitting import free_name
 from musicsim.extensions.embeddings.adding import add_onnx as run_onnx
-from musicsim.extensions.embeddings.adding import add_own_vectors, match_words
+from musicsim.extensions.embeddings.adding import add_own_vectors, describe_matches
 from musicsim.extensions.embeddings.onnx_models import OnnxModel
 from musicsim.extensions.embeddings.store import AboutEmbedding, Matched
 
@@ -80,7 +80,7 @@ def _show_added(name: str, about: AboutEmbedding, matched: Matched, *, as_json: 
             "unmatched": matched.n_unmatched, "problems": about.problems,
         })  # fmt: skip
     else:
-        typer.echo(plain(match_words(about, matched)))
+        typer.echo(plain(describe_matches(about, matched)))
         for problem in about.problems:
             warn("left out", problem)
         typer.echo(plain(f"{name} was added; `musicsim models use {name!r}` activates it."))

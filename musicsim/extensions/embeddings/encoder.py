@@ -48,7 +48,7 @@ class VectorEncoder(Encoder):
         store.sweep(used)
         matched = set(store.match(settings.vectors).song_ids.tolist())
         described = [song for song in songs if song.id in matched]
-        about = store.about(settings.vectors)
+        about = store.describe(settings.vectors)
         if not described:
             problem = f"none of the {about.n_rows:,} vectors in {about.label} belongs to a song of this library"
             raise ModelError(f"{problem}: songs are matched by id, by path, or by the hash of their file.")
@@ -93,7 +93,7 @@ def _describe(library: Library, record: ModelRecord) -> str:
     n_songs = len(library.models.song_rows(record.id).rows)
     text = f"{n_songs:,} of {len(library):,} songs have a vector"
     try:
-        about = EmbeddingStore(library).about(record.settings["vectors"])
+        about = EmbeddingStore(library).describe(record.settings["vectors"])
     except LibraryError as error:
         return f"{text}; {error}"
     text += f"; the import has {about.n_rows:,} vectors of {about.n_dimensions:,} numbers, compared by cosine."

@@ -73,7 +73,7 @@ class OnnxModel:
         return content_hash(json.dumps([_METHOD, self.digest, self.sample_rate, self.n_samples, self.output]).encode())
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         output = f", output {self.output}" if self.output else ""
         return (
             f"Computed by {self.path.name} (hash {self.digest}) at {self.sample_rate:,} Hz, in windows of "
@@ -92,7 +92,7 @@ class Described:
     n_known: int  # songs with vectors from earlier runs
 
 
-def describe_songs(library: Library, model: OnnxModel, progress: Progress) -> Described:
+def compute_vectors(library: Library, model: OnnxModel, progress: Progress) -> Described:
     """Run an ONNX model on the songs of a library, in as many processes as a scan.
 
     Each vector is saved immediately in the library's folder ``cache``; later runs only process the other songs.

@@ -108,11 +108,11 @@ class EmbeddingStore:
 
     def _is_complete(self, key: str) -> bool:
         try:
-            return bool(self.about(key) and self._names(key))
+            return bool(self.describe(key) and self._names(key))
         except LibraryError:
             return False
 
-    def about(self, key: str) -> AboutEmbedding:
+    def describe(self, key: str) -> AboutEmbedding:
         """Describe vectors without reading them; raises like :meth:`vectors`."""
         n_rows, n_dimensions = self.vectors(key).shape
         with self._find(key, "about.json") as path:

@@ -172,7 +172,7 @@ def utf8(value: str | None) -> str:
 _WRITERS: dict[str, Callable[[Path, Table], int]] = {".parquet": _write_parquet, ".npz": _write_npz, ".csv": _write_csv}
 
 
-def in_blocks(rows: Iterable[Sequence[Any]], size: int) -> Iterator[list[list[Any]]]:
+def split_into_blocks(rows: Iterable[Sequence[Any]], size: int) -> Iterator[list[list[Any]]]:
     """Yield rows of single values as blocks of columns."""
     rows = iter(rows)
     while block := list(islice(rows, size)):

@@ -19,7 +19,7 @@ from musicsim.explorer.query_blocks import QUERIES_AT_ONCE, of_blocks
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.exports.request import ExportRequest
-from musicsim.extensions.exports.table_files import TEXT, Block, Column, Table, in_blocks
+from musicsim.extensions.exports.table_files import TEXT, Block, Column, Table, split_into_blocks
 from musicsim.library.disk.arrays import release_pages
 from musicsim.library.importing.answer_csv import ANSWER_COLUMNS, answer_cells
 from musicsim.library.importing.answers import filed_answers
@@ -182,7 +182,7 @@ def _splits(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> T
     return Table((*_SONG, *(Column(name, TEXT) for name in ("split", *(f"split: {name}" for name in fixed)))), blocks)
 
 
-def _with_songs(snapshot: Snapshot, blocks: Iterator[list[list]], place: int) -> Iterator[Block]:
+def _add_songs(snapshot: Snapshot, blocks: Iterator[list[list]], place: int) -> Iterator[Block]:
     """Replace the column `place` of song ids by the columns `_SONG`; songs that were just removed are left out."""
     for block in blocks:
         songs = {song.id: song for song in snapshot.library.songs(set(block[place]), missing=True)}
@@ -202,18 +202,18 @@ def _with_songs(snapshot: Snapshot, blocks: Iterator[list[list]], place: int) ->
 def _plays(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Table:
     rows = snapshot.library.listening.play_rows()
     columns = (*_SONG, Column("listener", TEXT), Column("plays", "i8"))
-    return Table(columns, _with_songs(snapshot, in_blocks(rows, _MAX_ROWS), 1))
+    return Table(columns, _add_songs(snapshot, split_into_blocks(rows, _MAX_ROWS), 1))
 
 
 def _tags(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Table:
     rows = snapshot.library.listening.tag_rows()
     columns = (*_SONG, Column("tag", TEXT), Column("source", TEXT), Column("weight", "f4"))
-    return Table(columns, _with_songs(snapshot, in_blocks(rows, _MAX_ROWS), 0))
+    return Table(columns, _add_songs(snapshot, split_into_blocks(rows, _MAX_ROWS), 0))
 
 
 def _answers(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Table:
     rows = map(answer_cells, filed_answers(snapshot.library))
-    return Table(tuple(Column(name, TEXT) for name in ANSWER_COLUMNS), in_blocks(rows, _MAX_ROWS))
+    return Table(tuple(Column(name, TEXT) for name in ANSWER_COLUMNS), split_into_blocks(rows, _MAX_ROWS))
 
 
 TABLE_OF: dict[str, Callable[[Snapshot, ExportRequest, Progress], Table]] = {

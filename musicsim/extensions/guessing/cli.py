@@ -47,7 +47,7 @@ def guess(
         )
     with open_library(library) as lib:
         result = guess_labels(snapshot_under(lib, model), target, by=by)
-        guesses = [(guess, guess.new_tags(least)) for guess in result.with_votes(least)]
+        guesses = [(guess, guess.new_tags(least)) for guess in result.select(least)]
         saves = accept and result.can_accept_all(least)
         changes = enter_guesses(lib, [guess for guess, _ in guesses], least) if saves else []
         n_accepted = len({change.song_id for change in changes})

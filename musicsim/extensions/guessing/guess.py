@@ -50,7 +50,7 @@ class Guesses:
     judged: Judged
     n_known: int  # number of songs with a label
 
-    def with_votes(self, least: int) -> list[Guess]:
+    def select(self, least: int) -> list[Guess]:
         """Return the guesses with at least `least` votes."""
         return [guess for guess in self.guesses if guess.votes[0] >= least]
 
@@ -66,7 +66,7 @@ class Guesses:
         if not self.guesses:
             return f"Every analyzed song already has {label}."
         text = (
-            f"{len(self.with_votes(least)):,} of {len(self.guesses):,} songs without {label} get a guess with at "
+            f"{len(self.select(least)):,} of {len(self.guesses):,} songs without {label} get a guess with at "
             f"least {least} votes."
         )
         judged = self.judged

@@ -95,7 +95,7 @@ def _draw_guesses(snapshot: Snapshot, target: str) -> None:
 
 
 def _draw_table(snapshot: Snapshot, target: str, result: Guesses, least: int) -> None:
-    guesses = result.with_votes(least)
+    guesses = result.select(least)
     actions = st.container(horizontal=True, vertical_alignment="center")
     # a key per list of songs: otherwise selected rows would stay selected with other songs in them
     songs = hash((snapshot.library.name, *(guess.song.id for guess in guesses)))

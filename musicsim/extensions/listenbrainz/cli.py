@@ -18,7 +18,7 @@ from musicsim.cli.console import (
 from musicsim.cli.options import taking
 from musicsim.cli.playlist import SavedOption, asked_songs
 from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.extensions.listenbrainz.client import keep_token, send_playlist
+from musicsim.extensions.listenbrainz.client import save_token, send_playlist
 
 group = typer.Typer(no_args_is_help=True)
 
@@ -28,7 +28,7 @@ def token(
 ) -> None:
     """Store the token of your ListenBrainz account in the library's folder. The command prompts for it and hides it."""
     with open_library(library) as lib:
-        keep_token(lib, "" if remove else typer.prompt("Token", hide_input=True))
+        save_token(lib, "" if remove else typer.prompt("Token", hide_input=True))
     typer.echo("The token was removed." if remove else "The token was saved.")
 
 

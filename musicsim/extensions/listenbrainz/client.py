@@ -40,7 +40,7 @@ def has_token(library: Library) -> bool:
     return _token_file(library).exists()
 
 
-def keep_token(library: Library, token: str) -> None:
+def save_token(library: Library, token: str) -> None:
     """Store a user's token in a file that only its owner can read; an empty token removes the file.
 
     Raises ServerError if the token is malformed.

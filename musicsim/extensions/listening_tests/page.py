@@ -177,7 +177,7 @@ def _draw_results(results: Results) -> None:
         return
     for pair in results.pairs:
         show = st.success if pair.is_sure else st.info
-        show(plain(pair.words), icon=":material/trophy:" if pair.is_sure else ":material/balance:")
+        show(plain(pair.summary), icon=":material/trophy:" if pair.is_sure else ":material/balance:")
     assert results.ranks is not None
     table = {
         "Model": [model.name for model in results.models],

@@ -56,7 +56,7 @@ def make_test(library: Library, request: ListeningTestRequest) -> ListeningTest:
         if pool is not None:
             pools.append(pool)
         if len(pools) == request.queries:
-            return arranged(pools, request, rng)
+            return arrange(pools, request, rng)
     problem = f"only {len(pools)} songs have {request.results} results under every model"
     raise ModelError(f"{library.name}: {problem}. Use fewer query songs, or allow results by the same artist.")
 
@@ -86,7 +86,7 @@ def _freeze(library: Library, song: Song) -> FrozenSong:
     )  # fmt: skip
 
 
-def arranged(pools: Sequence[Pool], request: ListeningTestRequest, rng: np.random.Generator) -> ListeningTest:
+def arrange(pools: Sequence[Pool], request: ListeningTestRequest, rng: np.random.Generator) -> ListeningTest:
     """Return a test of the pools, with random attention checks and orders."""
     index_of: dict[str, int] = {}
     songs: list[FrozenSong] = []

@@ -61,7 +61,7 @@ class PairOfModels:
         return self.p_value < _LEVEL and self.low > 0
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         if self.is_sure:
             verdict = f"“{self.better}” is better than “{self.worse}”"
         else:

@@ -131,7 +131,7 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
     )
     for own, n in n_learned.items():
         if n < len(folds):
-            notes[_learned(own)] = f"in {len(folds) - n} of {len(folds)} folds {_NOT_LEARNED}"
+            notes[_label_learned(own)] = f"in {len(folds) - n} of {len(folds)} folds {_NOT_LEARNED}"
     scores = {
         own: {measure: np.concatenate([part[measure] for part in own_parts]) for measure in RANKED}
         for own, own_parts in parts.items()
@@ -144,7 +144,7 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
         )
     artists = [group for group, counts in zip(groups, is_counted, strict=True) if counts]
     order = our, our_learned, their, their_learned = tuple(
-        label for own in learned_on for label in (own, _learned(own))
+        label for own in learned_on for label in (own, _label_learned(own))
     )
     pairs = (
         (their, our), (their_learned, our_learned), (their_learned, their), (our_learned, our),
@@ -187,7 +187,7 @@ def _score_folds(
             L = learn_ranking(_task(supervision, X, fold), Quiet(_constant(progress, message, done, total)))
             n_learned[own] += L is not None
             learned = X if L is None else X @ L.T
-            scores.setdefault(_learned(own), []).append(_scores(supervision, learned, fold))
+            scores.setdefault(_label_learned(own), []).append(_scores(supervision, learned, fold))
     return scores, n_learned
 
 
@@ -208,7 +208,7 @@ def comparable(library: Library) -> list[ModelRecord]:
     return sorted(others, key=lambda record: not record.settings.get("vectors"))
 
 
-def _learned(name: str) -> str:
+def _label_learned(name: str) -> str:
     return f"{name}, learned"
 
 

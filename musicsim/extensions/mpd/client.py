@@ -53,7 +53,7 @@ def is_mpd_set(library: Library) -> bool:
     return is_in_environment() or _file(library).exists()
 
 
-def keep_mpd(library: Library, address: MpdAddress | None) -> None:
+def save_address(library: Library, address: MpdAddress | None) -> None:
     """Save the address in a file of the library that only its owner can read; None removes it."""
     if address is None:
         _file(library).unlink(missing_ok=True)

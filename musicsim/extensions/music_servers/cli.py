@@ -112,7 +112,7 @@ def sync(
         emit([asdict(synced) | {"fetched": asdict(fetched) if fetched else None} for synced, fetched in reports])
     else:
         for synced, fetched in reports:
-            typer.echo(plain(synced.words) + (f" · {fetched.n_added} fetched" if fetched else ""))
+            typer.echo(plain(synced.summary) + (f" · {fetched.n_added} fetched" if fetched else ""))
             if synced.n_ambiguous:
                 typer.echo("`musicsim server review` lists the songs to match.")
     if n_failed:

@@ -193,7 +193,7 @@ class Subsonic:
         """Return an artist's name, or "". Raises RefusedError if the id is unknown."""
         return _text(_mapping(self.ask("getArtist", id=artist_id).get("artist")).get("name"))
 
-    def starred(self) -> list[ServerSong]:
+    def list_starred(self) -> list[ServerSong]:
         return _songs(_entries(self.ask("getStarred2"), "starred2", "song"))
 
     def recent_albums(self) -> Iterator[list[ServerSong]]:

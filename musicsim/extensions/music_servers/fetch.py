@@ -40,7 +40,7 @@ def fetch_missing(library: Library, connection: Connection, progress: Progress) 
     """
     wanted = [
         song
-        for song in ServerSongs(library).of(connection.name).values()
+        for song in ServerSongs(library).read_songs(connection.name).values()
         if song.song_id is None and song.candidates is None and not song.how
     ]
     report = FetchReport(len(wanted))

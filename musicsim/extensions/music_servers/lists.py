@@ -14,7 +14,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.music_servers.client import RefusedError, Subsonic
 from musicsim.extensions.music_servers.connections import Connection
 from musicsim.extensions.music_servers.server_songs import ServerSongs
-from musicsim.extensions.music_servers.sync import played_last
+from musicsim.extensions.music_servers.sync import list_last_played
 from musicsim.library import Library, Song
 from musicsim.library.importing import day_of
 
@@ -90,7 +90,7 @@ class Refreshed:
     problem: str = ""
 
 
-def saved_request(request: PlaylistRequest, around_last: int = 0) -> dict[str, Any]:
+def encode_request(request: PlaylistRequest, around_last: int = 0) -> dict[str, Any]:
     """Return a request as JSON values, without the defaults."""
     return changed(request) | ({AROUND_LAST: around_last} if around_last else {})
 
@@ -120,9 +120,9 @@ def keep_filled(
     the songs played last; ServerError if the server fails.
     """
     seeds: list[Song] = []
-    to_save = saved_request(request, around_last)
+    to_save = encode_request(request, around_last)
     if around_last:
-        seeds = snapshot.library.songs(played_last(snapshot.library, connection, around_last))
+        seeds = snapshot.library.songs(list_last_played(snapshot.library, connection, around_last))
         if not seeds:
             raise NotFoundError(f"{connection.name}: the songs played there are not in this library. Sync it first.")
         request = replace(request, like=tuple(song.id for song in seeds))

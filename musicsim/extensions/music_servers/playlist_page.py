@@ -13,10 +13,10 @@ from musicsim.extensions.music_servers.lists import (
     SavedList,
     comment_of,
     delete_list,
+    encode_request,
     keep_filled,
     read_request,
     save_list,
-    saved_request,
 )
 from musicsim.extensions.music_servers.server_songs import ServerList, ServerSongs
 from musicsim.library import Library
@@ -82,7 +82,7 @@ def _save(sending: Sending, connection: Connection, is_kept: bool, around: int) 
         if request is not None and around:
             saved = keep_filled(snapshot, connection, name, request, around)
         else:
-            to_save = None if request is None else saved_request(request)
+            to_save = None if request is None else encode_request(request)
             comment = comment_of(sending.drawn)
             saved = save_list(snapshot.library, connection, name, draft.song_ids, comment, to_save)
         _report_saved(snapshot.library, saved)

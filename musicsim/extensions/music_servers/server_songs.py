@@ -90,10 +90,10 @@ class ServerSongs(Tables):
 
         Without `server`, all servers are searched, in the order of their names.
         """
-        known = self.known(server_id, server)
+        known = self.find_song(server_id, server)
         return None if known is None else known[1]
 
-    def known(self, server_id: str, server: str | None = None) -> tuple[str, int] | None:
+    def find_song(self, server_id: str, server: str | None = None) -> tuple[str, int] | None:
         """Return the server of an id, and the library's song; see :meth:`song_of`."""
         if not is_id(server_id):
             return None
@@ -130,7 +130,7 @@ class ServerSongs(Tables):
         with self._write() as connection:
             _put(connection, server, ((ServerSong(forms[0], song_id=i), forms) for i, forms in songs))
 
-    def of(self, server: str) -> dict[str, ServerSong]:
+    def read_songs(self, server: str) -> dict[str, ServerSong]:
         """Return all songs of a server by the server's ids; 0.5 kB per song."""
         return {song.id: song for _, song in self._songs(tables.server_songs.c.server == server)}
 

@@ -57,7 +57,7 @@ class SyncReport:
         return self.n_songs - self.n_matched - self.n_ambiguous
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         counts = {"to choose": self.n_ambiguous, "not here": self.n_unmatched, "new": self.n_new}
         counts |= {"changed": self.n_changed, "gone": self.n_gone}
         parts = [f"{self.n_songs:,} songs", f"{self.n_matched:,} matched"]
@@ -81,7 +81,7 @@ def sync(library: Library, connection: Connection, progress: Progress, *, everyt
     progress(f"{connection.name}: contacting the server")
     client.ping()
     state = client.state()  # first, so that the next sync finds whatever changes from now on
-    known = ServerSongs(library).of(connection.name)
+    known = ServerSongs(library).read_songs(connection.name)
     is_due = everything or not known or started_at - (connection.listed_at or 0.0) > LIST_EVERY_S
     report.is_unchanged = not is_due and bool(state) and state == connection.modified
     albums = None
@@ -134,7 +134,7 @@ def _list_all(
 
 def _update_listening(client: Subsonic, known: Mapping[str, ServerSong]) -> dict[str, ServerSong]:
     """Return the known songs with the current stars and the plays since the last sync."""
-    starred = {song.id for song in client.starred()}
+    starred = {song.id for song in client.list_starred()}
     songs = {key: replace(song, is_starred=key in starred) for key, song in known.items()}
     for album in client.recent_albums():
         played = [song for song in album if song.id in songs and song.plays != songs[song.id].plays]
@@ -228,12 +228,12 @@ def remove(library: Library, name: str) -> None:
     ServerSongs(library).forget(name)
 
 
-def played_last(library: Library, connection: Connection, n_songs: int) -> list[int]:
+def list_last_played(library: Library, connection: Connection, n_songs: int) -> list[int]:
     """Return the ids of the library's songs that were played last on a server, the latest first.
 
     Without times of plays, the most played songs come first. Without play counts, the albums played last are used.
     """
-    known = ServerSongs(library).of(connection.name)
+    known = ServerSongs(library).read_songs(connection.name)
     played = [song for song in known.values() if song.plays and song.song_id is not None]
     played.sort(key=lambda song: (-(song.played_at or 0.0), -song.plays, song.id))
     ids = dict.fromkeys(song.song_id for song in played if song.song_id is not None)
@@ -252,7 +252,7 @@ def import_listening(library: Library, connection: Connection, finder: SongFinde
     Plays are counts per listener; a star becomes the tag "loved", a rating of 4 the tag "rated 4". Unchanged data is
     not written again. Subsonic does not report skips.
     """
-    songs = [s for s in ServerSongs(library).of(connection.name).values() if s.title]
+    songs = [s for s in ServerSongs(library).read_songs(connection.name).values() if s.title]
     # with the path of a local file, the import matches exactly this song
     matched = library.songs([s.song_id for s in songs if s.song_id is not None])
     paths = {song.id: os.fspath(song.path) for song in matched}

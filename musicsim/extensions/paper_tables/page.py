@@ -15,7 +15,7 @@ from musicsim.extensions.paper_tables.paper_tables import (
     Row,
     experiments,
     load_table,
-    ordered_columns,
+    order_columns,
     split_tables,
 )
 from musicsim.library import Library
@@ -84,7 +84,7 @@ def _show_table(table: PaperTable) -> None:
     if table.claims:
         st.markdown(_verdict(table.claims))
     st.caption(plain(" · ".join(facts)))
-    tables = [(rows, ordered_columns(rows)) for rows in split_tables(table.rows)]
+    tables = [(rows, order_columns(rows)) for rows in split_tables(table.rows)]
     for number, (rows, columns) in enumerate(tables):
         frame = pd.DataFrame([{name: _cell(row, name, spread) for name, spread in columns} for row in rows])
         st.dataframe(frame, hide_index=True)

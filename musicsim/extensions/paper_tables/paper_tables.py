@@ -117,7 +117,7 @@ def split_tables(rows: Sequence[Row]) -> list[list[Row]]:
     return list(tables.values())
 
 
-def ordered_columns(rows: Sequence[Row]) -> list[tuple[str, str | None]]:
+def order_columns(rows: Sequence[Row]) -> list[tuple[str, str | None]]:
     """Return the columns of a table, with the papers' columns next to ours, each with the column of its spread.
 
     "paper" follows our first column with a float, and "paper NAME" or "thesis NAME" follows NAME. "NAME sd", "NAME

@@ -61,7 +61,7 @@ class ArtistMatch:
 class ForeignIds(Protocol):
     """Ids of songs on connected servers. A "server" is its name, which must be unique among extensions."""
 
-    def known(self, server_id: str) -> tuple[str, int] | None:
+    def find_song(self, server_id: str) -> tuple[str, int] | None:
         """Find the server of an id, and the library's song."""
 
     def first_server(self) -> str | None:
@@ -89,7 +89,7 @@ class Answering:
         Raises NotFoundError if it does not exist, or lacks a vector.
         """
         for ids in self._foreign:
-            if (known := ids.known(item_id)) is not None:
+            if (known := ids.find_song(item_id)) is not None:
                 return self._check_vector(known[1], known[0])
         is_connected = self._first_server is not None
         if self._rules.jellyfin or not is_connected:

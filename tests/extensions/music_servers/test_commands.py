@@ -11,7 +11,7 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import Connections
-from musicsim.extensions.music_servers.lists import keep_filled, read_request, refresh_lists, saved_request
+from musicsim.extensions.music_servers.lists import encode_request, keep_filled, read_request, refresh_lists
 from musicsim.extensions.music_servers.server_songs import ServerSongs
 from tests.command import run
 from tests.extensions.music_servers.serving import having, scripted, supysonic
@@ -22,7 +22,7 @@ def test_saved_request_round_trips():
     asked = PlaylistRequest(
         minutes=60, artists=frozenset(["b", "a"]), years=(1990, 1999), like=(3, 1), surprise=0.0, versions_apart=False
     )
-    kept = json.loads(json.dumps(saved_request(asked, 10)))
+    kept = json.loads(json.dumps(encode_request(asked, 10)))
     assert kept["artists"] == ["a", "b"]
     assert "length" not in kept
     assert read_request(kept) == (asked, 10)

@@ -56,7 +56,7 @@ def test_removed_song_stays_on_server_unmatched(songs, store):
     with store.write() as connection:
         connection.execute(schema.songs.delete().where(schema.songs.c.id == 1))
     assert songs.song_of("a") is None
-    assert songs.of("home") == {"a": ServerSong("a")}
+    assert songs.read_songs("home") == {"a": ServerSong("a")}
 
 
 def test_songs_removed_from_server_lose_ids(songs):
@@ -73,7 +73,7 @@ def test_interrupted_sync_writes_nothing(songs):
     songs.remember("home", [(3, ["old"])])
     with pytest.raises(OSError, match="gone"):
         songs.write("home", listed(), gone=["old"])
-    assert list(songs.of("home")) == ["old"]
+    assert list(songs.read_songs("home")) == ["old"]
 
 
 def test_candidates_can_be_chosen_by_hand(songs):

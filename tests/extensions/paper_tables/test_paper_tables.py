@@ -124,7 +124,7 @@ def test_rejects_unknown_experiments(checkout, name):
 def test_paper_columns_appear_next_to_ours():
     rows = [{"set": "a", "error, %": 1.5, "sd": 0.1, "splits": 4, "MAP": 0.5, "MAP sd": 0.1, "paper": 2.0}]
     rows.append({"set": "b", "error, %": None, "thesis MAP": 0.4, "hubness deviation": 0.1})
-    assert tables.ordered_columns(rows) == [
+    assert tables.order_columns(rows) == [
         ("set", None), ("error, %", "sd"), ("paper", None), ("splits", None), ("MAP", "MAP sd"), ("thesis MAP", None),
         ("hubness deviation", None),
     ]  # fmt: skip
