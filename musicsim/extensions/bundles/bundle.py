@@ -75,13 +75,11 @@ class BundleReport:
 def write_bundle(
     library: Library, target: Path, progress: Progress, *, models: Iterable[str] = (), with_excerpts: bool = False
 ) -> BundleReport:
-    """Write a bundle of a library, and replace an existing bundle when it is complete.
+    """Write a bundle of a library, and replace an existing one when it is complete.
 
-    `models` are names of models to include. The active model, the built-in ones, and those with shared features are
-    always included. `with_excerpts` adds the most typical 30 seconds of each song.
-
-    Raises NotFoundError if a model does not exist, or the library lacks models. Raises LibraryError if `target` is
-    another kind of file, the library is damaged, or a model is deleted meanwhile.
+    `models` are names of models to include next to the active, the built-in, and those with shared features.
+    `with_excerpts` adds the most typical 30 seconds of each song. Raises LibraryError if `target` is another kind of
+    file, the library is damaged, or a model is deleted meanwhile.
     """
     store = library.models
     records = [store.get(), *map(store.named, models), *(record for record in store.all() if record.kind in BUILT_IN)]
@@ -159,9 +157,7 @@ def _add_excerpts(library: Library, archive: ArchiveWriter, work: Path, suffix: 
 
 
 def unpack_bundle(stream: BinaryIO, name: str, target: Path, progress: Progress) -> None:
-    """Unpack a bundle into an empty folder, and add the caches of a large library.
-
-    `name` is the name of the file in messages.
+    """Unpack a bundle, called `name` in messages, into an empty folder, and add the caches of a large library.
 
     Raises LibraryError if it is not a bundle, or is damaged; the content of the folder is then unusable.
     """

@@ -110,8 +110,6 @@ def copy_for_visitors(
     """Write a new database with a consistent copy of the public part of another one.
 
     `thirds` are the maximum plays of a song in the least played third, and in the middle one.
-
-    Raises LibraryError if the source is damaged; StorageError if the disk is full.
     """
     engine = open_engine(target, read_only=False)
     with engine.begin() as connection:

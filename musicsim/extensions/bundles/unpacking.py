@@ -30,8 +30,7 @@ _IN_USE, _UNPACKING = ".used", ".lock"  # locked by all processes that use a fol
 def open_bundle(file: Path, progress: Progress) -> Iterator[Path]:
     """Yield the folder of the library in a bundle; it does not change until the block ends.
 
-    Raises NotFoundError if the file does not exist; LibraryError if it is not a bundle, or is damaged; StorageError if
-    the disk is full.
+    Raises NotFoundError if the file does not exist; LibraryError if it is not a bundle, or is damaged.
     """
     file = file.expanduser().resolve()
     if not file.is_file():

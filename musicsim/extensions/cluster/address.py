@@ -27,10 +27,7 @@ def is_encrypted(address: str) -> bool:
 
 
 def is_on_this_machine(address: str) -> bool:
-    """Return whether a cluster runs on this machine only: ``local:N``, ``localhost`` or a loopback address.
-
-    Names are not resolved, because their address can change between the check and the connection.
-    """
+    """Return whether a cluster runs on this machine only. Names are not resolved, because their address can change."""
     if n_own(address):
         return True
     match = _SCHEDULER.fullmatch(address.strip())

@@ -83,9 +83,6 @@ def open_cluster(address: str, *, is_trusted: bool = False) -> "Iterator[Cluster
 
     `is_trusted` allows a connection to another machine without TLS. Dask exchanges pickles: anyone who controls the
     scheduler, or the network in between, can run code on this machine. So the machine's owner decides, never a library.
-
-    Raises LibraryError if the address is malformed or not trusted, no scheduler answers, TLS lacks certificates, or
-    Dask is not installed.
     """
     try:
         address = check_address(address)
@@ -121,10 +118,7 @@ def _local_scheduler(n_workers: int) -> Iterator[str]:
 
 
 def _check_certificates(address: str) -> None:
-    """Raise LibraryError unless the owner of this machine has set their own certificate authority for Dask.
-
-    Without it ``tls://`` fails later, and ``wss://`` trusts any public authority.
-    """
+    """Check that this machine has its own certificates for Dask: else ``wss://`` trusts any public authority."""
     from distributed import Security
 
     try:
@@ -138,10 +132,7 @@ def _check_certificates(address: str) -> None:
 
 
 class ClusterPool(AbstractContextManager["ClusterPool"]):
-    """A client of the scheduler at an address; see :class:`musicsim.library.processes.pools.Pool`.
-
-    Raises LibraryError if no scheduler answers.
-    """
+    """A client of the scheduler at an address; see :class:`musicsim.library.processes.pools.Pool`."""
 
     shares_disk = False
 
@@ -171,10 +162,7 @@ class ClusterPool(AbstractContextManager["ClusterPool"]):
     def outcomes(
         self, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits, preload: tuple[str, ...] = ()
     ) -> Generator[tuple[T, Any] | None, None, None]:
-        """See :class:`musicsim.library.processes.pools.Pool`.
-
-        Raises LibraryError if the scheduler is away for ten minutes, or workers cannot do this work.
-        """
+        """Run tasks like `Pool.outcomes`. Raises LibraryError if the scheduler is away for ten minutes."""
         work = _Work(uuid.uuid4().hex, function, limits, preload, __version__)
         suspects: list[T] = []
         for item in self._run(work, tasks, MAX_BATCH, None):

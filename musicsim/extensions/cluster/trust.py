@@ -29,10 +29,7 @@ def is_trusted(address: str) -> bool:
 
 
 def trust(address: str, *, is_trusted: bool = True) -> None:
-    """Store on this machine that a cluster is trusted, or no longer trusted.
-
-    Raises ValueError if `address` is malformed; StorageError if it cannot be stored.
-    """
+    """Store on this machine that a cluster is trusted, or no longer. Raises ValueError if `address` is malformed."""
     address = check_address(address)
     addresses = _read_trusted() - {address}
     if is_trusted:
@@ -51,6 +48,5 @@ def _read_trusted() -> set[str]:
 
 
 def _trust_file() -> Path:
-    """Return the path in the user's configuration folder (XDG Base Directory Specification)."""
     configuration = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     return Path(configuration) / "musicsim" / "trusted_clusters.json"

@@ -92,10 +92,7 @@ def split(lists: Lists, judged: Int64Array) -> tuple[Lists, Lists, Lists]:
 
 
 def lists_of(snapshot: Snapshot, kind: str) -> Lists:
-    """Return the lists of a kind (:data:`LISTS`) as rows of songs.
-
-    Raises ValueError if the kind is unknown.
-    """
+    """Return the lists of a kind (:data:`LISTS`) as rows of songs."""
     check_choice("kind", kind, LISTS)
     if kind == "playlists":
         return listed(snapshot, generated=False).rows
@@ -161,9 +158,8 @@ def continue_lists(
 ) -> Continued:
     """Judge every method on the lists of a library, with the built-in Sound model, which does not learn from lists.
 
-    The parts are judged in turn, each after learning from all other lists, until 200 lists are judged.
-
-    Raises ModelError if there are fewer than ten lists of six songs or more.
+    The parts are judged in turn, each after learning from all other lists, until 200 lists are judged. Raises
+    ModelError if there are fewer than ten lists of six songs or more.
     """
     native = library.models.native()
     snapshot = take_snapshot(library, native.id if native else None)
@@ -195,7 +191,6 @@ def run_job(library: Library, *, lists: str, progress: Any) -> bool:
 
 
 def too_few(n_long: int, kind: str) -> str:
-    """Return a message that there are too few lists, with a remedy."""
     return (
         f"This library has {n_long:,} {kind} with {MIN_SONGS} songs or more; at least {MIN_LISTS} are "
         "needed to hold some out. Import playlists or a listening history."

@@ -69,10 +69,7 @@ def ways(task: Task) -> Ways:
 
 
 def score_by_walk(model: playlist.PlaylistModel) -> Score:
-    """Score songs by the mean probability that they follow one of the first songs, in any order.
-
-    The scores of the first songs themselves are meaningless.
-    """
+    """Score songs by the mean probability that they follow one of the first songs, whose own scores are meaningless."""
     graph = model.hypergraph
 
     def score(_: int, songs: Sequence[int]) -> Float64Array:

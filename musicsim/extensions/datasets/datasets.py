@@ -53,8 +53,7 @@ class DatasetTracks:
 def read_dataset(name: str, data_home: Path, version: str = "default") -> DatasetTracks:
     """Read the index, labels and split of a data set with mirdata's loader.
 
-    Raises LibraryError if mirdata is not installed, lacks the data set or its index, or the folder lacks audio; also if
-    the index is damaged, or lists files outside the folder.
+    Raises LibraryError if mirdata or the data set is missing, the index is damaged or lists files outside the folder.
     """
     dataset, track_ids = _open_dataset(name, data_home, version)
     tracks = DatasetTracks(name)
@@ -118,10 +117,9 @@ def _damage_error(name: str, error: BaseException) -> LibraryError:
 
 
 def _list_files(dataset: Any, data_home: Path) -> dict[str, list[Path]]:
-    """Return the files in the index by track.
+    """Return the files in the index by track. Raises LibraryError if the index is damaged, or a file is elsewhere.
 
-    Raises LibraryError if the index is damaged, or if a file is outside the folder of the data set, even through a
-    link: the loaders would read it, and its text would become tags.
+    Loaders would read a file outside the folder of the data set, even through a link, and its text would become tags.
     """
     top, home = data_home.absolute(), data_home.resolve()
 
@@ -192,8 +190,8 @@ def tag_weights(value: Any) -> dict[str, float]:
 def label_songs(library: libraries.Library, tracks: DatasetTracks) -> int:
     """Label the songs of a data set that are in the library; return their number.
 
-    Labels become edits of the songs, which `musicsim edit --undo` reverts. The official split becomes a fixed split
-    with the name of the data set.
+    Labels become edits, which `musicsim edit --undo` reverts; the official split becomes a split with the data set's
+    name.
     """
     song_at = library.files.songs_at(tracks.labels)
     ids_by_labels: defaultdict[tuple[tuple[str, str], ...], list[int]] = defaultdict(list)

@@ -14,24 +14,18 @@ from musicsim.progress import Progress
 
 
 def add_own_vectors(library: Library, file: Path, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
-    """Import a file of vectors, and make a model that compares them by cosine.
+    """Import a file of vectors, and make a model called `name` that compares them by cosine; return its id.
 
-    The format is described in :mod:`musicsim.extensions.embeddings.files`. `name` is the model's name. Return its id.
-
-    Raises LibraryError if the file cannot be read, ModelError if none of its vectors belongs to a song of this
-    library, StoreLockedError if another process is adding to it.
+    Raises LibraryError if the file cannot be read; ModelError if no vector belongs to a song of this library.
     """
     return _add(library, EmbeddingStore(library).keep(file), name, progress)
 
 
 def add_onnx(library: Library, onnx: OnnxModel, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
-    """Run an ONNX model on the songs of a library, store its vectors, and make a model from them.
+    """Run an ONNX model on the songs of a library, and make a model from its vectors; a second run resumes the first.
 
-    Run it again to resume after an interruption, or after songs were added. Return the model's id. The problems of
-    `AboutEmbedding` are the songs without a vector.
-
-    Raises ModelError if the file cannot be run on sound, or no song gets a vector. Raises LibraryError if it cannot be
-    read, or onnxruntime is not installed. Raises StoreLockedError if another process is adding to this library.
+    The problems of `AboutEmbedding` are the songs without a vector. Raises ModelError if the file cannot be run on
+    sound, or no song gets a vector.
     """
     with library.exclusive("running a model on the songs"):
         described = compute_vectors(library, onnx, progress)

@@ -53,12 +53,10 @@ class EmbeddingFile:
 
 
 def read_embedding(path: Path) -> EmbeddingFile:
-    """Read a file of vectors in the format of its ending, one of :data:`ENDINGS`.
+    """Read a file of vectors in the format of its ending; invalid and repeated rows are left out and reported.
 
-    Rows with NaN, infinite values or only zeros, rows without a name, and repeated names are left out and reported.
-
-    Raises LibraryError if the file cannot be read in this format, lacks valid rows, or is too large: over 2 GB of
-    numbers, or a hundred times its own size.
+    Raises LibraryError if the file cannot be read, lacks valid rows, or is too large: over 2 GB of numbers, or a
+    hundred times its own size.
     """
     read = {".npz": _read_npz, ".npy": _read_npy, ".parquet": _read_parquet}.get(path.suffix.lower())
     if read is None:

@@ -95,13 +95,8 @@ class Described:
 def compute_vectors(library: Library, model: OnnxModel, progress: Progress) -> Described:
     """Run an ONNX model on the songs of a library, in as many processes as a scan.
 
-    Each vector is saved immediately in the library's folder ``cache``; later runs only process the other songs.
-
-    Raises
-    ------
-    ModelError
-        If the file cannot be run, or has other inputs or outputs; LibraryError if it cannot be read, or onnxruntime
-        is not installed; StorageError if the disk is full.
+    Each vector is saved immediately in the library's folder ``cache``; later runs only process the other songs. Raises
+    ModelError if the file cannot be run; LibraryError if it cannot be read, or onnxruntime is not installed.
     """
     try:
         if not model.path.is_file() or not 0 < model.path.stat().st_size < _MAX_BYTES:
@@ -165,7 +160,6 @@ class _VectorCache:
         self.rows = {digest.decode("ascii", "replace"): row for row, digest in enumerate(self._data[0]["hash"])}
 
     def append(self, digest: str, vector: Float32Array) -> None:
-        """Write a vector; StorageError if the disk is full."""
         row = np.array([(digest.encode("ascii"), vector)], self._type)
         n_rows = len(self._data[0]) + len(self._data) - 1
         with writing_to(self._path):
@@ -191,10 +185,7 @@ def n_dimensions(model: OnnxModel) -> int:
 
 
 def song_vector(model: OnnxModel, path: Path) -> Float32Array:
-    """Return the vector of a song, float32 (d,).
-
-    Raises AudioError if it cannot be decoded; ModelError if the model fails, or its output is not finite or 0.
-    """
+    """Return the vector of a song, float32 (d,). Raises ModelError if the model's output is not finite or 0."""
     sound = decode(located(path), sr=model.sample_rate, duration=MAX_SONG_S, name=str(path))
     vector = _load(model).mean_vector(windows(sound.samples, model.n_samples))
     if not np.isfinite(vector).all() or not vector.any():
@@ -212,11 +203,7 @@ def windows(samples: Float32Array, length: int) -> Float32Array:
 
 
 class _Session:
-    """A loaded model.
-
-    Raises LibraryError if onnxruntime is not installed, ModelError if the file cannot be loaded or its input is not
-    sound.
-    """
+    """A loaded model. Raises ModelError if the file cannot be loaded, or its input is not sound."""
 
     def __init__(self, model: OnnxModel) -> None:
         try:
@@ -279,7 +266,6 @@ class _Session:
         return names[0]
 
     def mean_vector(self, sound: Float32Array) -> Float32Array:
-        """Return the mean vector of windows (n, length), float32 (d,)."""
         total: Any = 0.0
         for start in range(0, len(sound), self._batch):
             total = total + self._run(sound[start : start + self._batch]).sum(axis=0)

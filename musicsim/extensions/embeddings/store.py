@@ -50,10 +50,7 @@ class Matched:
 
 
 class EmbeddingStore:
-    """The imported vectors in a library's folder ``embeddings``.
-
-    Vectors are read as memory maps, 4 bytes per number; matching takes 0.4 kB per file of the library.
-    """
+    """The imported vectors in a library's folder ``embeddings``, read as memory maps."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -62,9 +59,7 @@ class EmbeddingStore:
     def keep(self, path: Path, label: str = "") -> AboutEmbedding:
         """Import a file of vectors, all or nothing, unless an undamaged import exists already.
 
-        The formats are described in :mod:`musicsim.extensions.embeddings.files`. `label` defaults to the file's name.
-
-        Raises LibraryError if the file cannot be read or saved, or is a plain array without a row for each song.
+        Raises LibraryError if the file cannot be read, or is a plain array without a row for each song.
         """
         file = read_embedding(path)
         names: Sequence[int | str] | None = file.names
@@ -113,7 +108,6 @@ class EmbeddingStore:
             return False
 
     def describe(self, key: str) -> AboutEmbedding:
-        """Describe vectors without reading them; raises like :meth:`vectors`."""
         n_rows, n_dimensions = self.vectors(key).shape
         with self._find(key, "about.json") as path:
             facts = json.loads(path.read_text(encoding="utf-8"))
@@ -151,10 +145,7 @@ class EmbeddingStore:
             raise LibraryError(f"the model's vectors are damaged ({key}/{name}): import their file again.") from error
 
     def match(self, key: str) -> Matched:
-        """Match vectors to songs by id, by the hash of a file, or by path, absolute or in a folder of the library.
-
-        Raises like :meth:`vectors`.
-        """
+        """Match vectors to songs by id, hash of a file, or path, absolute or in a folder of the library."""
         names = self._names(key)
         song_ids = self._find_songs(names)
         row_of: dict[int, int] = {}

@@ -50,12 +50,9 @@ def export(
 ) -> Exported:
     """Write an export of a kind in :data:`EXPORTS`, all or nothing; the ending selects the format.
 
-    `model` is a name. The default is the active model; if it lacks histograms, those of the built-in Codewords are
-    exported. Memory: a block of rows, and a snapshot.
-
-    Raises LibraryError if the kind does not support the ending, or the file cannot be written. Raises NotFoundError if
-    the model does not exist, or no song has a vector. Raises ModelError if the model lacks histograms, or there are too
-    few artists for splits.
+    `model` is a name, by default of the active model, or of Codewords if that lacks histograms. Raises LibraryError if
+    the kind does not support the ending, or the file cannot be written; NotFoundError if no song has a vector;
+    ModelError if the model lacks histograms, or there are too few artists for splits.
     """
     target = target.expanduser().absolute()
     ending, endings = target.suffix.lower(), EXPORTS[kind].endings
@@ -97,8 +94,7 @@ def _model_id(library: Library, kind: str, name: str | None) -> str | None:
 def _write_mirex(snapshot: Snapshot, target: Path, request: ExportRequest, progress: Progress) -> int:
     """Write the sparse distance list of MIREX's *Audio Music Similarity and Retrieval*, 2007 to 2013.
 
-    The first line names the algorithm. Each further line has a query: the name of its file, and for each of its nearest
-    songs a tab, name, comma and distance.
+    After the algorithm's name, each line has a query's file name, and tab, name, comma and distance of each result.
     """
     rows, name = queries(snapshot, request), _file_names(snapshot)
     k = _MIREX_K if request.k is None else request.k

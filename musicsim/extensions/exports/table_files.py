@@ -45,10 +45,7 @@ class Table:
 
 
 def write_table(target: Path, table: Table) -> int:
-    """Write a table, all or nothing, in the format of the ending; return the number of rows.
-
-    Raises StorageError if the disk is full or the file is not writable.
-    """
+    """Write a table, all or nothing, in the format of the ending; return the number of rows."""
     with atomic_path(target) as temporary:
         return _WRITERS[target.suffix.lower()](temporary, table)
 

@@ -55,7 +55,6 @@ def row_blocks(rows: Int64Array, size: int, progress: Progress, message: str) ->
 
 
 def all_rows(snapshot: Snapshot) -> Int64Array:
-    """Return every row. Raises NotFoundError if the model lacks rows."""
     if not snapshot.n_indexed:
         raise NotFoundError(f"{snapshot.library.name}: no song has a vector to export yet. Add a folder.")
     return np.arange(snapshot.n_indexed)
@@ -64,10 +63,9 @@ def all_rows(snapshot: Snapshot) -> Int64Array:
 def neighbor_blocks(
     snapshot: Snapshot, rows: Int64Array, k: int, progress: Progress, message: str
 ) -> Iterator[tuple[Int64Array, Int64Array, Float32Array]]:
-    """Yield rows in blocks, with the rows of the `k` nearest other songs of each and their distances.
+    """Yield rows in blocks, with the rows of the `k` nearest other songs of each and their distances, (n_rows, k).
 
-    These are (n_rows, k), nearest first: Euclidean distances of vectors, as the index finds them, without hub
-    reduction.
+    These are Euclidean distances of vectors, as the index finds them, without hub reduction.
     """
     k = min(k, snapshot.n_indexed - 1)
     blocks = [rows[start : start + QUERIES_AT_ONCE] for start in range(0, len(rows), QUERIES_AT_ONCE)]

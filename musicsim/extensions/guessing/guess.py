@@ -51,7 +51,6 @@ class Guesses:
     n_known: int  # number of songs with a label
 
     def select(self, least: int) -> list[Guess]:
-        """Return the guesses with at least `least` votes."""
         return [guess for guess in self.guesses if guess.votes[0] >= least]
 
     def can_accept_all(self, least: int) -> bool:
@@ -83,10 +82,7 @@ class Guesses:
 
 
 def enter_guesses(library: Library, guesses: Iterable[Guess], least: int) -> list[TagChange]:
-    """Save the guesses with at least `least` votes for songs that still lack the label.
-
-    Returns changes that undo it with :meth:`TagEdits.change`.
-    """
+    """Save the guesses with enough votes for songs that still lack the label; return the changes that undo it."""
     entries = ((guess.song.id, guess.new_tags(least)) for guess in guesses)
     return library.edits.change(TagChange(i, dict.fromkeys(tags), tags) for i, tags in entries if tags)
 
@@ -98,11 +94,9 @@ def guess_labels(
 
     A guess of an artist includes the album, if voters agree. Codes are learned from the labels three times, in about 3
     s each. They are judged on held-out songs, unless the other songs have too few labels. Ties go to the label of the
-    nearest of `n_votes` voters (:data:`N_VOTES` by default). Accuracy is measured on at most 1,000 songs, drawn with a
-    fixed seed.
+    nearest of `n_votes` voters. Accuracy is measured on at most 1,000 songs, drawn with a fixed seed.
 
-    Raises ValueError for an unknown `target` (:data:`TARGETS`) or `by` (:data:`VOTERS`), or `n_votes` below 1;
-    ModelError if there are too few labels to learn codes from.
+    Raises ModelError if there are too few labels to learn codes from.
     """
     check_choice("target", target, TARGETS)
     check_choice("by", by, VOTERS)

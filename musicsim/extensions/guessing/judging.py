@@ -18,11 +18,7 @@ _SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Shares of guesses that are right.
-
-    A guess is right if all levels with the minimum number of votes match the song's known labels. Songs do not vote for
-    themselves.
-    """
+    """Shares of guesses whose levels with the minimum number of votes all match the song's known labels."""
 
     right: dict[int, float]  # by minimum number of votes; minimums that no guess reaches are missing
     # for the widest level, without votes by songs of the same artist (for genres) or album (for artists); None without
@@ -36,9 +32,8 @@ def judge(
 ) -> Judged:
     """Measure the accuracy of guesses.
 
-    `voters_of` makes voters from labeled rows, or raises ModelError if they have too few labels to learn from. Voters
-    that are `learned` from the labels are judged on held-out songs. Without enough other songs to learn from, the
-    result lacks scores.
+    `voters_of` makes voters from labeled rows. Voters that are `learned` from the labels are judged on held-out songs;
+    the result lacks scores if it raises ModelError, because too few songs have labels.
     """
     rows = np.random.default_rng(_SEED).permutation(known)
     judged, others = _split(levels, rows, learned=learned, apart=False)

@@ -52,8 +52,7 @@ def push(snapshot: Snapshot, progress: Progress = no_progress, *, exact: bool | 
     """Push the songs of a snapshot under the active model to the server; return False if nothing was to do.
 
     The result is also False if no server is set, or another process is pushing. If `exact`, the server compares with
-    all songs; otherwise it builds a graph (HNSW), by default for as many songs as this machine would build an index
-    for. Existing collections keep their kind. Raises IndexServerError if the server does not answer, or refuses.
+    all songs, else it builds a graph (HNSW); by default as this machine would. Existing collections keep their kind.
     """
     refuse_visitors()  # the barrier does not cover gRPC
     remote = remote_of(snapshot)

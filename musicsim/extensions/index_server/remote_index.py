@@ -73,7 +73,6 @@ class Server:
         return "The index server" if is_public() else f"Milvus at {shown}"
 
     def ask(self, method: str, *args: Any, **options: Any) -> Any:
-        """Return the result of a method of pymilvus' client; raises as :meth:`call`."""
         return self.call(lambda client: getattr(client, method)(*args, **options))
 
     def call(self, request: Callable[[Any], T]) -> T:
@@ -173,12 +172,10 @@ def index_server() -> Server | None:
 
 
 def name_on_servers(library: Library) -> str | None:
-    """Return the name of a library on index servers; None before its first push."""
     return library.text(_NAME)
 
 
 def give_name(library: Library) -> str:
-    """Return the name of a library on index servers, and create it if needed."""
     name = name_on_servers(library) or uuid.uuid4().hex
     library.set_text(_NAME, name)
     return name
@@ -204,10 +201,7 @@ def remote_of(snapshot: Snapshot) -> "RemoteIndex | None":
 
 
 class RemoteIndex:
-    """An index on a server of one state of a library's songs.
-
-    `collection` returns the name of the collection, None before the first push; `columns` are those of `rows`.
-    """
+    """An index on a server of one state of a library's songs; `columns` are those of `rows`."""
 
     def __init__(
         self, server: Server, collection: Callable[[], str | None], rows: ModelRows, columns: SongColumns
@@ -252,8 +246,7 @@ class RemoteIndex:
     ) -> Int64Array | None:
         """Return the rows nearest to a vector, as :meth:`musicsim.explorer.snapshot.snapshot.Snapshot.nearest` does.
 
-        Return None if this machine must search: the server is away, lacks these songs, or would exceed its limit of
-        results.
+        Return None if the server is away, lacks these songs, or would exceed its limit of results.
         """
         n = min(k, len(self._rows.ids) if allowed is None else int(np.count_nonzero(allowed)))
         if n + SPARE > MAX_ROWS:
@@ -311,8 +304,8 @@ class RemoteIndex:
     def _filter(self, allowed: BoolArray | None, condition: All | None) -> str:
         """Return a filter for the server.
 
-        A collection lacks tags and lyrics, because every import changes them. Conditions on these become the ids of the
-        songs; if these are too many, the results are filtered here.
+        Collections lack tags and lyrics, because every import changes them; such conditions become ids of songs if
+        these are few, or filter the results here.
         """
         if allowed is None or condition is None:
             return ""

@@ -77,7 +77,6 @@ class ListeningTest(FileModel):
         return self
 
     def order_of(self, number: int) -> tuple[int, ...]:
-        """Return the order of the pairs for a listener number."""
         return self.orders[number % len(self.orders)]
 
     @property

@@ -37,7 +37,7 @@ class Pool:
 def make_test(library: Library, request: ListeningTestRequest) -> ListeningTest:
     """Search under several models with random songs of as many artists as possible, and freeze the results.
 
-    Raises NotFoundError if a model does not exist; ModelError if too few songs have enough results under every model.
+    Raises ModelError if too few songs have enough results under every model.
     """
     rng = np.random.default_rng(request.seed)
     snapshots = [snapshot_under(library, name) for name in request.models]

@@ -57,7 +57,6 @@ class PairOfModels:
 
     @property
     def is_sure(self) -> bool:
-        """Return True if the ranks differ at the 5% level and the interval of fine scores is above 0."""
         return self.p_value < _LEVEL and self.low > 0
 
     @property
@@ -95,7 +94,6 @@ def results_of(library: Library, test_id: int) -> Results:
 
 
 def results(test: ListeningTest, listeners: Sequence[InvitedListener], grades: Grades) -> Results:
-    """Return the results of a test from its listeners and grades."""
     progress = tuple(_progress(test, listener, grades.get(listener.id, ())) for listener in listeners)
     counted = [one.listener for one in progress if one.counts]
     graded = [i for i, pair in enumerate(test.pairs) if not pair.is_check]

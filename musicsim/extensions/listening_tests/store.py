@@ -77,11 +77,9 @@ class ListeningTestStore(Tables):
         return int(key[0])  # type: ignore[index]
 
     def all(self) -> list[KeptTest]:
-        """Return all tests, the newest first."""
         return self._select_tests(sa.true())
 
     def get(self, test_id: int) -> KeptTest:
-        """Return a test. Raises NotFoundError if the id is unknown."""
         tests = self._select_tests(tables.listening_tests.c.id == test_id)
         if not tests:
             raise NotFoundError(f"listening test {test_id} was deleted. Choose another one.")
@@ -120,7 +118,6 @@ class ListeningTestStore(Tables):
         return self._select_listeners(tables.test_listeners.c.test_id == test_id)
 
     def listener_of(self, token: str) -> InvitedListener:
-        """Return the listener with a token. Raises NotFoundError if the token is unknown."""
         listeners = self._select_listeners(tables.test_listeners.c.token == token)
         if not listeners:
             raise NotFoundError("this link is not valid. Ask for a new one.")

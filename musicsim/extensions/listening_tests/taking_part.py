@@ -66,7 +66,7 @@ class TakingPart:
             self._file = folder / f"listening-{self.test.digest[:8]}-{name}.json"
 
     def state(self, place: int | None = None) -> dict[str, Any]:
-        """Return the data of the listener's page, for a place in their order; by default the first without a grade.
+        """Return the data of the listener's page for a place, by default the first without a grade.
 
         Raises NotFoundError if the place does not exist, or an earlier one lacks a grade.
         """
@@ -86,10 +86,7 @@ class TakingPart:
         }  # fmt: skip
 
     def song(self, place: int, side: int) -> Song:
-        """Return the query (side 0) or the result (1) of a pair.
-
-        Raises NotFoundError if the pair is not available yet, or the song is no longer in the library.
-        """
+        """Return the query (side 0) or the result (1) of a pair. Raises NotFoundError if it is not available."""
         pair = self.test.pairs[self._pair_at(place)]
         song = self.test.songs[pair.result if side else pair.query]
         song_id = self._library.song_with_sound(song.content_hash, song.sound_hash)
@@ -111,10 +108,7 @@ class TakingPart:
             self._save_to_file(None)
 
     def grade(self, place: int, category: int | None, fine: int | None) -> None:
-        """Grade the pair at a place. Category and fine score are None if it cannot be played.
-
-        Raises NotFoundError if the listener has not reached the place; ValueError if the grade is not valid.
-        """
+        """Grade the pair at a place; None if it cannot be played. Raises NotFoundError if the place was not reached."""
         grade = Grade(self._pair_at(place), category, fine, time.time())
         if self._file is None:
             self._tests.grade(self.listener.id, [grade])
@@ -148,7 +142,6 @@ class TakingPart:
 
 
 def test_of(library: Library, test_id: int) -> ListeningTest:
-    """Return a test of a library. Raises NotFoundError if the id is unknown."""
     stored = ListeningTestStore(library).get(test_id)
     return read_test(stored.document, stored.name)
 

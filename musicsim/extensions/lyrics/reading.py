@@ -50,10 +50,7 @@ def read_lyrics(library: Library, progress: Progress = no_progress) -> int:
 
 
 def read_words(path: Path) -> dict[str, int]:
-    """Count the words in the lyrics of an audio file as :func:`count_words` does; empty without lyrics.
-
-    Plain lyrics in tags are used first, then timed ones, then the ``.lrc`` file.
-    """
+    """Count the words in an audio file's plain lyrics, else its timed ones, else the ``.lrc`` file next to it."""
     for text in read_lyric_tags(path):
         if words := count_words(text):
             return words

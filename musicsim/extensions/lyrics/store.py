@@ -58,8 +58,8 @@ class LyricsStore(Tables):
     def unread(self) -> list[UnreadSong]:
         """Return the songs whose lyrics have not been read since their files changed, by id.
 
-        Every folder with songs is listed once to find new, changed and removed ``.lrc`` files. Only songs that have or
-        had such a file, or whose own file has changed, are read from the database.
+        Every folder with songs is listed once. Only songs that have or had an ``.lrc`` file, or whose own file has
+        changed, are read from the database.
         """
         f, w = schema.files.c, lyrics.c
         with self._engine.connect() as connection:
@@ -127,11 +127,10 @@ class LyricsStore(Tables):
             return np.array(connection.scalars(query).all(), dtype=np.int64)
 
     def table(self, *, min_songs: int = 2, max_share: float = 0.5) -> WordTable:
-        """Return the word counts of all songs with words.
+        """Return the word counts of all songs with words; about 6 kB of memory and 0.3 ms per song.
 
-        Words of fewer than `min_songs` songs (misspellings and names) are dropped. So are words in a larger share of
-        songs than `max_share`, such as "the". Needs about 6 kB of memory and 0.3 ms per song. Raises ValueError if an
-        argument is out of range.
+        Words of fewer than `min_songs` songs (misspellings and names) and of a larger share of songs than `max_share`,
+        such as "the", are dropped.
         """
         check_whole("min_songs", min_songs, 1)
         check_positive("max_share", max_share, 1)

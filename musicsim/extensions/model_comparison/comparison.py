@@ -98,15 +98,11 @@ class Against:
 def compare_with(library: Library, name: str, kind: str, progress: Progress = no_progress) -> Against:
     """Compare a model, such as an imported embedding, with the sound of a library.
 
-    `kind` is the ground truth, one of :data:`musicsim.explorer.requests.training.KINDS`. The rows are Sound, a metric
-    trained on Sound, the model, a metric trained on the model, and the active model if it is a trained one. That one
-    was trained on the queries' artists.
+    `kind` is the ground truth. The rows are Sound, a metric trained on it, the model, a metric trained on that, and the
+    active model if it was trained, on the queries' artists. Takes a minute for 300 songs. C is chosen on at most 1,500
+    songs of a fold, and there are at most 2,000 queries. Memory: 16 bytes times songs times dimensions of all rows.
 
-    Takes a minute for 300 songs, mainly for training. C is chosen on at most 1,500 songs of a fold, and there are at
-    most 2,000 queries. Memory: 16 bytes times songs times dimensions of all rows.
-
-    Raises ModelError if the model is Sound or a trained one, or there are too few songs, artists, or similar songs in
-    the ground truth; NotFoundError if the model does not exist.
+    Raises ModelError if the model is Sound or a trained one, or there are too few songs, artists, or similar songs.
     """
     progress("reading listener data", 0, 0)
     record, native = library.models.named(name), library.models.native()

@@ -49,7 +49,6 @@ def is_in_environment() -> bool:
 
 
 def is_mpd_set(library: Library) -> bool:
-    """Return True if the environment or the library has an address."""
     return is_in_environment() or _file(library).exists()
 
 
@@ -67,9 +66,7 @@ def _file(library: Library) -> Path:
 
 
 def mpd_address(library: Library) -> MpdAddress:
-    """Return the address in the environment, else the library's, else MPD's default.
-
-    ``MPD_HOST``, which may be ``password@host``, and ``MPD_PORT`` are read like mpc does.
+    """Return the address in the environment (read like mpc does), else the library's, else MPD's default.
 
     Raises ServerError if the port is not a number, or the library's file cannot be read.
     """
@@ -94,10 +91,7 @@ class MpdAwayError(ServerError):
 
 
 class Mpd:
-    """A connection to MPD, open inside ``with``.
-
-    Methods raise ServerError if MPD refuses a command, and MpdAwayError if it does not answer.
-    """
+    """A connection to MPD, open inside ``with``. Methods raise MpdAwayError if it does not answer, else ServerError."""
 
     def __init__(self, library: Library, address: MpdAddress) -> None:
         self._library, self.address = library, address
@@ -204,10 +198,7 @@ class Mpd:
         return [name for _, name in known], [song for song in songs if song.id not in ids]
 
     def queue(self, songs: Sequence[Song], *, replace: bool = False, play: bool = False) -> list[Song]:
-        """Append songs to the queue, or replace it; with `play`, play the first of them.
-
-        Return the songs that MPD does not have. Raises ServerError if it lacks all of them.
-        """
+        """Append songs to the queue, or replace it, and play the first with `play`; return the songs MPD lacks."""
         names, unknown = self._split(songs)
         with self._translate_errors():
             n_before = 0 if replace else int(self._client.status()["playlistlength"])
@@ -222,9 +213,9 @@ class Mpd:
         return unknown
 
     def save(self, title: str, songs: Sequence[Song], *, replace: bool = False) -> list[Song]:
-        """Save songs as a stored playlist; returns and raises like :meth:`queue`.
+        """Save songs as a stored playlist; return the songs MPD lacks.
 
-        Raises ServerError also if MPD has a playlist with this name, unless `replace` is set.
+        Raises ServerError if MPD has a playlist with this name, unless `replace` is set.
         """
         title = _NOT_IN_TITLES.sub(" ", title).strip()
         if not title:
@@ -270,7 +261,6 @@ def _text(value: Any) -> str:
 
 
 def _short(error: object) -> str:
-    """Return a message of MPD in one line."""
     return " ".join(str(error).split())[:_MAX_REASON].rstrip(".")
 
 

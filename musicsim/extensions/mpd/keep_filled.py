@@ -94,8 +94,7 @@ def keep_filled(
 ) -> Iterator[Appended]:
     """Follow MPD, even across restarts, and yield the songs that were appended each time.
 
-    `report` gets a sentence when MPD goes away and when it is back. Raises ServerError if MPD does not answer at the
-    beginning, or refuses a command.
+    `report` gets a sentence when MPD goes away and when it is back.
     """
     n_tries, was_there = 0, False
     while True:

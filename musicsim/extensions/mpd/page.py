@@ -35,9 +35,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
             facts += ["set by `MPD_HOST` or `MPD_PORT`"] if is_in_environment() else []
             st.markdown(f"**{plain(address)}**  \n:small[:gray[{' · '.join(facts)}]]")
         if not is_in_environment():
-            st.button(
-                "Remove", icon=":material/delete:", key="mpd_remove", on_click=save_address, args=(library, None)
-            )
+            st.button("Remove", icon=":material/delete:", key="mpd_remove", on_click=save_address, args=(library, None))
 
 
 def _draw_form(library: Library) -> None:

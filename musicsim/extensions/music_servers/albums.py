@@ -55,10 +55,7 @@ def _file(library: Library, server: str) -> Path:
 
 
 def albums_of(listing: Listing, albums: Mapping[str, ServerAlbum]) -> Albums:
-    """Assign all listed songs to albums; return nothing if a song lacks an album.
-
-    Albums without the declared number of songs are left out, so that the next sync reads them.
-    """
+    """Assign the songs to albums; {} if a song lacks one. Albums without the declared number of songs are left out."""
     songs: dict[str, list[str]] = {}
     for song_id, album_id in listing.album_ids.items():
         songs.setdefault(album_id, []).append(song_id)
@@ -72,10 +69,7 @@ def albums_of(listing: Listing, albums: Mapping[str, ServerAlbum]) -> Albums:
 
 
 def read_changes(client: Subsonic, before: Albums, n_songs: int) -> AlbumChanges | None:
-    """Read the songs of new and changed albums.
-
-    Return None if no albums are saved, listed or different, or if listing all `n_songs` songs takes fewer requests.
-    """
+    """Read the songs of new and changed albums; None if albums are unknown, equal, or slower to read than all songs."""
     current = client.albums() if before else {}
     if not current:
         return None

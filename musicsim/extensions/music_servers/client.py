@@ -73,10 +73,7 @@ class Listing:
 
 
 class Subsonic:
-    """One server, as one of its users.
-
-    A request fails after `silence_s` seconds without a byte, or if its response takes more than `answer_s` seconds.
-    """
+    """One server, as one of its users. `silence_s` limits the time without a byte, `answer_s` that of a response."""
 
     def __init__(self, connection: Connection, *, silence_s: float = _SILENCE_S, answer_s: float = _ANSWER_S) -> None:
         self.connection = connection
@@ -101,9 +98,7 @@ class Subsonic:
     def state(self) -> str:
         """Return a digest of the server's songs as a whole; an equal digest later means that no song has changed.
 
-        It covers the times of the last change and scan, the number of songs and the newest albums. Return "" if the
-        server does not report the time, is scanning, or changed in the last seconds, because more may change in the
-        same second.
+        It is empty if the server does not report the time, is scanning, or changed in the last seconds.
         """
         # an index that has not changed since a time in the future is empty
         future_ms = int((time.time() + 86_400) * 1000)
@@ -122,10 +117,7 @@ class Subsonic:
         return _digest([modified, scan.get("lastScan"), scan.get("count"), newest])
 
     def songs(self, progress: Callable[[int], None] | None = None) -> Listing:
-        """List all songs of the user: by an empty search, or album by album if that returns nothing.
-
-        `progress` gets the number of songs after each page. An exception that it raises ends the listing.
-        """
+        """List all songs by an empty search, else album by album; `progress` gets their number after each page."""
         listing = self._list_songs(self._search_pages(), progress)
         return listing if listing.songs else self._list_songs(self._album_pages(), progress)
 
@@ -237,10 +229,7 @@ class Subsonic:
     # --- sound ----------------------------------------------------------------------------------
 
     def download(self, song_id: str, target: Path, *, max_bytes: int = _MAX_FILE) -> None:
-        """Write a song's file to `target`, or its raw stream if the user may not download.
-
-        Raises ServerError; `target` is then incomplete.
-        """
+        """Write a song's file to `target`, or its raw stream if the user may not download."""
         try:
             self._fetch("download", {"id": song_id}, target, max_bytes)
         except RefusedError as error:
@@ -257,10 +246,10 @@ class Subsonic:
                 raise self._error("broke off in the middle of a song")
 
     def sound(self, song_id: str, form: str, start: int, n_bytes: int) -> tuple[bytes, int]:
-        """Return a part of a song's sound, and the whole length in bytes. Past the end, the part is empty.
+        """Return a part of a song's sound, empty past the end, and the whole length in bytes.
 
-        `form` is "raw" for the file itself, or a format to convert to, such as "mp3". A response that ignores the
-        range is read up to the end of the part, or completely if it does not declare its length.
+        `form` is "raw" or a format to convert to, such as "mp3". Responses that ignore the range are read from the
+        start.
         """
         headers = {"Range": f"bytes={start}-{start + n_bytes - 1}"}
         with self._open("stream", {"id": song_id, "format": form}, headers) as response:

@@ -34,10 +34,7 @@ class FetchReport:
 
 
 def fetch_missing(library: Library, connection: Connection, progress: Progress) -> FetchReport:
-    """Analyze a server's songs that are not in the library. Analyzed songs stay after a later failure.
-
-    Raises StoreLockedError if another process is adding to this library; StorageError if the disk is full.
-    """
+    """Analyze a server's songs that are not in the library. Analyzed songs stay after a later failure."""
     wanted = [
         song
         for song in ServerSongs(library).read_songs(connection.name).values()

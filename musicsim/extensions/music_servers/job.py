@@ -16,10 +16,7 @@ _log = logging.getLogger(__name__)
 def sync_and_fetch(
     library: Library, connection: Connection, *, everything: bool = False, fetch: bool = False, progress: Progress
 ) -> tuple[SyncReport, FetchReport | None]:
-    """Sync a server; with `fetch`, also analyze its songs that are not in the library, and update the model.
-
-    Raises ServerError if the server fails, Stopped if it was stopped during the sync.
-    """
+    """Sync a server; with `fetch`, also analyze its songs that are not in the library, and update the model."""
     report = sync(library, connection, progress, everything=everything)
     if not fetch or not report.n_unmatched:
         return report, None

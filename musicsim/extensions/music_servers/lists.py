@@ -41,9 +41,8 @@ def save_list(
 ) -> SavedList:  # fmt: skip
     """Write a playlist to a server; replace the one that this library wrote there under the same name.
 
-    Playlists of other people with this name are not changed. `request` is saved, to generate the playlist again.
-
-    Raises NotFoundError if the server lacks all of the songs; ServerError if it fails.
+    Playlists of other people are not changed. `request` is saved, to generate the playlist again. Raises NotFoundError
+    if the server lacks all of the songs.
     """
     songs, client = ServerSongs(library), Subsonic(connection)
     ids = songs.ids_of(song_ids, connection.name)
@@ -69,10 +68,7 @@ def save_list(
 
 
 def delete_list(library: Library, connection: Connection, name: str) -> None:
-    """Delete a playlist of this library from a server.
-
-    Raises NotFoundError if this library did not write it; ServerError if the server fails.
-    """
+    """Delete a playlist of this library from a server. Raises NotFoundError if this library did not write it."""
     known = ServerSongs(library).lists(connection.name).get(name)
     if known is None:
         raise NotFoundError(f"{connection.name}: this library did not write a playlist “{name}” there.")
@@ -96,10 +92,7 @@ def encode_request(request: PlaylistRequest, around_last: int = 0) -> dict[str, 
 
 
 def read_request(saved: Mapping[str, Any]) -> tuple[PlaylistRequest, int]:
-    """Return a saved request, and the number of recently played songs to base the playlist on.
-
-    Raises LibraryError if it cannot be read, for example because a newer version wrote it.
-    """
+    """Return a saved request, and its `around_last`. Raises LibraryError if a newer version wrote it."""
     options, values = options_of(PlaylistRequest), dict(saved)
     around_last = values.pop(AROUND_LAST, 0)
     try:
@@ -116,8 +109,7 @@ def keep_filled(
 ) -> SavedList:
     """Generate a playlist, write it to a server, and save the request for :func:`refresh_lists`.
 
-    Raises NotFoundError if the server lacks all of the songs, or if `around_last` is set and the library lacks all of
-    the songs played last; ServerError if the server fails.
+    Raises NotFoundError if the server lacks all of the songs, or the library lacks all of the songs played last.
     """
     seeds: list[Song] = []
     to_save = encode_request(request, around_last)

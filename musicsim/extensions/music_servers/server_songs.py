@@ -58,7 +58,7 @@ class ServerList:
 def id_forms(server_id: str) -> list[str]:
     """Return the forms in which players and plugins send a song's id, the server's own first.
 
-    Ampache's own interface uses 12 for so-12 of its Subsonic interface; Jellyfin's ids come with or without hyphens.
+    Ampache also uses 12 for so-12; Jellyfin's ids come with or without hyphens.
     """
     if re.fullmatch("so-[0-9]+", server_id):
         return [server_id, server_id.removeprefix("so-")]
@@ -77,10 +77,7 @@ def is_id(text: str) -> bool:
 
 
 class ServerSongs(Tables):
-    """Songs of servers and their ids; `server` is the name of a connection.
-
-    Changes do not increase the library's revision, because pages stay valid.
-    """
+    """Songs and ids of servers, by names of connections. Changes do not increase the library's revision."""
 
     def __init__(self, library: Library) -> None:
         super().__init__(library.engine, library.write_unseen)
@@ -94,7 +91,7 @@ class ServerSongs(Tables):
         return None if known is None else known[1]
 
     def find_song(self, server_id: str, server: str | None = None) -> tuple[str, int] | None:
-        """Return the server of an id, and the library's song; see :meth:`song_of`."""
+        """Return the server of an id in any form, and the library's song; searches all servers by default."""
         if not is_id(server_id):
             return None
         i, s = tables.server_ids.c, tables.server_songs.c
@@ -114,10 +111,7 @@ class ServerSongs(Tables):
         return self.ids_of([song_id], server).get(song_id)
 
     def ids_of(self, song_ids: Iterable[int], server: str | None = None) -> dict[int, str]:
-        """Return the server's ids of songs, by song id; songs that it lacks are missing.
-
-        Without `server`, each song's id is that of the first server with the song.
-        """
+        """Return the server's ids of songs, by song id; by default, those of the first server with the song."""
         s = tables.server_songs.c
         query = sa.select(s.song_id, s.id, s.server).where(s.song_id.in_(some_ids(song_ids)))
         # The id that comes last is kept: that of the first server and its first song. A condition on the server would
@@ -161,10 +155,7 @@ class ServerSongs(Tables):
             _put(connection, server, ((song, id_forms(song.id)) for song in songs))
 
     def choose(self, server: str, server_id: str, song_id: int | None) -> None:
-        """Save a person's choice of a song's match; None for no match.
-
-        Raises NotFoundError if the server or the library no longer has the song.
-        """
+        """Save the song that a person chose, or None. Raises NotFoundError if server or library lack the song now."""
         s = tables.server_songs.c
         values = {"song_id": song_id, "how": _REFUSED if song_id is None else _CHOSEN, "candidates": None}
         try:

@@ -53,7 +53,6 @@ class SyncReport:
 
     @property
     def n_unmatched(self) -> int:
-        """Number of songs that are not in the library."""
         return self.n_songs - self.n_matched - self.n_ambiguous
 
     @property
@@ -69,9 +68,9 @@ class SyncReport:
 def sync(library: Library, connection: Connection, progress: Progress, *, everything: bool = False) -> SyncReport:
     """Read and match a server's songs, and import its user's listening. Everything is written at the end, or nothing.
 
-    If the server reports no change, only stars and recent plays are read; if its albums show the changes, only the
-    songs of these. With `everything`, if the server reports too little, and once a day, all songs are listed, because a
-    server may not report every change.
+    If the server reports no change, only stars and recent plays are read; if its albums show the changes, only their
+    songs. All songs are listed with `everything`, without such reports, and once a day, because a server may miss
+    changes.
 
     Raises ServerError if the server fails or no longer lists any songs; then nothing is written.
     """
@@ -218,10 +217,7 @@ class SongFinder:
 
 
 def remove(library: Library, name: str) -> None:
-    """Remove a server: its secret, its songs, and the library's songs without local files.
-
-    Imported listening and playlists on the server stay. Raises NotFoundError if the server is unknown.
-    """
+    """Remove a server: its secret, songs, and the library's songs without local files, but not imported listening."""
     Connections(library).remove(name)
     save_albums(library, name, {})
     library.files.forget_root(servers_folder(library, name))
@@ -229,7 +225,7 @@ def remove(library: Library, name: str) -> None:
 
 
 def list_last_played(library: Library, connection: Connection, n_songs: int) -> list[int]:
-    """Return the ids of the library's songs that were played last on a server, the latest first.
+    """Return the ids of the songs played last on a server, the latest first.
 
     Without times of plays, the most played songs come first. Without play counts, the albums played last are used.
     """
@@ -247,10 +243,9 @@ def list_last_played(library: Library, connection: Connection, n_songs: int) -> 
 
 
 def import_listening(library: Library, connection: Connection, finder: SongFinder) -> list[ImportReport]:
-    """Import the plays, stars and ratings of a server's user, replacing the earlier import.
+    """Import the plays, stars and ratings of a server's user, replacing the earlier import if they differ.
 
-    Plays are counts per listener; a star becomes the tag "loved", a rating of 4 the tag "rated 4". Unchanged data is
-    not written again. Subsonic does not report skips.
+    A star becomes the tag "loved", a rating of 4 the tag "rated 4".
     """
     songs = [s for s in ServerSongs(library).read_songs(connection.name).values() if s.title]
     # with the path of a local file, the import matches exactly this song

@@ -77,10 +77,7 @@ def experiments() -> list[Experiment]:
 
 
 def load_table(name: str) -> PaperTable | None:
-    """Load the newest result of an experiment; return None without results.
-
-    Raises LibraryError, which names the file, if a result cannot be read.
-    """
+    """Load the newest result of an experiment; None without results. Raises LibraryError if one cannot be read."""
     checkout = _checkout()
     if checkout is None:
         return None
@@ -145,13 +142,10 @@ def _measure_of(name: str, names: Sequence[str]) -> str | None:
 
 
 def run_experiment(name: str, progress: Progress, options: Sequence[str] = ()) -> bool:
-    """Do the short run of an experiment in a separate process, and store its output.
+    """Do the short run of an experiment in a separate process, and store its output; False if `progress` cancels it.
 
-    `progress` gets the last line of output a few times per second; if it cancels the run, the result is False.
-    `options` are added to the command of the experiment. An earlier result is replaced only after success.
-
-    Raises NotFoundError if the experiment does not exist; LibraryError, with its last output, if it fails;
-    NothingMeasured if its data are missing.
+    `options` are added to its command. An earlier result is replaced only after success. Raises LibraryError, with its
+    last output, if it fails; NothingMeasured if its data are missing.
     """
     checkout = _checkout()
     if checkout is None or name not in {experiment.name for experiment in experiments()}:

@@ -45,7 +45,7 @@ def player_access(library: Library) -> PlayerAccess | None:
 def answer_players(library: Library, rules: PlayerRules, *, new_token: bool = False) -> PlayerAccess:
     """Give players access under some rules, with the existing token or a new one.
 
-    Raises LibraryError if the file cannot be read; NotFoundError if the library lacks all of the rules' words.
+    Raises NotFoundError if the library lacks all of the rules' words.
     """
     if rules.words:
         passing(take_snapshot(library), rules)

@@ -84,10 +84,7 @@ class Answering:
         self.snapshot = _snapshot(library, library.revision)
 
     def song(self, item_id: str) -> Seed:
-        """Return the song of any form of a connected server's id, of a Jellyfin id, or of an own id.
-
-        Raises NotFoundError if it does not exist, or lacks a vector.
-        """
+        """Return the song of a connected server's, a Jellyfin or an own id. Raises NotFoundError without a vector."""
         for ids in self._foreign:
             if (known := ids.find_song(item_id)) is not None:
                 return self._check_vector(known[1], known[0])
@@ -102,7 +99,6 @@ class Answering:
         return self._check_vector(int(own[1]), None)
 
     def song_called(self, title: str, artist: str) -> Seed:
-        """Return the song with a title and artist, in any case; raises like :meth:`song`."""
         songs = self.snapshot.songs_with(f"{title} {artist}", 1)
         if not songs:
             raise _unknown_song()
@@ -122,7 +118,6 @@ class Answering:
             raise
 
     def song_or_artist(self, item_id: str) -> Seed:
-        """Return the song of an id, else the artist; raises like :meth:`artist`."""
         try:
             return self.song(item_id)
         except NotFoundError:
@@ -149,10 +144,7 @@ class Answering:
             k = _WIDEN * k
 
     def path(self, first: Seed, last: Seed, n: int) -> list[Match]:
-        """Return a path of at most `n` songs with small steps from the first song to the last.
-
-        Raises NotFoundError if they are of two servers.
-        """
+        """Return at most `n` songs from the first to the last in small steps. Raises NotFoundError for two servers."""
         start, end = (self._library.song(_song_ids(seed.query)[0]) for seed in (first, last))
         if len(set(self.snapshot.rows_of([start.id, end.id]))) == 1:  # both sound the same
             return self._to_path([start, end][: 1 + (start.id != end.id)], first.server)
