@@ -24,9 +24,8 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.music_servers.connections import Connection, Connections
 from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.music_servers.sync import remove, sync
-from musicsim.extensions.player_engine.access import answer_players
+from musicsim.extensions.player_engine.access import PlayerRules, answer_players
 from musicsim.extensions.player_engine.jellyfin import JellyfinIds
-from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.library import Library
 from musicsim.progress import no_progress
 

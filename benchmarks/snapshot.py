@@ -18,8 +18,7 @@ from benchmarks.support.memory import alone
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, main
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.bundles.bundle import ENDING, write_bundle
-from musicsim.extensions.bundles.unpacking import open_bundle
+from musicsim.extensions.bundles.bundle import ENDING, open_bundle, write_bundle
 from musicsim.library import Library
 from musicsim.progress import no_progress
 

@@ -55,8 +55,7 @@ from musicsim.explorer.search.query import Example, make_example
 from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.search.uploads import decode_upload
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.extensions.bundles.bundle import ENDING, write_bundle
-from musicsim.extensions.bundles.unpacking import open_bundle
+from musicsim.extensions.bundles.bundle import ENDING, open_bundle, write_bundle
 from musicsim.library import Library
 from musicsim.library.processes.decoding import decoder
 from musicsim.library.scan.files import content_hash

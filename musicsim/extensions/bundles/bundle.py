@@ -5,22 +5,27 @@ It is an archive (:mod:`musicsim.library.disk.archive_file`) with the database o
 of a library.
 """
 
+import fcntl
 import json
 import logging
+import os
 import re
+import shutil
 import sqlite3
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
 
+import filelock
 import numpy as np
 import sqlalchemy as sa
 
-from musicsim import LIBRARY_FILE
+from musicsim import LIBRARY_FILE, __version__
 from musicsim.audio import TYPICAL_S, transcode, transcode_suffix
-from musicsim.errors import LibraryError, StorageError
+from musicsim.errors import LibraryError, NotFoundError, StorageError
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.playlists.song_labels import play_counts
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -37,10 +42,12 @@ from musicsim.library.archive.contents import MODEL_FILES, add_model, checked_li
 from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
 from musicsim.library.db.database import open_engine
+from musicsim.library.db.schema_version import SCHEMA_VERSION
 from musicsim.library.db.settings import read_settings
 from musicsim.library.disk.archive_file import ArchiveKind, ArchiveWriter, Progress, folder_next_to
 from musicsim.library.processes.pools import LocalPool
 from musicsim.library.stores.models import BUILT_IN, ModelRecord
+from musicsim.storage import writing_to
 
 _log = logging.getLogger(__name__)
 
@@ -191,3 +198,78 @@ def _check_is_public(library: Library) -> None:
         paths = sa.select(sa.type_coerce(schema.files.c.path, sa.Text))
         if not all(map(re.compile(_EXCERPT, re.ASCII).fullmatch, connection.scalars(paths))):
             raise ValueError("it lists files that it does not contain")
+
+
+_IN_USE, _UNPACKING = ".used", ".lock"  # locked by all processes that use a folder, and by the one that unpacks it
+
+
+@contextmanager
+def open_bundle(file: Path, progress: Progress) -> Iterator[Path]:
+    """Yield the folder of the library in a bundle; it does not change until the block ends.
+
+    Raises NotFoundError if the file does not exist; LibraryError if it is not a bundle, or is damaged.
+    """
+    file = file.expanduser().resolve()
+    if not file.is_file():
+        raise NotFoundError(f"{file}: this file does not exist.")
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")  # XDG Base Directory Specification
+    folder = caches / "musicsim" / "snapshots"
+    with writing_to(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    library_name = file.name.removesuffix(ENDING) or "library"
+    with file.open("rb") as stream:
+        home = folder / _key(file, os.fstat(stream.fileno()))
+        used = _mark_used(home, file)
+        try:
+            if not home.exists():
+                with writing_to(folder), filelock.FileLock(home.with_suffix(_UNPACKING)):
+                    if not home.exists():
+                        _unpack(stream, file, home, library_name, progress)
+            _remove_unused(folder)
+            yield home / library_name
+        finally:
+            os.close(used)
+
+
+def _key(file: Path, status: os.stat_result) -> str:
+    """Return a hash of the state of a file and the version of this program."""
+    state = f"{file}\n{status.st_size} {status.st_mtime_ns} {status.st_ino}\n{__version__} {SCHEMA_VERSION}"
+    return blake2b(os.fsencode(state), digest_size=12).hexdigest()
+
+
+def _unpack(stream: BinaryIO, file: Path, home: Path, library_name: str, progress: Progress) -> None:
+    temporary = home.with_name(f".{home.name}")
+    shutil.rmtree(temporary, ignore_errors=True)  # left by a process that was killed
+    try:
+        (temporary / library_name).mkdir(parents=True)
+        unpack_bundle(stream, file.name, temporary / library_name, progress)
+        temporary.rename(home)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _mark_used(home: Path, file: Path) -> int:
+    """Mark a folder as used by this process until the descriptor is closed; the mark contains the file's path."""
+    mark = home.with_suffix(_IN_USE)
+    while True:
+        descriptor = os.open(mark, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        with suppress(FileNotFoundError):  # another process removed the mark before it was locked
+            if os.fstat(descriptor).st_ino == mark.stat().st_ino:
+                os.pwrite(descriptor, os.fsencode(file), 0)
+                return descriptor
+        os.close(descriptor)
+
+
+def _remove_unused(folder: Path) -> None:
+    """Remove unused folders whose file has changed or is missing."""
+    for mark in folder.glob(f"*{_IN_USE}"):
+        with suppress(OSError), mark.open("rb") as stream:  # OSError: used, removed by another process, or not ours
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file = Path(os.fsdecode(stream.read()))
+            if file.is_file() and _key(file, file.stat()) == mark.stem:
+                continue
+            for unpacked_folder in (mark.with_suffix(""), mark.with_name(f".{mark.stem}")):
+                shutil.rmtree(unpacked_folder, ignore_errors=True)
+            mark.with_suffix(_UNPACKING).unlink(missing_ok=True)
+            mark.unlink()

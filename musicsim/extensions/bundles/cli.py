@@ -10,8 +10,7 @@ import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, progress_bar
 from musicsim.cli.options import adding_options
-from musicsim.extensions.bundles.bundle import write_bundle
-from musicsim.extensions.bundles.unpacking import open_bundle
+from musicsim.extensions.bundles.bundle import open_bundle, write_bundle
 
 
 def snapshot(

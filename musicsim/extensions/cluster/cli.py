@@ -8,10 +8,9 @@ import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library
 from musicsim.cli.options import adding_options
-from musicsim.extensions.cluster.address import check_address
+from musicsim.extensions.cluster.address import CLUSTER_VARIABLE, check_address, is_trusted, needs_trust, trust
 from musicsim.extensions.cluster.connection import choosing, cluster_state
 from musicsim.extensions.cluster.pool import UNTRUSTED
-from musicsim.extensions.cluster.trust import CLUSTER_VARIABLE, is_trusted, needs_trust, trust
 
 _RISK = "Dask exchanges pickles: whoever controls the scheduler or the network on the way can run code on this machine."
 _Cluster = Annotated[

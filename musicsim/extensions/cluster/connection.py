@@ -9,9 +9,8 @@ from contextvars import ContextVar
 
 from musicsim import library as libraries
 from musicsim.errors import LibraryError
-from musicsim.extensions.cluster.address import n_own
+from musicsim.extensions.cluster.address import CLUSTER_VARIABLE, is_trusted, n_own
 from musicsim.extensions.cluster.pool import ClusterState, open_cluster
-from musicsim.extensions.cluster.trust import CLUSTER_VARIABLE, is_trusted
 
 _chosen: ContextVar[tuple[str | None, bool]] = ContextVar("chosen", default=(None, False))
 

@@ -4,8 +4,8 @@ import streamlit as st
 
 from musicsim.errors import LibraryError
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.extensions.cluster.address import CLUSTER_VARIABLE, is_trusted, needs_trust, trust
 from musicsim.extensions.cluster.connection import cluster_of, cluster_state
-from musicsim.extensions.cluster.trust import CLUSTER_VARIABLE, is_trusted, needs_trust, trust
 from musicsim.library import Library
 from musicsim.ui.base.text import plain
 

@@ -12,12 +12,12 @@ from musicsim.evaluation import Agreement
 from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.listening_tests.frozen import ListeningTest, read_test
-from musicsim.extensions.listening_tests.pooling import make_test
-from musicsim.extensions.listening_tests.request import MAX_MODELS, ListeningTestRequest
+from musicsim.extensions.listening_tests.pooling import ListeningTestRequest, make_test
 from musicsim.extensions.listening_tests.results import Results, grades_csv, results_json, results_of
 from musicsim.extensions.listening_tests.store import (
     CATEGORIES,
     MAX_LISTENERS,
+    MAX_MODELS,
     InvitedListener,
     KeptTest,
     ListeningTestStore,

@@ -18,6 +18,7 @@ CATEGORIES = ("not similar", "somewhat similar", "very similar")
 MAX_FINE = 100
 MAX_LISTENERS = 200
 """Listeners per test."""
+MAX_MODELS = 6
 
 
 @dataclass(frozen=True, slots=True)

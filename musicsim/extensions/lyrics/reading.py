@@ -8,8 +8,9 @@ import unicodedata
 from collections import Counter
 from pathlib import Path
 
-from musicsim.extensions.lyrics.store import LRC_ENDINGS, LyricsStore, UnreadSong
-from musicsim.library.library import Library
+from musicsim._arrays import Int64Array
+from musicsim.extensions.lyrics.store import LRC_ENDINGS, LyricsStore, UnreadSong, WordTable
+from musicsim.library import Library
 from musicsim.library.tags.file_tags import read_lyric_tags
 from musicsim.progress import Progress, no_progress
 
@@ -85,3 +86,19 @@ def count_words(text: str) -> dict[str, int]:
     other = {ord(c): "" if kind == "Cf" else " " for c in set(text) if (kind := unicodedata.category(c))[0] not in "LM"}
     words = (word for word in text.translate(other).split() if len(word) <= _MAX_WORD)
     return dict(Counter(words).most_common(_MAX_WORDS))
+
+
+def read(library: Library, progress: Progress) -> None:
+    """Read the lyrics of new and changed files."""
+    read_lyrics(library, progress=progress)
+
+
+def table(library: Library) -> WordTable:
+    """Return the words of all songs, without rare and common ones."""
+    return LyricsStore(library).table()
+
+
+def find_songs(library: Library, word: str) -> tuple[str, Int64Array] | None:
+    """Find the songs whose lyrics contain a word; return a description of the filter and their ids."""
+    ids = LyricsStore(library).songs_saying(word)
+    return (f"lyrics with “{word}”", ids) if len(ids) else None

@@ -17,10 +17,27 @@ import sqlalchemy as sa
 
 from musicsim._arrays import Int32Array, Int64Array
 from musicsim._checks import check_positive, check_whole
-from musicsim.extensions.lyrics.tables import lyrics
 from musicsim.library.db import schema
 from musicsim.library.db.database import Tables
+from musicsim.library.db.schema import metadata
 from musicsim.library.library import Library
+
+
+def _is_word_counts(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(n, int) for n in value.values())
+
+
+# Word counts without the text; empty for files without lyrics, so that they are not opened again.
+lyrics = sa.Table(
+    "lyrics",
+    metadata,
+    sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("words", sa.JSON, nullable=False, info={"check": _is_word_counts}),  # counts by word
+    sa.Column("mtime_ns", sa.Integer, nullable=False),  # of the file, when it was read
+    sa.Column("lrc_mtime_ns", sa.Integer),  # of the .lrc file next to it, or None
+    sa.Column("read_at", sa.Float, nullable=False),
+)
+
 
 if TYPE_CHECKING:
     from scipy import sparse

@@ -27,7 +27,7 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import Connection, Connections
-from musicsim.extensions.music_servers.job import sync_and_fetch
+from musicsim.extensions.music_servers.fetch import sync_and_fetch
 from musicsim.extensions.music_servers.lists import SavedList, delete_list, keep_filled, refresh_lists, save_list
 from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.music_servers.sync import remove as remove_server

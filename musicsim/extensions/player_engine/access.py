@@ -1,18 +1,44 @@
-"""Access of other programs' players to a library: their token and the owner's rules, in a file of the library."""
+"""Access of other programs' players to a library: the owner's rules, and the token, in a file of the library."""
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
 from musicsim import logs
 from musicsim.errors import LibraryError
+from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer.requests.options import option
+from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.library import Library
 from musicsim.library.disk.arrays import private_path
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayerRules(Filters):
+    """Rules that apply to every response to players."""
+
+    exclude: frozenset[int] = option(frozenset(), "Songs to leave out.", label="Leave out")
+    per_artist: int = option(
+        2, "Max. songs per artist in a list of similar songs; 0 = no limit.",
+        label="Max. songs per artist (0 = no limit)", min=0,
+    )  # fmt: skip
+
+    jellyfin: str | None = option(
+        None, "Jellyfin's path of your music folder; players then use Jellyfin's ids if no music server is connected.",
+        label="Folder of music in Jellyfin",
+    )  # fmt: skip
+
+    def path(self, first: int, last: int, length: int, exclude: frozenset[int]) -> PlaylistRequest:
+        """Return a request for a path of `length` songs under the rules, except the rules for excluded songs."""
+        filters = {f.name: getattr(self, f.name) for f in fields(Filters)}
+        return PlaylistRequest(
+            **filters, first=first, through=(last,), length=length, exclude=exclude, avoid_recent=False
+        )
+
 
 ACCESS_FILE = "players.json"
 _MAX_BYTES = 1 << 20

@@ -17,8 +17,8 @@ from musicsim.explorer.search.artists import find_similar_artists, songs_standin
 from musicsim.explorer.search.feedback import Thumbs
 from musicsim.explorer.search.query import Hit, Query, examples_of, find_similar, similarity_of
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.extensions.player_engine.access import PlayerRules
 from musicsim.extensions.player_engine.jellyfin import JellyfinIds
-from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 

@@ -7,8 +7,7 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.player_engine.access import answer_players, player_access, refuse_players
-from musicsim.extensions.player_engine.request import PlayerRules
+from musicsim.extensions.player_engine.access import PlayerRules, answer_players, player_access, refuse_players
 from musicsim.library import Library
 from musicsim.ui.base.openers import choices_of
 from musicsim.ui.base.option_widgets import labelled, limits, option_key

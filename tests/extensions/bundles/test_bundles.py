@@ -28,9 +28,8 @@ from musicsim.explorer.playlists.edges import build_hypergraph
 from musicsim.explorer.playlists.song_labels import load_sources
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.bundles.bundle import unpack_bundle, write_bundle
+from musicsim.extensions.bundles.bundle import open_bundle, unpack_bundle, write_bundle
 from musicsim.extensions.bundles.public_copy import FILLED
-from musicsim.extensions.bundles.unpacking import open_bundle
 from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.progress import no_progress
@@ -463,7 +462,7 @@ def test_other_files_are_not_overwritten(tiny_library, file):
 _UNPACKS = """
 import sys
 from pathlib import Path
-from musicsim.extensions.bundles.unpacking import open_bundle
+from musicsim.extensions.bundles.bundle import open_bundle
 told = []
 with open_bundle(Path(sys.argv[1]), lambda *said: told.append(said[0])) as folder:
     print(len(told), folder, flush=True)

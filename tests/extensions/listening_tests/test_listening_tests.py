@@ -13,8 +13,7 @@ from musicsim.explorer.libraries import open_library
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.extensions.listening_tests.frozen import FrozenSong, read_test
-from musicsim.extensions.listening_tests.pooling import Pool, arrange, make_test
-from musicsim.extensions.listening_tests.request import ListeningTestRequest
+from musicsim.extensions.listening_tests.pooling import ListeningTestRequest, Pool, arrange, make_test
 from musicsim.extensions.listening_tests.results import grades_csv, results_json, results_of
 from musicsim.extensions.listening_tests.store import Grade, ListeningTestStore
 from musicsim.extensions.listening_tests.taking_part import TakingPart, import_grades

@@ -19,10 +19,9 @@ from musicsim.explorer.search.artists import N_ENTRIES, find_similar_artists, so
 from musicsim.explorer.search.query import find_similar, similarity_of
 from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.player_engine.access import answer_players, player_access, refuse_players
+from musicsim.extensions.player_engine.access import PlayerRules, answer_players, player_access, refuse_players
 from musicsim.extensions.player_engine.answering import Answering, length_of
 from musicsim.extensions.player_engine.jellyfin import jellyfin_id
-from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair

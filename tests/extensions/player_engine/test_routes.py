@@ -15,9 +15,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from musicsim.api import routes
-from musicsim.extensions.player_engine.access import answer_players, refuse_players
+from musicsim.extensions.player_engine.access import PlayerRules, answer_players, refuse_players
 from musicsim.extensions.player_engine.jellyfin import jellyfin_id
-from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.library import Library
 from tests.command import run
 from tests.extensions.player_engine.servers import server_songs
