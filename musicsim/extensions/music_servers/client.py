@@ -81,18 +81,15 @@ class Subsonic:
         timeout = urllib3.Timeout(connect=min(_CONNECT_S, silence_s), read=silence_s)
         self._pool = urllib3.PoolManager(maxsize=1, timeout=timeout, retries=False)
 
-    # --- songs and albums -----------------------------------------------------------------------
-
     def ping(self) -> None:
         """Check that the server responds and accepts the user; raise ServerError otherwise."""
         try:
             self.ask("ping")
         except RefusedError as error:
             if self.connection.sends == "token" and error.code in (_MISSING, _NO_TOKENS):
-                problem = (
-                    f"the server does not accept tokens ({error}). Add it again with the password itself, over https."
-                )
-                raise ServerError(f"{self.connection.name}: {problem}") from error
+                problem = f"the server does not accept tokens ({error})"
+                advice = "Add it again with the password itself, over https."
+                raise ServerError(f"{self.connection.name}: {problem}. {advice}") from error
             raise
 
     def state(self) -> str:
@@ -100,8 +97,7 @@ class Subsonic:
 
         It is empty if the server does not report the time, is scanning, or changed in the last seconds.
         """
-        # an index that has not changed since a time in the future is empty
-        future_ms = int((time.time() + 86_400) * 1000)
+        future_ms = int((time.time() + 86_400) * 1000)  # an index that has not changed since then is empty
         with self._open("getIndexes", {"ifModifiedSince": future_ms}) as response:
             answer = self._read_answer(response)
             date = response.headers.get("Date")
@@ -109,7 +105,7 @@ class Subsonic:
         scan: dict[str, Any] = {}
         with suppress(ServerError):  # unknown to some servers; others allow it only for administrators
             scan = _mapping(self.ask("getScanStatus").get("scanStatus"))
-        if not modified or scan.get("scanning") is True or _age_s(modified / 1000, date) < SETTLED_S:
+        if not modified or scan.get("scanning") is True or _clock_s(date) - modified / 1000 < SETTLED_S:
             return ""
         newest: list[Any] = []
         with suppress(RefusedError):
@@ -193,8 +189,6 @@ class Subsonic:
         for album_id, _ in self._list_albums("recent"):
             yield self.album(album_id)
 
-    # --- playlists ------------------------------------------------------------------------------
-
     def playlist_ids(self, name: str) -> set[str]:
         lists = _entries(self.ask("getPlaylists"), "playlists", "playlist")
         return {str(entry.get("id")) for entry in lists if isinstance(entry, dict) and entry.get("name") == name}
@@ -225,8 +219,6 @@ class Subsonic:
         except RefusedError as error:
             if not error.is_not_found:
                 raise
-
-    # --- sound ----------------------------------------------------------------------------------
 
     def download(self, song_id: str, target: Path, *, max_bytes: int = _MAX_FILE) -> None:
         """Write a song's file to `target`, or its raw stream if the user may not download."""
@@ -275,8 +267,6 @@ class Subsonic:
             self._read_answer(response)
             raise self._error("sent a message instead of a song's sound")
 
-    # --- requests -------------------------------------------------------------------------------
-
     def ask(self, call: str, **parameters: str | int | Sequence[str]) -> dict[str, Any]:
         """Return the response to a call of the Subsonic API; raises ServerError if the server refuses it."""
         with self._open(call, parameters) as response:
@@ -295,8 +285,7 @@ class Subsonic:
         if status == "ok":
             return dict(answer)
         problem = _mapping(answer.get("error"))
-        code = problem.get("code")
-        code = code if isinstance(code, int) else 0
+        code = problem["code"] if isinstance(problem.get("code"), int) else 0
         message = _text(problem.get("message"))[:200] or "no reason given"
         if code == _WRONG_LOGIN:
             message = f"{message}; check the user and the password"
@@ -374,9 +363,6 @@ def _explain(error: Exception) -> str:
     return "broke off in the middle of a response"
 
 
-# --- entries ------------------------------------------------------------------------------------
-
-
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
@@ -395,12 +381,11 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _age_s(time_s: float, date: str | None) -> float:
-    """Return the seconds from a server's time to its response. Use the server's clock if the response has a date."""
-    try:
-        return (parsedate_to_datetime(date).timestamp() if date else time.time()) - time_s
-    except ValueError:
-        return time.time() - time_s
+def _clock_s(date: str | None) -> float:
+    """Return the time of a response by the server's clock, else by ours."""
+    with suppress(ValueError, TypeError):
+        return parsedate_to_datetime(date or "").timestamp()
+    return time.time()
 
 
 def _text(value: Any) -> str:
@@ -421,8 +406,7 @@ def song_of(entry: Any) -> ServerSong | str:
     if not isinstance(entry, dict):
         return "not a song"
     server_id = entry.get("id")
-    server_id = str(server_id) if isinstance(server_id, int) else server_id
-    if not isinstance(server_id, str) or not is_id(server_id):
+    if not isinstance(server_id, int | str) or not is_id(server_id := str(server_id)):
         return "no valid id"
     if entry.get("isDir") is True or entry.get("isVideo") is True:
         return "a folder or a video"

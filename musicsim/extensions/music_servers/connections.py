@@ -96,10 +96,9 @@ class Connections:
         """Update fields of a server, unless it was removed meanwhile."""
         self._write(replace(c, **fields) if c.name == name else c for c in self.all())
 
-    def remove(self, name: str) -> Connection:
-        connection = self.get(name)
+    def remove(self, name: str) -> None:
+        self.get(name)
         self._write(other for other in self.all() if other.name != name)
-        return connection
 
     def _write(self, connections: Iterable[Connection]) -> None:
         text = json.dumps([asdict(connection) for connection in connections], indent=1)

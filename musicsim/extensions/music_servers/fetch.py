@@ -38,11 +38,8 @@ class FetchReport:
 
 def fetch_missing(library: Library, connection: Connection, progress: Progress) -> FetchReport:
     """Analyze a server's songs that are not in the library. Analyzed songs stay after a later failure."""
-    wanted = [
-        song
-        for song in ServerSongs(library).read_songs(connection.name).values()
-        if song.song_id is None and song.candidates is None and not song.how
-    ]
+    songs = ServerSongs(library).read_songs(connection.name).values()
+    wanted = [song for song in songs if song.song_id is None and song.candidates is None and not song.how]
     report = FetchReport(len(wanted))
     if wanted:
         with library.exclusive("fetching songs of a server"), scratch_of(library.folder).folder() as scratch:

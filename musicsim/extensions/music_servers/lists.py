@@ -50,16 +50,14 @@ def save_list(
     if not present:
         raise NotFoundError(f"{connection.name}: the server does not have the songs of “{name}”. Sync it first.")
     known, server_ids = songs.lists(connection.name).get(name), [ids[i] for i in present]
-    list_id = None
-    if known is not None:
-        try:
+    try:
+        if known is not None:
             client.replace_playlist(known.id, name, server_ids)
-            list_id = known.id
-        except RefusedError as error:
-            if not error.is_not_found:  # otherwise it was deleted on the server
-                raise
-    if list_id is None:
-        list_id = client.create_playlist(name, server_ids)
+    except RefusedError as error:
+        if not error.is_not_found:
+            raise
+        known = None  # it was deleted on the server
+    list_id = known.id if known is not None else client.create_playlist(name, server_ids)
     # saved before anything else can fail, so that the next save replaces it
     songs.keep_list(connection.name, name, list_id, request)
     client.describe_playlist(list_id, comment[:_MAX_COMMENT])

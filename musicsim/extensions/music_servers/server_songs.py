@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Any
@@ -128,14 +128,6 @@ class ServerSongs(Tables):
     def __init__(self, library: Library) -> None:
         super().__init__(library.engine, library.write_unseen)
 
-    def song_of(self, server_id: str, server: str | None = None) -> int | None:
-        """Return the library's song for any form of a server's id, or None.
-
-        Without `server`, all servers are searched, in the order of their names.
-        """
-        known = self.find_song(server_id, server)
-        return None if known is None else known[1]
-
     def find_song(self, server_id: str, server: str | None = None) -> tuple[str, int] | None:
         """Return the server of an id in any form, and the library's song; searches all servers by default."""
         if not is_id(server_id):
@@ -153,9 +145,6 @@ class ServerSongs(Tables):
     def first_server(self) -> str | None:
         return self._value(sa.select(sa.func.min(server_songs.c.server)))
 
-    def id_of(self, song_id: int, server: str | None = None) -> str | None:
-        return self.ids_of([song_id], server).get(song_id)
-
     def ids_of(self, song_ids: Iterable[int], server: str | None = None) -> dict[int, str]:
         """Return the server's ids of songs, by song id; by default, those of the first server with the song."""
         s = server_songs.c
@@ -164,11 +153,6 @@ class ServerSongs(Tables):
         # make SQLite scan all of its songs.
         rows = self._rows(query.order_by(s.server.desc(), s.id.desc()))
         return {row.song_id: row.id for row in rows if server in (None, row.server)}
-
-    def remember(self, server: str, songs: Iterable[tuple[int, Sequence[str]]]) -> None:
-        """Add songs of a server: (song id, forms of the server's id, the server's own form first)."""
-        with self._write() as connection:
-            _put(connection, server, ((ServerSong(forms[0], song_id=i), forms) for i, forms in songs))
 
     def read_songs(self, server: str) -> dict[str, ServerSong]:
         """Return all songs of a server by the server's ids; 0.5 kB per song."""
@@ -198,7 +182,7 @@ class ServerSongs(Tables):
         with self._write() as connection:
             ids = sa.func.json_each(json.dumps(list(gone))).table_valued("value")
             connection.execute(server_songs.delete().where(s.server == server, s.id.in_(sa.select(ids.c.value))))
-            _put(connection, server, ((song, id_forms(song.id)) for song in songs))
+            _put(connection, server, songs)
 
     def choose(self, server: str, server_id: str, song_id: int | None) -> None:
         """Save the song that a person chose, or None. Raises NotFoundError if server or library lack the song now."""
@@ -250,12 +234,12 @@ _PUT = (
 _PUT_FORM = "INSERT OR REPLACE INTO server_ids (server, form, id) VALUES (?, ?, ?)"
 
 
-def _put(connection: sa.Connection, server: str, songs: Iterable[tuple[ServerSong, Sequence[str]]]) -> None:
+def _put(connection: sa.Connection, server: str, songs: Iterable[ServerSong]) -> None:
     rows, form_rows = [], []
-    for song, forms in songs:
+    for song in songs:
         candidates = None if song.candidates is None else json.dumps(song.candidates)
         rows.append((server, *_values(song), candidates))
-        form_rows += [(server, form, song.id) for form in forms]
+        form_rows += [(server, form, song.id) for form in id_forms(song.id)]
     if rows:
         connection.exec_driver_sql(_PUT, rows)
         connection.exec_driver_sql(_PUT_FORM, form_rows)

@@ -266,21 +266,22 @@ class SongFinder:
 
     def match(self, song: ServerSong) -> ServerSong:
         """Return the song with its match, or with the candidates that a person must choose from."""
+        song = replace(song, song_id=None, how="", candidates=None)
         named = NamedSong(song.artist, song.title, song.album, song.mbid, song.path)
         match = self.matcher.find_by_path(named) if song.path else None
         if match and (match.how == "path" or self._is_as_long(song, match.song_id)):
-            return replace(song, song_id=match.song_id, how=_BY_HOW[match.how], candidates=None)
-        found = self.matcher.find_by_names(named) if song.title else None
-        if found is None:
-            return replace(song, song_id=None, how="", candidates=None)
-        how, alike = found
+            return replace(song, song_id=match.song_id, how=_BY_HOW[match.how])
+        by_names = self.matcher.find_by_names(named) if song.title else None
+        if by_names is None:
+            return song
+        how, alike = by_names
         of_album = {k.id for k in alike if k.album and k.album.casefold() == song.album.casefold()}
         ids = list(dict.fromkeys(k.id for k in alike))
         near = [i for i in ids if self._is_as_long(song, i)]
         for choice in (near, [i for i in near if i in of_album], ids if how == "mbid" else []):
             if len(copies := {self._first_copy(i) for i in choice}) == 1:
-                return replace(song, song_id=copies.pop(), how=_BY_HOW[how], candidates=None)
-        return replace(song, song_id=None, how="", candidates=tuple((near or ids)[:_MAX_CANDIDATES]))
+                return replace(song, song_id=copies.pop(), how=_BY_HOW[how])
+        return replace(song, candidates=tuple((near or ids)[:_MAX_CANDIDATES]))
 
     def _first_copy(self, song_id: int) -> int:
         """Return the first of the songs with the same sound."""
@@ -313,12 +314,11 @@ def list_last_played(library: Library, connection: Connection, n_songs: int) -> 
     played = [song for song in known.values() if song.plays and song.song_id is not None]
     played.sort(key=lambda song: (-(song.played_at or 0.0), -song.plays, song.id))
     ids = dict.fromkeys(song.song_id for song in played if song.song_id is not None)
-    if not ids:
-        for album in Subsonic(connection).recent_albums():
-            song_ids = (known[song.id].song_id for song in album if song.id in known)
-            ids |= dict.fromkeys(song_id for song_id in song_ids if song_id is not None)
-            if len(ids) >= n_songs:
-                break
+    for album in Subsonic(connection).recent_albums() if not ids else ():
+        song_ids = (known[song.id].song_id for song in album if song.id in known)
+        ids |= dict.fromkeys(song_id for song_id in song_ids if song_id is not None)
+        if len(ids) >= n_songs:
+            break
     return list(ids)[:n_songs]
 
 
@@ -330,11 +330,10 @@ def import_listening(library: Library, connection: Connection, finder: SongFinde
     songs = [s for s in ServerSongs(library).read_songs(connection.name).values() if s.title]
     # with the path of a local file, the import matches exactly this song
     matched = library.songs([s.song_id for s in songs if s.song_id is not None])
-    paths = {song.id: os.fspath(song.path) for song in matched}
-    plays = Gatherer("plays", connection.listener)
-    tags = Gatherer("tags", connection.listener)
+    paths: dict[int | None, str] = {song.id: os.fspath(song.path) for song in matched}
+    plays, tags = (Gatherer(kind, connection.listener) for kind in ("plays", "tags"))
     for song in songs:
-        path = paths.get(song.song_id, "") if song.song_id is not None else ""
+        path = paths.get(song.song_id, "")
         named = NamedSong(song.artist, song.title, song.album, song.mbid, path)
         if song.plays:
             plays.add(named, value=song.plays)

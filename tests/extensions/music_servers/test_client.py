@@ -297,7 +297,7 @@ def test_ambiguous_match_waits_for_choice(library, tmp_path):
         ServerSongs(library).choose("home", "so-4", None)
         report = sync(library, connection, no_progress, everything=True)
     assert (report.n_matched, report.n_ambiguous, report.n_unmatched) == (3, 0, 1)
-    assert ServerSongs(library).song_of("1") == ids["First"]
+    assert ServerSongs(library).find_song("1") == ("home", ids["First"])
 
 
 def test_path_distinguishes_songs_with_same_names(library, tmp_path):
@@ -308,7 +308,7 @@ def test_path_distinguishes_songs_with_same_names(library, tmp_path):
     with scripted(having(listed)) as server:
         report = sync(library, connected(library, server.connection()), no_progress)
     assert report.matched_by == {"path": 2}
-    assert [ServerSongs(library).song_of(f"so-{i}") for i in (1, 2, 3)] == [1, 2, None]
+    assert [ServerSongs(library).find_song(f"so-{i}") for i in (1, 2, 3)] == [("home", 1), ("home", 2), None]
 
 
 def test_recording_id_matches_despite_names(library, tmp_path):

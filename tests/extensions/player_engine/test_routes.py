@@ -19,7 +19,7 @@ from musicsim.extensions.player_engine.access import PlayerRules, answer_players
 from musicsim.extensions.player_engine.jellyfin import jellyfin_id
 from musicsim.library import Library
 from tests.command import run
-from tests.extensions.player_engine.servers import server_songs
+from tests.extensions.player_engine.servers import connect_songs, server_songs
 from tests.waiting import until
 
 SPACE = "{http://subsonic.org/restapi}"
@@ -345,7 +345,7 @@ def test_jellyfin_plugin_works(ask, library):
 
 def test_ampache_plugin_works_with_token_in_path(ask, library, token):
     """Source: ampache/ampache, AmpacheAudioMuse.php. It sends a number first, then so-<number>."""
-    server_songs(library).remember("ampache", [(song.id, [f"so-{song.id + 50}"]) for song in library.songs()])
+    connect_songs(library, "ampache", {song.id: f"so-{song.id + 50}" for song in library.songs()})
     try:
         base, headers = f"/players/{token}", {"Accept": "application/json"}
         status, refused = ask(f"{base}/api/similar_tracks?item_id=57&n=10", headers)
