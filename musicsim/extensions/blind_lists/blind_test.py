@@ -151,10 +151,7 @@ def record(opinions: Opinions, pair: BlindPair, chosen: Choice) -> int:
 
 
 def tally(library: Library, opinions: Opinions | None = None) -> list[Tally]:
-    """Summarize the answers in a library, or other opinions about its models, by pair of contenders.
-
-    Answers follow a renamed model, and keep the name of a deleted one.
-    """
+    """Summarize the answers by pair of contenders; those of `opinions` about models of the library, if given."""
     names = {model.id: model.name for model in library.models.all()}
 
     def current_names(answer: Judgment) -> tuple[str, str]:

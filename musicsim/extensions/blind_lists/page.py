@@ -45,8 +45,6 @@ _CONFIRMATIONS: dict[Choice, str] = {
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A pair of playlists, the folder of its library, and the answer with its id."""
-
     library: Path
     pair: BlindPair
     chosen: Choice | None = None
@@ -220,7 +218,6 @@ def _show_playlist(snapshot: Snapshot, drawn: DrawnPlaylist, number: int, *, is_
 
 @st.dialog("Why this step?")
 def _explain(drawn: DrawnPlaylist, index: int, contender: Contender) -> None:
-    """Draw all possible reasons for a transition, and mark the one that was used."""
     previous, song, used = drawn.songs[index - 1], drawn.songs[index], drawn.edges[index]
     st.markdown(f"From **{plain(previous.title)}** to **{plain(song.title)}**")
     try:

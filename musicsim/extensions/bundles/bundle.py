@@ -29,14 +29,7 @@ from musicsim.errors import LibraryError, NotFoundError, StorageError
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.playlists.song_labels import play_counts
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.bundles.public_copy import (
-    EXCERPTS,
-    FILLED,
-    SETTINGS,
-    Excerpts,
-    copy_for_visitors,
-    excerpt_path,
-)
+from musicsim.extensions.bundles import public_copy
 from musicsim.library import Library
 from musicsim.library.archive.contents import MODEL_FILES, add_model, checked_library
 from musicsim.library.db import schema
@@ -55,7 +48,7 @@ ENDING = ".tar.zst"
 _WALK_SOURCES = "walk_sources.npz"
 _REPORT = "report.json"
 _INDEX_FILE = r"[a-z_]+\.(npy|npz|json)"
-_EXCERPT = rf"{EXCERPTS}/\d{{3}}/\d{{1,18}}\.(mp3|wav)"
+_EXCERPT = rf"{public_copy.EXCERPTS}/\d{{3}}/\d{{1,18}}\.(mp3|wav)"
 _BUNDLE = ArchiveKind(
     "snapshot file",
     "snapshot.json",
@@ -94,12 +87,14 @@ def write_bundle(
     plays = play_counts(take_snapshot(library))
     low, high = np.quantile(plays, [1 / 3, 2 / 3]) if len(plays) else (0.0, 0.0)
     with folder_next_to(target) as work, _BUNDLE.write(target, work) as archive:
-        excerpts = Excerpts(suffix=transcode_suffix(), length_s=TYPICAL_S)
+        excerpts = public_copy.Excerpts(suffix=transcode_suffix(), length_s=TYPICAL_S)
         if with_excerpts:
             excerpts = replace(excerpts, song_ids=_add_excerpts(library, archive, work, excerpts.suffix, progress))
         progress("copying the database", 0, 0)
         database = work / LIBRARY_FILE
-        copy_for_visitors(library.folder / LIBRARY_FILE, database, model_ids, (float(low), float(high)), excerpts)
+        public_copy.copy_for_visitors(
+            library.folder / LIBRARY_FILE, database, model_ids, (float(low), float(high)), excerpts
+        )
         with closing(Library(library.folder, open_engine(database, read_only=True))) as copy:
             for n_done, model_id in enumerate(model_ids):
                 progress("copying models", n_done, len(model_ids))
@@ -154,7 +149,7 @@ def _add_excerpts(library: Library, archive: ArchiveWriter, work: Path, suffix: 
                 n_done += 1
                 if isinstance(problem, StorageError):
                     raise problem
-                if problem is None and archive.add_file(excerpt_path(song_id, suffix), excerpt):
+                if problem is None and archive.add_file(public_copy.excerpt_path(song_id, suffix), excerpt):
                     added.add(song_id)
                 else:
                     _log.info("no excerpt of song %s: %s", song_id, problem)
@@ -164,10 +159,7 @@ def _add_excerpts(library: Library, archive: ArchiveWriter, work: Path, suffix: 
 
 
 def unpack_bundle(stream: BinaryIO, name: str, target: Path, progress: Progress) -> None:
-    """Unpack a bundle, called `name` in messages, into an empty folder, and add the caches of a large library.
-
-    Raises LibraryError if it is not a bundle, or is damaged; the content of the folder is then unusable.
-    """
+    """Unpack a bundle, called `name` in messages, into an empty folder, which is unusable after an error."""
     with _BUNDLE.refusing(name):
         _BUNDLE.unpack(stream, name, target, progress)
         progress("checking the database", 0, 0)
@@ -188,10 +180,10 @@ def _check_is_public(library: Library) -> None:
         meta = {str(row.key): str(row.value) for row in connection.execute(sa.select(schema.meta))}
         names = {key for key in meta if not key.startswith(CHANGES_PREFIX)}
         read_settings(meta.get("settings"))  # checks their values
-        if not names <= _META or not json.loads(meta.get("settings", "{}")).keys() <= SETTINGS:
+        if not names <= _META or not json.loads(meta.get("settings", "{}")).keys() <= public_copy.SETTINGS:
             raise ValueError("it contains private settings")
         for table in schema.metadata.sorted_tables:
-            if table.name not in (*FILLED, schema.meta.name) and connection.scalar(
+            if table.name not in (*public_copy.FILLED, schema.meta.name) and connection.scalar(
                 sa.select(sa.exists().select_from(table))
             ):
                 raise ValueError(f"it has rows in the table {table.name}")
@@ -205,10 +197,7 @@ _IN_USE, _UNPACKING = ".used", ".lock"  # locked by all processes that use a fol
 
 @contextmanager
 def open_bundle(file: Path, progress: Progress) -> Iterator[Path]:
-    """Yield the folder of the library in a bundle; it does not change until the block ends.
-
-    Raises NotFoundError if the file does not exist; LibraryError if it is not a bundle, or is damaged.
-    """
+    """Unpack a bundle, if needed, and yield the folder of its library, which does not change within the block."""
     file = file.expanduser().resolve()
     if not file.is_file():
         raise NotFoundError(f"{file}: this file does not exist.")
@@ -232,7 +221,6 @@ def open_bundle(file: Path, progress: Progress) -> Iterator[Path]:
 
 
 def _key(file: Path, status: os.stat_result) -> str:
-    """Return a hash of the state of a file and the version of this program."""
     state = f"{file}\n{status.st_size} {status.st_mtime_ns} {status.st_ino}\n{__version__} {SCHEMA_VERSION}"
     return blake2b(os.fsencode(state), digest_size=12).hexdigest()
 
@@ -262,7 +250,6 @@ def _mark_used(home: Path, file: Path) -> int:
 
 
 def _remove_unused(folder: Path) -> None:
-    """Remove unused folders whose file has changed or is missing."""
     for mark in folder.glob(f"*{_IN_USE}"):
         with suppress(OSError), mark.open("rb") as stream:  # OSError: used, removed by another process, or not ours
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

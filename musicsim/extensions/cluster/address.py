@@ -87,7 +87,6 @@ def trust(address: str, *, is_trusted: bool = True) -> None:
 
 
 def _read_trusted() -> set[str]:
-    """Return the trusted addresses; none if the file is missing or damaged."""
     try:
         stored = json.loads(_trust_file().read_text(encoding="utf-8"))
         return {address for address in stored["addresses"] if isinstance(address, str)}

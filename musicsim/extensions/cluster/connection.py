@@ -39,10 +39,7 @@ def cluster_of(library: libraries.Library, address: str | None = None) -> str:
 
 @contextmanager
 def on_cluster(library: libraries.Library, address: str | None = None, *, trusted: bool = False) -> Iterator[None]:
-    """Use the cluster of a library, if any, within the block; `trusted` trusts it for this call.
-
-    Raises LibraryError if it is not trusted or does not answer.
-    """
+    """Use the cluster of a library, if any, within the block. Raises LibraryError unless it is trusted and answers."""
     address = cluster_of(library, address).strip()
     if not address:
         yield

@@ -104,7 +104,6 @@ def open_cluster(address: str, *, is_trusted: bool = False) -> "Iterator[Cluster
 
 @contextmanager
 def _local_scheduler(n_workers: int) -> Iterator[str]:
-    """Start a cluster on this machine, with one thread per worker, and yield the address of its scheduler."""
     from distributed import LocalCluster
 
     with LocalCluster(
@@ -223,7 +222,6 @@ class ClusterPool(AbstractContextManager["ClusterPool"]):
                 future.release()
 
     def _share(self, work: "_Work") -> "Future | None":
-        """Send the work to every worker; return None without workers."""
         if self._client.status != "running" or not self._client.nthreads():
             return None
         try:
@@ -232,7 +230,6 @@ class ClusterPool(AbstractContextManager["ClusterPool"]):
             return None
 
     def _max_pending(self) -> int:
-        """Return the maximum number of pending batches."""
         if time.monotonic() - self._counted > _COUNT_EVERY_S and self._client.status == "running":
             with suppress(OSError, TimeoutError):
                 self._n_threads = sum(self._client.nthreads().values())
@@ -305,7 +302,6 @@ class _Work:
 
 
 def _do(work: _Work, tasks: list[Any]) -> _Done:
-    """Process a batch on a worker of the cluster."""
     if work.version != __version__:
         raise LibraryError(f"a worker has version {__version__}")
     started = time.perf_counter()
@@ -349,7 +345,6 @@ class _Crews:
         timer.start()
 
     def _end(self, name: str, crew: Crew[Any], n_given: int) -> None:
-        """Close a crew that was not used in the meantime."""
         with self._lock:
             idle = self._idle.get(name, [])
             if crew not in idle or crew.n_given != n_given:

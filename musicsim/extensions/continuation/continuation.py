@@ -179,7 +179,17 @@ def continue_lists(
         n_judged += len(judged)
         if n_judged >= _ENOUGH:
             break
-    return _summarize(kind, n_long, n_judged, snapshot.n_indexed, scores, random_state)
+    by_way = {
+        way: {name: np.concatenate([part[way][name] for part in scores]) for name in MEASURES} for way in scores[0]
+    }
+    order = sorted(by_way, key=lambda way: -by_way[way]["ndcg"].mean())
+
+    def compare(way: str, name: str, minus: Float64Array) -> Interval:
+        return evaluation.paired_bootstrap(by_way[way][name], minus, random_state=random_state)
+
+    means = {way: {name: compare(way, name, np.zeros(n_judged)) for name in MEASURES} for way in order}
+    leads = {way: compare(WALK, "ndcg", by_way[way]["ndcg"]) for way in order if way != WALK}
+    return Continued(kind, n_long, n_judged, len(scores), snapshot.n_indexed, means, leads)
 
 
 def run_job(library: Library, *, lists: str, progress: Any) -> bool:
@@ -194,28 +204,4 @@ def too_few(n_long: int, kind: str) -> str:
     return (
         f"This library has {n_long:,} {kind} with {MIN_SONGS} songs or more; at least {MIN_LISTS} are "
         "needed to hold some out. Import playlists or a listening history."
-    )
-
-
-def _summarize(
-    kind: str, n_long: int, n_judged: int, n_songs: int, parts: list[dict[str, dict[str, Float64Array]]], seed: int
-) -> Continued:
-    scores = {way: {name: np.concatenate([part[way][name] for part in parts]) for name in MEASURES} for way in parts[0]}
-    order = sorted(scores, key=lambda way: -scores[way]["ndcg"].mean())
-    zeros = np.zeros(n_judged)
-    return Continued(
-        kind,
-        n_long,
-        n_judged,
-        len(parts),
-        n_songs,
-        {
-            way: {name: evaluation.paired_bootstrap(scores[way][name], zeros, random_state=seed) for name in MEASURES}
-            for way in order
-        },
-        {
-            way: evaluation.paired_bootstrap(scores[WALK]["ndcg"], scores[way]["ndcg"], random_state=seed)
-            for way in order
-            if way != WALK
-        },
     )

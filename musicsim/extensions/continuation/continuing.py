@@ -95,7 +95,6 @@ def _same_artist(codes: IntegerArray, popularity: Float64Array) -> Score:
 
 
 def _nearest(vectors: FloatingArray) -> Score:
-    """Score songs by the distance to the nearest of the first songs."""
     from scipy.spatial.distance import cdist
 
     def score(_: int, songs: Sequence[int]) -> Float64Array:

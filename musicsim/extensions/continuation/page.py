@@ -57,7 +57,6 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
 
 
 def _start(library: Library, kind: str, last: Job | None) -> None:
-    """Draw the button that starts a run, and the progress or error of the last run."""
     running = jobs.current(library)
     st.button(
         f"Evaluate {kind}", icon=":material/calculate:", key="evaluate_continue", disabled=running is not None,

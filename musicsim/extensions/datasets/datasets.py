@@ -51,10 +51,7 @@ class DatasetTracks:
 
 
 def read_dataset(name: str, data_home: Path, version: str = "default") -> DatasetTracks:
-    """Read the index, labels and split of a data set with mirdata's loader.
-
-    Raises LibraryError if mirdata or the data set is missing, the index is damaged or lists files outside the folder.
-    """
+    """Read the index, labels and split of a data set. Raises LibraryError if one is missing, damaged or elsewhere."""
     dataset, track_ids = _open_dataset(name, data_home, version)
     tracks = DatasetTracks(name)
     files = _list_files(dataset, data_home)
@@ -188,11 +185,7 @@ def tag_weights(value: Any) -> dict[str, float]:
 
 
 def label_songs(library: libraries.Library, tracks: DatasetTracks) -> int:
-    """Label the songs of a data set that are in the library; return their number.
-
-    Labels become edits, which `musicsim edit --undo` reverts; the official split becomes a split with the data set's
-    name.
-    """
+    """Label the songs of a data set by edits, add its official split under its name, and return their number."""
     song_at = library.files.songs_at(tracks.labels)
     ids_by_labels: defaultdict[tuple[tuple[str, str], ...], list[int]] = defaultdict(list)
     for path, song_id in song_at.items():
@@ -214,7 +207,6 @@ def label_songs(library: libraries.Library, tracks: DatasetTracks) -> int:
 
 
 def _datasets(library: libraries.Library) -> list[str]:
-    """Return the names of the data sets that were added."""
     try:
         stored = json.loads(library.text(_NAMES) or "[]")
     except ValueError:  # a library from another program

@@ -14,10 +14,7 @@ from musicsim.progress import Progress
 
 
 def add_own_vectors(library: Library, file: Path, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
-    """Import a file of vectors, and make a model called `name` that compares them by cosine; return its id.
-
-    Raises LibraryError if the file cannot be read; ModelError if no vector belongs to a song of this library.
-    """
+    """Import a file of vectors, and make a model called `name` that compares them by cosine; return its id."""
     return _add(library, EmbeddingStore(library).keep(file), name, progress)
 
 

@@ -172,7 +172,6 @@ class _VectorCache:
         self._data.append(row)
 
     def select(self, hashes: Iterable[str]) -> tuple[list[str], Float32Array]:
-        """Return the hashes that have a vector, and these vectors."""
         known = [digest for digest in hashes if digest in self.rows]
         rows = [self.rows[digest] for digest in known]
         return known, np.ascontiguousarray(np.concatenate(self._data)["vector"][rows])

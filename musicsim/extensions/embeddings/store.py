@@ -57,10 +57,7 @@ class EmbeddingStore:
         self.folder = library.folder / "embeddings"
 
     def keep(self, path: Path, label: str = "") -> AboutEmbedding:
-        """Import a file of vectors, all or nothing, unless an undamaged import exists already.
-
-        Raises LibraryError if the file cannot be read, or is a plain array without a row for each song.
-        """
+        """Import a file of vectors, all or nothing; a plain array needs a row for each song."""
         file = read_embedding(path)
         names: Sequence[int | str] | None = file.names
         vectors = file.vectors
@@ -115,10 +112,7 @@ class EmbeddingStore:
             return AboutEmbedding(key, facts["label"], n_rows, n_dimensions, problems, facts.get("note", ""))
 
     def vectors(self, key: str) -> Float32Array:
-        """Return vectors, float32 (n_rows, n_dimensions), as a read-only memory map.
-
-        Raises NotFoundError if this library does not have them; LibraryError if they are damaged.
-        """
+        """Return vectors, float32 (n_rows, n_dimensions), as a read-only memory map. Raises LibraryError."""
         with self._find(key, "vectors.npy") as path:
             array: Float32Array = np.lib.format.open_memmap(path, mode="r")
             if array.ndim != 2 or array.dtype != np.float32:

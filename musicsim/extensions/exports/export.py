@@ -50,9 +50,7 @@ def export(
 ) -> Exported:
     """Write an export of a kind in :data:`EXPORTS`, all or nothing; the ending selects the format.
 
-    `model` is a name, by default of the active model, or of Codewords if that lacks histograms. Raises LibraryError if
-    the kind does not support the ending, or the file cannot be written; NotFoundError if no song has a vector;
-    ModelError if the model lacks histograms, or there are too few artists for splits.
+    `model` is a name, by default of the active model, or of Codewords if that lacks histograms.
     """
     target = target.expanduser().absolute()
     ending, endings = target.suffix.lower(), EXPORTS[kind].endings
@@ -131,7 +129,6 @@ def _one_line(text: str) -> str:
 
 
 def _write_jams(snapshot: Snapshot, target: Path, progress: Progress) -> int:
-    """Write a zip with one JAMS file per song with tags."""
     n_songs = 0
     rows = groupby(snapshot.library.listening.tag_rows(), key=lambda row: row[0])
     with atomic_path(target) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -144,7 +141,6 @@ def _write_jams(snapshot: Snapshot, target: Path, progress: Progress) -> int:
 
 
 def _jams(song: Song, tags: list[tuple[int, str, str, float]]) -> str:
-    """Return a JAMS file with one annotation per source, with tags and weights."""
     try:
         import jams
     except ImportError as error:

@@ -40,7 +40,6 @@ def files_at(snapshot: Snapshot, rows: Int64Array) -> list[tuple[str, str]]:
 
 
 def _song_cells(snapshot: Snapshot, rows: Int64Array) -> list[Any]:
-    """Return the values of the columns `_SONG` for some rows of the model."""
     hashes, paths = zip(*files_at(snapshot, rows), strict=True)
     titles = [title for title, _ in snapshot.names_at(rows)]
     return [snapshot.row_ids[rows], hashes, paths, titles, snapshot.columns.artist.texts(rows)]
@@ -63,10 +62,7 @@ def all_rows(snapshot: Snapshot) -> Int64Array:
 def neighbor_blocks(
     snapshot: Snapshot, rows: Int64Array, k: int, progress: Progress, message: str
 ) -> Iterator[tuple[Int64Array, Int64Array, Float32Array]]:
-    """Yield rows in blocks, with the rows of the `k` nearest other songs of each and their distances, (n_rows, k).
-
-    These are Euclidean distances of vectors, as the index finds them, without hub reduction.
-    """
+    """Yield blocks of rows, the rows of the `k` nearest other songs of each, and Euclidean distances, (n_rows, k)."""
     k = min(k, snapshot.n_indexed - 1)
     blocks = [rows[start : start + QUERIES_AT_ONCE] for start in range(0, len(rows), QUERIES_AT_ONCE)]
     with_vectors = ((block, snapshot.vectors_at(block)) for block in blocks)
@@ -76,7 +72,6 @@ def neighbor_blocks(
 
 
 def _nearest(index: Neighbours, k: int, block: tuple[Int64Array, Float32Array]) -> tuple[Int64Array, Float32Array]:
-    """Return rows and distances of the songs nearest to rows with vectors; may run on a cluster."""
     rows, vectors = block
     distances, neighbors = index.query(vectors, k + 1)
     order = np.argsort(neighbors == rows[:, None], axis=1, kind="stable")[:, :k]  # the song itself is last

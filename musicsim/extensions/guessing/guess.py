@@ -53,11 +53,7 @@ def judge(
 
 
 def _split(levels: Levels, rows: Int64Array, *, learned: bool, apart: bool) -> tuple[Int64Array, Int64Array]:
-    """Split labeled rows randomly into judged rows and voters.
-
-    Vectors do not depend on labels, so every row may be judged, without its own vote. For learned voters a fifth of the
-    songs is held out; if songs of the same group must not vote, a fifth in whole groups.
-    """
+    """Split labeled rows randomly into judged rows and voters; for learned voters a fifth is held out."""
     if not learned:
         return rows[:_MAX_JUDGED], rows
     if not apart:

@@ -58,7 +58,6 @@ def _undo(library: Library, target: str, changes: list[TagChange]) -> None:
 
 
 def _draw_guesses(snapshot: Snapshot, target: str) -> None:
-    """Draw the songs without a label, with their guesses."""
     if not snapshot.n_indexed:
         st.caption("Songs have not been compared yet.")
         return

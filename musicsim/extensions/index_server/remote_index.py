@@ -76,10 +76,7 @@ class Server:
         return self.call(lambda client: getattr(client, method)(*args, **options))
 
     def call(self, request: Callable[[Any], T]) -> T:
-        """Return the result of a function of pymilvus' client.
-
-        Raises IndexServerError if the server does not answer, or refuses.
-        """
+        """Call a function with pymilvus' client. Raises IndexServerError if the server does not answer, or refuses."""
         with self._lock:
             if self._failure is not None and time.monotonic() < self._failure[0] + ASK_AGAIN_S:
                 raise self._fail(self._failure[1])
@@ -186,13 +183,7 @@ def remote_index(snapshot: Snapshot, rows: ModelRows) -> "RemoteIndex | None":
     server = index_server()
     if server is None or snapshot.record is None:
         return None
-    model_id = snapshot.record.id
-
-    def collection() -> str | None:
-        name = name_on_servers(snapshot.library)
-        return None if name is None else collection_of(name, model_id)
-
-    return RemoteIndex(server, collection, rows, snapshot.columns)
+    return RemoteIndex(server, snapshot.library, snapshot.record.id, rows, snapshot.columns)
 
 
 def remote_of(snapshot: Snapshot) -> "RemoteIndex | None":
@@ -203,10 +194,9 @@ def remote_of(snapshot: Snapshot) -> "RemoteIndex | None":
 class RemoteIndex:
     """An index on a server of one state of a library's songs; `columns` are those of `rows`."""
 
-    def __init__(
-        self, server: Server, collection: Callable[[], str | None], rows: ModelRows, columns: SongColumns
-    ) -> None:
-        self.server, self._collection, self._rows, self._columns = server, collection, rows, columns
+    def __init__(self, server: Server, library: Library, model_id: str, rows: ModelRows, columns: SongColumns) -> None:
+        self.server, self._library, self._model_id = server, library, model_id
+        self._rows, self._columns = rows, columns
         self._alias: str | None = None
         self._checked: float | None = None  # when the songs were missing on the server; None if they are there
         self._trouble: str | None = None
@@ -231,8 +221,8 @@ class RemoteIndex:
     @property
     def alias(self) -> str | None:
         """Name of a collection with exactly these rows; None before the first push."""
-        if self._alias is None and (collection := self._collection()) is not None:
-            self._alias = alias_of(collection, self._rows.ids, self.digests)
+        if self._alias is None and (name := name_on_servers(self._library)) is not None:
+            self._alias = alias_of(collection_of(name, self._model_id), self._rows.ids, self.digests)
         return self._alias
 
     @property
@@ -244,10 +234,7 @@ class RemoteIndex:
     def nearest(
         self, vector: Float32Array, k: int, allowed: BoolArray | None, condition: All | None
     ) -> Int64Array | None:
-        """Return the rows nearest to a vector, as :meth:`musicsim.explorer.snapshot.snapshot.Snapshot.nearest` does.
-
-        Return None if the server is away, lacks these songs, or would exceed its limit of results.
-        """
+        """Return the rows nearest to a vector; None if the server is away, lacks songs, or would exceed its limit."""
         n = min(k, len(self._rows.ids) if allowed is None else int(np.count_nonzero(allowed)))
         if n + SPARE > MAX_ROWS:
             return None
@@ -264,7 +251,6 @@ class RemoteIndex:
         return result
 
     def _check_songs(self) -> None:
-        """Raise IndexServerError if the server does not have the current songs."""
         if self._is_ready:
             return
         now = time.monotonic()

@@ -112,7 +112,6 @@ def _post(library: Library, path: str, document: dict[str, Any]) -> dict[str, An
 
 
 def _reason(body: bytes) -> str:
-    """Return the server's error message on one line."""
     try:
         message = json.loads(body)["error"]
     except (ValueError, KeyError, TypeError):

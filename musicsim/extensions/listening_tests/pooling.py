@@ -79,10 +79,7 @@ class Pool:
 
 
 def make_test(library: Library, request: ListeningTestRequest) -> ListeningTest:
-    """Search under several models with random songs of as many artists as possible, and freeze the results.
-
-    Raises ModelError if too few songs have enough results under every model.
-    """
+    """Search under all models with songs of as many artists as possible. Raises ModelError if results are too few."""
     rng = np.random.default_rng(request.seed)
     snapshots = [snapshot_under(library, name) for name in request.models]
     common = reduce(np.intersect1d, [snapshot.row_ids for snapshot in snapshots])

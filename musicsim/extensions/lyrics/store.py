@@ -131,11 +131,6 @@ class LyricsStore(Tables):
                 statement = lyrics.insert().prefix_with("OR REPLACE")
                 connection.execute(statement, [rows[song_id] for song_id in ids])
 
-    def words(self, song_id: int) -> dict[str, int]:
-        """Return the word counts of a song; empty if unknown."""
-        w = lyrics.c
-        return self._value(sa.select(w.words).where(w.song_id == song_id)) or {}
-
     def songs_saying(self, word: str) -> Int64Array:
         """Return the ids of the songs whose lyrics contain a word, int64."""
         keys = sa.func.json_each(lyrics.c.words).table_valued("key")
@@ -149,6 +144,8 @@ class LyricsStore(Tables):
         Words of fewer than `min_songs` songs (misspellings and names) and of a larger share of songs than `max_share`,
         such as "the", are dropped.
         """
+        from scipy import sparse
+
         check_whole("min_songs", min_songs, 1)
         check_positive("max_share", max_share, 1)
         columns: dict[str, int] = {}
@@ -159,25 +156,17 @@ class LyricsStore(Tables):
             for song_id, words in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query):
                 if words:
                     song_ids.append(song_id)
-                    word_columns = [columns.setdefault(word, len(columns)) for word in words]
-                    rows.append(np.array([word_columns, list(words.values())], dtype=np.int32))
-        return _make_table(song_ids, list(columns), rows, min_songs, max_share)
-
-
-def _make_table(
-    song_ids: list[int], words: list[str], rows: list[Int32Array], min_songs: int, max_share: float
-) -> WordTable:
-    """Drop rare and common words, and sort the rest."""
-    from scipy import sparse
-
-    columns, counts = np.concatenate([np.empty((2, 0), np.int32), *rows], axis=1)
-    bounds = np.cumsum([0, *(row.shape[1] for row in rows)])
-    n_songs_with = np.bincount(columns, minlength=len(words))
-    kept = np.flatnonzero((n_songs_with >= min_songs) & (n_songs_with <= max_share * len(rows)))
-    in_order = sorted(kept.tolist(), key=words.__getitem__)
-    table = sparse.csr_array((counts, columns, bounds), shape=(len(rows), len(words)))[:, in_order]
-    table.sort_indices()
-    return WordTable(np.array(song_ids, dtype=np.int64), [words[column] for column in in_order], table)
+                    numbers = [columns.setdefault(word, len(columns)) for word in words]
+                    rows.append(np.array([numbers, list(words.values())], dtype=np.int32))
+        vocabulary = list(columns)
+        word_columns, counts = np.concatenate([np.empty((2, 0), np.int32), *rows], axis=1)
+        bounds = np.cumsum([0, *(row.shape[1] for row in rows)])
+        n_songs = np.bincount(word_columns, minlength=len(vocabulary))
+        chosen = np.flatnonzero((n_songs >= min_songs) & (n_songs <= max_share * len(rows)))
+        in_order = sorted(chosen.tolist(), key=vocabulary.__getitem__)
+        table = sparse.csr_array((counts, word_columns, bounds), shape=(len(rows), len(vocabulary)))[:, in_order]
+        table.sort_indices()
+        return WordTable(np.array(song_ids, dtype=np.int64), [vocabulary[column] for column in in_order], table)
 
 
 def _lrc_times(folders: Iterable[Path]) -> dict[Path, int]:

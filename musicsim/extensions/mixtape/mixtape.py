@@ -113,7 +113,6 @@ def _excerpts(
     left_out: list[tuple[Song, str]],
     progress: Progress,
 ) -> Iterator[tuple[Song, Float32Array]]:
-    """Yield songs with their excerpts; add the others with reasons to `left_out`."""
     current = {song.id: song for song in library.songs({song.id for song in songs}, missing=True)}
     for n_done, wanted in enumerate(songs):
         progress(f"mixing “{wanted.title}”", n_done, len(songs))
@@ -160,7 +159,6 @@ def _cut(blocks: Iterator[Block], start_s: float, seconds: float) -> Iterator[Bl
 
 
 def _normalize(excerpt: Float32Array) -> Float32Array:
-    """Scale an excerpt in place to the common loudness."""
     peak = float(max(excerpt.max(), -excerpt.min()))
     rms = math.sqrt(sum(float(np.square(channel, dtype=np.float64).mean()) for channel in excerpt) / 2)
     if rms > 0:
@@ -197,7 +195,6 @@ class _Mixer:
         self._pending, self._max_fade = excerpt[:, n:], half
 
     def finish(self) -> None:
-        """Fade out the last excerpt."""
         n = min(self._fade, self._max_fade)
         self._pending[:, self._pending.shape[1] - n :] *= _fade_in(n)[::-1]
         self._write_chunks(self._pending)

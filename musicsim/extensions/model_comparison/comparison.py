@@ -188,7 +188,6 @@ def _score_folds(
 
 
 def _constant(progress: Progress, message: str, done: int, total: int) -> Progress:
-    """Return a progress callback that always reports the same message and numbers."""
 
     def report(_message: str, _done: int = 0, _total: int = 0, /, **_facts: Any) -> None:
         progress(message, done, total)

@@ -91,6 +91,7 @@ _PORT = 6600
 TIMEOUT_S = 10.0
 _MAX_REASON = 200  # characters
 _MAX_QUIET_S = 60.0  # without an event; then it reconnects, because the connection may be dead
+_NOT_SENT = re.compile("[\n\r\ud800-\udfff]")  # the protocol is lines of UTF-8
 _NOT_IN_TITLES = re.compile(r"[/\s\x00-\x1f\x7f]+")
 
 
@@ -133,10 +134,7 @@ def _file(library: Library) -> Path:
 
 
 def mpd_address(library: Library) -> MpdAddress:
-    """Return the address in the environment (read like mpc does), else the library's, else MPD's default.
-
-    Raises ServerError if the port is not a number, or the library's file cannot be read.
-    """
+    """Return the address in the environment (read like mpc does), else the library's, else MPD's default."""
     if not is_in_environment():
         try:
             return MpdAddress(**json.loads(_file(library).read_text(encoding="utf-8")))
@@ -191,7 +189,6 @@ class Mpd:
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """Turn errors of the connection and of MPD into sentences."""
         from mpd import CommandError, MPDError
 
         try:
@@ -230,7 +227,7 @@ class Mpd:
         pairs = ((path, folder) for path in paths for folder in self._folders)
         both = (pair for path, folder in pairs for pair in ((path, folder), (path.resolve(), folder.resolve())))
         names = (file.relative_to(top).as_posix() for file, top in both if file.is_relative_to(top))
-        return [name for name in dict.fromkeys(names) if _can_be_sent(name)]
+        return [name for name in dict.fromkeys(names) if not _NOT_SENT.search(name)]
 
     def song_ids(self, names: Sequence[str]) -> list[int | None]:
         """Return the library's songs with these names in MPD; None for unknown names."""
@@ -256,7 +253,6 @@ class Mpd:
                 raise
 
     def _split(self, songs: Sequence[Song]) -> tuple[list[str], list[Song]]:
-        """Return the names of the songs that MPD has, and the other songs."""
         known = self.find_known(songs)
         if not known:
             advice = "let it update its database, or set MUSICSIM_MPD_MUSIC to its music_directory on this machine"
@@ -280,10 +276,7 @@ class Mpd:
         return unknown
 
     def save(self, title: str, songs: Sequence[Song], *, replace: bool = False) -> list[Song]:
-        """Save songs as a stored playlist; return the songs MPD lacks.
-
-        Raises ServerError if MPD has a playlist with this name, unless `replace` is set.
-        """
+        """Save songs as a stored playlist; return the songs MPD lacks. An existing one needs `replace`."""
         title = _NOT_IN_TITLES.sub(" ", title).strip()
         if not title:
             raise ServerError("MPD needs a name for the playlist that is not only slashes and spaces.")
@@ -329,12 +322,3 @@ def _text(value: Any) -> str:
 
 def _short(error: object) -> str:
     return " ".join(str(error).split())[:_MAX_REASON].rstrip(".")
-
-
-def _can_be_sent(name: str) -> bool:
-    """Return True if a name fits MPD's protocol, which is lines of UTF-8."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return not {"\n", "\r"} & set(name)

@@ -92,10 +92,7 @@ class QueueFiller:
 def keep_filled(
     filler: QueueFiller, library: Library, address: MpdAddress, report: Callable[[str], None]
 ) -> Iterator[Appended]:
-    """Follow MPD, even across restarts, and yield the songs that were appended each time.
-
-    `report` gets a sentence when MPD goes away and when it is back.
-    """
+    """Yield the songs appended to MPD's queue each time; `report` gets a sentence when MPD goes away or is back."""
     n_tries, was_there = 0, False
     while True:
         try:

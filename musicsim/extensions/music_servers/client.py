@@ -93,10 +93,7 @@ class Subsonic:
             raise
 
     def state(self) -> str:
-        """Return a digest of the server's songs as a whole; an equal digest later means that no song has changed.
-
-        It is empty if the server does not report the time, is scanning, or changed in the last seconds.
-        """
+        """Return a digest that changes with the server's songs; empty if it reports no time, or is changing now."""
         future_ms = int((time.time() + 86_400) * 1000)  # an index that has not changed since then is empty
         with self._open("getIndexes", {"ifModifiedSince": future_ms}) as response:
             answer = self._read_answer(response)
@@ -238,11 +235,7 @@ class Subsonic:
                 raise self._error("broke off in the middle of a song")
 
     def sound(self, song_id: str, form: str, start: int, n_bytes: int) -> tuple[bytes, int]:
-        """Return a part of a song's sound, empty past the end, and the whole length in bytes.
-
-        `form` is "raw" or a format to convert to, such as "mp3". Responses that ignore the range are read from the
-        start.
-        """
+        """Return a part of a song's sound as `form` ("raw", "mp3"), empty past the end, and the length of the whole."""
         headers = {"Range": f"bytes={start}-{start + n_bytes - 1}"}
         with self._open("stream", {"id": song_id, "format": form}, headers) as response:
             sent_range = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
@@ -261,7 +254,6 @@ class Subsonic:
             return (data if is_part else data[start:])[:n_bytes], total
 
     def _raise_if_text(self, response: urllib3.BaseHTTPResponse) -> None:
-        """Raise the error that a server sent instead of sound."""
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if response.status >= 400 or kind.startswith("text/") or kind.endswith(("json", "xml")):
             self._read_answer(response)
@@ -382,7 +374,6 @@ def _digest(value: Any) -> str:
 
 
 def _clock_s(date: str | None) -> float:
-    """Return the time of a response by the server's clock, else by ours."""
     with suppress(ValueError, TypeError):
         return parsedate_to_datetime(date or "").timestamp()
     return time.time()

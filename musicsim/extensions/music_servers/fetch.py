@@ -113,7 +113,6 @@ def _enter(library: Library, connection: Connection, song: ServerSong, outcome: 
 
 
 def _find_problem(outcome: Any, song: ServerSong) -> str | None:
-    """Return the reason why a song cannot be added; None if it can."""
     if isinstance(outcome, Skipped | Same):
         return "it is too short or silent to be a song."
     if isinstance(outcome, MusicsimError):
@@ -128,7 +127,6 @@ def _find_problem(outcome: Any, song: ServerSong) -> str | None:
 
 
 def _free_place(library: Library, connection: Connection, song: ServerSong, song_id: int | None) -> Path:
-    """Return the path for a song; songs with the same path on the server get different ones."""
     place = place_of(library, connection.name, song.id, song.path)
     if library.files.song_at(place, missing=True) in (None, song_id):
         return place

@@ -105,10 +105,7 @@ def read_request(saved: Mapping[str, Any]) -> tuple[PlaylistRequest, int]:
 def keep_filled(
     snapshot: Snapshot, connection: Connection, name: str, request: PlaylistRequest, around_last: int = 0
 ) -> SavedList:
-    """Generate a playlist, write it to a server, and save the request for :func:`refresh_lists`.
-
-    Raises NotFoundError if the server lacks all of the songs, or the library lacks all of the songs played last.
-    """
+    """Generate a playlist, write it to a server, and save the request for :func:`refresh_lists`."""
     seeds: list[Song] = []
     to_save = encode_request(request, around_last)
     if around_last:

@@ -200,7 +200,6 @@ def sync(library: Library, connection: Connection, progress: Progress, *, everyt
 def _list_all(
     client: Subsonic, n_known: int, progress: Progress
 ) -> tuple[dict[str, ServerSong], Albums, dict[str, int]]:
-    """Return all songs of a server by id, the albums to save, and the number of entries left out by reason."""
     name = client.connection.name
     albums = client.albums()  # first, so that the next sync reads albums that change meanwhile
     listing = client.songs(lambda n: progress(f"{name}: {n:,} songs listed", n, n_known))
@@ -225,7 +224,6 @@ def _update_listening(client: Subsonic, known: Mapping[str, ServerSong]) -> dict
 
 
 def _match_again(song: ServerSong, before: ServerSong | None, finder: "SongFinder") -> ServerSong:
-    """Match a listed song, or keep its earlier match."""
     if before is None:
         return finder.match(song)
     is_same = all(getattr(song, name) == getattr(before, name) for name in _MATCHED_FIELDS)
@@ -237,7 +235,6 @@ def _match_again(song: ServerSong, before: ServerSong | None, finder: "SongFinde
 
 
 def _mark_missing(library: Library, server: str, gone: Iterable[ServerSong]) -> None:
-    """Mark songs that were only on this server as missing."""
     ids = [song.song_id for song in gone if song.how == FETCHED and song.song_id is not None]
     if ids:
         on_servers, below = ServerSongs(library).ids_of(ids), servers_folder(library, server)
@@ -290,7 +287,6 @@ class SongFinder:
         return song_id
 
     def _is_as_long(self, song: ServerSong, song_id: int) -> bool:
-        """Return True if the lengths agree or are unknown."""
         length_s = self._lengths.get(song_id)
         if length_s is None or song.duration_s is None:
             return True
@@ -306,10 +302,7 @@ def remove(library: Library, name: str) -> None:
 
 
 def list_last_played(library: Library, connection: Connection, n_songs: int) -> list[int]:
-    """Return the ids of the songs played last on a server, the latest first.
-
-    Without times of plays, the most played songs come first. Without play counts, the albums played last are used.
-    """
+    """Return the songs played last; without times of plays the most played ones, else those of the last albums."""
     known = ServerSongs(library).read_songs(connection.name)
     played = [song for song in known.values() if song.plays and song.song_id is not None]
     played.sort(key=lambda song: (-(song.played_at or 0.0), -song.plays, song.id))
@@ -323,10 +316,7 @@ def list_last_played(library: Library, connection: Connection, n_songs: int) -> 
 
 
 def import_listening(library: Library, connection: Connection, finder: SongFinder) -> list[ImportReport]:
-    """Import the plays, stars and ratings of a server's user, replacing the earlier import if they differ.
-
-    A star becomes the tag "loved", a rating of 4 the tag "rated 4".
-    """
+    """Import the plays of a server's user, stars as the tag "loved", and ratings as tags such as "rated 4"."""
     songs = [s for s in ServerSongs(library).read_songs(connection.name).values() if s.title]
     # with the path of a local file, the import matches exactly this song
     matched = library.songs([s.song_id for s in songs if s.song_id is not None])

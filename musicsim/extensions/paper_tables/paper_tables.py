@@ -41,14 +41,6 @@ class NothingMeasured(LibraryError):
 
 
 @dataclass(frozen=True, slots=True)
-class Experiment:
-    """An experiment of the checkout; the title is the first line of its docstring."""
-
-    name: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
 class PaperTable:
     name: str
     date: str  # ISO 8601
@@ -68,12 +60,12 @@ def _checkout() -> Path | None:
     return folder if is_checkout else None
 
 
-def experiments() -> list[Experiment]:
-    """Return the experiments of the checkout by name; an empty list without a checkout."""
+def experiments() -> dict[str, str]:
+    """Return the titles of the checkout's experiments by name; empty without a checkout."""
     checkout = _checkout()
     files = sorted(checkout.glob("experiments/[!_]*.py")) if checkout else []
-    texts = [ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or file.stem for file in files]
-    return [Experiment(file.stem, text.splitlines()[0]) for file, text in zip(files, texts, strict=True)]
+    texts = {file.stem: ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) for file in files}
+    return {name: (text or name).splitlines()[0] for name, text in texts.items()}
 
 
 def load_table(name: str) -> PaperTable | None:
@@ -148,7 +140,7 @@ def run_experiment(name: str, progress: Progress, options: Sequence[str] = ()) -
     last output, if it fails; NothingMeasured if its data are missing.
     """
     checkout = _checkout()
-    if checkout is None or name not in {experiment.name for experiment in experiments()}:
+    if checkout is None or name not in experiments():
         raise NotFoundError(f"the experiment {name!r} does not exist here. Experiments need a checkout of the program.")
     with tempfile.TemporaryFile("w+", encoding="utf-8") as out, _start(checkout, name, out, options) as process:
         last = ""

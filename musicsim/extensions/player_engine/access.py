@@ -69,10 +69,7 @@ def player_access(library: Library) -> PlayerAccess | None:
 
 
 def answer_players(library: Library, rules: PlayerRules, *, new_token: bool = False) -> PlayerAccess:
-    """Give players access under some rules, with the existing token or a new one.
-
-    Raises NotFoundError if the library lacks all of the rules' words.
-    """
+    """Give players access under some rules, with the existing token or a new one."""
     if rules.words:
         passing(take_snapshot(library), rules)
     known = None if new_token else player_access(library)

@@ -105,10 +105,7 @@ class Answering:
         return self._check_vector(songs[0].id, self._default_server)
 
     def artist(self, name: str) -> Seed:
-        """Return songs that represent an artist, given by name or by an id on a connected server.
-
-        Raises NotFoundError if the artist is unknown; ServerError if a server does not answer.
-        """
+        """Return songs that represent an artist, given by name or by an id on a connected server."""
         try:
             return Seed(songs_standing_for(self.snapshot, name), self._default_server)
         except NotFoundError:
@@ -187,7 +184,6 @@ class Answering:
 
     @property
     def _excluded(self) -> frozenset[int]:
-        """Songs that the rules, or a thumb down in the player, exclude."""
         down = (song_id for song_id, thumb in self._library.feedback().items() if thumb < 0)
         return self._rules.exclude.union(down)
 

@@ -87,7 +87,6 @@ def respond(method: str, parameters: _Parameters) -> Response:
 
 
 def _check_login(parameters: _Parameters, access: PlayerAccess) -> None:
-    """Check that a request has the token, as an API key or hashed with a salt."""
     login = [name for name in ("u", "p", "t", "s") if name in parameters]
     if "apiKey" in parameters:
         if login:

@@ -51,12 +51,12 @@ def keep(folder, date, where="docs/results"):
 
 
 def test_experiments_are_public_modules(checkout):
-    assert [(e.name, e.title) for e in tables.experiments()] == [("small", "A small experiment. It has more to say.")]
+    assert tables.experiments() == {"small": "A small experiment. It has more to say."}
 
 
 def test_installed_package_has_no_experiments(checkout):
     (checkout / "pyproject.toml").unlink()
-    assert tables.experiments() == []
+    assert tables.experiments() == {}
     assert tables.load_table("small") is None
     with pytest.raises(NotFoundError, match="checkout"):
         tables.run_experiment("small", no_progress)
