@@ -10,18 +10,7 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer.playlists.walk import DrawnPlaylist, ShuffleWalk, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.blind_lists.blind_test import (
-    SHUFFLE,
-    BlindPair,
-    Choice,
-    Contender,
-    contenders,
-    describe,
-    draw_pair,
-    opponent_of,
-    record,
-    tally,
-)
+from musicsim.extensions.blind_lists import blind_test as blind
 from musicsim.library import Library
 from musicsim.public import visitor_may
 from musicsim.ui.base import openers
@@ -34,9 +23,9 @@ from musicsim.ui.components.song_list import Action, clock, row_of, song_list
 
 _MIN_LENGTH, _DEFAULT_LENGTH, _MAX_LENGTH = 2, 8, 30
 _MAX_REASONS = 8
-_LABELS: dict[Choice, str] = {"left": "List 1 is better", "same": "No difference", "right": "List 2 is better"}
-_SHORTCUTS: dict[Choice, str] = {"left": "1", "same": "0", "right": "2"}
-_CONFIRMATIONS: dict[Choice, str] = {
+_LABELS: dict[blind.Choice, str] = {"left": "List 1 is better", "same": "No difference", "right": "List 2 is better"}
+_SHORTCUTS: dict[blind.Choice, str] = {"left": "1", "same": "0", "right": "2"}
+_CONFIRMATIONS: dict[blind.Choice, str] = {
     "left": "You chose list 1.",
     "same": "You heard no difference.",
     "right": "You chose list 2.",
@@ -46,8 +35,8 @@ _CONFIRMATIONS: dict[Choice, str] = {
 @dataclass(frozen=True, slots=True)
 class _Question:
     library: Path
-    pair: BlindPair
-    chosen: Choice | None = None
+    pair: blind.BlindPair
+    chosen: blind.Choice | None = None
     answer_id: int | None = None
 
 
@@ -55,8 +44,8 @@ _QUESTION: Key[_Question | None] = Key("blind_asked", lambda: None, "the two pla
 _ANSWERS: Key[list[tuple[Path, int]]] = Key(
     "blind_answers", list, "answers of this session that can be undone, each with the folder of its library"
 )
-_FIRST: Key[Contender | None] = Key("blind_first", lambda: None, "one of the two contenders")
-_SECOND: Key[Contender | None] = Key("blind_second", lambda: None, "the other contender")
+_FIRST: Key[blind.Contender | None] = Key("blind_first", lambda: None, "one of the two contenders")
+_SECOND: Key[blind.Contender | None] = Key("blind_second", lambda: None, "the other contender")
 _SONG: Key[int | None] = Key("blind_song", lambda: None, "id of the first song of both playlists")
 _WHY: Key[tuple[int, int] | None] = Key(
     "blind_why", lambda: None, "number of the playlist, and place of the song in it, whose transition is explained"
@@ -94,13 +83,13 @@ def draw(_snapshot: Snapshot, *, busy: bool) -> None:
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _contenders(folder: Path, revision: int, _library: Library) -> list[Contender]:
-    return contenders(_library)
+def _contenders(folder: Path, revision: int, _library: Library) -> list[blind.Contender]:
+    return blind.contenders(_library)
 
 
-def _choose(snapshot: Snapshot) -> tuple[Contender, Contender]:
+def _choose(snapshot: Snapshot) -> tuple[blind.Contender, blind.Contender]:
     choices = _contenders(snapshot.library.folder, snapshot.revision, snapshot.library)
-    in_use = next((one for one in choices if snapshot.record and one.model_id == snapshot.record.id), SHUFFLE)
+    in_use = next((one for one in choices if snapshot.record and one.model_id == snapshot.record.id), blind.SHUFFLE)
     if _FIRST.get() not in choices:
         _FIRST.set(in_use)
     left, right = st.columns(2, gap="medium")
@@ -114,7 +103,7 @@ def _choose(snapshot: Snapshot) -> tuple[Contender, Contender]:
     )
     others = [one for one in choices if one != first]
     if _SECOND.get() not in others:
-        opponent = opponent_of(snapshot.library, first.model_id) if first != SHUFFLE else in_use
+        opponent = blind.opponent_of(snapshot.library, first.model_id) if first != blind.SHUFFLE else in_use
         _SECOND.set(opponent if opponent in others else others[0])
     _SECOND.keep()
     second = right.selectbox(
@@ -124,8 +113,8 @@ def _choose(snapshot: Snapshot) -> tuple[Contender, Contender]:
     return first, second
 
 
-def _label(contender: Contender) -> str:
-    return "shuffle (every song equally likely)" if contender == SHUFFLE else contender.name
+def _label(contender: blind.Contender) -> str:
+    return "shuffle (every song equally likely)" if contender == blind.SHUFFLE else contender.name
 
 
 def _request(snapshot: Snapshot) -> PlaylistRequest:
@@ -144,15 +133,14 @@ def _request(snapshot: Snapshot) -> PlaylistRequest:
     return PlaylistRequest(length=int(length), first=first)
 
 
-def _walk_of(contender: Contender) -> Walk:
-    return (
-        openers.walk(openers.snapshot(contender.model_id)) if contender != SHUFFLE else ShuffleWalk(openers.snapshot())
-    )
+def _walk_of(contender: blind.Contender) -> Walk:
+    snapshot = openers.snapshot(contender.model_id)
+    return ShuffleWalk(snapshot) if contender == blind.SHUFFLE else openers.walk(snapshot)
 
 
-def _generate(snapshot: Snapshot, sides: tuple[Contender, Contender], request: PlaylistRequest) -> None:
+def _generate(snapshot: Snapshot, sides: tuple[blind.Contender, blind.Contender], request: PlaylistRequest) -> None:
     try:
-        pair = draw_pair(sides, (_walk_of(sides[0]), _walk_of(sides[1])), request)
+        pair = blind.draw_pair(sides, (_walk_of(sides[0]), _walk_of(sides[1])), request)
     except (MusicsimError, ValueError) as error:
         st.error(plain(error), icon=":material/error:")
         return
@@ -177,7 +165,7 @@ def _show_pair(snapshot: Snapshot, question: _Question) -> None:
         _explain(drawn, place, contender)
 
 
-def _ask(pair: BlindPair) -> bool:
+def _ask(pair: blind.BlindPair) -> bool:
     """Draw the question; return True if the user wants other playlists instead of answering."""
     if pair.is_equal:
         st.info(
@@ -217,7 +205,7 @@ def _show_playlist(snapshot: Snapshot, drawn: DrawnPlaylist, number: int, *, is_
 
 
 @st.dialog("Why this step?")
-def _explain(drawn: DrawnPlaylist, index: int, contender: Contender) -> None:
+def _explain(drawn: DrawnPlaylist, index: int, contender: blind.Contender) -> None:
     previous, song, used = drawn.songs[index - 1], drawn.songs[index], drawn.edges[index]
     st.markdown(f"From **{plain(previous.title)}** to **{plain(song.title)}**")
     try:
@@ -234,17 +222,17 @@ def _explain(drawn: DrawnPlaylist, index: int, contender: Contender) -> None:
     st.caption("How likely each reason was; the ticked one was used.")
 
 
-def _answer(choice: Choice) -> None:
+def _answer(choice: blind.Choice) -> None:
     question = _QUESTION.get()
     if question is None or question.chosen is not None:
         return
     library = openers.snapshot().library
-    answer_id = record(opinions(library), question.pair, choice)
+    answer_id = blind.record(opinions(library), question.pair, choice)
     _QUESTION.set(replace(question, chosen=choice, answer_id=answer_id))
     _ANSWERS.set([*_ANSWERS.get(), (library.folder, answer_id)])
 
 
-def _reveal(question: _Question, chosen: Choice) -> bool:
+def _reveal(question: _Question, chosen: blind.Choice) -> bool:
     left, right = (plain(one.name) for one in (question.pair.left_is, question.pair.right_is))
     names = f"List 1 was made by **{left}**, list 2 by **{right}**."
     st.success(f"{_CONFIRMATIONS[chosen]} {names}", icon=":material/visibility:")
@@ -264,11 +252,11 @@ def _undo(library: Library) -> None:
 
 def _tally(library: Library) -> None:
     st.subheader("So far", anchor=False)
-    tallies = tally(library, opinions(library))
+    tallies = blind.tally(library, opinions(library))
     if not tallies:
         st.caption("No answers yet. Ten or more are needed to show a difference.")
         return
-    st.markdown("\n".join(f"- {plain(f'“{one.first}” and “{one.second}”: {describe(one)}.')}" for one in tallies))
+    st.markdown("\n".join(f"- {plain(f'“{one.first}” and “{one.second}”: {blind.describe(one)}.')}" for one in tallies))
     table = {
         "": [f"{plain(one.first)} – {plain(one.second)}" for one in tallies],
         "wins": [f"{one.wins_first} – {one.wins_second}" for one in tallies],

@@ -30,7 +30,6 @@ def check_address(address: str) -> str:
 
 
 def is_encrypted(address: str) -> bool:
-    """Return whether the address of a scheduler uses TLS."""
     match = _SCHEDULER.fullmatch(address.strip())
     return match is not None and match["protocol"] in _ENCRYPTED
 
@@ -70,7 +69,6 @@ def needs_trust(address: str) -> bool:
 
 
 def is_trusted(address: str) -> bool:
-    """Return whether the owner of this machine trusts the cluster at an address."""
     if os.environ.get(TRUST_VARIABLE) == "1" and address == os.environ.get(CLUSTER_VARIABLE, "").strip():
         return True
     return address in _read_trusted()

@@ -56,7 +56,6 @@ group.callback()(lambda: None)  # otherwise Typer would drop the name of the onl
 def add_cluster_option(
     command: Callable[..., None], *, cluster: _Cluster = None, trust_cluster: _TrustCluster = False, **values: Any
 ) -> None:
-    """Run a command that may use a cluster."""
     with choosing(cluster, trusted=trust_cluster):
         command(**values)
 

@@ -61,8 +61,6 @@ _KILLED = object()  # result of tasks whose batch has killed too many workers
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """The workers of a cluster at one moment."""
-
     address: str
     dashboard: str | None  # URL of the scheduler's page
     n_workers: int

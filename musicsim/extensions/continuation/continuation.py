@@ -105,7 +105,6 @@ def lists_of(snapshot: Snapshot, kind: str) -> Lists:
 
 
 def n_long_lists(snapshot: Snapshot) -> dict[str, int]:
-    """Return the number of lists of each kind that are long enough to be judged."""
     return {kind: sum(map(len, parts_of(lists_of(snapshot, kind), 0))) for kind in LISTS}
 
 

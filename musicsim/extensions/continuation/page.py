@@ -20,7 +20,6 @@ _PLACES = {"clicks": 2}  # decimal places; 3 by default
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw the last results, and the button that starts an evaluation."""
     library = snapshot.library
     counts = desk().ask(task_key(snapshot, "long lists"), lambda _progress: n_long_lists(snapshot))
     if not counts.within(AT_ONCE_S):

@@ -36,8 +36,6 @@ _KNOWN_FAULTS = {
 
 @dataclass(slots=True)
 class DatasetTracks:
-    """Labels of the tracks that have audio."""
-
     name: str
     labels: dict[Path, dict[str, str]] = field(default_factory=dict)  # text by label
     tags: dict[Path, dict[str, float]] = field(default_factory=dict)  # weight by tag
@@ -215,5 +213,4 @@ def _datasets(library: libraries.Library) -> list[str]:
 
 
 def list_faults(library: libraries.Library) -> list[str]:
-    """Return the known faults of the data sets in a library."""
     return [_KNOWN_FAULTS[name] for name in _datasets(library) if name in _KNOWN_FAULTS]

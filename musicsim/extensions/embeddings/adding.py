@@ -42,7 +42,6 @@ def _add(library: Library, about: AboutEmbedding, name: str, progress: Progress)
 
 
 def describe_matches(about: AboutEmbedding, matched: Matched) -> str:
-    """Describe the numbers of vectors with and without a song of this library."""
     text = (
         f"{about.n_rows:,} vectors of {about.n_dimensions:,} numbers in {about.label}: {len(matched.song_ids):,} for "
         f"songs of this library, {matched.n_unmatched:,} for other songs"

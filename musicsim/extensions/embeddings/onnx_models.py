@@ -83,8 +83,6 @@ class OnnxModel:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """The vectors of a library's songs."""
-
     model: OnnxModel
     hashes: list[str]  # of the songs' files
     vectors: Float32Array  # (n_songs, d)

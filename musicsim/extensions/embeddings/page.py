@@ -44,7 +44,6 @@ def _import(library: Library, name: str, data: bytes) -> None:
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw the import of a file of vectors."""
     library = snapshot.library
     file = st.file_uploader(
         f"Embeddings as {', '.join(ENDINGS)}", type=[ending.lstrip(".") for ending in ENDINGS],

@@ -40,8 +40,6 @@ class AboutEmbedding:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """The songs of stored vectors."""
-
     song_ids: Int64Array  # (n,), ascending
     rows: Int64Array  # (n,): the row of each song's vector
     n_unmatched: int  # rows of songs that are not in the library

@@ -31,8 +31,6 @@ _MAX_ROWS, _MAX_SONGS = 10_000, 1_000  # of a block
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A file that was written."""
-
     path: Path
     n_rows: int  # rows of a table, queries of a distance list, songs of JAMS
     n_bytes: int
@@ -71,7 +69,6 @@ def export(
 
 
 def run_job(library: Library, *, what: str, path: str, progress: Any) -> bool:
-    """Export `what`, one of EXPORTS, to the file at `path`, as a background job."""
     Path(path).parent.mkdir(exist_ok=True)
     with pooled(library) if EXPORTS[what].compares else nullcontext():
         exported = export(library, what, Path(path), ExportRequest(), progress=progress)

@@ -79,7 +79,6 @@ def _nearest(index: Neighbours, k: int, block: tuple[Int64Array, Float32Array]) 
 
 
 def queries(snapshot: Snapshot, request: ExportRequest) -> Int64Array:
-    """Return the rows whose neighbors are requested, ascending."""
     rows = all_rows(snapshot)
     if request.sample is None or request.sample >= len(rows):
         return rows

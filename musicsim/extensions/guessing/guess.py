@@ -115,7 +115,6 @@ class Guess:
     tags: tuple[str, ...]  # that store the labels
 
     def new_tags(self, least: int) -> dict[str, str]:
-        """Return the tags with at least `least` votes that the song lacks."""
         names = (name for name, votes in zip(self.names, self.votes, strict=True) if votes >= least)
         tags = dict(zip(self.tags, names, strict=False))
         return {tag: name for tag, name in tags.items() if getattr(self.song, tag) is None}
@@ -123,8 +122,6 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """Guesses, and their measured accuracy."""
-
     target: str
     guesses: list[Guess]  # most votes first
     judged: Judged

@@ -48,7 +48,6 @@ def _start(snapshot: Snapshot, songs: Sequence[Song]) -> None:
 
 
 def draw(snapshot: Snapshot, songs: Sequence[Song]) -> None:
-    """Draw the section that renders the playlist as one file and plays it."""
     for key in (_SECONDS, _FADE, _ENDING):
         key.get()
     with st.expander("Mix: the playlist as one audio file", icon=":material/graphic_eq:"):

@@ -223,7 +223,6 @@ class Mpd:
         return [Path(config)] if is_folder else self._library.files.roots()
 
     def names_of(self, paths: Sequence[Path]) -> list[str]:
-        """Return the names that MPD may have for files."""
         pairs = ((path, folder) for path in paths for folder in self._folders)
         both = (pair for path, folder in pairs for pair in ((path, folder), (path.resolve(), folder.resolve())))
         names = (file.relative_to(top).as_posix() for file, top in both if file.is_relative_to(top))

@@ -17,7 +17,6 @@ _REPLACE: Key[bool] = Key("playlist_mpd_replace", lambda: False, "True if a play
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw the address of MPD, or a form for it."""
     library = snapshot.library
     st.subheader("MPD", anchor=False)
     if not is_mpd_set(library):
@@ -63,7 +62,6 @@ def _draw_form(library: Library) -> None:
 
 
 def target(sending: Sending) -> Callable[[], None] | None:
-    """Offer MPD if its address is set."""
     return (lambda: _draw_target(sending)) if is_mpd_set(sending.snapshot.library) else None
 
 

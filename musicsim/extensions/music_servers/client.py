@@ -175,7 +175,6 @@ class Subsonic:
         return _entries(self.ask("getAlbum", id=album_id), "album", "song")
 
     def artist_name(self, artist_id: str) -> str:
-        """Return an artist's name, or "". Raises RefusedError if the id is unknown."""
         return _text(_mapping(self.ask("getArtist", id=artist_id).get("artist")).get("name"))
 
     def list_starred(self) -> list[ServerSong]:

@@ -166,7 +166,6 @@ def sync_and_fetch(
 
 
 def run(library: Library, *, name: str, fetch: bool = False, progress: Any) -> bool:
-    """Sync a server, given by name; return False if the job was canceled."""
     report, fetched = sync_and_fetch(library, Connections(library).get(name), fetch=fetch, progress=progress)
     progress.outcome = report.summary
     if fetched is None:

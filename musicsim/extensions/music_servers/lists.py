@@ -76,8 +76,6 @@ def delete_list(library: Library, connection: Connection, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """A regenerated playlist, or the reason why it was not regenerated."""
-
     server: str
     name: str
     saved: SavedList | None

@@ -34,7 +34,6 @@ def _servers(library: Library) -> dict[str, Connection]:
 
 
 def target(sending: Sending) -> Callable[[], None] | None:
-    """Offer the connected servers, if any."""
     servers = _servers(sending.snapshot.library)
     return partial(_draw_target, sending, servers) if servers else None
 

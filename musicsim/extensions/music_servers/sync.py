@@ -27,8 +27,6 @@ from musicsim.progress import Progress
 
 @dataclass(frozen=True, slots=True)
 class KnownAlbum:
-    """An album when its songs were read."""
-
     digest: str  # of the server's entry
     songs: tuple[str, ...]  # ids
 

@@ -21,7 +21,6 @@ _MAX_LISTED = 3  # maximum claims in the sentence before the tables
 
 @visitor_may
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw the table of an experiment, and the button for its short run."""
     library = snapshot.library
     names = paper_tables.experiments()
     if not names:

@@ -165,7 +165,6 @@ def run_experiment(name: str, progress: Progress, options: Sequence[str] = ()) -
 
 
 def run_job(_library: Library, *, name: str, progress: Any) -> bool:
-    """Do the short run of an experiment as a background job."""
     return run_experiment(name, progress)
 
 

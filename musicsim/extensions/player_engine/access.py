@@ -19,8 +19,6 @@ from musicsim.library.disk.arrays import private_path
 
 @dataclass(frozen=True, kw_only=True)
 class PlayerRules(Filters):
-    """Rules that apply to every response to players."""
-
     exclude: frozenset[int] = option(frozenset(), "Songs to leave out.", label="Leave out")
     per_artist: int = option(
         2, "Max. songs per artist in a list of similar songs; 0 = no limit.",

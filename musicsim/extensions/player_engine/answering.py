@@ -43,8 +43,6 @@ class Seed:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A song in a response."""
-
     id: str  # in the other program
     song: Song
     similarity: float  # 0 to 1, to the query; on a path, to its first song
@@ -52,8 +50,6 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class ArtistMatch:
-    """An artist in a response, with its entry points."""
-
     name: str
     entries: tuple[Match, ...]
 
@@ -168,7 +164,6 @@ class Answering:
         return [match for match in matches if match.entries]
 
     def songs_of(self, seed: Seed) -> list[Match]:
-        """Return the songs of the query that the other program has."""
         songs = self.snapshot.songs_by_id(_song_ids(seed.query))
         ids = self._ids([song.id for song in songs], seed.server)
         return [Match(ids[song.id], song, 1.0) for song in songs if song.id in ids]

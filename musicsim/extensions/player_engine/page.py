@@ -23,7 +23,6 @@ _KEYS = {
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw the switch and, if it is on, the token and the most important rules."""
     library = snapshot.library
     st.subheader("Players", anchor=False)
     try:

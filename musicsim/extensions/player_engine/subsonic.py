@@ -59,7 +59,6 @@ async def subsonic(request: Request) -> Response:
 
 
 def respond(method: str, parameters: _Parameters) -> Response:
-    """Return the response to a call of the Subsonic API, in the form that its parameters ask for."""
     form = parameters.get("f", "xml")
     try:
         if form not in ("json", "xml"):

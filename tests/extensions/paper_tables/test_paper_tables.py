@@ -136,7 +136,7 @@ def test_rows_of_different_tables_are_split():
 
 
 def test_checkout_experiments_match_stored_results():
-    names = {e.name for e in tables.experiments()}
+    names = set(tables.experiments())
     assert {"demo", "duplicates", "noise", "uci"} <= names
     folder = CHECKOUT / "docs" / "results"
     for path in folder.glob("*.json"):
