@@ -141,13 +141,13 @@ def _list_files(dataset: Any, data_home: Path) -> dict[str, list[Path]]:
     return tracks
 
 
-def _is_too_large(path: Path, most: int = _MAX_ANNOTATIONS) -> bool:
-    """Return True if a file has more than `most` bytes, or is a pipe or a device."""
+def _is_too_large(path: Path, max_bytes: int = _MAX_ANNOTATIONS) -> bool:
+    """Return True if a file has more than `max_bytes` bytes, or is a pipe or a device."""
     try:
         status = path.stat()
     except OSError:  # a missing file is not read
         return False
-    return status.st_size > most or not stat.S_ISREG(status.st_mode)
+    return status.st_size > max_bytes or not stat.S_ISREG(status.st_mode)
 
 
 def _official_parts(dataset: Any) -> dict[str, str]:

@@ -16,8 +16,7 @@ from musicsim.library import Library, Song
 from musicsim.library.stores.models import ModelRecord
 from musicsim.progress import Progress
 
-OWN = "own"
-"""The representation of imported vectors."""
+OWN = "own"  # the representation of imported vectors
 
 
 @dataclass(frozen=True, slots=True)

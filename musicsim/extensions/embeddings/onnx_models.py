@@ -37,8 +37,7 @@ from musicsim.storage import writing_to
 
 MIN_RATE, MAX_RATE = 1_000, 192_000
 MIN_WINDOW_S, MAX_WINDOW_S = 0.1, 120.0
-MAX_SONG_S = 1_800.0
-"""Maximum number of seconds that are used per song."""
+MAX_SONG_S = 1_800.0  # maximum number of seconds that are used per song
 _MAX_BYTES = 2**31  # of an ONNX file; the limit of protobuf
 _SAMPLES_AT_ONCE = 2**20  # of a batch
 _HASH_BYTES = 32
@@ -228,8 +227,8 @@ class _Session:
         self._input, self._shape = self._find_input()
         self._output = self._find_output()
         fixed = self._shape[0] if len(self._shape) > 1 and isinstance(self._shape[0], int) else None
-        most = max(1, _SAMPLES_AT_ONCE // model.n_samples)
-        self._batch, self._is_fixed = (fixed, True) if fixed else (1 if len(self._shape) == 1 else most, False)
+        n_at_once = max(1, _SAMPLES_AT_ONCE // model.n_samples)
+        self._batch, self._is_fixed = (fixed, True) if fixed else (1 if len(self._shape) == 1 else n_at_once, False)
 
     def _error(self, problem: str) -> ModelError:
         return ModelError(f"{self._model.path.name}: {problem}.")

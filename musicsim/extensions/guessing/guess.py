@@ -4,7 +4,7 @@ Nearest-neighbor voting, level by level if labels have several (WWW 2012, 3.5.1 
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,11 @@ from musicsim.extensions.guessing.voters import CodeVoters, VectorVoters, Voters
 from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import TagChange
 
+N_VOTES = {"genre": 10, "artist": 3}  # number of voters by target; libraries have few songs per artist
+USUAL_VOTES = {"genre": 6, "artist": 2}  # default minimum of votes by target
+TARGETS = tuple(LEVELS_OF)  # labels that can be guessed: "genre" with its sub-genres, "artist" with the album
+MIN_RIGHT = 0.8  # share of right guesses that is needed to accept all guesses at once
+VOTERS = ("vectors", "codes")  # kinds of voters: the nearest by the model, or by codes learned from the labels
 _MAX_JUDGED = 1_000
 _JUDGED = 0.2  # held-out share of the labeled songs, if voters learn from the others
 _REACH = 100  # neighbors to search for songs of other groups
@@ -37,19 +42,22 @@ class Judged:
 def judge(
     voters_of: Callable[[Int64Array], Voters], levels: Levels, known: Int64Array, n_votes: int, *, learned: bool
 ) -> Judged:
-    """Measure the accuracy of guesses.
-
-    `voters_of` makes voters from labeled rows. Voters that are `learned` from the labels are judged on held-out songs;
-    the result lacks scores if it raises ModelError, because too few songs have labels.
-    """
+    """Measure the accuracy of guesses; voters that are `learned` from the labels are judged on held-out songs."""
     rows = np.random.default_rng(_SEED).permutation(known)
-    judged, others = _split(levels, rows, learned=learned, apart=False)
-    voters = _make_voters(voters_of, judged, others)
-    right = {} if voters is None else _right(voters, judged, levels, n_votes)
-    n_judged = 0 if voters is None else len(judged)
-    judged, others = _split(levels, rows, learned=learned, apart=True)
-    voters = _make_voters(voters_of, judged, others)
-    return Judged(right, None if voters is None else _right_apart(voters, judged, levels, n_votes), n_judged)
+    result = Judged({}, None, 0)
+    for apart in (False, True):
+        judged, others = _split(levels, rows, learned=learned, apart=apart)
+        if not len(judged):
+            continue
+        try:
+            voters = voters_of(others)
+        except ModelError:  # too few labels to learn from
+            continue
+        if apart:
+            result = replace(result, right_apart=_right_apart(voters, judged, levels, n_votes))
+        else:
+            result = replace(result, right=_right(voters, judged, levels, n_votes), n_judged=len(judged))
+    return result
 
 
 def _split(levels: Levels, rows: Int64Array, *, learned: bool, apart: bool) -> tuple[Int64Array, Int64Array]:
@@ -66,26 +74,17 @@ def _split(levels: Levels, rows: Int64Array, *, learned: bool, apart: bool) -> t
     return rows[is_held_out][:_MAX_JUDGED], rows[~is_held_out]
 
 
-def _make_voters(voters_of: Callable[[Int64Array], Voters], judged: Int64Array, others: Int64Array) -> Voters | None:
-    if not len(judged):
-        return None
-    try:
-        return voters_of(others)
-    except ModelError:
-        return None
-
-
 def _right(voters: Voters, judged: Int64Array, levels: Levels, n_votes: int) -> dict[int, float]:
-    outcomes: dict[int, list[bool]] = {least: [] for least in range(1, n_votes + 1)}
+    outcomes: dict[int, list[bool]] = {min_votes: [] for min_votes in range(1, n_votes + 1)}
     for row, near in zip(judged, voters.nearest(judged, n_votes), strict=True):
         codes, votes = elect(levels.codes[near])
         own = levels.codes[row][levels.codes[row] >= 0]
-        for least, is_right in outcomes.items():
+        for min_votes, is_right in outcomes.items():
             # levels without a label of the song cannot be judged
-            guess = codes[: sum(n >= least for n in votes)][: len(own)]
+            guess = codes[: sum(n >= min_votes for n in votes)][: len(own)]
             if guess:
                 is_right.append(guess == tuple(own[: len(guess)].tolist()))
-    return {least: float(np.mean(is_right)) for least, is_right in outcomes.items() if is_right}
+    return {min_votes: float(np.mean(is_right)) for min_votes, is_right in outcomes.items() if is_right}
 
 
 def _right_apart(voters: Voters, judged: Int64Array, levels: Levels, n_votes: int) -> float | None:
@@ -95,13 +94,6 @@ def _right_apart(voters: Voters, judged: Int64Array, levels: Levels, n_votes: in
         if len(others):
             is_right.append(elect(levels.codes[others])[0][0] == levels.codes[row, 0])
     return float(np.mean(is_right)) if is_right else None
-
-
-N_VOTES = {"genre": 10, "artist": 3}  # number of voters by target; libraries have few songs per artist
-USUAL_VOTES = {"genre": 6, "artist": 2}  # default minimum of votes by target
-TARGETS = tuple(LEVELS_OF)  # labels that can be guessed: "genre" with its sub-genres, "artist" with the album
-MIN_RIGHT = 0.8  # share of right guesses that is needed to accept all guesses at once
-VOTERS = ("vectors", "codes")  # kinds of voters: the nearest by the model, or by codes learned from the labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +106,8 @@ class Guess:
     n_voters: int
     tags: tuple[str, ...]  # that store the labels
 
-    def new_tags(self, least: int) -> dict[str, str]:
-        names = (name for name, votes in zip(self.names, self.votes, strict=True) if votes >= least)
+    def new_tags(self, min_votes: int) -> dict[str, str]:
+        names = (name for name, votes in zip(self.names, self.votes, strict=True) if votes >= min_votes)
         tags = dict(zip(self.tags, names, strict=False))
         return {tag: name for tag, name in tags.items() if getattr(self.song, tag) is None}
 
@@ -127,14 +119,14 @@ class Guesses:
     judged: Judged
     n_known: int  # number of songs with a label
 
-    def select(self, least: int) -> list[Guess]:
-        return [guess for guess in self.guesses if guess.votes[0] >= least]
+    def select(self, min_votes: int) -> list[Guess]:
+        return [guess for guess in self.guesses if guess.votes[0] >= min_votes]
 
-    def can_accept_all(self, least: int) -> bool:
+    def can_accept_all(self, min_votes: int) -> bool:
         """Return True if guesses with at least `least` votes are accurate enough to accept them without a review."""
-        return self.judged.right.get(least, 0.0) >= MIN_RIGHT
+        return self.judged.right.get(min_votes, 0.0) >= MIN_RIGHT
 
-    def summary(self, least: int) -> str:
+    def summary(self, min_votes: int) -> str:
         """Describe the guesses with at least `least` votes, and their accuracy."""
         label = {"genre": "a genre", "artist": "an artist"}[self.target]
         if not self.n_known:
@@ -142,15 +134,15 @@ class Guesses:
         if not self.guesses:
             return f"Every analyzed song already has {label}."
         text = (
-            f"{len(self.select(least)):,} of {len(self.guesses):,} songs without {label} get a guess with at "
-            f"least {least} votes."
+            f"{len(self.select(min_votes)):,} of {len(self.guesses):,} songs without {label} get a guess with at "
+            f"least {min_votes} votes."
         )
         judged = self.judged
         if not judged.n_judged:
             return f"{text} Too few songs have {label} to measure how often such guesses are right."
-        if least not in judged.right:
+        if min_votes not in judged.right:
             return f"{text} No song with {label} has enough votes to check this."
-        right = f"{judged.right[least]:.0%} of such guesses are right."
+        right = f"{judged.right[min_votes]:.0%} of such guesses are right."
         text += f" Of {judged.n_judged:,} songs whose {self.target} is known, {right}"
         if judged.right_apart is None:
             return text
@@ -158,9 +150,9 @@ class Guesses:
         return f"{text} When songs of the same {group} may not vote, {judged.right_apart:.0%} of all guesses are right."
 
 
-def enter_guesses(library: Library, guesses: Iterable[Guess], least: int) -> list[TagChange]:
+def enter_guesses(library: Library, guesses: Iterable[Guess], min_votes: int) -> list[TagChange]:
     """Save the guesses with enough votes for songs that still lack the label; return the changes that undo it."""
-    entries = ((guess.song.id, guess.new_tags(least)) for guess in guesses)
+    entries = ((guess.song.id, guess.new_tags(min_votes)) for guess in guesses)
     return library.edits.change(TagChange(i, dict.fromkeys(tags), tags) for i, tags in entries if tags)
 
 

@@ -134,13 +134,13 @@ class Push:
         entries = client.query_iterator(
             self._collection, batch_size=_READ_BATCH, filter="", output_fields=["id", "digest"]
         )
-        most = _MAX_RATIO * (self._snapshot.n_indexed + _READ_BATCH)
+        max_entries = _MAX_RATIO * (self._snapshot.n_indexed + _READ_BATCH)
         with self._remote.server.understood():
             while batch := entries.next():
                 ids += [operator.index(entry["id"]) for entry in batch]
                 digests += [operator.index(entry["digest"]) for entry in batch]
-                if len(ids) > most:
-                    raise ValueError(f"more than {most:,} songs. Drop the collection {self._collection} there")
+                if len(ids) > max_entries:
+                    raise ValueError(f"more than {max_entries:,} songs. Drop the collection {self._collection} there")
             entries.close()
             return np.array(ids, dtype=np.int64), np.array(digests, dtype=np.int64)
 

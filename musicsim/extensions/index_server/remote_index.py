@@ -158,8 +158,7 @@ def _reason(error: Exception) -> str:
     return str(getattr(error, "message", "") or error).split("\n", 1)[0][:200].rstrip(".")
 
 
-server_named = cache(Server)
-"""Return the only :class:`Server` of a setting."""
+server_named = cache(Server)  # one `Server` per setting
 
 
 def index_server() -> Server | None:

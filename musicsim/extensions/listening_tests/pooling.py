@@ -106,7 +106,7 @@ def _make_pool(
     library: Library, snapshots: Sequence[Snapshot], query: Song, request: ListeningTestRequest
 ) -> Pool | None:
     """Return the results of all models; None if a model has too few."""
-    found: dict[int, tuple[Song, list[int]]] = {}
+    pooled: dict[int, tuple[Song, list[int]]] = {}
     for model, snapshot in enumerate(snapshots):
         own: list[int] = []
         if not request.same_artist:
@@ -116,8 +116,8 @@ def _make_pool(
         if len(songs) < request.results:
             return None
         for song in songs:
-            found.setdefault(song.id, (song, []))[1].append(model)
-    return Pool(_freeze(library, query), [(_freeze(library, song), tuple(models)) for song, models in found.values()])
+            pooled.setdefault(song.id, (song, []))[1].append(model)
+    return Pool(_freeze(library, query), [(_freeze(library, song), tuple(models)) for song, models in pooled.values()])
 
 
 def _freeze(library: Library, song: Song) -> FrozenSong:

@@ -83,8 +83,7 @@ class Results:
     by_fine: "evaluation.Agreement"  # of listeners, interval
 
 
-Grades = Mapping[int, Sequence[Grade]]
-"""Grades by listener id."""
+Grades = Mapping[int, Sequence[Grade]]  # grades by listener id
 
 
 def results_of(library: Library, test_id: int) -> Results:

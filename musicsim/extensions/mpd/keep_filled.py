@@ -13,7 +13,7 @@ from musicsim.extensions.mpd.client import Mpd, MpdAddress, MpdAwayError
 from musicsim.library import Library, Song
 
 _MAX_TRIES = 10  # if MPD lacks all of the generated songs
-_LONGEST_WAIT_S = 30.0
+_MAX_WAIT_S = 30.0
 _PAUSE_S = 0.5  # events come in bursts; this also limits the load if the other side always reports events
 
 
@@ -111,5 +111,5 @@ def keep_filled(
                 raise
             if not n_tries:
                 report(f"{error} Trying again.")
-            time.sleep(min(2.0**n_tries / 2, _LONGEST_WAIT_S))
+            time.sleep(min(2.0**n_tries / 2, _MAX_WAIT_S))
             n_tries = min(n_tries + 1, 10)

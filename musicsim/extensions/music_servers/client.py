@@ -31,9 +31,7 @@ logging.getLogger("urllib3.connectionpool").setLevel(logging.INFO)
 
 MAX_SONGS = 2_000_000
 _CLIENT, _VERSION = "musicsim", "1.13.0"  # the first version with tokens
-PAGE = 500
-"""Songs or albums per page: the maximum of Subsonic's own interface."""
-
+PAGE = 500  # songs or albums per page: the maximum of Subsonic's own interface
 SETTLED_S = 2.0  # servers report changes and response dates in whole seconds
 _N_NEWEST = 50  # albums
 _MAX_ANSWER = 64 << 20  # bytes; a page of songs has 0.5 MB
@@ -386,17 +384,17 @@ def _text(value: Any) -> str:
     return "".join(c if c.isprintable() else " " for c in clean).strip()
 
 
-def _number(value: Any, most: float) -> float | None:
+def _number(value: Any, max_value: float) -> float | None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value <= most else None
+    return float(value) if is_number and 0 <= value <= max_value else None
 
 
 def song_of(entry: Any) -> ServerSong | str:
     """Return the song of an entry, or the reason why it is not a song."""
     if not isinstance(entry, dict):
         return "not a song"
-    server_id = entry.get("id")
-    if not isinstance(server_id, int | str) or not is_id(server_id := str(server_id)):
+    server_id = str(entry["id"]) if isinstance(entry.get("id"), int | str) else ""
+    if not is_id(server_id):
         return "no valid id"
     if entry.get("isDir") is True or entry.get("isVideo") is True:
         return "a folder or a video"

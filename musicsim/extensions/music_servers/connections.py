@@ -15,9 +15,7 @@ from musicsim.library import Library
 from musicsim.library.disk.arrays import private_path
 
 SERVERS_FILE = "servers.json"
-FETCHED = "sound"
-"""The `how` of songs that were matched by downloading and analyzing their sound."""
-
+FETCHED = "sound"  # the `how` of songs that were matched by downloading and analyzing their sound
 Sends = Literal["token", "password", "key"]
 """The secret in each request: a salted hash of the password, the password (some servers need it), or an API key."""
 

@@ -62,9 +62,7 @@ server_lists = sa.Table(
 )
 
 
-MAX_ID_LENGTH = 300
-"""Characters of a server's id; real ones have at most 40."""
-
+MAX_ID_LENGTH = 300  # characters of a server's id; real ones have at most 40
 SERVERS_FOLDER = "servers"
 """Folder of the library under which songs without local files are listed; it does not exist on disk."""
 

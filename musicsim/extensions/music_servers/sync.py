@@ -31,8 +31,7 @@ class KnownAlbum:
     songs: tuple[str, ...]  # ids
 
 
-Albums = dict[str, KnownAlbum]
-"""Albums by id; empty if they do not cover all songs of a server."""
+Albums = dict[str, KnownAlbum]  # albums by id; empty if they do not cover all songs of a server
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +99,7 @@ def read_changes(client: Subsonic, before: Albums, n_songs: int) -> AlbumChanges
     return changes
 
 
-FORMAT = "music server"
-"""The format of imports from servers."""
-
+FORMAT = "music server"  # the format of imports from servers
 LIST_EVERY_S = 20 * 3600.0
 """Seconds after which a sync lists all songs of a server again; short enough for a sync every night."""
 

@@ -22,12 +22,8 @@ from musicsim.extensions.player_engine.jellyfin import JellyfinIds
 from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 
-MAX_SONGS = 500
-"""Songs per response."""
-
-JELLYFIN = "/jellyfin"
-"""Used instead of the name of a connected server."""
-
+MAX_SONGS = 500  # songs per response
+JELLYFIN = "/jellyfin"  # used instead of the name of a connected server
 _OWN_ID = re.compile(r"(?:so-)?([0-9]{1,18})", re.ASCII)
 _SEED = 0  # so that the same request gets the same path
 _WIDEN = 4  # factor for the number of results, if a server lacks some of them
