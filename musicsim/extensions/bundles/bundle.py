@@ -60,6 +60,7 @@ _BUNDLE = ArchiveKind(
     ". Fetch or write it again.",
     mode=0o644,
 )
+_IN_USE, _UNPACKING = ".used", ".lock"  # locked by all processes that use a folder, and by the one that unpacks it
 _BITRATE = 96_000  # of excerpts
 _SONGS_AT_ONCE = 1000
 _META = {"schema_version", "revision", "settings", "colours"}  # the only keys of the table `meta`
@@ -190,9 +191,6 @@ def _check_is_public(library: Library) -> None:
         paths = sa.select(sa.type_coerce(schema.files.c.path, sa.Text))
         if not all(map(re.compile(_EXCERPT, re.ASCII).fullmatch, connection.scalars(paths))):
             raise ValueError("it lists files that it does not contain")
-
-
-_IN_USE, _UNPACKING = ".used", ".lock"  # locked by all processes that use a folder, and by the one that unpacks it
 
 
 @contextmanager

@@ -12,6 +12,9 @@ from pathlib import Path
 
 from musicsim.library.disk.arrays import private_path
 
+CLUSTER_VARIABLE = "MUSICSIM_CLUSTER"  # environment variable with the address of a cluster
+TRUST_VARIABLE = "MUSICSIM_TRUST_CLUSTER"
+"""If this environment variable is 1, only the address in MUSICSIM_CLUSTER is trusted."""
 _LOCAL = re.compile(r"local:([1-9]\d{0,2})")
 # a plain host, because programs disagree on which part of user@host is the host
 _SCHEDULER = re.compile(r"(?P<protocol>tcp|tls|ws|wss)://(\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<host>[\w.-]+)):\d{1,5}/?")
@@ -56,11 +59,6 @@ def n_own(address: str) -> int:
 
 SETTINGS = {"cluster": check_address}
 """The setting with the address of a library's cluster; empty for worker processes of this machine."""
-
-
-CLUSTER_VARIABLE = "MUSICSIM_CLUSTER"  # environment variable with the address of a cluster
-TRUST_VARIABLE = "MUSICSIM_TRUST_CLUSTER"
-"""If this environment variable is 1, only the address in MUSICSIM_CLUSTER is trusted."""
 
 
 def needs_trust(address: str) -> bool:

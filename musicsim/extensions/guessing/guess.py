@@ -123,11 +123,11 @@ class Guesses:
         return [guess for guess in self.guesses if guess.votes[0] >= min_votes]
 
     def can_accept_all(self, min_votes: int) -> bool:
-        """Return True if guesses with at least `least` votes are accurate enough to accept them without a review."""
+        """Return True if guesses with so many votes are accurate enough to accept them without a review."""
         return self.judged.right.get(min_votes, 0.0) >= MIN_RIGHT
 
     def summary(self, min_votes: int) -> str:
-        """Describe the guesses with at least `least` votes, and their accuracy."""
+        """Describe the guesses with at least `min_votes` votes, and their accuracy."""
         label = {"genre": "a genre", "artist": "an artist"}[self.target]
         if not self.n_known:
             return f"No analyzed song has {label} to guess from."

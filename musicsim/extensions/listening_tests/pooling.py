@@ -22,6 +22,8 @@ from musicsim.extensions.listening_tests.store import MAX_LISTENERS, MAX_MODELS
 from musicsim.library import Library, Song
 from musicsim.library.media.sound import has_sound
 
+_MORE = 20  # additional results, because some may lack a file
+_MAX_TRIES = 10  # candidate songs per query
 CONSENT = (
     "You will hear pairs of short excerpts and grade how similar they sound. It takes about half an hour; you can "
     "continue later with the same link. We save your grades and this consent under the name of your link, each with "
@@ -64,10 +66,6 @@ class ListeningTestRequest:
         for field in ("name", "consent"):
             if not getattr(self, field).strip():
                 raise ValueError(f"{field} should not be empty.")
-
-
-_MORE = 20  # additional results, because some may lack a file
-_MAX_TRIES = 10  # candidate songs per query
 
 
 @dataclass(frozen=True, slots=True)

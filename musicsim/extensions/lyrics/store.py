@@ -22,6 +22,10 @@ from musicsim.library.db.database import Tables
 from musicsim.library.db.schema import metadata
 from musicsim.library.library import Library
 
+_log = logging.getLogger(__name__)
+LRC_ENDINGS = (".lrc", ".LRC")  # endings of files with lyrics next to an audio file
+_ROWS_AT_ONCE = 1_000
+
 
 def _is_word_counts(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(n, int) for n in value.values())
@@ -41,10 +45,6 @@ lyrics = sa.Table(
 
 if TYPE_CHECKING:
     from scipy import sparse
-
-_log = logging.getLogger(__name__)
-LRC_ENDINGS = (".lrc", ".LRC")  # endings of files with lyrics next to an audio file
-_ROWS_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,13 @@ from musicsim.errors import ServerError
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import private_path
 
+MPD_FILE = "mpd.json"
+_PORT = 6600
+TIMEOUT_S = 10.0
+_MAX_REASON = 200  # characters
+_MAX_QUIET_S = 60.0  # without an event; then it reconnects, because the connection may be dead
+_NOT_SENT = re.compile("[\n\r\ud800-\udfff]")  # the protocol is lines of UTF-8
+_NOT_IN_TITLES = re.compile(r"[/\s\x00-\x1f\x7f]+")
 _MAX_LINE, _MAX_ANSWER = 1 << 16, 32 << 20  # bytes; a queue of 16,000 songs takes 10 MB
 _MAX_LINES = 1_000_000  # per response; python-mpd2 takes up to 200 bytes for each
 MAX_ANSWER_S = 30.0
@@ -84,15 +91,6 @@ def make_client() -> Any:
             super()._write_command(command, args)
 
     return BoundedClient()
-
-
-MPD_FILE = "mpd.json"
-_PORT = 6600
-TIMEOUT_S = 10.0
-_MAX_REASON = 200  # characters
-_MAX_QUIET_S = 60.0  # without an event; then it reconnects, because the connection may be dead
-_NOT_SENT = re.compile("[\n\r\ud800-\udfff]")  # the protocol is lines of UTF-8
-_NOT_IN_TITLES = re.compile(r"[/\s\x00-\x1f\x7f]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from musicsim.library.scan.analysis import Analysis, Same, Skipped, Task, analys
 from musicsim.library.scan.catalogue import enter_song
 from musicsim.progress import Canceled, Progress
 
+_log = logging.getLogger(__name__)
 _MAX_FAILED = 20  # failures in a row; then the server counts as down
 _LENGTH_S, _LENGTH_SHARE = 5.0, 0.05
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,5}$")
@@ -147,9 +148,6 @@ def _complete_tags(analysis: Analysis, song: ServerSong) -> Any:
 
 def _label(song: ServerSong) -> str:
     return " — ".join(filter(None, (song.title, song.artist))) or song.id
-
-
-_log = logging.getLogger(__name__)
 
 
 def sync_and_fetch(

@@ -16,6 +16,14 @@ from musicsim.library.db.columns import some_ids
 from musicsim.library.db.database import Tables, checked_details
 from musicsim.library.db.schema import IN_SMALL_COPY, metadata
 
+MAX_ID_LENGTH = 300  # characters of a server's id; real ones have at most 40
+SERVERS_FOLDER = "servers"
+"""Folder of the library under which songs without local files are listed; it does not exist on disk."""
+
+_CHOSEN, _REFUSED = "chosen", "refused"
+BY_A_PERSON = (_CHOSEN, _REFUSED)
+"""Values of `how` for matches that a person chose or rejected; a sync does not change them."""
+
 
 def _is_candidates(value: object) -> bool:
     return value is None or (isinstance(value, list) and all(isinstance(song_id, int) for song_id in value))
@@ -60,15 +68,6 @@ server_lists = sa.Table(
     sa.Column("written_at", sa.Float, nullable=False),
     info=IN_SMALL_COPY,
 )
-
-
-MAX_ID_LENGTH = 300  # characters of a server's id; real ones have at most 40
-SERVERS_FOLDER = "servers"
-"""Folder of the library under which songs without local files are listed; it does not exist on disk."""
-
-_CHOSEN, _REFUSED = "chosen", "refused"
-BY_A_PERSON = (_CHOSEN, _REFUSED)
-"""Values of `how` for matches that a person chose or rejected; a sync does not change them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,16 @@ from musicsim.library.importing.records import Gatherer
 from musicsim.library.stores.files import is_below
 from musicsim.progress import Progress
 
+FORMAT = "music server"  # the format of imports from servers
+LIST_EVERY_S = 20 * 3600.0
+"""Seconds after which a sync lists all songs of a server again; short enough for a sync every night."""
+
+_MAX_CANDIDATES = 10
+# because encoders add silence, and servers round lengths
+_LENGTH_S, _LENGTH_SHARE = 3.0, 0.02
+_BY_HOW = {"path": "path", "path end": "path", "mbid": "MusicBrainz id", "exact": "tags", "loose": "tags"}
+_MATCHED_FIELDS = ("title", "artist", "album", "path", "mbid", "duration_s")
+
 
 @dataclass(frozen=True, slots=True)
 class KnownAlbum:
@@ -97,17 +107,6 @@ def read_changes(client: Subsonic, before: Albums, n_songs: int) -> AlbumChanges
         if len(songs) == current[album_id].n_songs:
             changes.albums[album_id] = KnownAlbum(current[album_id].digest, tuple(songs))
     return changes
-
-
-FORMAT = "music server"  # the format of imports from servers
-LIST_EVERY_S = 20 * 3600.0
-"""Seconds after which a sync lists all songs of a server again; short enough for a sync every night."""
-
-_MAX_CANDIDATES = 10
-# because encoders add silence, and servers round lengths
-_LENGTH_S, _LENGTH_SHARE = 3.0, 0.02
-_BY_HOW = {"path": "path", "path end": "path", "mbid": "MusicBrainz id", "exact": "tags", "loose": "tags"}
-_MATCHED_FIELDS = ("title", "artist", "album", "path", "mbid", "duration_s")
 
 
 @dataclass(slots=True)

@@ -16,6 +16,9 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.library.disk.arrays import private_path
 
+ACCESS_FILE = "players.json"
+_MAX_BYTES = 1 << 20
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlayerRules(Filters):
@@ -36,10 +39,6 @@ class PlayerRules(Filters):
         return PlaylistRequest(
             **filters, first=first, through=(last,), length=length, exclude=exclude, avoid_recent=False
         )
-
-
-ACCESS_FILE = "players.json"
-_MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
