@@ -39,15 +39,6 @@ from musicsim.evaluation import paired_bootstrap
 from musicsim.explorer.playlists.fit import Lists, fit_dialects
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.continuation.continuation import (
-    MAX_JUDGED,
-    MEASURES,
-    lists_of,
-    measure,
-    parts_of,
-    split,
-    task_of,
-)
-from musicsim.extensions.continuation.continuing import (
     ALS,
     ALS_ALPHA,
     ALS_REGULARIZATION,
@@ -57,15 +48,22 @@ from musicsim.extensions.continuation.continuing import (
     BPR_REGULARIZATION,
     BPR_STEPS,
     ITEM_KNN,
+    MAX_JUDGED,
+    MEASURES,
     N_FACTORS,
     N_NEIGHBOURS,
     POPULARITY,
     WALK,
     Task,
+    lists_of,
+    measure,
+    parts_of,
     score_by_walk,
+    split,
+    task_of,
     ways,
 )
-from musicsim.extensions.continuation.continuing import Lists as TrainLists
+from musicsim.extensions.continuation.continuation import Lists as TrainLists
 from musicsim.library import Library
 
 SHORT = {"aotm": 2, "yes_big": 2, "yes_small": 2, "demo": 5, "spotify": 5}

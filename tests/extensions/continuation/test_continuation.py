@@ -9,10 +9,16 @@ import pytest
 
 from musicsim.errors import ModelError
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.continuation import continuing
+from musicsim.extensions.continuation import continuation
 from musicsim.extensions.continuation.continuation import (
+    ARTIST,
+    ITEM_KNN,
     MEASURES,
+    POPULARITY,
+    SOUND,
+    WALK,
     Continued,
+    Task,
     continue_lists,
     lists_of,
     measure,
@@ -21,8 +27,8 @@ from musicsim.extensions.continuation.continuation import (
     recommend,
     split,
     task_of,
+    ways,
 )
-from musicsim.extensions.continuation.continuing import ARTIST, ITEM_KNN, POPULARITY, SOUND, WALK, Task, ways
 from musicsim.library import Library
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.playlist import PlaylistModel, build_edges
@@ -84,7 +90,7 @@ def test_playlist_of_all_songs_gives_no_recommendations():
 
 
 def test_item_knn_matches_definition(monkeypatch):
-    monkeypatch.setattr(continuing, "N_NEIGHBOURS", 5)
+    monkeypatch.setattr(continuation, "N_NEIGHBOURS", 5)
     task, _ = task_about(made_up())
     of = [{at for at, songs in enumerate(task.train) if song in songs} for song in range(60)]
     plays = Counter(song for songs in task.train for song in songs)
@@ -130,7 +136,7 @@ def test_walk_score_is_mean_transition_probability():
     begun = task.begun[0]
     others = np.setdiff1d(np.arange(60), begun)
     brute = np.mean([walk.transition_probabilities(song) for song in begun], axis=0)
-    np.testing.assert_allclose(continuing.score_by_walk(walk)(0, begun)[others], brute[others], rtol=1e-12)
+    np.testing.assert_allclose(continuation.score_by_walk(walk)(0, begun)[others], brute[others], rtol=1e-12)
 
 
 def test_every_way_except_popularity_finds_group_songs():
