@@ -89,7 +89,7 @@ def _show_search_speed(library: Path | None, model: str | None, *, as_json: bool
         snapshot = take_snapshot(lib, lib.models.find(model).id if model else None)
         measured = measure_search(snapshot, progress=progress)
     if as_json:
-        emit(measured.as_json())
+        emit(asdict(measured))
         return
     columns = [Column("index", overflow="fold")]
     columns += [Column(name, justify="right") for name in (f"recall at {K}", "ms per query", "build s", "MB")]

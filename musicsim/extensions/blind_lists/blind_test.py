@@ -78,11 +78,7 @@ def contenders(library: Library) -> list[Contender]:
 
 
 def opponent_of(library: Library, model_id: str | None) -> Contender:
-    """Return the default opponent of a model.
-
-    It is the Sound model, which is not trained. The opponent of Sound is the newest model that is not built in, or the
-    shuffle.
-    """
+    """Return the default opponent: the Sound model; for Sound, the newest model not built in, or the shuffle."""
     others = [model for model in library.models.all() if model.kind not in BUILT_IN and model.id != model_id]
     native = library.models.native()
     if native is not None and native.id != model_id:
@@ -98,12 +94,9 @@ def draw_pair(
 ) -> BlindPair:
     """Generate a playlist with each contender for the same request, and put them on random sides.
 
-    `walks` are in the order of the contenders: :class:`Walk` of the model's snapshot, :class:`ShuffleWalk` for the
-    shuffle. Without a first song in the request, a common one is drawn. Equal playlists are generated again a few
-    times; check :attr:`BlindPair.is_equal`.
-
-    Raises ValueError if both contenders are the same; NotFoundError if no song that both know matches the request. Also
-    raises like :meth:`Walk.generate`.
+    `walks` are in the order of the contenders. Without a first song in the request, a common one is drawn. Equal
+    playlists are generated again a few times; check :attr:`BlindPair.is_equal`. Raises NotFoundError if no song that
+    both know matches.
     """
     if sides[0] == sides[1]:
         raise ValueError(f"both lists would be by “{sides[0].name}”: choose two different ones.")
@@ -138,10 +131,7 @@ def _ids(drawn: GeneratedPlaylist) -> list[int]:
 
 
 def record(opinions: Opinions, pair: BlindPair, chosen: Choice) -> int:
-    """Store an answer with the songs of both playlists, the seed and the request.
-
-    Returns its id, for ``opinions.judgments.forget``. Raises ValueError if `chosen` is not "left", "right" or "same".
-    """
+    """Store an answer with the songs of both playlists, the seed and the request; return its id."""
     check_choice("chosen", chosen, _CHOSEN)
     sides = (pair.left_is, pair.right_is)
     options = [side.name for side in sides]
@@ -162,11 +152,7 @@ def record(opinions: Opinions, pair: BlindPair, chosen: Choice) -> int:
 
 
 def tally(library: Library, opinions: Opinions | None = None) -> list[Tally]:
-    """Summarize the answers in a library, or other opinions about its models, by pair of contenders.
-
-    A renamed model keeps its answers. Answers about a deleted model keep its name. A new model with that name adds to
-    them.
-    """
+    """Summarize the answers by pair of contenders; those of `opinions` about models of the library, if given."""
     names = {model.id: model.name for model in library.models.all()}
 
     def current_names(answer: Judgment) -> tuple[str, str]:

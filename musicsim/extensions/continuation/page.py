@@ -20,7 +20,6 @@ _PLACES = {"clicks": 2}  # decimal places; 3 by default
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw the last results, and the button that starts an evaluation."""
     library = snapshot.library
     counts = desk().ask(task_key(snapshot, "long lists"), lambda _progress: n_long_lists(snapshot))
     if not counts.wait(AT_ONCE_S):
@@ -57,7 +56,6 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
 
 
 def _start(library: Library, kind: str, last: Job | None) -> None:
-    """Draw the button that starts a run, and the progress or error of the last run."""
     running = jobs.current(library)
     st.button(
         f"Evaluate {kind}", icon=":material/calculate:", key="evaluate_continue", disabled=running is not None,

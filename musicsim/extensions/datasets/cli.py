@@ -12,7 +12,7 @@ from musicsim.extensions.datasets.datasets import label_songs, read_dataset
 
 
 @add_options
-def with_dataset(
+def add_dataset_options(
     command: Callable[..., None],
     *,
     mirdata: Annotated[

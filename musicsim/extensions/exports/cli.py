@@ -38,4 +38,4 @@ def export(
         typer.echo(plain(f"{n_rows:,} rows, {n_bytes / 1e6:.1f} MB{by}: {exported.path}"))
 
 
-export.__doc__ = "\n\n".join([str(export.__doc__), "  ".join(f"{name}: {kind.help}" for name, kind in EXPORTS.items())])
+export.__doc__ = "  ".join(f"{name}: {kind.help}" for name, kind in EXPORTS.items())

@@ -38,5 +38,4 @@ def _download(request: Request) -> Response:
 
 
 def routes(prefix: str = "") -> list[BaseRoute]:
-    """Return the routes; `prefix` is the path that the app is served under."""
     return [Route(prefix + "/exports/{name}", _download)]

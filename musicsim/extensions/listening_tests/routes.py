@@ -78,7 +78,6 @@ def _consent(request: Request) -> Response:
 
 @visitor_may
 async def _grade(request: Request) -> Response:
-    """Save a grade, ``{"place", "category", "fine"}``, and return the new state."""
     body = b""
     async for chunk in request.stream():
         body += chunk

@@ -85,7 +85,6 @@ def _show(result: Against) -> None:
 
 
 def _draw_chart(differences: Sequence[Difference], by: str) -> None:
-    """Draw the paired differences of one measure with their intervals, and a line at 0."""
     leads = [difference.leads[by] for difference in differences]
     figure = go.Figure(
         go.Scatter(

@@ -30,7 +30,7 @@ def respond(library: Library, song: Song, request: Request) -> Response | None:
     """
     is_known = False
     for connection in Connections(library).all():
-        server_id = ServerSongs(library).id_of(song.id, connection.name)
+        server_id = ServerSongs(library).ids_of([song.id], connection.name).get(song.id)
         if server_id is None:
             continue
         is_known = True

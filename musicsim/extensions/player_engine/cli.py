@@ -7,8 +7,7 @@ import typer
 from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, plain
 from musicsim.cli.options import take_request
 from musicsim.explorer.requests.options import list_changes, options_of
-from musicsim.extensions.player_engine.access import answer_players, player_access, refuse_players
-from musicsim.extensions.player_engine.request import PlayerRules
+from musicsim.extensions.player_engine.access import PlayerRules, answer_players, player_access, refuse_players
 
 
 @take_request(PlayerRules)

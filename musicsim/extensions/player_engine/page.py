@@ -7,12 +7,11 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.player_engine.access import answer_players, player_access, refuse_players
-from musicsim.extensions.player_engine.request import PlayerRules
+from musicsim.extensions.player_engine.access import PlayerRules, answer_players, player_access, refuse_players
 from musicsim.library import Library
 from musicsim.ui.base.openers import choices_of
 from musicsim.ui.base.option_widgets import describe, limits, option_key
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import plain, toast_errors
 from musicsim.ui.components.song_finder import find_names
 
 _NAMES = ("no_folders", "no_artists", "no_tags")
@@ -23,7 +22,6 @@ _KEYS = {
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw the switch and, if it is on, the token and the most important rules."""
     library = snapshot.library
     st.subheader("Players", anchor=False)
     try:
@@ -32,7 +30,8 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         st.error(plain(error), icon=":material/error:")
         return
     st.toggle(
-        "Answer players", access is not None, key="players_on", on_change=_switch, args=(library,),
+        "Answer players", access is not None, key="players_on",
+        on_change=lambda: _apply(library, PlayerRules() if st.session_state["players_on"] else None),
         help="While the app runs, plugins of Navidrome, Ampache and others, and players with OpenSubsonic, get similar "
         "songs, paths and similar artists from this library, if they send the token. For the settings, see "
         "docs/servers.md.",
@@ -45,18 +44,12 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         _draw_rules(snapshot, access.rules)
 
 
-def _switch(library: Library) -> None:
-    _apply(library, PlayerRules() if st.session_state["players_on"] else None)
-
-
 def _apply(library: Library, rules: PlayerRules | None) -> None:
-    try:
+    with toast_errors():
         if rules is None:
             refuse_players(library)
         else:
             answer_players(library, rules)
-    except MusicsimError as error:
-        st.toast(plain(error), icon=":material/warning:")
 
 
 def _draw_rules(snapshot: Snapshot, rules: PlayerRules) -> None:

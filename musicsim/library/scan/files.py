@@ -63,9 +63,9 @@ def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> Found:
     """Return the audio files below `sources`, which are absolute paths of folders, or of files with any name.
 
     Each folder is walked once, under the first of its names; a file is listed under every name it has in these folders.
-    Sources that do not exist, cannot be reached or are refused (:func:`musicsim.addresses.explain_refusal`) are listed with
-    `absent_ok`; else they raise LibraryError before any walk, as always does an address with a user name. Memory: about
-    0.35 kB per file.
+    Sources that do not exist, cannot be reached or are refused (:func:`musicsim.addresses.explain_refusal`) are listed
+    with `absent_ok`. Otherwise they raise LibraryError before any walk, as an address with a user name always does.
+    Memory: about 0.35 kB per file.
     """
     stats: dict[Path, os.stat_result] = {}
     absent: list[Path] = []

@@ -97,7 +97,7 @@ def _show_actions(library: Library, answers: Sequence[Judgment], listener: str) 
 
     def content() -> bytes:
         text = io.BytesIO()
-        export_answers(library, text, of=opinions(library))
+        export_answers(library, text, opinions=opinions(library))
         return text.getvalue()
 
     if is_owner and st.button(

@@ -143,7 +143,7 @@ def _radio(request: Request) -> Response:
         library = open_library(query.get("library"))
         snapshot = snapshot_under(library, query.get("model"))
         excluded = frozenset(recent[: snapshot.n_indexed // 2])  # the latest come first
-        drawn = Walk(snapshot).draw(PlaylistRequest(length=_N_FOLLOWING + 1, first=first, exclude=excluded))
+        drawn = Walk(snapshot).generate(PlaylistRequest(length=_N_FOLLOWING + 1, first=first, exclude=excluded))
     except MusicsimError as error:
         status = 404 if isinstance(error, NotFoundError) else 409
         return JSONResponse({"error": "no song can follow this one."}, status)

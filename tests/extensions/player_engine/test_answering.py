@@ -18,14 +18,13 @@ from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.search.query import N_ENTRIES, choose_songs_of, find_similar, find_similar_artists, similarity_of
 from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.player_engine.access import answer_players, player_access, refuse_players
+from musicsim.extensions.player_engine.access import PlayerRules, answer_players, player_access, refuse_players
 from musicsim.extensions.player_engine.answering import Answering, length_of
 from musicsim.extensions.player_engine.jellyfin import jellyfin_id
-from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
-from tests.extensions.player_engine.servers import connect_server, server_songs
+from tests.extensions.player_engine.servers import connect_server, connect_songs
 
 
 @pytest.fixture
@@ -43,7 +42,7 @@ def ids(matches):
 def connect(library, without=()):
     """Connect a server that has most songs, each with two forms of an id. Return its ids by song id."""
     there = {song.id: f"so-{song.id + 100}" for song in library.songs() if song.id not in without}
-    server_songs(library).remember("home", [(i, [key, key[3:]]) for i, key in there.items()])
+    connect_songs(library, "home", there)
     return there
 
 
@@ -206,8 +205,8 @@ def test_path_joins_duplicates_but_not_two_servers(library):
     library.duplicates.enter([SamePair(3, 4, 1.0, 0.0)], ())
     answering = Answering(library, PlayerRules())
     assert ids(answering.path(answering.song("3"), answering.song("4"), 9)) == ["3", "4"]
-    server_songs(library).remember("home", [(3, ["a"])])
-    server_songs(library).remember("work", [(20, ["b"])])
+    connect_songs(library, "home", {3: "a"})
+    connect_songs(library, "work", {20: "b"})
     with pytest.raises(NotFoundError):
         answering.path(answering.song("a"), answering.song("b"), 9)
 
