@@ -105,8 +105,8 @@ class RankHash(BitHash):
     >>> y = np.arange(300) % 3
     >>> X = np.c_[np.eye(3)[y] + 0.2 * rng.normal(size=(300, 3)), 2 * rng.normal(size=(300, 5))]
     >>> hashing = RankHash(16, ranknet_steps=100, lambdarank_steps=50, random_state=0).fit(X[:200], y[:200])
-    >>> found = bin_vote(hashing.transform(X[:200]), y[:200], hashing.transform(X[200:]))
-    >>> bool(np.mean(found == y[200:]) > 0.9)
+    >>> votes = bin_vote(hashing.transform(X[:200]), y[:200], hashing.transform(X[200:]))
+    >>> bool(np.mean(votes == y[200:]) > 0.9)
     True
     """
 

@@ -41,7 +41,7 @@ class Axes:
         return cls(scale**2, axes[:, varies] * scale)
 
     @classmethod
-    def unchanged(cls, n_columns: int) -> "Axes":
+    def identity(cls, n_columns: int) -> "Axes":
         """Return the columns of X, for a penalty that depends on the coordinates."""
         return cls(np.ones(n_columns), np.eye(n_columns))
 
@@ -64,7 +64,7 @@ class Columns:
     n_columns: int
 
     @classmethod
-    def scaled(cls, X: Float64Array, penalty: Float64Array | None = None) -> "Columns":
+    def from_songs(cls, X: Float64Array, penalty: Float64Array | None = None) -> "Columns":
         """Return scaled columns, for a penalty with weights of columns, by default 1."""
         deviations = X.std(axis=0)
         columns = np.flatnonzero(_varies(deviations, X))

@@ -216,17 +216,17 @@ def adapt_weights(
     differs = totals > 0  # a copy of the query has no effect
     if not differs.any() or strength == 0:
         return before
-    has = before > np.finfo(np.float64).tiny  # a metric without weight gets none for any gain
-    ratios = squares[np.ix_(has, differs)] / totals[differs]
+    has_weight = before > np.finfo(np.float64).tiny  # a metric without weight gets none for any gain
+    ratios = squares[np.ix_(has_weight, differs)] / totals[differs]
     signs = np.where(np.arange(len(marks)) < len(ups), -1.0, 1.0)[differs]
     counts = np.where(signs < 0, np.count_nonzero(signs < 0), np.count_nonzero(signs > 0))
     gains = ratios @ (signs / counts)
     n = len(signs)
     with np.errstate(over="ignore"):
         # logarithms, because a metric with a large gain may have a tiny weight
-        powers = np.log(before[has]) + float(strength) * (n / (n + 2.0)) * (gains - gains.max())
+        powers = np.log(before[has_weight]) + float(strength) * (n / (n + 2.0)) * (gains - gains.max())
     adapted = np.zeros(len(M))
-    adapted[has] = np.exp(powers - powers.max())
+    adapted[has_weight] = np.exp(powers - powers.max())
     return adapted / adapted.sum()
 
 

@@ -14,7 +14,7 @@ from musicsim._callbacks import StepCallback
 from musicsim._checks import check_choice, check_positive, check_whole
 from musicsim.evaluation.graded import check_labels, checked_groups, graded_scores
 from musicsim.metric._geometric import check_mean_parameters, prior_metric
-from musicsim.metric.local_metrics import QUANTILE, LocalMetrics, Queries, closeness, learn_local_metrics, weighted_sums
+from musicsim.metric.local_metrics import QUANTILE, LocalMetrics, Queries, closeness, learn_local_metrics, sum_weighted
 from musicsim.metric.warp import ndcg_steps, warp_steps
 
 _CHOICES: dict[str, tuple[str | None, ...]] = {
@@ -160,7 +160,7 @@ class LGMML(BaseEstimator):
         self.mean_, deviation = documents.mean(axis=0), documents.std(axis=0)
         varies = deviation > _rounding(len(documents), np.abs(documents).max(axis=0))
         self.deviation_ = np.where(varies, deviation, 0.0)
-        queries = Queries.sorted(self._standardize(documents, starts), relevance.astype(np.float64), starts)
+        queries = Queries.from_groups(self._standardize(documents, starts), relevance.astype(np.float64), starts)
         if not len(queries.usable):
             raise ValueError("y: no query has documents of different relevance; there is nothing to learn from.")
         is_stopped = False
@@ -221,9 +221,9 @@ class LGMML(BaseEstimator):
                 stacklevel=2,
             )
         if phi.ndim == 1:
-            return -weighted_sums(table, phi)
+            return -sum_weighted(table, phi)
         parts = zip(np.split(table, starts[1:-1]), phi, strict=True)
-        return np.concatenate([-weighted_sums(part, own) for part, own in parts])
+        return np.concatenate([-sum_weighted(part, own) for part, own in parts])
 
     def score(self, X: npt.ArrayLike, y: npt.ArrayLike, group: npt.ArrayLike) -> float:
         """Return the mean NDCG@k of the queries; those without a relevant document count 0."""
@@ -269,7 +269,7 @@ class LGMML(BaseEstimator):
             loss = steps.take(queries.usable, steps.per_epoch, phi, rate / np.sqrt(epoch), total)
             n_summed += steps.per_epoch
             self.weights_ = total / n_summed
-            scores = graded_scores(-weighted_sums(table, self.weights_), queries.y, group, (int(self.k),))
+            scores = graded_scores(-sum_weighted(table, self.weights_), queries.y, group, (int(self.k),))
             self.history_.append({"epoch": epoch, "loss": loss, "ndcg": float(scores[f"ndcg@{self.k}"].mean())})
             if progress(stage="weights", **self.history_[-1]):
                 break

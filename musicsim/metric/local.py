@@ -13,7 +13,7 @@ from musicsim.metric._geometric import check_mean_parameters, geometric_mean_met
 from musicsim.metric._learner import as_relevance
 from musicsim.metric.feedback import Feedback, adapt_weights, feedback_metric
 from musicsim.metric.linear import LinearMetric, factor
-from musicsim.metric.local_metrics import QUANTILE, squared_lengths
+from musicsim.metric.local_metrics import QUANTILE, compute_squared_lengths
 from musicsim.metric.scatter import Scatter, relevance_scatters, require_pairs
 
 _SONGS_PER_METRIC = 10
@@ -115,7 +115,8 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         metrics = [self._mean(*p, local_prior) if p[0].n_pairs else overall for p in pairs]
         self.anchors_ = clusters.cluster_centers_
         scales = [
-            np.quantile(squared_lengths(M, songs, p), QUANTILE) for M, p in zip(metrics, self.anchors_, strict=True)
+            np.quantile(compute_squared_lengths(M, songs, p), QUANTILE)
+            for M, p in zip(metrics, self.anchors_, strict=True)
         ]
         self.metrics_ = np.stack([M / s if s > 0 else M for M, s in zip(metrics, scales, strict=True)])
         self.mean_metric_ = np.tensordot(self._weights(songs).mean(axis=0), self.metrics_, 1)
@@ -160,12 +161,12 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         if len(queries) <= len(self.metrics_):
             squares = np.empty((len(queries), len(songs)))
             for q, (x, w) in enumerate(zip(queries, weights, strict=True)):
-                squares[q] = squared_lengths(np.tensordot(w, self.metrics_, 1), songs, x)
+                squares[q] = compute_squared_lengths(np.tensordot(w, self.metrics_, 1), songs, x)
             return np.sqrt(squares)
         # lengths around the mean, to reduce cancellation
         center = songs.mean(axis=0)
         songs, queries = songs - center, queries - center
-        lengths = np.stack([squared_lengths(M, songs) for M in self.metrics_])
+        lengths = np.stack([compute_squared_lengths(M, songs) for M in self.metrics_])
         products = np.zeros_like(queries)
         for w, M in zip(weights.T, self.metrics_, strict=True):
             products += w[:, None] * (queries @ M)
@@ -200,7 +201,9 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         return geometric_mean_metric(S, D, float(self.t))
 
     def _weights(self, places: Float64Array) -> Float64Array:
-        t = np.stack([squared_lengths(M, places, p) for M, p in zip(self.metrics_, self.anchors_, strict=True)], axis=1)
+        t = np.stack(
+            [compute_squared_lengths(M, places, p) for M, p in zip(self.metrics_, self.anchors_, strict=True)], axis=1
+        )
         # 1 for the nearest anchor, so that far places have weights, too
         weights = np.exp(-0.5 * float(self.rho) * (t - t.min(axis=1, keepdims=True)))
         return weights / weights.sum(axis=1, keepdims=True)

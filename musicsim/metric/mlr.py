@@ -160,9 +160,9 @@ class MLR(LinearMetric, RankingLearner):
         relevance = as_relevance(y, len(songs))
         coordinates: Axes | Columns
         if self.structure == "diagonal":
-            coordinates = Columns.scaled(songs)
+            coordinates = Columns.from_songs(songs)
         elif self.regularizer == "l21":
-            coordinates = Axes.unchanged(songs.shape[1])
+            coordinates = Axes.identity(songs.shape[1])
         else:
             coordinates = Axes.principal(songs)
         width = len(coordinates.weights)

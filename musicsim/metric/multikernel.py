@@ -57,7 +57,7 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
         matrices = training_kernels(kernels)
         n = len(matrices[0])
         relevance = as_relevance(y, n)
-        spaces = KernelSpaces.of(matrices, self.structure)
+        spaces = KernelSpaces.build(matrices, self.structure)
 
         def progress(step: dict[str, Any], best: Float64Array | None) -> bool:
             W = np.zeros(spaces.cone.size) if best is None else best
@@ -80,4 +80,4 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
         -------
         float64 ndarray of shape (n_new, sum of r_k)
         """
-        return self._projected(self._given(kernels))
+        return self._project(self._check_new(kernels))

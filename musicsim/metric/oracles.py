@@ -122,26 +122,19 @@ class Oracle:
         self._columns = [slice(end - w, end) for end, w in zip(ends, np.diff(ends, prepend=0), strict=True)]
         # only differences of songs count; around the mean, products keep more digits
         self._X = X - X.mean(axis=0)
-        asked = np.arange(len(X)) if queries is None else _rows(queries, len(X), "queries")
-        self._sets = _Sets.build(relevance, asked)
+        chosen = np.arange(len(X)) if queries is None else _rows(queries, len(X), "queries")
+        self._sets = _Sets.build(relevance, chosen)
         self.queries = self._sets.queries
         self.n_queries = len(self.queries)
-        self.n_skipped = len(asked) - self.n_queries
+        self.n_skipped = len(chosen) - self.n_queries
         if self.n_queries == 0:
             raise ValueError("no query has both relevant and irrelevant songs; there is nothing to rank.")
         self._block = min(max(1, block_bytes // (8 * len(X))), _BLOCK_ROWS)
         sets = self._sets
-        self._pairs = (
-            Pairs.build(len(X), sets.queries, sets.items, sets.start, sets.inverted) if loss == "auc" else None
-        )
+        self.pairs = Pairs.build(len(X), sets.queries, sets.items, sets.start, sets.inverted) if loss == "auc" else None
         # P@k is NDCG@k without a discount; both are divided by the sum
         self._gains = ndcg_gains(self.k) if loss == "ndcg" else np.ones(self.k)
         self._harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, len(X) + 1))])
-
-    @property
-    def is_pairwise(self) -> bool:
-        """Whether cuts of all queries sum over pairs of songs; other cuts go through the queries one by one."""
-        return self._pairs is not None
 
     def cut(
         self,
@@ -174,9 +167,9 @@ class Oracle:
         # -||q - x||^2 without ||q||^2, which is the same for all songs of a query, whose weights sum to 0
         norms = np.einsum("ij,ij->i", left, right)
         left = 2.0 * left
-        if self._pairs is not None and slots is None:
+        if self.pairs is not None and slots is None:
             with one_blas_thread():
-                folded, column_sums, *values = self._pairs.rankings(left, right, norms, X, self._block, _n_threads())
+                folded, column_sums, *values = self.pairs.rankings(left, right, norms, X, self._block, _n_threads())
             lost, inner = (array[self.queries] for array in values)
         else:
             folded, column_sums, lost, inner = self._cut_by_query(left, right, norms, chosen)

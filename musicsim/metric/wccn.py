@@ -63,7 +63,7 @@ class WCCN(LinearMetric, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
-        y : as in :func:`within_covariance`
+        y : as in :func:`compute_within_covariance`
 
         Raises
         ------
@@ -72,7 +72,7 @@ class WCCN(LinearMetric, BaseEstimator):
             covariance is singular and the shrinkage 0.
         """
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        return self.fit_covariances([within_covariance(songs, y)])
+        return self.fit_covariances([compute_within_covariance(songs, y)])
 
     def fit_covariances(self, covariances: Iterable[npt.ArrayLike]) -> Self:
         """Learn from covariances within several kinds of classes, with equal weights.
@@ -80,7 +80,7 @@ class WCCN(LinearMetric, BaseEstimator):
         Parameters
         ----------
         covariances : iterable of array-like of shape (d, d)
-            As from :func:`within_covariance`, of the same or other songs (such as parts of songs).
+            As from :func:`compute_within_covariance`, of the same or other songs (such as parts of songs).
 
         Raises
         ------
@@ -106,7 +106,7 @@ class WCCN(LinearMetric, BaseEstimator):
         return self
 
 
-def within_covariance(X: npt.ArrayLike, y: Any) -> Float64Array:
+def compute_within_covariance(X: npt.ArrayLike, y: Any) -> Float64Array:
     """Return the covariance of songs around the mean of their class, pooled over classes.
 
     Parameters
@@ -134,7 +134,7 @@ def within_covariance(X: npt.ArrayLike, y: Any) -> Float64Array:
     codes = label_codes(y, "y")
     if len(codes) != len(songs):
         raise ValueError(f"y has {len(codes)} labels, X has {len(songs)} rows; give one label per row.")
-    known = codes >= 0
-    if not (np.bincount(codes[known]) > 1).any():
+    is_known = codes >= 0
+    if not (np.bincount(codes[is_known]) > 1).any():
         raise ValueError("y: no class has two songs; there is nothing to learn from.")
-    return gaussians.within_covariance(songs[known] - songs[known].mean(axis=0), codes[known])
+    return gaussians.within_covariance(songs[is_known] - songs[is_known].mean(axis=0), codes[is_known])

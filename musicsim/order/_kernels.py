@@ -5,10 +5,10 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def _find_reachable(root, limit, other, position, start, size, neighbors, sign, seen, waiting, found):
+def _find_reachable(root, limit, other, position, start, size, neighbors, sign, seen, waiting, reached):
     """Find the vertices on paths from `root` within the positions up to `limit`; return -1 if `other` is one of them.
 
-    `sign` is 1 to follow edges forward, -1 backward. Fills `found`, uses `seen` as work space, returns the number.
+    `sign` is 1 to follow edges forward, -1 backward. Fills `reached`, uses `seen` as work space, returns the number.
     """
     waiting[0] = root
     seen[root] = True
@@ -16,13 +16,13 @@ def _find_reachable(root, limit, other, position, start, size, neighbors, sign, 
     while n_waiting:
         n_waiting -= 1
         vertex = waiting[n_waiting]
-        found[n_found] = vertex
+        reached[n_found] = vertex
         n_found += 1
         for place in range(start[vertex], start[vertex] + size[vertex]):
             neighbor = neighbors[place]
             if neighbor == other:
                 for i in range(n_found):
-                    seen[found[i]] = False
+                    seen[reached[i]] = False
                 for i in range(n_waiting):
                     seen[waiting[i]] = False
                 return -1
@@ -31,7 +31,7 @@ def _find_reachable(root, limit, other, position, start, size, neighbors, sign, 
                 waiting[n_waiting] = neighbor
                 n_waiting += 1
     for i in range(n_found):
-        seen[found[i]] = False
+        seen[reached[i]] = False
     return n_found
 
 

@@ -20,7 +20,7 @@ from musicsim.metric.kernel_spaces import KernelProjections, KernelSpaces, train
 from musicsim.metric.linear import LinearMetric, factor
 from musicsim.order._kernels import pair_distances
 from musicsim.order._solvers import Course, solve_accelerated, solve_subgradient
-from musicsim.order.comparisons import checked_comparisons
+from musicsim.order.comparisons import check_comparisons
 from musicsim.order.objective import Objective
 
 _CHOICES = {
@@ -56,7 +56,7 @@ def share_in_order(embedding: npt.ArrayLike, comparisons: npt.ArrayLike) -> floa
     Y = np.ascontiguousarray(embedding, dtype=np.float64)
     if Y.ndim != 2 or not np.isfinite(Y).all():
         raise ValueError(f"embedding has shape {Y.shape}; it should be (n_songs, r), of finite numbers.")
-    rows = checked_comparisons(comparisons, len(Y))
+    rows = check_comparisons(comparisons, len(Y))
     if not len(rows):
         return float("nan")
     near, far = pair_distances(Y, rows[:, :2]), pair_distances(Y, rows[:, 2:])
@@ -104,7 +104,7 @@ class _OrderEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
 
 def _check_training(comparisons: npt.ArrayLike, n_songs: int) -> Int64Array:
-    rows = checked_comparisons(comparisons, n_songs)
+    rows = check_comparisons(comparisons, n_songs)
     if not len(rows):
         raise ValueError("comparisons are empty, so the model cannot learn.")
     return rows
@@ -204,14 +204,14 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         self._check_parameters()
         if self.max_rank is not None and not (isinstance(self.max_rank, Integral) and self.max_rank >= 1):
             raise ValueError(f"max_rank={self.max_rank!r} should be None, or a whole number of at least 1.")
-        checked = training_kernels(_list_kernels(kernels))
-        n = len(checked[0])
+        matrices = training_kernels(_list_kernels(kernels))
+        n = len(matrices[0])
         rows = _check_training(comparisons, n)
-        spaces = KernelSpaces.of(self._combine(checked), self.structure, self.max_rank)
+        spaces = KernelSpaces.build(self._combine(matrices), self.structure, self.max_rank)
         W = self._solve(spaces.songs, rows, spaces.cone, callback)
         self.components_ = spaces.components(W.point, n)
-        self.n_kernels_in_, self.n_songs_in_ = len(checked), n
-        spread = [(K @ N.T).var(axis=0).sum() for K, N in zip(self._combine(checked), self.components_, strict=True)]
+        self.n_kernels_in_, self.n_songs_in_ = len(matrices), n
+        spread = [(K @ N.T).var(axis=0).sum() for K, N in zip(self._combine(matrices), self.components_, strict=True)]
         self.kernel_weights_ = np.array(spread) / max(sum(spread), 1e-300)
         return self
 
@@ -234,7 +234,7 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         ValueError
             If the number of kernels differs from the fit, or one is not finite or has other training songs.
         """
-        return self._projected(self._combine(self._given(_list_kernels(kernels))))
+        return self._project(self._combine(self._check_new(_list_kernels(kernels))))
 
     def score(self, kernels: Any, comparisons: npt.ArrayLike) -> float:
         """Return the share of comparisons that hold among songs given as for :meth:`transform`."""
@@ -304,7 +304,7 @@ class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         rows = _check_training(comparisons, len(songs))
-        coordinates = Columns.scaled(songs) if self.structure == "diagonal" else Axes.principal(songs)
+        coordinates = Columns.from_songs(songs) if self.structure == "diagonal" else Axes.principal(songs)
         if not len(coordinates.weights):
             raise ValueError("All rows of X are equal; a metric cannot distinguish the songs.")
         cone = Cone([len(coordinates.weights)], self.structure, coordinates.weights)

@@ -111,7 +111,7 @@ def _distance(words, others):
 
 
 @njit(cache=True, nogil=True)
-def _offered(heap, size, result):
+def _offer(heap, size, result):
     """Add a result to a heap of the nearest if it is one of them; return the size of the heap."""
     if size < len(heap):
         push(heap, heap, size, -result, -result)
@@ -162,7 +162,7 @@ def scan(planes, first, last, queries, limits, heaps, sizes, shown):
                         continue
                     result = distance << ID_BITS | (place + t)
                     if k:
-                        sizes[i] = _offered(heaps[i], sizes[i], result)
+                        sizes[i] = _offer(heaps[i], sizes[i], result)
                         if sizes[i] == k:
                             # ids ascend, so an equally far code comes after the k-th
                             limit = -heaps[i, 0] >> ID_BITS
@@ -356,7 +356,7 @@ def probe(rows, starts, widths, offsets, ids, codes, masks, rings, queries, boun
                 if result >= bound or hidden or _was_probed(row, keys, starts, widths, table, ring):
                     continue
                 if k:
-                    size = _offered(heap, size, result)
+                    size = _offer(heap, size, result)
                     if size == k:
                         bound = min(bound, -heap[0])
                 else:

@@ -23,7 +23,7 @@ _FEW_ROWS = 16
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
-def checked(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Array:
+def check_rows(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Array:
     """Return two-dimensional float32 rows with finite distances; a float32 memory map is not copied.
 
     Raises ValueError with the argument's `name`. Rows before `first` have been checked before.

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from musicsim._arrays import BoolArray, Float32Array, Int64Array, Uint8Array
 from musicsim.search._folders import fingerprint, read_meta, report_damage
-from musicsim.search._rows import Index, Neighbors, checked, read_only
+from musicsim.search._rows import Index, Neighbors, check_rows, read_only
 
 _META_KEYS = ("kind", "options", "shape", "built", "fingerprint")
 
@@ -99,7 +99,7 @@ class VectorIndex(Index):
         if meta["kind"] != cls.__name__:
             raise ValueError(f"{folder} contains a {meta['kind']}, not a {cls.__name__}.")
         n, width = meta["shape"]
-        rows = checked(X, "X", first=n)
+        rows = check_rows(X, "X", first=n)
         if rows.shape[1] != width or len(rows) < n or fingerprint(rows[:n]) != meta["fingerprint"]:
             raise ValueError(f"the index in {folder} was made of other rows: build it again.")
         with report_damage(source):
@@ -117,7 +117,7 @@ class VectorIndex(Index):
         return index
 
     @staticmethod
-    def saved_rows(folder: str | Path) -> tuple[int, int]:
+    def count_saved_rows(folder: str | Path) -> tuple[int, int]:
         """Return the number of rows of a saved index, and of those it was built from; the others were added later."""
         meta = read_meta(Path(folder), _META_KEYS)
         return meta["shape"][0], meta["built"]
@@ -146,7 +146,7 @@ class VectorIndex(Index):
         self.n_samples_, self.n_features_in_ = X.shape
 
     def _check_width(self, rows: npt.ArrayLike, name: str = "Q") -> Float32Array:
-        array = checked(rows, name)
+        array = check_rows(rows, name)
         if array.shape[1] != self.n_features_in_:
             raise ValueError(f"{name} has {array.shape[1]} columns, the index has {self.n_features_in_}.")
         return array

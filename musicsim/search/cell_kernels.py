@@ -146,8 +146,8 @@ def _prefetch_cell(cell, leaves, items, codes, size_of_code):
 
 
 @njit(cache=True, nogil=True)
-def _scan_cells(query, unit, n_probes, leaves, items, codes, shown, block_keys, n_best, keys, found):
-    """Scan the cells with the nearest centers; return the number of best rows in `keys` and `found`."""
+def _scan_cells(query, unit, n_probes, leaves, items, codes, shown, block_keys, n_best, keys, best_ids):
+    """Scan the cells with the nearest centers; return the number of best rows in `keys` and `best_ids`."""
     room, endless = 2 * n_probes + BLOCK, np.float32(np.inf)
     distances, near = np.empty(room, np.float32), np.empty(room, np.int32)
     n_near, _ = _scan(
@@ -159,9 +159,9 @@ def _scan_cells(query, unit, n_probes, leaves, items, codes, shown, block_keys, 
         if place + 1 < n_near:
             _prefetch_cell(near[place + 1], leaves, items, codes, query.shape[0] + GROUP)
         n_found, limit = _scan(
-            near[place], leaves, items, codes, query, unit, shown, block_keys, n_best, keys, found, n_found, limit
+            near[place], leaves, items, codes, query, unit, shown, block_keys, n_best, keys, best_ids, n_found, limit
         )
-    return move_least_first(keys, found, n_found, n_best, n_best)
+    return move_least_first(keys, best_ids, n_found, n_best, n_best)
 
 
 @njit(cache=True, nogil=True)
@@ -176,14 +176,14 @@ def probe_cells(X, Q, center, axes, leaves, items, codes, step, shown, n_probes,
     d, n_cells = axes.shape[1], leaves[0, 1]
     query, code = np.zeros(d + 1, np.float32), np.empty(code_size(d + 1) - GROUP, np.int8)
     room = 2 * n_best + BLOCK
-    found, keys, block_keys = np.empty(room, np.int32), np.empty(room, np.float32), np.empty(BLOCK, np.float32)
+    best_ids, keys, block_keys = np.empty(room, np.int32), np.empty(room, np.float32), np.empty(BLOCK, np.float32)
     for q in range(Q.shape[0]):
         project(Q[q], center, axes, query[:d])
         unit = round_query(query, np.float32(step), code)
         n, n_found = min(n_probes, n_cells), 0
         while True:
-            n_found = _scan_cells(code, unit, n, leaves, items, codes, shown, block_keys, n_best, keys, found)
+            n_found = _scan_cells(code, unit, n, leaves, items, codes, shown, block_keys, n_best, keys, best_ids)
             if n_found == n_best or n == n_cells:
                 break
             n = min(4 * n, n_cells)
-        rank_rows(X, Q[q], found[:n_found], distances[q], ids[q])
+        rank_rows(X, Q[q], best_ids[:n_found], distances[q], ids[q])

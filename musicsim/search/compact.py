@@ -10,7 +10,7 @@ import numpy.typing as npt
 from musicsim._arrays import BoolArray, Float32Array, Int64Array, Uint8Array, Uint64Array
 from musicsim.hashing import RankHash
 from musicsim.relevance import Relevance
-from musicsim.search._rows import checked
+from musicsim.search._rows import check_rows
 from musicsim.search._vector_index import VectorIndex
 from musicsim.search.exact import ExactIndex
 from musicsim.search.hamming import HammingIndex
@@ -86,7 +86,7 @@ class CompactIndex(VectorIndex):
         """
         if self.ratio < 1 or self.n_learned < 2:
             raise ValueError(f"ratio={self.ratio} should be at least 1, n_learned={self.n_learned} at least 2.")
-        rows = checked(X, "X")
+        rows = check_rows(X, "X")
         self._take(rows)
         self.n_built_ = len(rows)
         rng = np.random.default_rng(self.random_state)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Int64Array, Uint8Array
 from musicsim._checks import check_whole
-from musicsim.search._rows import checked
+from musicsim.search._rows import check_rows
 from musicsim.search._vector_index import VectorIndex
 
 # Distances held at once. Single queries get more rows per part, so that the loop over parts costs nothing.
@@ -50,7 +50,7 @@ class ExactIndex(VectorIndex):
             If `X` is not two-dimensional or contains NaN, or `block_rows` is below 1.
         """
         check_whole("block_rows", self.block_rows, 1)
-        self._take(checked(X, "X"))
+        self._take(check_rows(X, "X"))
         self._center = _medians(self._X)
         self._longest = self._farthest = 0.0
         self._halves = self._half_squares(self._X)

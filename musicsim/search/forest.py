@@ -65,10 +65,10 @@ class SpillForest(ProbedIndex):
     not change: :func:`musicsim.search.calibrate` finds it again.
     """
 
-    _SAVED: ClassVar = {**ProbedIndex._SAVED, "sharpness": np.float32}
+    _SAVED: ClassVar = {**ProbedIndex._SAVED, "sharpness": ("sharpness_", np.float32)}
     _LEAVES: ClassVar = Trees
-    _trees: Trees
-    _sharpness: Float32Array
+    trees_: Trees
+    sharpness_: Float32Array
 
     def __init__(
         self,
@@ -100,14 +100,9 @@ class SpillForest(ProbedIndex):
         """Smallest number of probes that pays off: one leaf of each tree."""
         return self.n_trees
 
-    @property
-    def sharpness_(self) -> float:
-        """One over the RMS difference of neighbors along an axis."""
-        return float(self._sharpness[0])
-
     def _read(self, folder: Path) -> None:
         super()._read(folder)
-        if self._sharpness.shape != (1,):
+        if self.sharpness_.shape != (1,):
             raise ValueError("sharpness.npy should hold one number.")
 
     @property
@@ -119,22 +114,22 @@ class SpillForest(ProbedIndex):
         self._set_axes(rows, seeds[-1])
         Y = self._along_axes(rows)
         trees = grow_trees(Y, self._growth(), seeds[:-1], threads)
-        self._sharpness = _sharpness(trees, Y)
+        self.sharpness_ = _sharpness(trees, Y)
         trees.encode(Y, code_step(Y), threads)
         return trees
 
     def _add_to_leaves(self, rows: Float32Array, Y: Float32Array, first: int) -> bool:
         no_rows = read_only(np.empty((0, self.n_axes_), np.float32))
-        return self._trees.add(read_only(Y), first, no_rows, self._growth())
+        return self.trees_.add(read_only(Y), first, no_rows, self._growth())
 
     def _probe(
         self, Q: Float32Array, n_probes: int, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
     ) -> None:
-        trees, k = self._trees, ids.shape[1]
+        trees, k = self.trees_, ids.shape[1]
         n_best = min(k + k // 2 + 10, n_shown)  # more than k, because codes are rounded
         kernels.probe(
-            self._X, Q, self._centre, self._axes, trees.nodes, trees.leaves, trees.items, trees.codes,
-            np.float32(trees.step), self._sharpness[0], trees.roots, shown, n_probes, n_best,
+            self._X, Q, self.center_, self.axes_, trees.nodes, trees.leaves, trees.items, trees.codes,
+            np.float32(trees.step), self.sharpness_[0], trees.roots, shown, n_probes, n_best,
             distances, ids,
         )  # fmt: skip
 

@@ -90,7 +90,7 @@ class HammingIndex(Index):
         """
         check_choice("method", self.method, METHODS)
         check_n_jobs(self.n_jobs)
-        rows = checked_codes(codes, "codes", self.n_bits)
+        rows = check_codes(codes, "codes", self.n_bits)
         self.n_features_in_ = rows.shape[1]
         self.n_bits_ = 64 * rows.shape[1] if self.n_bits is None else int(self.n_bits)
         self.n_samples_ = 0
@@ -150,7 +150,7 @@ class HammingIndex(Index):
         return self._search(codes, k, allowed, self._fill_nearest)
 
     def _check_width(self, Q: npt.ArrayLike) -> Uint64Array:
-        return checked_codes(Q, "codes", self.n_bits_)
+        return check_codes(Q, "codes", self.n_bits_)
 
     def _fill_nearest(
         self, Q: Uint64Array, shown: Uint8Array, n_shown: int, distances: Int32Array, ids: Int64Array
@@ -310,7 +310,7 @@ class HammingIndex(Index):
         return heaps, np.concatenate(parts)
 
 
-def checked_codes(codes: npt.ArrayLike, name: str, n_bits: int | None) -> Uint64Array:
+def check_codes(codes: npt.ArrayLike, name: str, n_bits: int | None) -> Uint64Array:
     """Return two-dimensional uint64 codes without bits beyond `n_bits` (None: all bits count).
 
     Raises ValueError with the argument's `name`.

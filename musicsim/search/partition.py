@@ -57,7 +57,7 @@ class PartitionIndex(ProbedIndex):
     """
 
     _LEAVES: ClassVar = Cells
-    _trees: Cells
+    trees_: Cells
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class PartitionIndex(ProbedIndex):
     @property
     def n_leaves_(self) -> int:
         """Number of cells."""
-        return self._trees.n_cells
+        return self.trees_.n_cells
 
     @property
     def _width(self) -> int:
@@ -106,19 +106,19 @@ class PartitionIndex(ProbedIndex):
         """Return coordinates along the axes and distances from the space of the axes, (n_rows, n_axes + 1)."""
         result = np.empty((len(Y), self._width), np.float32)
         result[:, :-1] = Y
-        kernels.fill_offsets(rows, self._centre, Y, result)
+        kernels.fill_offsets(rows, self.center_, Y, result)
         return result
 
     def _add_to_leaves(self, rows: Float32Array, Y: Float32Array, first: int) -> bool:
-        self._trees.add(self._append_offsets(rows, Y), first)
+        self.trees_.add(self._append_offsets(rows, Y), first)
         return True
 
     def _probe(
         self, Q: Float32Array, n_probes: int, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
     ) -> None:
-        cells = self._trees
+        cells = self.trees_
         n_best = min(int(self.ranked * ids.shape[1]) + 10, n_shown)
         kernels.probe_cells(
-            self._X, Q, self._centre, self._axes, cells.leaves, cells.items, cells.codes, cells.step,
+            self._X, Q, self.center_, self.axes_, cells.leaves, cells.items, cells.codes, cells.step,
             shown, n_probes, n_best, distances, ids,
         )  # fmt: skip

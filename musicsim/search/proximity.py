@@ -247,10 +247,10 @@ def _block_moments(
 
 def _average_song(mean: Float64Array, std: Float64Array) -> tuple[float, float] | None:
     """Return average mean and deviation of songs with a deviation; None for fewer than 3 songs or without any."""
-    known = std > 0.0
-    if len(mean) < 3 or not known.any():
+    is_known = std > 0.0
+    if len(mean) < 3 or not is_known.any():
         return None
-    return float(mean[known].mean()), float(std[known].mean())
+    return float(mean[is_known].mean()), float(std[is_known].mean())
 
 
 def _log_survival(d: Float64Array, moments: PairMoments, average: tuple[float, float]) -> Float64Array:
@@ -259,8 +259,8 @@ def _log_survival(d: Float64Array, moments: PairMoments, average: tuple[float, f
 
     total = np.zeros(d.shape)
     for mean, std in moments:
-        known = std > 0.0
-        total += log_ndtr((np.where(known, mean, average[0]) - d) / np.where(known, std, average[1]))
+        is_known = std > 0.0
+        total += log_ndtr((np.where(is_known, mean, average[0]) - d) / np.where(is_known, std, average[1]))
     return total
 
 

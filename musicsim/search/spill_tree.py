@@ -54,7 +54,7 @@ class SpillTree(TreeIndex):
     """
 
     _LEAVES: ClassVar = Trees
-    _trees: Trees
+    trees_: Trees
 
     def __init__(
         self,
@@ -80,12 +80,12 @@ class SpillTree(TreeIndex):
         return grow_trees(rows, self._growth(), seeds, n_threads(self.n_jobs))
 
     def _try_insert(self, rows: Float32Array, first: int) -> bool:
-        return self._trees.add(rows, first, self._X, self._growth())
+        return self.trees_.add(rows, first, self._X, self._growth())
 
     def _fill_nearest(
         self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
     ) -> None:
-        trees = self._trees
+        trees = self.trees_
 
         def search(part: slice) -> None:
             kernels.search_defeatist(
@@ -117,6 +117,6 @@ class SpillTree(TreeIndex):
         queries = self._check_queries(Q, 1)
         if depth is not None and depth < 0:
             raise ValueError(f"depth={depth} should be 0 or more, or None.")
-        trees, cut = self._trees, -1 if depth is None else depth
+        trees, cut = self.trees_, -1 if depth is None else depth
         arrays = trees.nodes, trees.leaves, trees.items, int(trees.roots[0]), self._shown
         return [kernels.retrieve(q, *arrays, cut, 0).astype(np.int64) for q in queries]

@@ -263,12 +263,12 @@ def split(X, ids, rule, spill, whole, n_sample, n_iterations, n_directions, seed
     for i in range(m):
         for j in range(d):
             A[i, j] -= center[j]
-    found = _direction(A, rule, n_iterations, n_directions, state, w)
-    if not found and _rescale(A):
-        found = _direction(A, rule, n_iterations, n_directions, state, w)
-    if not found and m == n:
+    has_direction = _direction(A, rule, n_iterations, n_directions, state, w)
+    if not has_direction and _rescale(A):
+        has_direction = _direction(A, rule, n_iterations, n_directions, state, w)
+    if not has_direction and m == n:
         return np.float32(0.0), np.float32(0.0), n, 0
-    if not found:  # the sample holds only copies, but other rows may differ
+    if not has_direction:  # the sample holds only copies, but other rows may differ
         _normal(state, w)
         _normalize(w)
     for i in range(n):

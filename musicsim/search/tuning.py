@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.blas import one_blas_thread
-from musicsim.search._rows import Neighbors, checked
+from musicsim.search._rows import Neighbors, check_rows
 from musicsim.search.exact import ExactIndex
 from musicsim.search.forest import SpillForest
 from musicsim.search.partition import PartitionIndex
@@ -155,7 +155,7 @@ def calibrate(
     scanned.
     """
     _check(k, recall, n_queries)
-    rows = checked(X, "X")
+    rows = check_rows(X, "X")
     if rows.shape != (index.n_samples_, index.n_features_in_):
         raise ValueError(f"X has shape {rows.shape}, the index {(index.n_samples_, index.n_features_in_)}.")
     if len(rows) < k + 2:
@@ -228,7 +228,7 @@ def tune(
         If an argument is out of range.
     """
     _check(k, recall, n_queries)
-    rows = checked(X, "X")
+    rows = check_rows(X, "X")
     if len(rows) < max(EXACT_BELOW, k + 2):
         return ExactIndex().fit(rows)
     rng = np.random.default_rng(random_state)

@@ -228,7 +228,7 @@ def _updated_index(target: Path, X: Float32Array, kind: str) -> Any:
     """Return an index of all rows; None if the file has nearly all of them."""
     index_class = getattr(search, _CLASSES[kind])
     try:
-        n, n_built = index_class.saved_rows(target)
+        n, n_built = index_class.count_saved_rows(target)
         index_class.load(target, X[:n])  # raises if it was made from other rows, or is of another kind
         if len(X) - n <= _ADDED_ON_READING * n:
             return None
