@@ -39,16 +39,13 @@ class RandomProjectionHash(BitHash):
     def fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
         """Draw the hyperplanes.
 
+        Raises ValueError if `n_bits` is out of range, or X is not finite or constant.
+
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
             Only its mean and the range of its columns are used.
         y : ignored
-
-        Raises
-        ------
-        ValueError
-            If `n_bits` is out of range, or X is not finite or constant.
         """
         rows = self._check_training(X)
         directions = np.random.default_rng(self.random_state).normal(size=(rows.shape[1], self.n_bits))
@@ -90,15 +87,12 @@ class SpectralHash(BitHash):
     def fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
         """Find the box and the waves.
 
+        Raises ValueError if `n_bits` is out of range, or X is not finite or constant.
+
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
         y : ignored
-
-        Raises
-        ------
-        ValueError
-            If `n_bits` is out of range, or X is not finite or constant.
         """
         rows = self._check_training(X)
         with one_blas_thread():

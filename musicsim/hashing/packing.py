@@ -15,18 +15,12 @@ WORD = 64
 def pack_bits(bits: npt.ArrayLike) -> Uint64Array:
     """Pack rows of bits into words.
 
+    Returns a uint64 ndarray of shape (n, ceil(n_bits / 64)). Raises ValueError if `bits` has no columns, or values other
+    than 0 and 1.
+
     Parameters
     ----------
     bits : array-like of shape (n, n_bits), bool, or numbers 0 and 1
-
-    Returns
-    -------
-    uint64 ndarray of shape (n, ceil(n_bits / 64))
-
-    Raises
-    ------
-    ValueError
-        If `bits` has no columns, or values other than 0 and 1.
 
     Examples
     --------
@@ -51,19 +45,12 @@ def pack_bits(bits: npt.ArrayLike) -> Uint64Array:
 def unpack_bits(codes: npt.ArrayLike, n_bits: int) -> BoolArray:
     """Return the bits of codes: the inverse of :func:`pack_bits`.
 
+    Returns a bool ndarray of shape (n, n_bits). Raises ValueError if `codes` are not uint64 or too short.
+
     Parameters
     ----------
     codes : uint64 array-like of shape (n, n_words)
     n_bits : int, 1 <= n_bits <= 64 n_words
-
-    Returns
-    -------
-    bool ndarray of shape (n, n_bits)
-
-    Raises
-    ------
-    ValueError
-        If `codes` are not uint64 or too short.
     """
     words = check_words(codes, "codes")
     if not 1 <= n_bits <= WORD * words.shape[1]:
@@ -75,19 +62,12 @@ def unpack_bits(codes: npt.ArrayLike, n_bits: int) -> BoolArray:
 def hamming_distances(codes: npt.ArrayLike, others: npt.ArrayLike) -> Int64Array:
     """Count the different bits of all pairs of codes and others.
 
+    Returns an int64 ndarray of shape (n, m). Raises ValueError if codes are not uint64, or differ in width.
+
     Parameters
     ----------
     codes : uint64 array-like of shape (n, n_words)
     others : uint64 array-like of shape (m, n_words)
-
-    Returns
-    -------
-    int64 ndarray of shape (n, m)
-
-    Raises
-    ------
-    ValueError
-        If codes are not uint64, or differ in width.
 
     Notes
     -----

@@ -147,6 +147,8 @@ class RankHash(BitHash):
     def fit(self, X: npt.ArrayLike, y: Any, callback: StepCallback | None = None) -> Self:
         """Learn the weights.
 
+        Raises ValueError if a parameter is out of range, X is not finite or constant, or y does not fit `score`.
+
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
@@ -156,11 +158,6 @@ class RankHash(BitHash):
         callback : callable, optional
             Gets the newest entry of `history_` and the seconds so far after each step. It returns True to end the fit
             with the current weights, not the best ones, because `wrong` varies more between batches than between steps.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, X is not finite or constant, or y does not fit `score`.
         """
         rows = self._check_training(X)
         self._check_parameters()
@@ -191,12 +188,7 @@ class RankHash(BitHash):
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Return a hash with the arrays of :meth:`arrays`; it computes the same codes, but lacks attributes of the fit.
 
-        Raises
-        ------
-        KeyError
-            If an array is missing.
-        ValueError
-            If they do not match.
+        Raises KeyError if an array is missing; ValueError if they do not match.
         """
         projection = _read_projection(arrays, "")
         d, n_bits = projection.weights.shape

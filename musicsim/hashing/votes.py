@@ -20,6 +20,8 @@ BLOCK_ENTRIES = 2_000_000  # Distances held at once, 17 bytes each
 def bin_vote(codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike, *, n_bins: int = 3) -> npt.NDArray:
     """Return the most frequent label of the codes in the nearest bins.
 
+    Raises ValueError if codes and labels do not fit, no label is known, or labels cannot be sorted.
+
     Parameters
     ----------
     codes : uint64 array-like of shape (n, n_words)
@@ -36,11 +38,6 @@ def bin_vote(codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike
     ndarray of shape (m,) or (m, levels), of the type of the labels
         Ties go to the label with more votes in the nearest bin, then to the first in order. Unknown if no neighbor that
         agrees so far has a label. The type is object if `labels` is a list of texts.
-
-    Raises
-    ------
-    ValueError
-        If codes and labels do not fit, no label is known, or labels cannot be sorted.
 
     Notes
     -----
@@ -84,19 +81,12 @@ def bin_vote(codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike
 def bin_mean(codes: npt.ArrayLike, targets: npt.ArrayLike, queries: npt.ArrayLike, *, n_bins: int = 3) -> Float64Array:
     """Return the mean target of the codes in the nearest bins.
 
+    Returns a float64 ndarray of shape (m,). Raises ValueError if codes and targets do not fit or are empty.
+
     Parameters
     ----------
     codes, queries, n_bins : as in :func:`bin_vote`
     targets : array-like of shape (n,)
-
-    Returns
-    -------
-    float64 ndarray of shape (m,)
-
-    Raises
-    ------
-    ValueError
-        If codes and targets do not fit or are empty.
     """
     values = np.asarray(targets, dtype=np.float64)
     database = check_words(codes, "codes")

@@ -45,19 +45,13 @@ class Feedback:
     def distances(self, X: npt.ArrayLike) -> FloatingArray:
         """Return distances from the ideal song, not squared.
 
+        Returns a float32 or float64 ndarray of shape (n_songs,), like X. Raises ValueError if X has another number of
+        columns than the query.
+
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
             float32 is not converted.
-
-        Returns
-        -------
-        float32 or float64 ndarray of shape (n_songs,), like X
-
-        Raises
-        ------
-        ValueError
-            If X has another number of columns than the query.
 
         Notes
         -----
@@ -93,6 +87,8 @@ def feedback_metric(
 ) -> Feedback:
     """Return the metric and the ideal song of a query after marks.
 
+    Raises ValueError if shapes differ, a number is not finite, or `strength` or `move` is out of range.
+
     Parameters
     ----------
     x : array-like of shape (d,)
@@ -109,11 +105,6 @@ def feedback_metric(
         The query moves ``move n_up / (move n_up + 1)`` of the way to the mean of the songs marked up.
     weights : ndarray of shape (m,), optional
         Stored in the result; see :func:`adapt_weights`.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, a number is not finite, or `strength` or `move` is out of range.
 
     Notes
     -----
@@ -179,7 +170,9 @@ def adapt_weights(
     The gain ``g_r`` of metric r is the mean of ``d_r / d`` over the songs down minus that over the songs up. Here
     ``d_r`` is the squared distance by this metric, and ``d`` that by the weighted sum. The new weights on the simplex
     maximize ``sum_r phi_r g_r - KL(phi || weights) / s``: they are proportional to ``weights_r exp(s g_r)``. Here
-    ``s = strength n / (n + 2)`` for n marks, so that few marks change little. Metrics should have one scale.
+    ``s = strength n / (n + 2)`` for n marks, so that few marks change little. Metrics should have one scale. Returns
+    weights, (m,), that sum to 1. Raises ValueError if shapes differ, a number is not finite, or weights are negative or
+    all 0.
 
     Parameters
     ----------
@@ -188,15 +181,6 @@ def adapt_weights(
     weights : array-like of shape (m,), optional
         Previous weights, not negative; by default equal.
     strength : float >= 0
-
-    Returns
-    -------
-    float64 ndarray of shape (m,), not negative, sums to 1
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, a number is not finite, or weights are negative or all 0.
     """
     query = _vector(x)
     d = len(query)

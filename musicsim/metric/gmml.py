@@ -85,18 +85,15 @@ class GMML(LinearMetric, BaseEstimator):
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
         """Learn the metric from labels or a Relevance.
 
+        Raises ValueError if a parameter is out of range, X is not finite, y does not fit X, there are no pairs, all
+        consist of equal rows, or a scatter is singular and `reg` is 0.
+
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
         y : array-like of shape (n_songs,) or Relevance
             Class labels, or the relevance of the rows of X to each other. Each pair of a query and a relevant (or
             irrelevant) song counts the same; queries without one of both are ignored.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, X is not finite, y does not fit X, there are no pairs, all consist of equal
-            rows, or a scatter is singular and `reg` is 0.
         """
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
@@ -117,16 +114,13 @@ class GMML(LinearMetric, BaseEstimator):
     def fit_pairs(self, X: npt.ArrayLike, similar: npt.ArrayLike, dissimilar: npt.ArrayLike) -> Self:
         """Learn the metric from pairs of songs.
 
+        Raises ValueError as :meth:`fit`, and if there are no pairs or a pair is not of rows of X.
+
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
         similar, dissimilar : int array-likes of shape (m, 2)
             Rows of X.
-
-        Raises
-        ------
-        ValueError
-            As :meth:`fit`, and if there are no pairs or a pair is not of rows of X.
         """
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)

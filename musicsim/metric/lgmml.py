@@ -132,6 +132,9 @@ class LGMML(BaseEstimator):
     ) -> Self:
         """Learn metrics, anchors and weights.
 
+        Raises ValueError if a parameter or label is out of range, sizes differ, no query has documents of different
+        relevance, or all documents drawn for a metric are equal.
+
         Parameters
         ----------
         X : array-like of shape (n, d)
@@ -143,12 +146,6 @@ class LGMML(BaseEstimator):
         callback : callable, optional
             Gets ``stage`` ("metrics", "weights" or "queries") and its progress, in stage "weights" the newest entry of
             `history_`. It returns True to end the fit with the current result.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or label is out of range, sizes differ, no query has documents of different relevance, or all
-            documents drawn for a metric are equal.
         """
         self._check_parameters()
         documents, relevance = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
@@ -186,6 +183,8 @@ class LGMML(BaseEstimator):
     ) -> Float64Array:
         """Return scores of documents, higher for more relevant ones; comparable within a query.
 
+        Returns a float64 ndarray of shape (n,). Raises ValueError if sizes differ, or `queries` are not training queries.
+
         Parameters
         ----------
         X : array-like of shape (n, d)
@@ -193,15 +192,6 @@ class LGMML(BaseEstimator):
             Documents of each query; by default one query.
         queries : int array-like of shape (n_queries,), optional
             The number of each query in training, to use its own phi (with `per_query`). By default the shared phi.
-
-        Returns
-        -------
-        float64 ndarray of shape (n,)
-
-        Raises
-        ------
-        ValueError
-            If sizes differ, or `queries` are not training queries.
 
         Notes
         -----

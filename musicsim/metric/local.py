@@ -82,17 +82,14 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
         """Learn metrics and anchors.
 
+        Raises ValueError if a parameter is out of range, X is not finite, y does not fit X, there are no pairs, or all
+        pairs of a cluster consist of equal rows.
+
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
         y : array-like of shape (n_songs,) or Relevance
             Class labels, or the relevance of the rows of X to each other.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, X is not finite, y does not fit X, there are no pairs, or all pairs of a
-            cluster consist of equal rows.
         """
         from sklearn.cluster import KMeans
 
@@ -137,14 +134,12 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
     def distances(self, Q: npt.ArrayLike, X: npt.ArrayLike) -> Float64Array:
         """Return distances of songs to queries by the metric of each query, not squared.
 
+        Returns a float64 ndarray of shape (n_queries, n_songs).
+
         Parameters
         ----------
         Q : array-like of shape (n_queries, d)
         X : array-like of shape (n_songs, d)
-
-        Returns
-        -------
-        float64 ndarray of shape (n_queries, n_songs)
 
         Notes
         -----

@@ -100,6 +100,9 @@ class MLR(LinearMetric, RankingLearner):
     def fit(self, X: npt.ArrayLike, y: Any, callback: StepCallback | None = None) -> Self:
         """Learn the metric.
 
+        Raises ValueError if a parameter is out of range, X is not finite, y does not fit X, or no query has both
+        relevant and irrelevant songs.
+
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
@@ -108,12 +111,6 @@ class MLR(LinearMetric, RankingLearner):
         callback : callable, optional
             Gets the newest entry of `history_` after each cut, and ``components``, a function without arguments that
             returns L of the best metric so far. It returns True to end the fit with that metric.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, X is not finite, y does not fit X, or no query has both relevant
-            and irrelevant songs.
         """
         self._fit(X, y, callback, None)
         return self
@@ -123,17 +120,14 @@ class MLR(LinearMetric, RankingLearner):
     ) -> list[Self]:
         """Learn one metric per C; with the default solver, each starts from the planes of the last.
 
+        Returns fitted clones in the order of `Cs`; fewer if `callback` ends the path.
+
         Parameters
         ----------
         X, y, callback : as in :meth:`fit`
             Steps also hold C.
         Cs : sequence of float
             Ascending order is fastest.
-
-        Returns
-        -------
-        list of MLR
-            Fitted clones in the order of `Cs`; fewer if `callback` ends the path.
         """
         fitted: list[Self] = []
         state = None

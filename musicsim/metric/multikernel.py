@@ -41,17 +41,15 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
     def fit(self, kernels: Any, y: Any, callback: StepCallback | None = None) -> Self:
         """Learn the metrics.
 
+        Raises ValueError if a parameter is out of range, or a kernel is not square, finite, symmetric and positive
+        semidefinite.
+
         Parameters
         ----------
         kernels : array-like of shape (n_kernels, n_songs, n_songs), or a sequence of (n_songs, n_songs)
             Symmetric, positive semidefinite.
         y, callback : as in :meth:`MLR.fit`
             ``components`` returns a list, one per kernel.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or a kernel is not square, finite, symmetric and positive semidefinite.
         """
         self._check_parameters()
         matrices = training_kernels(kernels)
@@ -71,13 +69,11 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
     def transform(self, kernels: Any) -> Float64Array:
         """Map songs so that Euclidean distance is the learned distance.
 
+        Returns a float64 ndarray of shape (n_new, sum of r_k).
+
         Parameters
         ----------
         kernels : sequence of array-likes of shape (n_new, n_songs)
             Similarities of new songs to the training songs, in the order of the fit.
-
-        Returns
-        -------
-        float64 ndarray of shape (n_new, sum of r_k)
         """
         return self._project(self._check_new(kernels))

@@ -50,6 +50,9 @@ class Cut:
 class Oracle:
     """Most violated rankings of a set of songs, for one loss.
 
+    Raises ValueError if an argument is out of range, X and `relevance` differ in length, a song is listed twice for a
+    query, or no query has both sets.
+
     Parameters
     ----------
     X : array-like of shape (n_songs, d)
@@ -73,12 +76,6 @@ class Oracle:
         The queries that have both sets, in the given order.
     n_queries : int
     n_skipped : int
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, X and `relevance` differ in length, a song is listed twice for a query, or no
-        query has both sets.
 
     Notes
     -----
@@ -145,6 +142,8 @@ class Oracle:
     ) -> Cut:
         """Find the most violated ranking of each query, and their plane.
 
+        Raises ValueError if the metric has the wrong shape or is not finite, or `slots` is empty or out of range.
+
         Parameters
         ----------
         W : array-like of shape (d, d) or, for the diagonal structure, (d,), or flat with `widths`
@@ -153,11 +152,6 @@ class Oracle:
             Its factor, W = L^T L; the scores cost r / d of those of W.
         slots : int array-like, optional
             Indices of ``queries`` to use, for stochastic steps; by default all.
-
-        Raises
-        ------
-        ValueError
-            If the metric has the wrong shape or is not finite, or `slots` is empty or out of range.
         """
         chosen = np.arange(self.n_queries) if slots is None else _rows(slots, self.n_queries, "slots")
         if len(chosen) == 0:

@@ -88,6 +88,8 @@ class MLRCV(TransformerMixin, BaseEstimator):
     ) -> Self:
         """Choose C and learn the metric.
 
+        Raises ValueError if a parameter is out of range, or no split has a query to score.
+
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
@@ -101,11 +103,6 @@ class MLRCV(TransformerMixin, BaseEstimator):
         workers : map-like callable
             `map`, or that of processes or a cluster (:func:`musicsim.library.processes.pools.map_of`), which cannot use
             `callback`.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or no split has a query to score.
         """
         template = MLR() if self.mlr is None else self.mlr
         scoring = template.loss if self.scoring is None else self.scoring

@@ -60,16 +60,13 @@ class WCCN(LinearMetric, BaseEstimator):
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
         """Learn from classes or a relevance.
 
+        Raises ValueError if the shrinkage is out of range, X is not finite, y does not fit X, no class has two songs,
+        or the covariance is singular and the shrinkage 0.
+
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
         y : as in :func:`compute_within_covariance`
-
-        Raises
-        ------
-        ValueError
-            If the shrinkage is out of range, X is not finite, y does not fit X, no class has two songs, or the
-            covariance is singular and the shrinkage 0.
         """
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         return self.fit_covariances([compute_within_covariance(songs, y)])
@@ -77,15 +74,12 @@ class WCCN(LinearMetric, BaseEstimator):
     def fit_covariances(self, covariances: Iterable[npt.ArrayLike]) -> Self:
         """Learn from covariances within several kinds of classes, with equal weights.
 
+        Raises ValueError if there are none, their shapes differ, one is 0 or not finite, or S is singular.
+
         Parameters
         ----------
         covariances : iterable of array-like of shape (d, d)
             As from :func:`compute_within_covariance`, of the same or other songs (such as parts of songs).
-
-        Raises
-        ------
-        ValueError
-            If there are none, their shapes differ, one is 0 or not finite, or S is singular.
         """
         check_number("shrinkage", self.shrinkage, 0, 1)
         matrices = [np.asarray(W, dtype=np.float64) for W in covariances]
@@ -109,21 +103,14 @@ class WCCN(LinearMetric, BaseEstimator):
 def compute_within_covariance(X: npt.ArrayLike, y: Any) -> Float64Array:
     """Return the covariance of songs around the mean of their class, pooled over classes.
 
+    Returns a float64 ndarray of shape (d, d). Raises ValueError if y does not fit X, or no class has two songs.
+
     Parameters
     ----------
     X : array-like of shape (n_songs, d)
     y : array-like of shape (n_songs,) or Relevance
         Class labels (None is unknown): a class of n songs has the weight n - 1. Or a relevance: half the mean outer
         product of the differences of similar pairs, which is the same for classes of one size.
-
-    Returns
-    -------
-    float64 ndarray of shape (d, d)
-
-    Raises
-    ------
-    ValueError
-        If y does not fit X, or no class has two songs.
     """
     songs = np.asarray(X, dtype=np.float64)
     if isinstance(y, Relevance):

@@ -49,10 +49,6 @@ def acyclic_edges(tails, heads, position):
         Edges must not connect a vertex with itself.
     position : int64 (n_vertices,)
         A permutation, the initial order; changed to a topological order of the result.
-
-    Returns
-    -------
-    bool (n_edges,)
     """
     n, m = position.shape[0], tails.shape[0]
     out_start, in_start = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
@@ -108,10 +104,6 @@ def redundant_edges(order, start, heads, columns, n_columns, n_words):
         Edges by their tails: those of v end in ``heads[start[v] : start[v + 1]]``.
     columns : int64 (n_vertices,)
         The number of a vertex among those that may end a redundant edge, -1 for others.
-
-    Returns
-    -------
-    bool (n_edges,)
     """
     redundant = np.zeros(heads.shape[0], np.bool_)
     reach = np.empty((order.shape[0], n_words), np.uint64)

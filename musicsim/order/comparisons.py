@@ -63,7 +63,8 @@ def clean_comparisons(
     The vertices of the graph are unordered pairs of songs; an edge means that one pair is nearer than another. It drops
     repetitions, and comparisons of a pair with itself or of a song with itself. Then it drops opposite comparisons. It
     adds the others one by one in random order, except those that would close a cycle. Finally, it drops comparisons
-    that follow from others.
+    that follow from others. Raises ValueError if comparisons are malformed, `contradictions` is unknown, or `reduce` is
+    set without `acyclic`.
 
     Parameters
     ----------
@@ -84,11 +85,6 @@ def clean_comparisons(
     comparisons : int64 ndarray of shape (n_kept, 4)
         In the given order; of equal ones, the first.
     report : CleaningReport
-
-    Raises
-    ------
-    ValueError
-        If comparisons are malformed, `contradictions` is unknown, or `reduce` is set without `acyclic`.
 
     Notes
     -----

@@ -33,21 +33,14 @@ _CHOICES = {
 def share_in_order(embedding: npt.ArrayLike, comparisons: npt.ArrayLike) -> float:
     """Return the share of comparisons that hold in an embedding; equal distances do not.
 
+    It is NaN without comparisons. Raises ValueError if `embedding` is not a finite matrix, or comparisons have other
+    songs.
+
     Parameters
     ----------
     embedding : array-like of shape (n_songs, r)
     comparisons : int array-like of shape (m, 4)
         Rows (i, j, k, l) for d(i, j) < d(k, l).
-
-    Returns
-    -------
-    float
-        NaN without comparisons.
-
-    Raises
-    ------
-    ValueError
-        If `embedding` is not a finite matrix, or comparisons have other songs.
 
     Notes
     -----
@@ -185,6 +178,9 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
     def fit(self, kernels: Any, comparisons: npt.ArrayLike, callback: StepCallback | None = None) -> Self:
         """Learn the projections.
 
+        Raises ValueError if a parameter is out of range, a kernel is not square, finite, symmetric and positive
+        semi-definite, or comparisons are empty or have other songs.
+
         Parameters
         ----------
         kernels : array-like of shape (n_songs, n_songs), or a sequence of such
@@ -194,12 +190,6 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         callback : callable, optional
             Called with a dict after each iteration: iteration, objective, dual_bound, gap, seconds. If it returns True,
             the fit ends with the best result so far.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, a kernel is not square, finite, symmetric and positive semi-definite, or
-            comparisons are empty or have other songs.
         """
         self._check_parameters()
         if self.max_rank is not None and not (isinstance(self.max_rank, Integral) and self.max_rank >= 1):
@@ -221,18 +211,12 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
     def transform(self, kernels: Any) -> Float64Array:
         """Map songs, possibly new ones: g(x) = (N^p K_x^p)_p (equation 2.9).
 
+        Returns a float64 ndarray of shape (n_new, sum of r_p). Raises ValueError if the number of kernels differs from
+        the fit, or one is not finite or has other training songs.
+
         Parameters
         ----------
         kernels : array-like of shape (n_new, n_songs), or a sequence of such, in the order of the fit
-
-        Returns
-        -------
-        float64 ndarray of shape (n_new, sum of r_p)
-
-        Raises
-        ------
-        ValueError
-            If the number of kernels differs from the fit, or one is not finite or has other training songs.
         """
         return self._project(self._combine(self._check_new(_list_kernels(kernels))))
 
@@ -290,16 +274,14 @@ class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
     def fit(self, X: npt.ArrayLike, comparisons: npt.ArrayLike, callback: StepCallback | None = None) -> Self:
         """Learn the metric.
 
+        Raises ValueError if a parameter is out of range, `X` is not finite or constant, or comparisons are empty or
+        have other songs.
+
         Parameters
         ----------
         X : array-like of shape (n_songs, n_features)
         comparisons, callback
             As for :meth:`PartialOrderEmbedding.fit`.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, `X` is not finite or constant, or comparisons are empty or have other songs.
         """
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)

@@ -103,15 +103,12 @@ class Index(Estimator):
     def remove(self, ids: npt.ArrayLike) -> None:
         """Exclude rows from results; their ids are not used again.
 
+        Raises ValueError if an id does not exist.
+
         Parameters
         ----------
         ids : int or int array-like
             Removing a row twice has no effect.
-
-        Raises
-        ------
-        ValueError
-            If an id does not exist.
         """
         self._check_is_fitted("n_samples_")
         removed = np.atleast_1d(np.asarray(ids))
@@ -130,15 +127,12 @@ class Index(Estimator):
     def save(self, folder: str | Path) -> None:
         """Save the index to a folder of its own, which is replaced as a whole. Vectors are not saved, bit codes are.
 
+        Raises FileExistsError if the folder contains something other than an index.
+
         Parameters
         ----------
         folder : path
             Its parent must exist.
-
-        Raises
-        ------
-        FileExistsError
-            If the folder contains something other than an index.
         """
         self._check_is_fitted("n_samples_")
         meta = {

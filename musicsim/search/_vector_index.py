@@ -24,6 +24,9 @@ class VectorIndex(Index):
     def query(self, Q: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None) -> Neighbors:
         """Return the `k` nearest rows of each query that the index finds; of equal distances, the lower id first.
 
+        Raises ValueError if `Q` has another width than the rows or contains NaN, `k` is below 1, or `allowed` has
+        another length.
+
         Parameters
         ----------
         Q : array-like of shape (n_queries, n_features)
@@ -37,29 +40,18 @@ class VectorIndex(Index):
         distances : float32 ndarray of shape (n_queries, min(k, n_allowed))
             Exact Euclidean distances, ascending.
         ids : int64 ndarray of the same shape
-
-        Raises
-        ------
-        ValueError
-            If `Q` has another width than the rows or contains NaN, `k` is below 1, or `allowed` has another length.
         """
         return self._search(Q, k, allowed, self._fill_nearest)
 
     def add(self, X: npt.ArrayLike) -> Int64Array:
         """Add rows after ``fit``. If they do not suit the index, it is rebuilt over all rows.
 
+        Returns an int64 ndarray of shape (n_new,), the ids. Raises ValueError if `X` has another width than the rows or
+        contains NaN.
+
         Parameters
         ----------
         X : array-like of shape (n_new, n_features)
-
-        Returns
-        -------
-        int64 ndarray of shape (n_new,), the ids
-
-        Raises
-        ------
-        ValueError
-            If `X` has another width than the rows or contains NaN.
 
         Notes
         -----
@@ -82,17 +74,13 @@ class VectorIndex(Index):
     def load(cls, folder: str | Path, X: npt.ArrayLike) -> Self:
         """Map a saved index into memory.
 
+        Raises ValueError if the index is damaged, of another kind or version, or `X` does not begin with its rows;
+        FileNotFoundError if there is no index.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows the index was built from. Further rows at the end are added, in this process only.
-
-        Raises
-        ------
-        ValueError
-            If the index is damaged, of another kind or version, or `X` does not begin with its rows.
-        FileNotFoundError
-            If there is no index.
         """
         source = Path(folder)
         meta = read_meta(source, _META_KEYS)

@@ -73,16 +73,13 @@ class CompactIndex(VectorIndex):
     def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
         """Store the rows and learn their codes.
 
+        Raises ValueError if `X` is not two-dimensional or contains NaN, or an option is out of range.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             A float32 memory map is not copied.
         y : ignored
-
-        Raises
-        ------
-        ValueError
-            If `X` is not two-dimensional or contains NaN, or an option is out of range.
         """
         if self.ratio < 1 or self.n_learned < 2:
             raise ValueError(f"ratio={self.ratio} should be at least 1, n_learned={self.n_learned} at least 2.")

@@ -64,6 +64,9 @@ def find_duplicates(
 ) -> list[DuplicatePair]:
     """Find the pairs of songs that are the same recording.
 
+    Returns each pair once, sorted by rows. Raises ValueError if shapes do not fit, values are not finite, or an option
+    is out of range.
+
     Parameters
     ----------
     X : float ndarray of shape (n_songs, n_dimensions), finite
@@ -87,16 +90,6 @@ def find_duplicates(
         Largest shift.
     block_rows : int >= 1
         Songs whose distances are computed at once.
-
-    Returns
-    -------
-    list of DuplicatePair
-        Sorted by rows, each pair once.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, values are not finite, or an option is out of range.
 
     Notes
     -----

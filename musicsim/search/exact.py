@@ -39,15 +39,12 @@ class ExactIndex(VectorIndex):
     def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
         """Store the rows; a float32 memory map is not copied.
 
+        Raises ValueError if `X` is not two-dimensional or contains NaN, or `block_rows` is below 1.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         y : ignored
-
-        Raises
-        ------
-        ValueError
-            If `X` is not two-dimensional or contains NaN, or `block_rows` is below 1.
         """
         check_whole("block_rows", self.block_rows, 1)
         self._take(check_rows(X, "X"))

@@ -78,15 +78,13 @@ class HammingIndex(Index):
     def fit(self, codes: npt.ArrayLike, y: None = None) -> Self:
         """Store the codes.
 
+        Raises ValueError if `codes` is not of that type and shape, has bits beyond `n_bits`, or an option is out of
+        range.
+
         Parameters
         ----------
         codes : uint64 array-like of shape (n_samples, n_words)
         y : ignored
-
-        Raises
-        ------
-        ValueError
-            If `codes` is not of that type and shape, has bits beyond `n_bits`, or an option is out of range.
         """
         check_choice("method", self.method, METHODS)
         check_n_jobs(self.n_jobs)
@@ -103,18 +101,12 @@ class HammingIndex(Index):
     def add(self, codes: npt.ArrayLike) -> Int64Array:
         """Add codes after :meth:`fit`.
 
+        Returns an int64 ndarray of shape (n_new,), the ids. Raises ValueError if `codes` has another type or shape than
+        those of :meth:`fit`.
+
         Parameters
         ----------
         codes : uint64 array-like of shape (n_new, n_words)
-
-        Returns
-        -------
-        int64 ndarray of shape (n_new,), the ids
-
-        Raises
-        ------
-        ValueError
-            If `codes` has another type or shape than those of :meth:`fit`.
         """
         self._check_is_fitted("n_samples_")
         rows = self._check_width(codes)
@@ -130,6 +122,9 @@ class HammingIndex(Index):
     def query(self, codes: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None) -> HammingNeighbors:
         """Return the `k` nearest codes of each query; of equal distances, the lower id first.
 
+        Raises ValueError if `codes` has another type or shape than those of :meth:`fit`, `k` is below 1, or `allowed`
+        has another length.
+
         Parameters
         ----------
         codes : uint64 array-like of shape (n_queries, n_words)
@@ -140,12 +135,6 @@ class HammingIndex(Index):
         distances : int32 ndarray of shape (n_queries, min(k, n_allowed))
             Number of different bits, ascending.
         ids : int64 ndarray of the same shape
-
-        Raises
-        ------
-        ValueError
-            If `codes` has another type or shape than those of :meth:`fit`, `k` is below 1, or `allowed` has another
-            length.
         """
         return self._search(codes, k, allowed, self._fill_nearest)
 
@@ -167,6 +156,9 @@ class HammingIndex(Index):
     ) -> tuple[list[Int32Array], list[Int64Array]]:
         """Return all codes that differ from each query in at most `r` bits; of equal distances, the lower id first.
 
+        Raises ValueError if `codes` has another type or shape than those of :meth:`fit`, `r` is not a whole number,
+        below 0 or of another length, or `allowed` has another length.
+
         Parameters
         ----------
         codes : uint64 array-like of shape (n_queries, n_words)
@@ -179,12 +171,6 @@ class HammingIndex(Index):
         distances : list of n_queries int32 ndarrays
             Ascending; views of one array, as are the ids.
         ids : list of n_queries int64 ndarrays
-
-        Raises
-        ------
-        ValueError
-            If `codes` has another type or shape than those of :meth:`fit`, `r` is not a whole number, below 0 or of
-            another length, or `allowed` has another length.
         """
         self._check_is_fitted("n_samples_")
         queries = self._check_width(codes)

@@ -62,15 +62,12 @@ class MutualProximity(Estimator):
     def fit(self, X: npt.ArrayLike, y: object = None) -> Self:
         """Draw the sample and estimate the moments of every row.
 
+        Raises ValueError if `X` is not two-dimensional, contains NaN or infinity, or a parameter is out of range.
+
         Parameters
         ----------
         X : array of shape (n, n_features); a float32 memory map is read block by block
         y : ignored
-
-        Raises
-        ------
-        ValueError
-            If `X` is not two-dimensional, contains NaN or infinity, or a parameter is out of range.
         """
         if self.n_sample < 1 or not 0 < self.nearest <= 1:
             raise ValueError(f"n_sample={self.n_sample} should be at least 1, and nearest={self.nearest} in (0, 1].")
@@ -91,15 +88,12 @@ class MutualProximity(Estimator):
     def moments(self, Q: npt.ArrayLike) -> tuple[Float64Array, Float64Array]:
         """Return mean and deviation of the distances from each query to the sample, both (n_queries,).
 
+        Raises ValueError if `Q` has another width than the rows of the fit, or contains NaN or infinity.
+
         Parameters
         ----------
         Q : array of shape (n_queries, n_features)
             A query equal to a row of the fit gets the moments of that row.
-
-        Raises
-        ------
-        ValueError
-            If `Q` has another width than the rows of the fit, or contains NaN or infinity.
         """
         self._check_is_fitted("sample_")
         queries = _rows(Q, "Q")
@@ -124,6 +118,8 @@ class MutualProximity(Estimator):
     def rescore(self, distances: npt.ArrayLike, rows: npt.ArrayLike, query_moments: Moments) -> Float64Array:
         """Return adjusted distances of candidates: smaller if the mutual proximity is larger.
 
+        Raises ValueError if shapes do not fit or a row is out of range.
+
         Parameters
         ----------
         distances : array of shape (k,), >= 0
@@ -136,11 +132,6 @@ class MutualProximity(Estimator):
         ndarray of shape (k,), float64, >= 0, in the unit of `distances`
             The distance at which two average songs have the same mutual proximity. Below a tenth of the average mean,
             the scale is bent, so that it stays positive and monotonic.
-
-        Raises
-        ------
-        ValueError
-            If shapes do not fit or a row is out of range.
         """
         self._check_is_fitted("mean_")
         d, chosen = np.asarray(distances, dtype=np.float64), np.asarray(rows)
@@ -170,6 +161,9 @@ def mutual_proximity(
 ) -> Float64Array:
     """Adjust a matrix of distances of any kind by moments.
 
+    Returns float64 distances like those of :meth:`MutualProximity.rescore`; `D` if there are fewer than 3 songs or none
+    has a deviation. Raises ValueError if shapes do not fit.
+
     Parameters
     ----------
     D : array of shape (n_queries, n)
@@ -177,16 +171,6 @@ def mutual_proximity(
         Moments of the distances from each query to other songs.
     mean_x, std_x : arrays of shape (n,)
         The same for each song of the database; their averages are the average song.
-
-    Returns
-    -------
-    ndarray of shape (n_queries, n), float64, as from :meth:`MutualProximity.rescore`
-        `D` if there are fewer than 3 songs or none has a deviation.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit.
     """
     distances = np.asarray(D, dtype=np.float64)
     parts = [np.asarray(part, dtype=np.float64) for part in (mean_q, std_q, mean_x, std_x)]

@@ -98,21 +98,14 @@ class SpillTree(TreeIndex):
     def retrieve(self, Q: npt.ArrayLike, *, depth: int | None = None) -> list[Int64Array]:
         """Return the retrieval set of each query (algorithm 6.3).
 
+        Ids are unique and in no order; the set is never extended to parents. Raises ValueError if `Q` has another width
+        than the rows or contains NaN, or `depth` is below 0.
+
         Parameters
         ----------
         Q : array-like of shape (n_queries, n_features)
         depth : int, optional
             Nodes at this depth count as leaves, as in a tree of this depth.
-
-        Returns
-        -------
-        list of int64 ndarrays
-            Unique ids in no order; the set is never extended to parents.
-
-        Raises
-        ------
-        ValueError
-            If `Q` has another width than the rows or contains NaN, or `depth` is below 0.
         """
         queries = self._check_queries(Q, 1)
         if depth is not None and depth < 0:

@@ -41,15 +41,12 @@ class TreeIndex(VectorIndex):
     def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
         """Build the index; float32 rows are not copied.
 
+        Raises ValueError if `X` is not two-dimensional or contains NaN, or an option is out of range.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         y : ignored
-
-        Raises
-        ------
-        ValueError
-            If `X` is not two-dimensional or contains NaN, or an option is out of range.
         """
         rows = check_rows(X, "X")
         self._check_options()
@@ -208,6 +205,7 @@ class ProbedIndex(TreeIndex):
         """Return the nearest rows in the most promising leaves; of equal distances, the lower id first.
 
         More leaves are scanned until there are enough rows: there are as many results as from :class:`ExactIndex`.
+        Raises ValueError if an argument is out of range or does not fit the rows.
 
         Parameters
         ----------
@@ -219,11 +217,6 @@ class ProbedIndex(TreeIndex):
         Returns
         -------
         distances, ids : as in :meth:`ExactIndex.query`
-
-        Raises
-        ------
-        ValueError
-            If an argument is out of range or does not fit the rows.
         """
         probes = self.n_probes if n_probes is None else n_probes
         _check_probes(probes)

@@ -131,6 +131,8 @@ def calibrate(
 ) -> Calibration:
     """Find the number of leaves or cells that an index has to scan for a recall, and set its ``n_probes`` to it.
 
+    Raises ValueError if an argument is out of range or `X` has another shape than the index.
+
     Parameters
     ----------
     index : SpillForest or PartitionIndex
@@ -143,11 +145,6 @@ def calibrate(
     n_queries : int >= 2
         Rows for choosing the number, and as many others for checking it. Takes ``2 * n_queries`` exact searches.
     random_state : int, numpy.random.Generator or None
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range or `X` has another shape than the index.
 
     Notes
     -----
@@ -199,7 +196,8 @@ def tune(
 
     Tries partitions and forests on at most 100,000 rows. The smallest of those within a tenth of the fastest is built
     over all rows and calibrated. If it does not reach the recall or takes twice the expected time, the next is built,
-    too. If comparing with every row is as fast, an exact index is returned.
+    too. If comparing with every row is as fast, an exact index is returned. Raises ValueError if an argument is out of
+    range.
 
     Parameters
     ----------
@@ -221,11 +219,6 @@ def tune(
         :class:`Calibration`, and ``trials_``, a dict per setting: its parameters, the unfitted ``index``, the chosen
         ``n_probes``, their ``recall`` on the training queries, ``ceiling``, the recall with 16 times as many,
         ``seconds`` per query and ``nbytes``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
     """
     _check(k, recall, n_queries)
     rows = check_rows(X, "X")
