@@ -20,24 +20,24 @@ BLOCK_ENTRIES = 2_000_000  # Distances held at once, 17 bytes each
 def bin_vote(codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike, *, n_bins: int = 3) -> npt.NDArray:
     """Return the most frequent label of the codes in the nearest bins.
 
-    Raises ValueError if codes and labels do not fit, no label is known, or labels cannot be sorted.
+    Ties go to the label with more votes in the nearest bin, then to the first in order. The result is unknown if no
+    neighbor that agrees so far has a label. Raises ValueError if codes and labels do not fit, no label is known, or
+    labels cannot be sorted.
 
     Parameters
     ----------
-    codes : uint64 array-like of shape (n, n_words)
+    codes, queries : uint64 array-likes of shape (n, n_words) and (m, n_words)
     labels : array-like of shape (n,) or (n, levels)
         Levels of a hierarchy from the widest class to the narrowest: on each, the neighbors that agree with the levels
         above vote. Unknown labels (None, nan, blank, -1) do not vote, and codes with an unknown widest label are not
         neighbors.
-    queries : uint64 array-like of shape (m, n_words)
     n_bins : int >= 1
         Number of bins that vote.
 
     Returns
     -------
     ndarray of shape (m,) or (m, levels), of the type of the labels
-        Ties go to the label with more votes in the nearest bin, then to the first in order. Unknown if no neighbor that
-        agrees so far has a label. The type is object if `labels` is a list of texts.
+        The type is object if `labels` is a list of texts.
 
     Notes
     -----
@@ -79,14 +79,10 @@ def bin_vote(codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike
 
 
 def bin_mean(codes: npt.ArrayLike, targets: npt.ArrayLike, queries: npt.ArrayLike, *, n_bins: int = 3) -> Float64Array:
-    """Return the mean target of the codes in the nearest bins.
+    """Return the mean target of the codes in the nearest bins, float64 (m,).
 
-    Returns a float64 ndarray of shape (m,). Raises ValueError if codes and targets do not fit or are empty.
-
-    Parameters
-    ----------
-    codes, queries, n_bins : as in :func:`bin_vote`
-    targets : array-like of shape (n,)
+    `targets` are (n,); other arguments are as in :func:`bin_vote`. Raises ValueError if codes and targets do not fit or
+    are empty.
     """
     values = np.asarray(targets, dtype=np.float64)
     database = check_words(codes, "codes")

@@ -24,24 +24,10 @@ class Projection:
 
 
 class Cone:
-    """The cone of one block per width, full or diagonal.
+    """The cone of one block per width (columns of X), full or diagonal.
 
-    Parameters
-    ----------
-    widths : sequence of int
-        Columns of X that belong to each block.
-    structure : "full" or "diagonal"
-    weights : ndarray of shape (sum of widths,), positive, optional
-        r; by default 1.
-
-    Attributes
-    ----------
-    size : int
-        Length of a flat metric.
-    unit : ndarray of shape (size,)
-        diag(r), flat: the gradient of the penalty.
-    n_projections : int
-        Eigendecompositions of blocks so far.
+    `weights` are r, positive, by default 1. A flat metric has the length `size`, and `unit` is diag(r), flat: the
+    gradient of the penalty. `n_projections` counts the eigendecompositions of blocks so far.
     """
 
     def __init__(self, widths: Sequence[int], structure: str, weights: npt.ArrayLike | None = None) -> None:

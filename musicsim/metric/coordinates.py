@@ -48,9 +48,9 @@ class Axes:
     def apply(self, X: Float64Array) -> Float64Array:
         return X @ self.basis
 
-    def metric(self, W: Float64Array) -> Float64Array:
-        """Return the metric in the original coordinates."""
-        metric = self.basis @ W @ self.basis.T
+    def metric(self, flat: Float64Array) -> Float64Array:
+        """Return the metric in the original coordinates, (d, d)."""
+        metric = self.basis @ flat.reshape(len(self.weights), -1) @ self.basis.T
         return 0.5 * (metric + metric.T)
 
 
@@ -75,8 +75,8 @@ class Columns:
     def apply(self, X: Float64Array) -> Float64Array:
         return X[:, self.columns] * self.scale
 
-    def diagonal(self, w: Float64Array) -> Float64Array:
-        """Return the diagonal of the metric in the original coordinates."""
+    def metric(self, flat: Float64Array) -> Float64Array:
+        """Return the metric in the original coordinates, (d, d)."""
         diagonal = np.zeros(self.n_columns)
-        diagonal[self.columns] = w * self.scale**2
-        return diagonal
+        diagonal[self.columns] = flat * self.scale**2
+        return np.diag(diagonal)

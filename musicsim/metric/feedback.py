@@ -43,19 +43,10 @@ class Feedback:
         return inner if self.base is None else self.base.T @ inner @ self.base
 
     def distances(self, X: npt.ArrayLike) -> FloatingArray:
-        """Return distances from the ideal song, not squared.
+        """Return distances of songs (n_songs, d) from the ideal song, not squared.
 
-        Returns a float32 or float64 ndarray of shape (n_songs,), like X. Raises ValueError if X has another number of
-        columns than the query.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_songs, d)
-            float32 is not converted.
-
-        Notes
-        -----
-        O(n r (d + k)), without L O(n d k); 32 MB for any number of songs.
+        They are float32 or float64, (n_songs,), like X; float32 is not converted. O(n r (d + k)), without L O(n d k);
+        32 MB for any number of songs. Raises ValueError if X has another number of columns than the query.
         """
         songs = np.asarray(X)
         if songs.ndim != 2 or songs.shape[1] != len(self.point):
@@ -99,8 +90,7 @@ def feedback_metric(
         The previous metric, positive semidefinite; by default Euclidean distance, also for songs mapped by
         ``transform`` of a learned metric.
     strength : float from 0 to 1e9
-        Effect of a mark on the metric. A single mark changes squared distances along it by at most the factor
-        ``sqrt(1 + strength)``.
+        Effect of a mark: a single one changes squared distances along it by at most the factor ``sqrt(1 + strength)``.
     move : float >= 0
         The query moves ``move n_up / (move n_up + 1)`` of the way to the mean of the songs marked up.
     weights : ndarray of shape (m,), optional
@@ -168,11 +158,10 @@ def adapt_weights(
     """Adapt the weights of local metrics to the marks of a query.
 
     The gain ``g_r`` of metric r is the mean of ``d_r / d`` over the songs down minus that over the songs up. Here
-    ``d_r`` is the squared distance by this metric, and ``d`` that by the weighted sum. The new weights on the simplex
-    maximize ``sum_r phi_r g_r - KL(phi || weights) / s``: they are proportional to ``weights_r exp(s g_r)``. Here
-    ``s = strength n / (n + 2)`` for n marks, so that few marks change little. Metrics should have one scale. Returns
-    weights, (m,), that sum to 1. Raises ValueError if shapes differ, a number is not finite, or weights are negative or
-    all 0.
+    ``d_r`` is the squared distance by this metric, and ``d`` that by the weighted sum. The new weights, which sum to 1,
+    maximize ``sum_r phi_r g_r - KL(phi || weights) / s``: they are proportional to ``weights_r exp(s g_r)``. With n
+    marks, s is ``strength n / (n + 2)``, so that few marks change little. Metrics should have one scale. Raises
+    ValueError if shapes differ, a number is not finite, or weights are negative or all 0.
 
     Parameters
     ----------

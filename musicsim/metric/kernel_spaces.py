@@ -45,11 +45,11 @@ class KernelSpaces:
         songs = np.concatenate([coordinates.apply(K) for K, coordinates in used], axis=1)
         return cls(songs, cone, maps)
 
-    def components(self, flat: Float64Array, n_songs: int) -> list[Float64Array]:
+    def components(self, flat: Float64Array) -> list[Float64Array]:
         """Return a factor (r_k, n_songs) of W = L^T L per kernel; without rows if the kernel is not used."""
         blocks = self.cone.blocks(flat)
         return [
-            _pull_back(coordinates, next(blocks)) if len(coordinates.weights) else np.empty((0, n_songs))
+            _pull_back(coordinates, next(blocks)) if len(coordinates.weights) else np.empty((0, len(self.songs)))
             for coordinates in self._maps
         ]
 
@@ -173,5 +173,5 @@ def _pull_back(coordinates: Axes | Columns, block: Float64Array) -> Float64Array
     if isinstance(coordinates, Axes):
         L = factor(block)
         return L[np.abs(L).max(axis=1) > 0] @ coordinates.basis.T
-    L = np.diag(np.sqrt(coordinates.diagonal(block)))
+    L = np.sqrt(coordinates.metric(block))
     return L[np.flatnonzero(np.diag(L))]

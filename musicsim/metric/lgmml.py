@@ -70,15 +70,13 @@ class LGMML(BaseEstimator):
     ----------
     metrics_ : float64 ndarray of shape (m, d, d), or (m, d) of diagonals
         Scaled so that 95% of the training documents have t_r <= 1.
-    anchors_ : float64 ndarray of shape (m, d)
-        In standardized features.
+    anchors_ : float64 ndarray of shape (m, d), in standardized features
     weights_ : float64 ndarray of shape (m,)
         phi, shared by all queries: the mean over the second half of the steps.
     query_weights_ : float64 ndarray of shape (n_queries, m)
         With `per_query`: phi of each training query; the shared one if all its documents are equally relevant.
     history_ : list of dict
         Per epoch: epoch, loss, ndcg (mean NDCG@k of the training queries by the current phi).
-    n_features_in_ : int
 
     Notes
     -----
@@ -88,8 +86,7 @@ class LGMML(BaseEstimator):
     share one phi (the paper does not specify it).
 
     Time: metrics O(m (n_drawn d^2 + d^3)), distances O(n m d^2) once, or O(n m d) with diagonals, an epoch O(n m).
-    Memory: 4 n m bytes, 40 MB for 100,000 documents and 100 metrics, a few copies of X, 8 m d^2, and with `per_query` 8
-    n_queries m.
+    Memory: 4 n m + 8 m d^2 bytes, a few copies of X, and with `per_query` 8 n_queries m.
 
     Examples
     --------
@@ -181,9 +178,10 @@ class LGMML(BaseEstimator):
     def predict(
         self, X: npt.ArrayLike, group: npt.ArrayLike | None = None, *, queries: npt.ArrayLike | None = None
     ) -> Float64Array:
-        """Return scores of documents, higher for more relevant ones; comparable within a query.
+        """Return scores of documents, float64 (n,), higher for more relevant ones; comparable within a query.
 
-        Returns a float64 ndarray of shape (n,). Raises ValueError if sizes differ, or `queries` are not training queries.
+        O(n m d^2), with diagonals O(n m d); 4 n m bytes and a few copies of X. Raises ValueError if sizes differ, or
+        `queries` are not training queries.
 
         Parameters
         ----------
@@ -192,10 +190,6 @@ class LGMML(BaseEstimator):
             Documents of each query; by default one query.
         queries : int array-like of shape (n_queries,), optional
             The number of each query in training, to use its own phi (with `per_query`). By default the shared phi.
-
-        Notes
-        -----
-        O(n m d^2), with diagonals O(n m d); 4 n m bytes and a few copies of X.
         """
         check_is_fitted(self)
         documents: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)

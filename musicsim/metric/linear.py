@@ -14,14 +14,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     components_: Float64Array
 
     def transform(self, X: npt.ArrayLike) -> Float64Array:
-        """Map songs so that Euclidean distance is the learned distance.
-
-        Returns a float64 ndarray of shape (n_songs, r).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_songs, d)
-        """
+        """Map songs (n_songs, d) so that Euclidean distance is the learned distance; return float64 (n_songs, r)."""
         check_is_fitted(self)
         songs: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(songs @ self.components_.T)
@@ -32,10 +25,10 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
 
 def factor(metric: npt.ArrayLike, spectral_mass: float = 1.0) -> Float64Array:
-    """Return L with W = L^T L, or the best one of least rank that keeps a share of the spectrum.
+    """Return L, (r, d), with W = L^T L, or the best one of least rank that keeps a share of the spectrum.
 
-    Rows of L, (r, d), are sorted by descending weight; for a metric of 0 there is one row of 0. Raises ValueError if
-    `spectral_mass` is out of range.
+    Rows are sorted by descending weight; for a metric of 0 there is one row of 0. Raises ValueError if `spectral_mass`
+    is out of range.
 
     Parameters
     ----------

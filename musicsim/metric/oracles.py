@@ -59,8 +59,7 @@ class Oracle:
     relevance : object with ``relevant(i)``, ``irrelevant(i)`` and ``len()``
         Disjoint sets of rows of X for song i.
     loss : "auc", "map", "mrr", "ndcg" or "precision"
-    k : int >= 1
-        k of "ndcg" and "precision".
+        `k`, an int >= 1, is that of "ndcg" and "precision".
     structure : "full" or "diagonal"
         Shape of `dpsi`, and of the metric: (d, d) or (d,).
     widths : sequence of int, optional
@@ -74,15 +73,15 @@ class Oracle:
     ----------
     queries : int64 ndarray of shape (n_queries,)
         The queries that have both sets, in the given order.
-    n_queries : int
-    n_skipped : int
+    pairs : Pairs or None
+        Set if cuts of all queries sum over pairs of songs; other cuts go through the queries one by one.
+    n_queries, n_skipped : int
 
     Notes
     -----
     Memory: a centered float64 copy of X, two more arrays of its size (three with a metric of full rank) during a cut,
     and ``(128 * 8 + 16 * 12) * n_songs`` bytes per thread. The sets take 4 bytes per relevant song and per song of the
-    smaller of the irrelevant and the left-out ones, twice by AUC if all songs are queries
-    (:mod:`musicsim.metric._pairs`). 20,000 songs of 256 dimensions with 37 relevant each: below 0.5 GiB.
+    smaller of the irrelevant and the left-out ones, twice with `pairs`.
 
     The result does not depend on the number of threads of this class (``numba.get_num_threads()``), and on
     `block_bytes` only through the rounding of matrix products.

@@ -45,17 +45,13 @@ class MLRCV(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     C_ : float
-    Cs_ : ndarray of shape (n_Cs,)
-        In ascending order.
-    scores_ : ndarray of shape (n_splits, n_Cs)
-        Mean score of the validation queries.
-    gaps_ : ndarray of shape (n_splits, n_Cs)
-        Relative duality gap of each metric.
+    Cs_ : ndarray of shape (n_Cs,), ascending
+    scores_, gaps_ : ndarrays of shape (n_splits, n_Cs)
+        Mean score of the validation queries, and relative duality gap of each metric.
     untrained_ : float
         Mean score of Euclidean distance on the same queries.
     best_ : MLR
-        Fitted on all songs.
-    components_, metric_ : those of `best_`
+        Fitted on all songs; `components_` and `metric_` are its.
 
     Examples
     --------

@@ -73,10 +73,8 @@ def clean_comparisons(
     contradictions : "drop", "majority" or "keep"
         Keep neither a comparison nor its opposite, or the more frequent one (neither if equally frequent), or both
         until the next step.
-    acyclic : bool
-        If True, break cycles.
-    reduce : bool
-        If True, drop comparisons that follow from others; needs `acyclic`.
+    acyclic, reduce : bool
+        Break cycles; drop comparisons that follow from others, which needs `acyclic`.
     random_state : int, numpy.random.Generator or None
         Order in which comparisons are added.
 

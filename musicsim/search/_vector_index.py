@@ -44,19 +44,12 @@ class VectorIndex(Index):
         return self._search(Q, k, allowed, self._fill_nearest)
 
     def add(self, X: npt.ArrayLike) -> Int64Array:
-        """Add rows after ``fit``. If they do not suit the index, it is rebuilt over all rows.
+        """Add rows (n_new, n_features) after ``fit``; return their ids.
 
-        Returns an int64 ndarray of shape (n_new,), the ids. Raises ValueError if `X` has another width than the rows or
-        contains NaN.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_new, n_features)
-
-        Notes
-        -----
-        Copies all rows to memory, with room for twice as many: 8 n_samples n_features bytes. If that is too much and
-        the index is saved, append the new rows to the file of rows and load the index with all of it.
+        If they do not suit the index, it is rebuilt over all rows. Copies all rows to memory, with room for twice as
+        many: 8 n_samples n_features bytes. If that is too much and the index is saved, append the new rows to the file
+        of rows and load the index with all of it. Raises ValueError if `X` has another width than the rows or contains
+        NaN.
         """
         self._check_is_fitted("n_samples_")
         rows = self._check_width(X, "X")
@@ -72,15 +65,10 @@ class VectorIndex(Index):
 
     @classmethod
     def load(cls, folder: str | Path, X: npt.ArrayLike) -> Self:
-        """Map a saved index into memory.
+        """Map a saved index into memory. X, (n_samples, n_features), begins with the rows it was built from.
 
-        Raises ValueError if the index is damaged, of another kind or version, or `X` does not begin with its rows;
-        FileNotFoundError if there is no index.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows the index was built from. Further rows at the end are added, in this process only.
+        Further rows are added, in this process only. Raises ValueError if the index is damaged, of another kind or
+        version, or `X` does not begin with its rows; FileNotFoundError if there is no index.
         """
         source = Path(folder)
         meta = read_meta(source, _META_KEYS)

@@ -32,32 +32,23 @@ class SpillForest(ProbedIndex):
         A node with at most this many rows is a leaf.
     n_probes : int >= 1
         Leaves that a query scans, over all trees; :func:`musicsim.search.tune` finds the number for a recall.
-    split, spill : as in :class:`SpillTree`
+    split, spill, n_sample, n_jobs, random_state : as in :class:`SpillTree`
     explained : float in (0, 1]
         Share of the variance that the main axes keep. Fewer axes are faster and smaller; exact distances use all of it.
-    n_sample : int or None
-        Rows from which the direction of a node is computed.
-    n_jobs : int or None
-        Threads that build, and that answer when many queries come at once: None is 1, -1 one per core.
-    random_state : int, numpy.random.Generator or None
 
     Attributes
     ----------
-    n_samples_, n_features_in_ : int
-    n_axes_ : int
-        Number of main axes.
-    center_ : float32 ndarray of shape (n_features,)
-    axes_ : float32 ndarray of shape (n_features, n_axes)
-    n_leaves_, depth_ : int
+    center_, axes_ : float32 ndarrays of shape (n_features,) and (n_features, n_axes)
+    n_samples_, n_features_in_, n_axes_, n_leaves_, depth_ : int
     nbytes_ : int
-        Memory in addition to the rows: per tree and row ``n_axes_`` and 8 to 11 bytes if leaves are full, about
-        900 MB for 8 trees over a million rows with 100 axes, and a third of it with 30 axes.
+        Memory in addition to the rows: per tree and row ``n_axes_`` and 8 to 11 bytes if leaves are full, about 900 MB
+        for 8 trees over a million rows with 100 axes.
 
     Notes
     -----
     Multi-probe search. A neighbor is assumed to differ from the query by a Gaussian step of one deviation along any
-    axis: margins then say how likely it is to be on either side of a split, and trees in which the query is deep
-    inside its leaf come first. Building needs another ``4 * n_axes_`` bytes per row.
+    axis: margins then say how likely it is to be on either side of a split, and trees in which the query is deep inside
+    its leaf come first. Building needs another ``4 * n_axes_`` bytes per row.
 
     Axes, codes and leaves are those of the rows at building time. The index is rebuilt over all rows when they have
     doubled; when one in a hundred (and more than ten) is beyond the reach of codes; when the axes keep less than

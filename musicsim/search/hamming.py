@@ -47,18 +47,13 @@ class HammingIndex(Index):
 
     Attributes
     ----------
-    n_samples_ : int
-        Codes ever added; ids are below it.
-    n_features_in_ : int
-        Words of a code.
-    n_bits_ : int
-    n_built_ : int
-        Codes in the tables of "balls"; later ones are scanned.
+    n_samples_, n_features_in_, n_bits_ : int
+        Codes ever added (ids are below it), words of a code, and its bits.
     nbytes_ : int
-        All memory; codes are copied. "scan": 4 bytes per 32 bits of a code, 40 MB for ten million codes of 32 bits,
-        320 MB of 256. "balls" needs in addition 12 bytes per table and code of at most 64 bits, or 8 per word and 4 per
-        table for longer ones, and 4 per bucket. In total, for ten million codes: 280 MB of 32 bits, 560 MB of 64, 1.3
-        GB of 256. Building tables needs another copy of the codes.
+        All memory; codes are copied. "scan": 4 bytes per 32 bits of a code. "balls" needs in addition 12 bytes per
+        table and code of at most 64 bits, or 8 per word and 4 per table for longer ones, and 4 per bucket. In total,
+        for ten million codes: 280 MB of 32 bits, 560 MB of 64, 1.3 GB of 256. Building tables needs another copy of the
+        codes.
 
     Notes
     -----
@@ -76,15 +71,10 @@ class HammingIndex(Index):
         self.method, self.n_bits, self.n_jobs = method, n_bits, n_jobs
 
     def fit(self, codes: npt.ArrayLike, y: None = None) -> Self:
-        """Store the codes.
+        """Store the codes, uint64 (n_samples, n_words).
 
         Raises ValueError if `codes` is not of that type and shape, has bits beyond `n_bits`, or an option is out of
         range.
-
-        Parameters
-        ----------
-        codes : uint64 array-like of shape (n_samples, n_words)
-        y : ignored
         """
         check_choice("method", self.method, METHODS)
         check_n_jobs(self.n_jobs)
@@ -99,14 +89,9 @@ class HammingIndex(Index):
         return self
 
     def add(self, codes: npt.ArrayLike) -> Int64Array:
-        """Add codes after :meth:`fit`.
+        """Add codes, uint64 (n_new, n_words), after :meth:`fit`; return their ids.
 
-        Returns an int64 ndarray of shape (n_new,), the ids. Raises ValueError if `codes` has another type or shape than
-        those of :meth:`fit`.
-
-        Parameters
-        ----------
-        codes : uint64 array-like of shape (n_new, n_words)
+        Raises ValueError if `codes` has another type or shape than those of :meth:`fit`.
         """
         self._check_is_fitted("n_samples_")
         rows = self._check_width(codes)
@@ -122,19 +107,8 @@ class HammingIndex(Index):
     def query(self, codes: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None) -> HammingNeighbors:
         """Return the `k` nearest codes of each query; of equal distances, the lower id first.
 
-        Raises ValueError if `codes` has another type or shape than those of :meth:`fit`, `k` is below 1, or `allowed`
-        has another length.
-
-        Parameters
-        ----------
-        codes : uint64 array-like of shape (n_queries, n_words)
-        k, allowed : as in :meth:`ExactIndex.query`
-
-        Returns
-        -------
-        distances : int32 ndarray of shape (n_queries, min(k, n_allowed))
-            Number of different bits, ascending.
-        ids : int64 ndarray of the same shape
+        Arguments, results and errors are as in :meth:`ExactIndex.query`, except that `codes` are uint64 (n_queries,
+        n_words) and distances are int32, the number of different bits.
         """
         return self._search(codes, k, allowed, self._fill_nearest)
 
@@ -163,14 +137,12 @@ class HammingIndex(Index):
         ----------
         codes : uint64 array-like of shape (n_queries, n_words)
         r : int >= 0, or int array-like of shape (n_queries,)
-        allowed : bool ndarray of shape (n_samples,), optional
-            Codes that may be results; all by default.
+        allowed : as in :meth:`query`
 
         Returns
         -------
-        distances : list of n_queries int32 ndarrays
-            Ascending; views of one array, as are the ids.
-        ids : list of n_queries int64 ndarrays
+        distances, ids : lists of n_queries int32 and int64 ndarrays
+            Ascending distances; views of one array, as are the ids.
         """
         self._check_is_fitted("n_samples_")
         queries = self._check_width(codes)

@@ -28,32 +28,22 @@ class PartitionIndex(ProbedIndex):
         Share of the variance that the main axes keep. Fewer axes are faster and smaller, but need more exact distances.
     ranked : float >= 1
         Rows per result whose exact distance is computed, in addition to ten.
-    n_jobs : int or None
-        Threads that build, and that answer when many queries come at once: None is 1, -1 one per core.
-    random_state : int, numpy.random.Generator or None
+    n_jobs, random_state : as in :class:`SpillTree`
 
     Attributes
     ----------
-    n_samples_, n_features_in_ : int
-    n_axes_ : int
-        Number of main axes.
-    center_ : float32 ndarray of shape (n_features,)
-    axes_ : float32 ndarray of shape (n_features, n_axes)
-    n_leaves_ : int
-        Number of cells.
+    center_, axes_ : float32 ndarrays of shape (n_features,) and (n_features, n_axes)
+    n_samples_, n_features_in_, n_axes_, n_leaves_ : int
     nbytes_ : int
-        Memory in addition to the rows: ``n_axes_`` and 9 to 12 bytes per row, and a thirtieth for new rows; about
-        120 MB for a million rows with 100 axes.
+        Memory in addition to the rows: ``n_axes_`` and 9 to 12 bytes per row, and a thirtieth for new rows; about 120
+        MB for a million rows with 100 axes.
 
     Notes
     -----
     The inverted file is that of Jégou, Douze, Schmid: Product quantization for nearest neighbor search, IEEE TPAMI 33
     (2011). Rows are read block by block, so a memory map need not fit into memory. Building needs another 16 bytes per
-    row, and 32 rows per cell twice: 0.4 GB for ten million rows with 100 axes.
-
-    Axes, codes and cells are those of the rows at building time. The index is rebuilt over all rows when they have
-    doubled; when one in a hundred (and more than ten) is beyond the reach of codes; or when the axes keep less than
-    ``explained ** 2`` of the variance. `n_probes` does not change: :func:`musicsim.search.calibrate` finds it again.
+    row, and 32 rows per cell twice: 0.4 GB for ten million rows with 100 axes. The index is rebuilt as
+    :class:`SpillForest` is.
     """
 
     _LEAVES: ClassVar = Cells

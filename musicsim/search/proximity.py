@@ -33,6 +33,8 @@ _KNEE = 0.1  # Share of the mean distance below which the scale is bent, as adju
 class MutualProximity(Estimator):
     """Moments of the distances of every song, estimated on a sample, and distances adjusted by them.
 
+    With fewer than 3 rows, or only equal rows, distances are not changed.
+
     Parameters
     ----------
     n_sample : int >= 1
@@ -43,15 +45,11 @@ class MutualProximity(Estimator):
 
     Attributes
     ----------
-    sample_ : ndarray of shape (min(n_sample, n), n_features), float64
+    sample_ : float64 ndarray of shape (min(n_sample, n), n_features)
         Not changed by adding songs.
-    mean_, std_ : ndarray of shape (n,), float64
+    mean_, std_ : float64 ndarrays of shape (n,)
         Mean and deviation of the distances from each row to the nearest of the sample. Sampled rows at distance 0 (the
         song and its duplicates) do not count. 0 if no row is left.
-
-    Notes
-    -----
-    With fewer than 3 rows, or only equal rows, distances are not changed.
     """
 
     def __init__(
@@ -60,14 +58,10 @@ class MutualProximity(Estimator):
         self.n_sample, self.nearest, self.random_state = n_sample, nearest, random_state
 
     def fit(self, X: npt.ArrayLike, y: object = None) -> Self:
-        """Draw the sample and estimate the moments of every row.
+        """Draw the sample and estimate the moments of every row of X, (n, n_features).
 
-        Raises ValueError if `X` is not two-dimensional, contains NaN or infinity, or a parameter is out of range.
-
-        Parameters
-        ----------
-        X : array of shape (n, n_features); a float32 memory map is read block by block
-        y : ignored
+        A float32 memory map is read block by block. Raises ValueError if `X` is not two-dimensional, contains NaN or
+        infinity, or a parameter is out of range.
         """
         if self.n_sample < 1 or not 0 < self.nearest <= 1:
             raise ValueError(f"n_sample={self.n_sample} should be at least 1, and nearest={self.nearest} in (0, 1].")
@@ -86,14 +80,10 @@ class MutualProximity(Estimator):
         return np.arange(first, len(self.mean_))
 
     def moments(self, Q: npt.ArrayLike) -> tuple[Float64Array, Float64Array]:
-        """Return mean and deviation of the distances from each query to the sample, both (n_queries,).
+        """Return mean and deviation of the distances from each query (n_queries, n_features) to the sample.
 
-        Raises ValueError if `Q` has another width than the rows of the fit, or contains NaN or infinity.
-
-        Parameters
-        ----------
-        Q : array of shape (n_queries, n_features)
-            A query equal to a row of the fit gets the moments of that row.
+        A query equal to a row of the fit gets the moments of that row. Raises ValueError if `Q` has another width than
+        the rows of the fit, or contains NaN or infinity.
         """
         self._check_is_fitted("sample_")
         queries = _rows(Q, "Q")
@@ -118,20 +108,15 @@ class MutualProximity(Estimator):
     def rescore(self, distances: npt.ArrayLike, rows: npt.ArrayLike, query_moments: Moments) -> Float64Array:
         """Return adjusted distances of candidates: smaller if the mutual proximity is larger.
 
-        Raises ValueError if shapes do not fit or a row is out of range.
+        They are float64 (k,), in the unit of `distances`: the distance at which two average songs have the same mutual
+        proximity. Below a tenth of the average mean, the scale is bent, so that it stays positive and monotonic. Raises
+        ValueError if shapes do not fit or a row is out of range.
 
         Parameters
         ----------
-        distances : array of shape (k,), >= 0
-            From the query to the candidates.
+        distances : array of shape (k,), >= 0, from the query to the candidates
         rows : int array of shape (k,), the candidates
         query_moments : mean and deviation of the query, from :meth:`moments`
-
-        Returns
-        -------
-        ndarray of shape (k,), float64, >= 0, in the unit of `distances`
-            The distance at which two average songs have the same mutual proximity. Below a tenth of the average mean,
-            the scale is bent, so that it stays positive and monotonic.
         """
         self._check_is_fitted("mean_")
         d, chosen = np.asarray(distances, dtype=np.float64), np.asarray(rows)
@@ -159,18 +144,12 @@ class MutualProximity(Estimator):
 def mutual_proximity(
     D: npt.ArrayLike, mean_q: npt.ArrayLike, std_q: npt.ArrayLike, mean_x: npt.ArrayLike, std_x: npt.ArrayLike
 ) -> Float64Array:
-    """Adjust a matrix of distances of any kind by moments.
+    """Adjust distances D (n_queries, n) of any kind by moments.
 
-    Returns float64 distances like those of :meth:`MutualProximity.rescore`; `D` if there are fewer than 3 songs or none
-    has a deviation. Raises ValueError if shapes do not fit.
-
-    Parameters
-    ----------
-    D : array of shape (n_queries, n)
-    mean_q, std_q : arrays of shape (n_queries,)
-        Moments of the distances from each query to other songs.
-    mean_x, std_x : arrays of shape (n,)
-        The same for each song of the database; their averages are the average song.
+    `mean_q` and `std_q`, (n_queries,), are the moments of the distances from each query to other songs; `mean_x` and
+    `std_x`, (n,), those of the songs of the database, and their averages the average song. Returns float64 distances
+    like those of :meth:`MutualProximity.rescore`; `D` if there are fewer than 3 songs or none has a deviation. Raises
+    ValueError if shapes do not fit.
     """
     distances = np.asarray(D, dtype=np.float64)
     parts = [np.asarray(part, dtype=np.float64) for part in (mean_q, std_q, mean_x, std_x)]

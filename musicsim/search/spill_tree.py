@@ -41,16 +41,15 @@ class SpillTree(TreeIndex):
 
     Attributes
     ----------
-    n_samples_, n_features_in_ : int
-    n_leaves_, depth_ : int
+    n_samples_, n_features_in_, n_leaves_, depth_ : int
     nbytes_ : int
         Memory in addition to the rows.
 
     Notes
     -----
-    Copies grow with depth: a tree of depth D holds each row (1 + 2 * spill) ** D times on average, as a number of
-    4 bytes; 10.7 times for spill 0.1 and depth 13. Equal rows cannot be split and stay in one leaf. If new rows make
-    the tree hold each row twice as often as when it was grown, it is regrown over all rows.
+    A tree of depth D holds each row (1 + 2 * spill) ** D times on average, as a number of 4 bytes; 10.7 times for spill
+    0.1 and depth 13. Equal rows cannot be split and stay in one leaf. If new rows make the tree hold each row twice as
+    often as when it was grown, it is regrown over all rows.
     """
 
     _LEAVES: ClassVar = Trees
@@ -96,16 +95,11 @@ class SpillTree(TreeIndex):
         map_parts(len(Q), self.n_jobs, search)
 
     def retrieve(self, Q: npt.ArrayLike, *, depth: int | None = None) -> list[Int64Array]:
-        """Return the retrieval set of each query (algorithm 6.3).
+        """Return the retrieval set of each query (n_queries, n_features) by algorithm 6.3, int64 ids.
 
-        Ids are unique and in no order; the set is never extended to parents. Raises ValueError if `Q` has another width
-        than the rows or contains NaN, or `depth` is below 0.
-
-        Parameters
-        ----------
-        Q : array-like of shape (n_queries, n_features)
-        depth : int, optional
-            Nodes at this depth count as leaves, as in a tree of this depth.
+        Nodes at `depth`, if given, count as leaves, as in a tree of this depth. Ids are unique and in no order; the set
+        is never extended to parents. Raises ValueError if `Q` has another width than the rows or contains NaN, or
+        `depth` is below 0.
         """
         queries = self._check_queries(Q, 1)
         if depth is not None and depth < 0:

@@ -39,14 +39,9 @@ class TreeIndex(VectorIndex):
     trees_: Leaves
 
     def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
-        """Build the index; float32 rows are not copied.
+        """Build the index over rows (n_samples, n_features); float32 rows are not copied.
 
         Raises ValueError if `X` is not two-dimensional or contains NaN, or an option is out of range.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
         """
         rows = check_rows(X, "X")
         self._check_options()
@@ -204,19 +199,9 @@ class ProbedIndex(TreeIndex):
     ) -> Neighbors:
         """Return the nearest rows in the most promising leaves; of equal distances, the lower id first.
 
-        More leaves are scanned until there are enough rows: there are as many results as from :class:`ExactIndex`.
-        Raises ValueError if an argument is out of range or does not fit the rows.
-
-        Parameters
-        ----------
-        Q, k, allowed : as in :meth:`ExactIndex.query`
-        n_probes : int >= 1, optional
-            Overrides that of the index. If only some rows are allowed, it is multiplied by ``n / n_allowed``, unless
-            comparing with each of them is faster.
-
-        Returns
-        -------
-        distances, ids : as in :meth:`ExactIndex.query`
+        Arguments, results and errors are as in :meth:`ExactIndex.query`: more leaves are scanned until there are as
+        many results. `n_probes`, an int >= 1, overrides that of the index. If only some rows are allowed, it is
+        multiplied by ``n / n_allowed``, unless comparing with each of them is faster.
         """
         probes = self.n_probes if n_probes is None else n_probes
         _check_probes(probes)

@@ -180,19 +180,9 @@ def insert(rows, first, X, root, nodes, leaves, items, codes, step, sizes, optio
             n_taken += 1
             n = leaves[leaf, 1]
             if n >= 2 * leaf_size and _has_doubled(n, leaf_size) and depth < max_depth:
-                L = _leaf_rows(leaf, leaves, items, codes, step, X, d)
+                L, own_seed = _leaf_rows(leaf, leaves, items, codes, step, X, d), seed + np.uint64(first + i)
                 number, nodes, leaves, items, codes = _split_leaf(
-                    leaf,
-                    L,
-                    parent,
-                    nodes,
-                    leaves,
-                    items,
-                    codes,
-                    n_code_bytes,
-                    sizes,
-                    options,
-                    seed + np.uint64(first + i),
+                    leaf, L, parent, nodes, leaves, items, codes, n_code_bytes, sizes, options, own_seed
                 )
                 if number >= 0 and parent < 0:
                     root = number
