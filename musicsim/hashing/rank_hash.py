@@ -17,7 +17,7 @@ from musicsim.blas import one_blas_thread
 from musicsim.hashing._kernels import MAX_SCORE
 from musicsim.hashing.base import BitHash, principal_axes
 from musicsim.hashing.exact import ExactProjection
-from musicsim.hashing.gains import SCORES, Gains, gains_of, keep_targets
+from musicsim.hashing.gains import SCORES, Gains, keep_targets, make_gains
 from musicsim.hashing.training import Batch, Neighborhood, Projection
 
 _METHODS = ("lambdarank", "ranknet")
@@ -151,7 +151,7 @@ class RankHash(BitHash):
         """
         rows = self._check_training(X)
         self._check_parameters()
-        gains = gains_of(self.score, y, len(rows))
+        gains = make_gains(self.score, y, len(rows))
         rng = np.random.default_rng(self.random_state)
         with one_blas_thread():
             centered = rows - rows.mean(axis=0)
@@ -286,7 +286,6 @@ class RankHash(BitHash):
 
 
 def _read_projection(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> ExactProjection:
-    """Return a projection; raise KeyError if an array is missing, ValueError if they do not match."""
     projection = ExactProjection(**{field.name: arrays[prefix + field.name] for field in fields(ExactProjection)})
     shape = projection.weights.shape
     if len(shape) != 2 or not np.issubdtype(projection.exponents.dtype, np.integer):

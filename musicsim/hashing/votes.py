@@ -18,10 +18,11 @@ BLOCK_ENTRIES = 2_000_000  # Distances held at once, 17 bytes each
 
 
 def bin_vote(codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike, *, n_bins: int = 3) -> npt.NDArray:
-    """Return the most frequent label of the codes in the nearest bins.
+    """Return the most frequent label of the codes in the nearest bins, (m,) or (m, levels).
 
     Ties go to the label with more votes in the nearest bin, then to the first in order. The result is unknown if no
-    neighbor that agrees so far has a label. Raises ValueError if codes and labels do not fit, no label is known, or
+    neighbor that agrees so far has a label, and of type object if `labels` is a list of texts. O(n m); memory: 50 MB
+    and the neighbors of a block of queries. Raises ValueError if codes and labels do not fit, no label is known, or
     labels cannot be sorted.
 
     Parameters
@@ -33,15 +34,6 @@ def bin_vote(codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike
         neighbors.
     n_bins : int >= 1
         Number of bins that vote.
-
-    Returns
-    -------
-    ndarray of shape (m,) or (m, levels), of the type of the labels
-        The type is object if `labels` is a list of texts.
-
-    Notes
-    -----
-    Time: O(n m). Memory: 50 MB and the neighbors of a block of queries.
     """
     table = np.asarray(labels)
     if table.dtype.kind == "U" and not hasattr(labels, "dtype"):

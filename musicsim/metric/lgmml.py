@@ -135,11 +135,9 @@ class LGMML(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Documents, grouped by query.
+            Documents, grouped by query; `group`, int (n_queries,), holds their numbers.
         y : array-like of shape (n,)
             Relevance, from 0 to 1000; the lowest label of a query counts as irrelevant.
-        group : int array-like of shape (n_queries,)
-            Documents of each query.
         callback : callable, optional
             Gets ``stage`` ("metrics", "weights" or "queries") and its progress, in stage "weights" the newest entry of
             `history_`. It returns True to end the fit with the current result.

@@ -201,7 +201,6 @@ class Oracle:
         return folded, column_sums, lost, inner
 
     def _join(self, halves: list[Float64Array]) -> Float64Array:
-        """Return dpsi from the halves of its blocks."""
         whole = [half + half.T for half in halves]
         return np.concatenate([block.ravel() for block in whole]) if self._is_flat else whole[0]
 

@@ -161,7 +161,6 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         Parameters
         ----------
         kernels : array-like of shape (n_songs, n_songs), or a sequence of such
-            Symmetric, positive semi-definite.
         comparisons : int array-like of shape (m, 4)
             Rows (i, j, k, l): songs i and j are nearer to each other than k and l.
         callback : callable, optional

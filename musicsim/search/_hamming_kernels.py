@@ -36,8 +36,6 @@ _AHEAD = 8  # Buckets, and codes in them, that are prefetched
 
 
 def _bit_count(typingctx, number):
-    """Count the set bits of an integer."""
-
     def generate(context, builder, signature, arguments):
         return builder.ctpop(arguments[0])
 
@@ -103,7 +101,6 @@ _distances: Any = intrinsic(_tile_distances)
 
 @njit(cache=True, nogil=True)
 def _distance(words, others):
-    """Count the different bits of two codes."""
     total = np.int64(0)
     for i in range(len(words)):
         total += np.int64(_popcount(words[i] ^ others[i]))

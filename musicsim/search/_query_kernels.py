@@ -27,8 +27,6 @@ _SLOPE, _BEND = np.float32(1.596), np.float32(0.2)
 
 
 def _prefetch(typingctx, array, index):
-    """Prefetch the memory at an index of a flat array."""
-
     def generate(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
         place = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
@@ -89,7 +87,6 @@ def _enter(table, number):
 
 @njit(cache=True, nogil=True)
 def _new_set(n):
-    """Return an empty hash set for n numbers."""
     size = 64
     while size < 2 * n:
         size *= 2
@@ -229,7 +226,6 @@ def _scan(leaf, leaves, items, codes, query, unit, shown, table, n_entered, keys
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _compute_squares(X, query, candidates):
-    """Return squared distances of a query to candidates."""
     squares = np.empty(candidates.shape[0], np.float32)
     flat, d = X.reshape(-1), X.shape[1]
     for i in range(min(_AHEAD, candidates.shape[0])):

@@ -1,4 +1,4 @@
-"""Compiled loops over a partition: cells of rows, and the centers of cells; see `cells`."""
+"""Compiled loops over a partition: cells of rows, and the centers of cells; see :mod:`musicsim.search.partition`."""
 
 import numpy as np
 from numba import njit
@@ -104,7 +104,6 @@ def move_least_first(keys, numbers, n, fewest, most):
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _largest(keys, n):
-    """Return the largest of the first n keys."""
     largest = keys[0]
     for i in range(1, n):
         largest = max(largest, keys[i])
@@ -137,7 +136,6 @@ def _scan(leaf, leaves, items, codes, query, unit, shown, block_keys, n_best, ke
 
 @njit(cache=True, nogil=True)
 def _prefetch_cell(cell, leaves, items, codes, size_of_code):
-    """Prefetch the first codes of a cell."""
     start, size = leaves[cell, 0], leaves[cell, 1]
     prefetch(items, start)
     first = start * size_of_code

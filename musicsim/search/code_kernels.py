@@ -104,8 +104,6 @@ def round_query(query, step, result):
 
 
 def _compare(typingctx, codes, place, query, factor, limit, keys):
-    """Generate the code of :func:`find_below`."""
-
     def generate(context, builder, signature, arguments):
         arrays = {
             which: context.make_array(signature.args[which])(context, builder, value=arguments[which])

@@ -8,7 +8,7 @@ import numpy as np
 from musicsim._arrays import Float32Array, Int64Array, Uint8Array
 from musicsim._checks import check_whole
 from musicsim.search import _query_kernels as kernels
-from musicsim.search._leaves import code_step
+from musicsim.search._leaves import find_code_step
 from musicsim.search._rows import n_threads, read_only
 from musicsim.search._trees import Growth, Trees, grow_trees
 from musicsim.search.tree_index import ProbedIndex
@@ -28,11 +28,9 @@ class SpillForest(ProbedIndex):
     ----------
     n_trees : int >= 1
         More trees give better leaves for the same number of probes, and need more memory.
-    leaf_size : int
-        A node with at most this many rows is a leaf.
+    leaf_size, split, spill, n_sample, n_jobs, random_state : as in :class:`SpillTree`
     n_probes : int >= 1
         Leaves that a query scans, over all trees; :func:`musicsim.search.tune` finds the number for a recall.
-    split, spill, n_sample, n_jobs, random_state : as in :class:`SpillTree`
     explained : float in (0, 1]
         Share of the variance that the main axes keep. Fewer axes are faster and smaller; exact distances use all of it.
 
@@ -106,7 +104,7 @@ class SpillForest(ProbedIndex):
         Y = self._along_axes(rows)
         trees = grow_trees(Y, self._growth(), seeds[:-1], threads)
         self.sharpness_ = _sharpness(trees, Y)
-        trees.encode(Y, code_step(Y), threads)
+        trees.encode(Y, find_code_step(Y), threads)
         return trees
 
     def _add_to_leaves(self, rows: Float32Array, Y: Float32Array, first: int) -> bool:

@@ -289,7 +289,6 @@ def check_codes(codes: npt.ArrayLike, name: str, n_bits: int | None) -> Uint64Ar
 
 
 def _round_up(n: int) -> int:
-    """Round up to whole tiles."""
     return -(-n // kernels.TILE) * kernels.TILE
 
 

@@ -26,7 +26,6 @@ def dot(a, b):
 
 @njit(cache=True, nogil=True)
 def _hash(z):
-    """Hash a 64-bit number."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))

@@ -192,7 +192,7 @@ def compared(folder: Path, X: Float32Array) -> "search.ExactIndex":
 
 
 def _load(folder: Path, X: Float32Array) -> "FileIndex":
-    name = search.kind_of_index(folder)
+    name = search.read_index_kind(folder)
     if name not in _CLASSES.values():
         raise ValueError(f"{folder} contains a {name}, which is not an index of a library.")
     index: FileIndex = getattr(search, name).load(folder, X)
