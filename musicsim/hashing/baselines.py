@@ -44,9 +44,9 @@ class RandomProjectionHash(BitHash):
 class SpectralHash(BitHash):
     """Spectral Hashing (Weiss, Torralba, Fergus, NIPS 2008): waves along the principal axes.
 
-    Rows are assumed to be uniform in a box along the principal axes. Bits are the signs of the eigenfunctions ``sin(pi
-    / 2 + k pi x / width)`` of its Laplacian with the least eigenvalues: few waves, on wide axes. `n_bits` is 1 to 1024.
-    O(n d^2 + d^3); memory: 16 n d bytes in addition to X, 24 n d if X is not float64.
+    Rows are assumed to be uniform in a box along the principal axes. Bits are the signs of the eigenfunctions of its
+    Laplacian, ``sin(pi / 2 + k pi x / width)``, with the least eigenvalues: few waves, on wide axes. `n_bits` is 1 to
+    1024. Time: O(n d^2 + d^3). Memory: 16 n d bytes in addition to X, 24 n d if X is not float64.
 
     Attributes
     ----------

@@ -164,7 +164,7 @@ def _rank_map(p, m, t, R, harmonic, before, stack):
         1/p sum over a' >= a of [a' / (a' + c - 1) - a' / (a' + c) - 2/m (r_a' - t_c)],
 
     does not depend on other items. Each term decreases with c, so the last best a never decreases with c: the choices
-    are a valid ranking (Yue et al., 2007) and can be lows by bisection. With harmonic numbers, a gain costs O(1), and
+    are a valid ranking (Yue et al., 2007) and can be found by bisection. With harmonic numbers, a gain costs O(1), and
     ranges of c with one possible choice are skipped. That is O(p log m); the dynamic program of the thesis's appendix A
     takes O(p m).
     """

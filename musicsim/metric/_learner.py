@@ -13,9 +13,8 @@ from musicsim.blas import one_blas_thread
 from musicsim.metric._bundle import BundleState, solve_bundle
 from musicsim.metric._cutting_plane import ADMM, Subgradient, solve_cutting_plane
 from musicsim.metric._problem import Problem, Search
-from musicsim.metric.cone import Cone
+from musicsim.metric.cone import Cone, Regularizer, RowNorms, Trace
 from musicsim.metric.oracles import LOSSES, Oracle
-from musicsim.metric.regularizers import Regularizer, RowNorms, Trace
 from musicsim.metric.stochastic import solve_stochastic
 from musicsim.relevance import Relevance
 

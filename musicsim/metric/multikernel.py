@@ -12,8 +12,11 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
     """A metric in the feature spaces of several kernels together.
 
     For kernel k, song x is the column K_x^k of its similarities to the training songs. Its squared distance to y is the
-    sum over k of (K_x^k - K_y^k)^T W^k (K_x^k - K_y^k). Solves ``min over W^k >= 0 of sum of <W^k, K^k> + C * mean
-    structured hinge loss``. In the principal coordinates of the kernels, the penalty is the trace of the metric; with a
+    sum over k of (K_x^k - K_y^k)^T W^k (K_x^k - K_y^k). Solves
+
+        min over W^k >= 0 of sum of <W^k, K^k> + C * mean structured hinge loss.
+
+    In the principal coordinates of the kernels, the penalty is the trace of the metric; with a
     full structure, the problem is that of :class:`MLR` with one block per kernel.
 
     Parameters

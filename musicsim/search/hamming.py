@@ -191,11 +191,7 @@ class HammingIndex(Index):
     def load(cls, folder: str | Path) -> Self:
         """Map a saved index into memory; what is added or removed stays in this process.
 
-        Raises
-        ------
-        ValueError
-            If it is damaged, or of another kind or version.
-        FileNotFoundError If it does not exist.
+        Raises ValueError if it is damaged, or of another kind or version; FileNotFoundError if it does not exist.
         """
         source = Path(folder)
         meta = read_meta(source, _META_KEYS)
