@@ -15,7 +15,7 @@ WORD = 64
 def pack_bits(bits: npt.ArrayLike) -> Uint64Array:
     """Pack rows of bits (n, n_bits), bool or numbers 0 and 1, into words, uint64 (n, ceil(n_bits / 64)).
 
-    Raises ValueError if `bits` has no columns, or values other than 0 and 1.
+    Raises ValueError if `bits` lacks columns or contains values other than 0 and 1.
 
     Examples
     --------

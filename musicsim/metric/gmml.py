@@ -26,9 +26,9 @@ from musicsim.relevance import Relevance, label_codes
 class GMML(LinearMetric, BaseEstimator):
     """A Mahalanobis metric in closed form: the geometric mean of two scatters.
 
-    With S and D the mean outer products of the differences of similar and of dissimilar pairs, P the prior and s, e the
-    means of the eigenvalues of S P and D P^-1, it is ``M = (S + reg s P^-1)^-1  #_t  (D + reg e P)``. At t = 1/2 it
-    minimizes ``tr(M S) + tr(M^-1 D)`` (equation 6).
+    Let S and D be the mean outer products of the differences of similar and of dissimilar pairs, P the prior, and s and
+    e the mean eigenvalues of S P and D P^-1. The metric is ``M = (S + reg s P^-1)^-1  #_t  (D + reg e P)``. At t = 1/2
+    it minimizes ``tr(M S) + tr(M^-1 D)`` (equation 6).
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ class GMML(LinearMetric, BaseEstimator):
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
         """Learn the metric from labels or a Relevance.
 
-        Raises ValueError if a parameter is out of range, X is not finite, y does not fit X, there are no pairs, all
-        consist of equal rows, or a scatter is singular and `reg` is 0.
+        Raises ValueError if a parameter is out of range, X is not finite, or y does not fit X. The same holds if pairs
+        are missing or all consist of equal rows, or a scatter is singular and `reg` is 0.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class GMML(LinearMetric, BaseEstimator):
     def fit_pairs(self, X: npt.ArrayLike, similar: npt.ArrayLike, dissimilar: npt.ArrayLike) -> Self:
         """Learn the metric of songs (n_songs, d) from similar and dissimilar pairs of rows, int (m, 2).
 
-        Raises ValueError as :meth:`fit`, and if there are no pairs or a pair is not of rows of X.
+        Raises ValueError as :meth:`fit`, and if pairs are missing or not of rows of X.
         """
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)

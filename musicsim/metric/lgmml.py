@@ -129,8 +129,8 @@ class LGMML(BaseEstimator):
     ) -> Self:
         """Learn metrics, anchors and weights.
 
-        Raises ValueError if a parameter or label is out of range, sizes differ, no query has documents of different
-        relevance, or all documents drawn for a metric are equal.
+        Raises ValueError if a parameter or label is out of range, sizes differ, every query has equally relevant
+        documents, or a metric has only equal ones.
 
         Parameters
         ----------

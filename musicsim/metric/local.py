@@ -75,11 +75,7 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         self.prior, self.reg, self.random_state = prior, reg, random_state
 
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
-        """Learn metrics and anchors; X and y are as in :meth:`GMML.fit`.
-
-        Raises ValueError if a parameter is out of range, X is not finite, y does not fit X, there are no pairs, or all
-        pairs of a cluster consist of equal rows.
-        """
+        """Learn metrics and anchors; X, y and errors are as in :meth:`GMML.fit`."""
         from sklearn.cluster import KMeans
 
         self._check_parameters()
@@ -124,8 +120,8 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         """Return distances of songs (n_songs, d) to queries (n_queries, d) by their metrics, not squared.
 
         Returns float64 (n_queries, n_songs). With up to m queries, each metric is applied: O(n_queries n_songs d^2).
-        With more, the lengths of all songs in all metrics are computed once, O(m n_songs d^2) with 8 m n_songs bytes,
-        and matrix products, O(n_queries n_songs (m + d)) with three times the bytes of the result. Squares are then
+        With more, the lengths of all songs in all metrics are computed once: O(m n_songs d^2) with 8 m n_songs bytes.
+        The matrix products then take O(n_queries n_songs (m + d)) and three times the bytes of the result. Squares are
         differences of lengths, accurate to about 1e-15 of the longest: a song may be 1e-8 of that from itself, and the
         order of songs closer to each other is not reliable. Use few queries at a time if that matters.
         """

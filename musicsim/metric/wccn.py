@@ -55,8 +55,8 @@ class WCCN(LinearMetric, BaseEstimator):
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
         """Learn from songs (n_songs, d), and y as in :func:`compute_within_covariance`.
 
-        Raises ValueError if the shrinkage is out of range, X is not finite, y does not fit X, no class has two songs,
-        or the covariance is singular and the shrinkage 0.
+        Raises ValueError if the shrinkage is out of range, X is not finite, y does not fit X, or no class has two
+        songs; also if the covariance is singular and the shrinkage 0.
         """
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         return self.fit_covariances([compute_within_covariance(songs, y)])
@@ -65,7 +65,7 @@ class WCCN(LinearMetric, BaseEstimator):
         """Learn from covariances (d, d) within several kinds of classes, with equal weights.
 
         They are as from :func:`compute_within_covariance`, of the same or other songs (such as parts of songs). Raises
-        ValueError if there are none, their shapes differ, one is 0 or not finite, or S is singular.
+        ValueError if `covariances` is empty, their shapes differ, one is 0 or not finite, or S is singular.
         """
         check_number("shrinkage", self.shrinkage, 0, 1)
         matrices = [np.asarray(W, dtype=np.float64) for W in covariances]

@@ -284,8 +284,8 @@ def probe(rows, starts, widths, offsets, ids, codes, masks, rings, queries, boun
     it. A query that would cost more than `budget` is given up: its heap is empty, and all of its results are at most
     its bound. Returns the results, and which queries were given up, bool (n_queries,).
 
-    A code that differs in at most m r + j bits from the query does so in at most r bits of one of the first j + 1 of m
-    tables, or in at most r - 1 of another (Norouzi, Punjani, Fleet, CVPR 2012, 3.1).
+    Let m tables be given, and a code that differs in at most m r + j bits from the query. It differs in at most r bits
+    of one of the first j + 1 tables, or in at most r - 1 of another (Norouzi, Punjani, Fleet, CVPR 2012, 3.1).
     """
     n_queries, n_words = queries.shape
     n_tables, k = len(starts), heaps.shape[1]

@@ -68,7 +68,7 @@ class VectorIndex(Index):
         """Map a saved index into memory. X, (n_samples, n_features), begins with the rows it was built from.
 
         Further rows are added, in this process only. Raises ValueError if the index is damaged, of another kind or
-        version, or `X` does not begin with its rows; FileNotFoundError if there is no index.
+        version, or `X` does not begin with its rows; FileNotFoundError if the index does not exist.
         """
         source = Path(folder)
         meta = read_meta(source, _META_KEYS)

@@ -194,9 +194,10 @@ def tune(
     over all rows and calibrated. If it does not reach the recall or takes twice the expected time, the next is built,
     too. If comparing with every row is as fast, or there are fewer than 5,000 rows, an exact index is returned.
 
-    The others have ``calibration_``, a :class:`Calibration`, and ``trials_``, a dict per setting: its parameters, the
-    unfitted ``index``, the chosen ``n_probes``, their ``recall`` on the training queries, ``ceiling``, the recall with
-    16 times as many, ``seconds`` per query and ``nbytes``. Raises ValueError if an argument is out of range.
+    The others have ``calibration_``, a :class:`Calibration`, and ``trials_``, a dict per setting. It holds its
+    parameters, the unfitted ``index``, the chosen ``n_probes``, their ``recall`` on the training queries, ``ceiling``
+    (the recall with 16 times as many), ``seconds`` per query and ``nbytes``. Raises ValueError if an argument is out of
+    range.
 
     Parameters
     ----------
