@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float32Array, Int64Array, Uint64Array
-from musicsim.search._hamming_kernels import ID_BITS, _distance, _offered
+from musicsim.search._hamming_kernels import ID_BITS, _distance, _offer
 from musicsim.search._query_kernels import prefetch
 from musicsim.search._rows import check_rows
 from musicsim.search.hamming import HammingIndex, check_codes
@@ -194,4 +194,4 @@ def _nearest_among(rows, candidates, starts, queries, heaps):
             if c + _AHEAD < starts[i + 1]:
                 prefetch(rows, rows.shape[1] * candidates[c + _AHEAD])
             distance = _distance(rows[candidates[c]], queries[i])
-            size = _offered(heaps[i], size, distance << ID_BITS | candidates[c])
+            size = _offer(heaps[i], size, distance << ID_BITS | candidates[c])
