@@ -181,12 +181,12 @@ class WithinSongs:
     def covariance(self, space: Float64Array, kind: str, rows: Int64Array) -> Float64Array:
         """Return the covariance within classes of `rows` in a space (r, d); raises ValueError if no class has two."""
         if kind == SONGS:
-            return metric.within_covariance(self._parts @ space.T, self._song_of_part)
+            return metric.compute_within_covariance(self._parts @ space.T, self._song_of_part)
         labels = self._labels.get(kind)
         X = self._task.X[rows] @ space.T
         if labels is not None:
-            return metric.within_covariance(X, [labels[row] for row in rows])
-        return metric.within_covariance(X, self._task.supervision.relevance(rows).restrict(rows, rows))
+            return metric.compute_within_covariance(X, [labels[row] for row in rows])
+        return metric.compute_within_covariance(X, self._task.supervision.relevance(rows).restrict(rows, rows))
 
 
 def _parts(snapshot: Snapshot) -> tuple[Float64Array, Int64Array]:

@@ -182,7 +182,7 @@ def build_exact_index(folder: Path, X: Float32Array) -> "search.ExactIndex":
 
 
 def _load(folder: Path, X: Float32Array) -> "FileIndex":
-    name = search.kind_of_index(folder)
+    name = search.read_index_kind(folder)
     if name not in _CLASSES.values():
         raise ValueError(f"{folder} contains a {name}, which is not an index of a library.")
     index: FileIndex = getattr(search, name).load(folder, X)
@@ -218,7 +218,7 @@ def _extend_or_build(target: Path, X: Float32Array, kind: str) -> Any:
     """Return an index of all rows; None if the file has nearly all of them."""
     index_class = getattr(search, _CLASSES[kind])
     try:
-        n, n_built = index_class.saved_rows(target)
+        n, n_built = index_class.count_saved_rows(target)
         index_class.load(target, X[:n])  # raises if it was made from other rows, or is of another kind
         if len(X) - n <= _ADDED_ON_READING * n:
             return None
