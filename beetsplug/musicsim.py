@@ -58,7 +58,7 @@ class MusicsimPlugin(BeetsPlugin):
         with self._library() as library:
             ids = self._song_ids(lib, library, args)
             named = {"first": ids[0]} if len(ids) == 1 else {"like": tuple(ids)}
-            drawn = Walk(take_snapshot(library)).draw(PlaylistRequest(minutes=opts.minutes, **named))
+            drawn = Walk(take_snapshot(library)).generate(PlaylistRequest(minutes=opts.minutes, **named))
             self._show(lib, library, [(song, "") for song in drawn.songs], opts)
             for note in drawn.notes:
                 self._log.warning("{}", note)

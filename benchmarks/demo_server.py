@@ -89,7 +89,7 @@ def _synced(library: Library, server: Supysonic, places: Mapping[str, int]) -> d
     connection = server.connection()
     Connections(library).put(connection)
     report = sync(library, connection, no_progress)
-    known = ServerSongs(library).of(connection.name).values()
+    known = ServerSongs(library).read_songs(connection.name).values()
     return {
         "songs": report.n_songs,
         "matched": report.n_matched,
@@ -114,7 +114,7 @@ def _to_and_fro(library: Library, server: Supysonic, guest_seed: int) -> list[Cl
 
     wanted = ids[::-7][:_LIST]
     saved = save_list(library, connection, "Evening", wanted, "because")
-    read = [ServerSongs(library).song_of(i) for i in client.playlist_songs(saved.id)]
+    read = [ServerSongs(library).find_song(i)[1] for i in client.playlist_songs(saved.id)]
     claims.append(Claim(f"a playlist of {_LIST} read back", str(read == wanted), "True", read == wanted))
 
     guest = demo.write_song(demo.plan_collection(seed=guest_seed)[0], server.music)

@@ -22,11 +22,10 @@ from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, m
 from benchmarks.support.song_pages import serving
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.music_servers.connections import Connection, Connections
-from musicsim.extensions.music_servers.server_songs import ServerSongs
+from musicsim.extensions.music_servers.server_songs import ServerSong, ServerSongs
 from musicsim.extensions.music_servers.sync import remove, sync
-from musicsim.extensions.player_engine.access import answer_players
+from musicsim.extensions.player_engine.access import PlayerRules, answer_players
 from musicsim.extensions.player_engine.jellyfin import JellyfinIds
-from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.library import Library
 from musicsim.progress import no_progress
 
@@ -89,8 +88,8 @@ def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence
         syncs = _syncs(library, progress)
         rows += syncs
         started = time.perf_counter()
-        there = ((i, [f"so-{i}", str(i)]) for i in library.table().ids.tolist())
-        ServerSongs(library).remember(_SERVER, there)
+        there = [ServerSong(f"so-{i}", song_id=i) for i in library.table().ids.tolist()]
+        ServerSongs(library).write(_SERVER, there)
         progress(f"ids of a server: {time.perf_counter() - started:.0f} s")
         p95 = {
             "similar songs": measure("similar songs, ids of a server", similar_there, ids[:-1]),
@@ -126,7 +125,7 @@ def _syncs(library: Library, progress: Progress) -> list[Row]:
             report = sync(library, Connections(library).get(_SYNCED_SERVER), no_progress)
             seconds = time.perf_counter() - started
             rows.append({"what": f"sync of {len(songs):,}: {what}", "s": seconds, "requests": server.n_asked})
-            progress(f"{what}: {report.words}: {seconds:.1f} s, {server.n_asked} requests")
+            progress(f"{what}: {report.summary}: {seconds:.1f} s, {server.n_asked} requests")
     remove(library, _SYNCED_SERVER)
     return rows
 

@@ -18,8 +18,7 @@ from benchmarks.support.memory import alone
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, main
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.bundles.bundle import ENDING, write_bundle
-from musicsim.extensions.bundles.unpacking import unpacked
+from musicsim.extensions.bundles.bundle import ENDING, open_bundle, write_bundle
 from musicsim.library import Library
 from musicsim.progress import no_progress
 
@@ -34,7 +33,7 @@ def _written(library: Path, file: Path) -> dict[str, Any]:
 
 
 def _opened(file: Path) -> dict[str, Any]:
-    with unpacked(file, no_progress) as folder:
+    with open_bundle(file, no_progress) as folder:
         unpacked_mb = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
         os.environ["MUSICSIM_PUBLIC"] = "1"
         with Library.open(folder) as library:

@@ -126,7 +126,7 @@ def _hubs_reduced(X: Float32Array) -> Callable[[Float32Array, Any, Int64Array], 
     hubs = HubReduction(len(X), lambda rows: X[rows], MutualProximity, max_in_advance=0)
 
     def first_ten(q: Float32Array, distances: Any, ids: Int64Array) -> Int64Array:
-        return ids[np.argsort(hubs.adjusted(q, distances, ids), kind="stable")[:K]]
+        return ids[np.argsort(hubs.adjust_distances(q, distances, ids), kind="stable")[:K]]
 
     return first_ten
 

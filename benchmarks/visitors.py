@@ -55,8 +55,7 @@ from musicsim.explorer.search.query import Example, make_example
 from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.search.uploads import decode_upload
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.extensions.bundles.bundle import ENDING, write_bundle
-from musicsim.extensions.bundles.unpacking import unpacked
+from musicsim.extensions.bundles.bundle import ENDING, open_bundle, write_bundle
 from musicsim.library import Library
 from musicsim.library.processes.decoding import decoder
 from musicsim.library.scan.files import content_hash
@@ -465,7 +464,7 @@ def _several_processes(settings: Settings, scratch: Path, progress: Progress) ->
             write_bundle(original, file, no_progress)
     os.environ["XDG_CACHE_HOME"] = str(scratch / "caches")
     progress("unpacking")
-    with unpacked(file, no_progress) as folder:
+    with open_bundle(file, no_progress) as folder:
         with read_only(folder) as library:
             settings.facts.update(songs=len(library), processes=settings.processes)
         command = [*_COMMAND, f"--snapshot={file}"]

@@ -25,7 +25,7 @@ from musicsim.demo import plan_collection, write_song  # noqa: E402
 from musicsim.explorer.libraries import default_folder  # noqa: E402
 from musicsim.explorer.refresh.refresh import refresh  # noqa: E402
 from musicsim.explorer.snapshot.snapshot import take_snapshot  # noqa: E402
-from musicsim.explorer.survey.questions import foreseen, next_question  # noqa: E402
+from musicsim.explorer.survey.questions import is_predicted, next_question  # noqa: E402
 from musicsim.extensions.listening_tests.store import Grade, InvitedListener, ListeningTestStore  # noqa: E402
 from musicsim.extensions.listening_tests.taking_part import test_of  # noqa: E402
 from musicsim.library import Library, Song  # noqa: E402
@@ -252,7 +252,7 @@ def _answer(library: Library, n_questions: int = 60) -> None:
     for name in PEOPLE:
         for _ in range(n_questions):
             asked = next_question(now, library.judgments.answers(), listener=name, rng=rng)
-            (expected,) = (place for place in range(3) if foreseen(now, asked, place))
+            (expected,) = (place for place in range(3) if is_predicted(now, asked, place))
             chosen = expected if rng.random() < 0.7 else int(rng.integers(3))
             library.judgments.add(
                 name, asked.form, asked.song_ids, chosen, is_random=asked.is_random,

@@ -24,19 +24,20 @@ _HEADING = "## Kept results\n"
 
 
 def _lines() -> Iterator[str]:
-    reports = {experiment: read(experiment.name) for experiment in experiments()}
-    full = [e.name for e, r in reports.items() if r and r["settings"].get("protocol") == "full"]
+    titles = experiments()
+    reports = {name: read(name) for name in titles}
+    full = [name for name, r in reports.items() if r and r["settings"].get("protocol") == "full"]
     yield f"Run by their full protocol: {', '.join(full) or 'none'}. Of the others the short form, or nothing."
     yield ""
     yield "| experiment | what it measures | kept result |"
     yield "|---|---|---|"
-    for experiment, report in reports.items():
+    for name, report in reports.items():
         told = "none"
         if report:
             settings, claims = report["settings"], report["claims"]
             held = sum(claim["holds"] for claim in claims)
             told = f"{settings.get('protocol', 'short')}, {report['date'][:10]}, {held} of {len(claims)} claims hold"
-        yield f"| `{experiment.name}` | {experiment.title} | {told} |"
+        yield f"| `{name}` | {titles[name]} | {told} |"
 
 
 def with_kept(page: str) -> str:

@@ -39,15 +39,6 @@ from musicsim.evaluation import bootstrap_pairs
 from musicsim.explorer.playlists.fit import Lists, fit_dialects
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.continuation.continuation import (
-    MAX_JUDGED,
-    MEASURES,
-    lists_of,
-    measure,
-    parts_of,
-    split,
-    task_of,
-)
-from musicsim.extensions.continuation.continuing import (
     ALS,
     ALS_ALPHA,
     ALS_REGULARIZATION,
@@ -57,15 +48,22 @@ from musicsim.extensions.continuation.continuing import (
     BPR_REGULARIZATION,
     BPR_STEPS,
     ITEM_KNN,
+    MAX_JUDGED,
+    MEASURES,
     N_FACTORS,
     N_NEIGHBOURS,
     POPULARITY,
     WALK,
     Task,
-    by_walk,
+    lists_of,
+    measure,
+    parts_of,
+    score_by_walk,
+    split,
+    task_of,
     ways,
 )
-from musicsim.extensions.continuation.continuing import Lists as TrainLists
+from musicsim.extensions.continuation.continuation import Lists as TrainLists
 from musicsim.library import Library
 
 SHORT = {"aotm": 2, "yes_big": 2, "yes_small": 2, "demo": 5, "spotify": 5}
@@ -119,7 +117,7 @@ def with_both_walks(task: Task, taken: TrainLists) -> Found:
     plays = song_weights([list(songs) for songs in task.train], task.n_songs)
     by_plays = playlist.PlaylistModel(playlist.Hypergraph(graph.incidence, graph.names, plays), walk.weights_)
     fitted = ways(replace(task, fit_walk=lambda _: walk))
-    return measure(task, taken, fitted | {BY_PLAYS: lambda: by_walk(by_plays)})
+    return measure(task, taken, fitted | {BY_PLAYS: lambda: score_by_walk(by_plays)})
 
 
 def lead(found: Sequence[Found], ours: str, theirs: str, seed: int) -> tuple[float, float, float]:

@@ -27,7 +27,7 @@ from musicsim.codebook import Codebook
 from musicsim.evaluation import hubness, nearest_neighbours, share_of_same
 from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.explorer.refresh.sound import fit_sound, parts_of
+from musicsim.explorer.refresh.fitting import fit_sound, parts_of
 from musicsim.kernels import ppk_map
 
 K = 10

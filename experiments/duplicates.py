@@ -31,7 +31,7 @@ from musicsim.demo import SAMPLE_RATE as DEMO_RATE
 from musicsim.demo import SongPlan, plan_collection, render
 from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.explorer.refresh.sound import fit_sound, parts_of
+from musicsim.explorer.refresh.fitting import fit_sound, parts_of
 from musicsim.search import DuplicatePair, find_duplicates, group_pairs
 
 RATES = (32000, 44100, 48000)

@@ -18,8 +18,7 @@ from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, 
 from musicsim._arrays import Float64Array
 from musicsim.evaluation import compare_ranks
 from musicsim.extensions.listening_tests.frozen import FrozenSong, ListeningTest
-from musicsim.extensions.listening_tests.pooling import Pool, arranged
-from musicsim.extensions.listening_tests.request import ListeningTestRequest
+from musicsim.extensions.listening_tests.pooling import ListeningTestRequest, Pool, arrange
 from musicsim.extensions.listening_tests.results import Results, results
 from musicsim.extensions.listening_tests.store import CATEGORIES, Grade, InvitedListener
 
@@ -40,7 +39,7 @@ def made_test(rng: np.random.Generator) -> ListeningTest:
     pools = [
         Pool(song(3 * query), [(song(3 * query + 1), (0,)), (song(3 * query + 2), (1,))]) for query in range(QUERIES)
     ]
-    return arranged(pools, ListeningTestRequest(models=(WORSE, BETTER), queries=QUERIES), rng)
+    return arrange(pools, ListeningTestRequest(models=(WORSE, BETTER), queries=QUERIES), rng)
 
 
 def graded(

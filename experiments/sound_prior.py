@@ -14,8 +14,8 @@ import numpy as np
 
 from musicsim import gaussians
 from musicsim._arrays import FloatingArray
+from musicsim.explorer.refresh.fitting import song_parts
 from musicsim.explorer.refresh.placing import songs_with_frames
-from musicsim.explorer.refresh.sound import song_parts
 from musicsim.gaussians.axes import principal_axes
 from musicsim.gaussians.prior import SPREADS, whole_songs
 from musicsim.library import Library

@@ -1,8 +1,7 @@
 """Music at fsspec addresses: ``s3://bucket/song.flac``, ``sftp://host/music``, ``https://...``.
 
 The library stores an address as the path ``s3:/bucket/song.flac``, because paths collapse double slashes; no absolute
-path of this machine begins like that. Code that reads music calls :func:`located` to get a path that opens at the
-address.
+path of this machine begins like that. Code that reads music calls :func:`resolve_address` first.
 
 fsspec has many more protocols. Some of them run code, read local files or chain other protocols, and an address may
 come from a restored library. So :data:`PROTOCOLS` lists the allowed ones.
@@ -24,7 +23,6 @@ from typing import Any
 from musicsim.web import is_page, list_links, web_options
 
 PROTOCOLS = ("s3", "gs", "abfs", "https", "http", "sftp", "smb", "webdav")  # protocols that musicsim reads
-_WEB = ("http", "https")
 _ADDRESS = re.compile(r"(?!file:)([a-z][a-z0-9+.-]+):/+([^/].*)", re.DOTALL)
 _HOST_WITH_USER = re.compile(r"(?!file:)([a-z][a-z0-9+.-]+)(:/+)([^/]*)@", re.DOTALL)
 _USER_IN_TEXT = re.compile(r"\b([a-z][a-z0-9+.-]+)(:/+)([^/\s]*)@", re.IGNORECASE)
@@ -34,11 +32,11 @@ _TIMES = ("mtime", "LastModified", "last_modified", "modified", "created")
 
 
 def is_address(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path has the form of an address, even one that :func:`refusal` rejects."""
+    """Return whether a path has the form of an address, even one that :func:`explain_refusal` rejects."""
     return _ADDRESS.fullmatch(os.fspath(path)) is not None
 
 
-def located(path: Path) -> Path:
+def resolve_address(path: Path) -> Path:
     """Return a RemotePath for an address, and any other path unchanged."""
     return RemotePath(path) if is_address(path) else path
 
@@ -49,12 +47,12 @@ def has_user(path: str | os.PathLike[str]) -> bool:
     return match is not None and _is_user(match)
 
 
-def without_user(path: str) -> str:
+def strip_user(path: str) -> str:
     """Return an address without its user name and password, and any other path unchanged."""
     return _HOST_WITH_USER.sub(_remove_user, path, count=1) if "@" in path else path
 
 
-def text_without_users(text: str) -> str:
+def strip_users(text: str) -> str:
     """Return a text without the user names and passwords of the addresses in it."""
     return _USER_IN_TEXT.sub(_remove_user, text) if "@" in text else text
 
@@ -67,15 +65,12 @@ def _remove_user(match: re.Match[str]) -> str:
     return match[1] + match[2] if _is_user(match) else match[0]
 
 
-def refusal(path: str | os.PathLike[str]) -> str | None:
-    """Return the reason, without password, why musicsim does not read an address; None if it reads it.
-
-    Local paths are accepted. The form of the address decides; no server is contacted.
-    """
+def explain_refusal(path: str | os.PathLike[str]) -> str | None:
+    """Return why musicsim does not read an address, by its form and without its password; None for all other paths."""
     match = _ADDRESS.fullmatch(os.fspath(path))
     if match is None:
         return None
-    protocol, shown = match[1], without_user(os.fspath(path))
+    protocol, shown = match[1], strip_user(os.fspath(path))
     if protocol not in PROTOCOLS:
         return (
             f"{shown}: {protocol} addresses are not read. Copy the files to this machine, or use "
@@ -85,7 +80,7 @@ def refusal(path: str | os.PathLike[str]) -> str | None:
         name = protocol.upper()
         remedy = (
             f"""FSSPEC_{name}='{{"headers": {{"Authorization": "Basic ..."}}}}'"""
-            if protocol in _WEB
+            if protocol in ("http", "https")
             else f"FSSPEC_{name}_USERNAME and FSSPEC_{name}_PASSWORD"
         )
         return (
@@ -126,7 +121,7 @@ class RemotePath(type(Path())):  # type: ignore[misc]
 
     def exists(self, *, follow_symlinks: bool = True) -> bool:
         """Return whether the file may exist: True if its server does not respond, False if the address is refused."""
-        if refusal(self) is not None:
+        if explain_refusal(self) is not None:
             return False
         try:
             with _as_os_errors():
@@ -163,12 +158,12 @@ class RemotePath(type(Path())):  # type: ignore[misc]
 
 
 def _is_web(path: Path) -> bool:
-    return os.fspath(path).startswith(tuple(f"{protocol}:" for protocol in _WEB))
+    return os.fspath(path).startswith(("http:", "https:"))
 
 
 def _file_system(path: Path) -> tuple[Any, str]:
     """Return fsspec's file system for an address, and the file's name there."""
-    if (reason := refusal(path)) is not None:
+    if (reason := explain_refusal(path)) is not None:
         raise OSError(reason)
     match = _ADDRESS.fullmatch(os.fspath(path))
     assert match is not None
@@ -189,7 +184,7 @@ def _as_os_errors() -> Iterator[None]:
         # fsspec reports any failure of a web server as a missing file, with the failure as the cause
         cause = error.__cause__ if isinstance(error, FileNotFoundError) and error.__cause__ else error
         text = str(cause)
-        if isinstance(cause, OSError) and cause.errno is not None and text_without_users(text) == text:
+        if isinstance(cause, OSError) and cause.errno is not None and strip_users(text) == text:
             raise cause from error.__cause__
         raise _as_os_error(cause) from error
 
@@ -209,7 +204,7 @@ def _as_os_error(error: BaseException) -> OSError:
 
 def _short(error: object) -> str:
     """Return an error of another library as one line without users; the text may come from the server."""
-    return text_without_users(" ".join(str(error).split()))[:_MAX_REASON]
+    return strip_users(" ".join(str(error).split()))[:_MAX_REASON]
 
 
 def _stat(info: Any) -> RemoteStat:

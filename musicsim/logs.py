@@ -1,7 +1,7 @@
 """The program's log: warnings on stderr, and a readable file in the library's folder.
 
 The template of a message is public. Its text arguments (paths, titles, error messages) are private unless they are
-:class:`Public`. The file marks them with “ and ”, so that :func:`without_private` can remove them. In public mode
+:class:`Public`. The file marks them with “ and ”, so that :func:`redact_private` can remove them. In public mode
 nothing is written to the library's folder, and stderr gets neither private texts nor the messages of other programs.
 Texts passed to :func:`hide` are never written.
 """
@@ -49,7 +49,7 @@ def hide(secret: str) -> None:
         known_secrets.update((secret, quote(secret), quote(secret, safe=""), secret.encode().hex()))
 
 
-def without_private(line: str) -> str:
+def redact_private(line: str) -> str:
     """Return a line of a library's log without its private texts."""
     return _PRIVATE.sub(_redact, line)
 
@@ -96,7 +96,7 @@ class _Console(logging.StreamHandler[Any]):
         return sys.stderr
 
 
-def keep_in(library: Path) -> None:
+def keep_log(library: Path) -> None:
     """Log into a library's folder until this process ends."""
     if library not in _library_logs:
         _library_logs[library] = _LibraryLog(library)
@@ -104,12 +104,12 @@ def keep_in(library: Path) -> None:
 
 
 @contextmanager
-def kept_in(library: Path) -> Iterator[None]:
+def open_log(library: Path) -> Iterator[None]:
     """Log into a library's folder while the block runs."""
     if library in _library_logs:
         yield
         return
-    keep_in(library)
+    keep_log(library)
     try:
         yield
     finally:
@@ -214,7 +214,7 @@ def _traceback(error: BaseException | None, show: _Show) -> str:
             f"  {_relative_source(frame.filename)}:{frame.lineno} {frame.name}"
             for frame in traceback.extract_tb(error.__traceback__)
         ]
-        lines.append(f"  {type(error).__name__}: {show(_without_secrets(str(error)))}")
+        lines.append(f"  {type(error).__name__}: {show(_redact_secrets(str(error)))}")
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return "\n".join(lines)
 
@@ -227,7 +227,7 @@ def _relative_source(file: str) -> str:
     return os.path.basename(file)
 
 
-def _without_secrets(value: Any) -> Any:
+def _redact_secrets(value: Any) -> Any:
     """Return a value, as a text without its secrets if it has any."""
     if isinstance(value, int | float) or not any(secret in f"{value!s} {value!r}" for secret in known_secrets):
         return value
@@ -243,15 +243,15 @@ def _make_record(*args: Any, **kwargs: Any) -> logging.LogRecord:
     error = record.exc_info[1] if record.exc_info else None
     if is_public():
         text = _message(record, _redact)
-        record.msg = _without_secrets(text if error is None else f"{text}\n{_traceback(error, _redact)}")
+        record.msg = _redact_secrets(text if error is None else f"{text}\n{_traceback(error, _redact)}")
         record.args, record.exc_info = (), None
     elif known_secrets:
         if isinstance(record.args, Mapping):
             record.msg, record.args = record.getMessage(), ()
-        record.msg = _without_secrets(record.msg)
-        record.args = tuple(map(_without_secrets, record.args or ()))
+        record.msg = _redact_secrets(record.msg)
+        record.args = tuple(map(_redact_secrets, record.args or ()))
         if error is not None:  # formatters use this text if it is set
-            record.exc_text = _without_secrets("".join(traceback.format_exception(error)))
+            record.exc_text = _redact_secrets("".join(traceback.format_exception(error)))
     return record
 
 

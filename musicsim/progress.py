@@ -21,7 +21,7 @@ def no_progress(message: str, done: int = 0, total: int = 0, /, **facts: Any) ->
     """Ignore progress."""
 
 
-def prefixed(progress: Progress, prefix: str) -> Progress:
+def add_prefix(progress: Progress, prefix: str) -> Progress:
     """Return a progress callback that adds a prefix to each message."""
 
     def report(message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:

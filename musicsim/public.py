@@ -121,7 +121,7 @@ def working_folder(library: Path) -> Path:
     return _temporary_folder() / blake2b(os.fsencode(library), digest_size=8).hexdigest()
 
 
-def kept_answers_folder() -> Path | None:
+def find_answers_folder() -> Path | None:
     """Return the folder for visitors' answers, if the owner set ``MUSICSIM_KEEP_ANSWERS``."""
     folder = os.environ.get("MUSICSIM_KEEP_ANSWERS")
     return Path(folder).expanduser().resolve() if folder and is_public() else None
@@ -135,7 +135,7 @@ def refuse_writing(path: Path) -> None:
 
 def _is_visitors(path: Path) -> bool:
     """Return True if a resolved path is in a folder that visitors may write to."""
-    return any(path.is_relative_to(folder) for folder in (_temporary_folder(), kept_answers_folder()) if folder)
+    return any(path.is_relative_to(folder) for folder in (_temporary_folder(), find_answers_folder()) if folder)
 
 
 def safe_message(error: BaseException) -> str:

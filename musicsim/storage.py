@@ -53,10 +53,7 @@ def storage_error(error: BaseException, path: Path) -> StorageError | None:
 
 @contextmanager
 def writing_to(path: Path) -> Iterator[None]:
-    """Raise failures to write within the block as :class:`StorageError`; other errors pass through.
-
-    Raises OwnerOnlyError before the block if visitors may not write there.
-    """
+    """Raise failures to write as :class:`StorageError`, and OwnerOnlyError at once if visitors may not write there."""
     refuse_writing(path)
     try:
         yield

@@ -71,7 +71,6 @@ def _range_size(header: str | None) -> int | None:
 
 
 async def _check_range(_session: Any, _context: Any, params: Any) -> None:
-    """Refuse a whole file as the response to a request for a part of it."""
     response, size = params.response, _range_size(params.headers.get("Range"))
     if size is None or response.status != 200:
         return

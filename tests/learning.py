@@ -4,14 +4,14 @@ import json
 import math
 from pathlib import Path
 
-from musicsim.explorer.models.representations import offered, representations
+from musicsim.explorer.models.representations import list_addable, representations
 from musicsim.progress import Canceled
 from tests.sounds import KINDS, write_song
 
 __all__ = ["CORE_REPRESENTATIONS", "RANKED", "Watcher", "hush", "tag_by_kind", "write_styles"]
 
 CORE_REPRESENTATIONS = tuple(
-    name for name in offered() if not representations()[name].encoder.__module__.startswith("musicsim.extensions.")
+    name for name in list_addable() if not representations()[name].encoder.__module__.startswith("musicsim.extensions.")
 )
 """Names of the representations that need no extension."""
 RANKED = {

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import pytest
 
 from musicsim import addresses, web
-from musicsim.addresses import RemotePath, is_address, located, refusal, text_without_users, without_user
+from musicsim.addresses import RemotePath, explain_refusal, is_address, resolve_address, strip_user, strip_users
 from musicsim.audio import analyse_sound
 from musicsim.errors import LibraryError
 from musicsim.library.scan.files import content_hash, find_audio
@@ -74,13 +74,13 @@ def served(tmp_path):
 def test_distinguishes_addresses_from_paths(address):
     assert is_address(address)
     assert is_address(Path(address))
-    assert isinstance(located(Path(address)), RemotePath)
+    assert isinstance(resolve_address(Path(address)), RemotePath)
 
 
 @pytest.mark.parametrize("path", ["/music/a.mp3", "a:/b", "music", "file:///music", "/s3:/bucket", "C:/music"])
 def test_local_paths_are_not_addresses(path):
     assert not is_address(path)
-    assert type(located(Path(path))) is type(Path())
+    assert type(resolve_address(Path(path))) is type(Path())
 
 
 def test_scan_of_address_follows_folder_rules(memory):
@@ -105,7 +105,7 @@ def test_unlistable_address_is_reported_as_unread(memory):
 def test_remote_file_decodes_like_local_file(memory, tmp_path, ending):
     here = write_song(tmp_path / f"song{ending}", "tones", seed=3)
     memory.pipe(f"/m/song{ending}", here.read_bytes())
-    there = located(Path(f"memory://m/song{ending}"))
+    there = resolve_address(Path(f"memory://m/song{ending}"))
     one, other = analyse_sound(here, aspects=True), analyse_sound(there, aspects=True)
     assert (one.sound_hash, one.duration_s, one.notes) == (other.sound_hash, other.duration_s, other.notes)
     assert content_hash(here) == content_hash(there)
@@ -114,7 +114,7 @@ def test_remote_file_decodes_like_local_file(memory, tmp_path, ending):
 
 def test_concurrent_readers_are_independent(memory):
     memory.pipe("/m/a.bin", bytes(range(200)))
-    path = located(Path("memory://m/a.bin"))
+    path = resolve_address(Path("memory://m/a.bin"))
     with path.open("rb") as one, path.open("rb") as other:
         assert one.read(3) == b"\0\1\2"
         other.seek(100)
@@ -336,7 +336,7 @@ def test_unlisted_protocols_never_reach_fsspec(address, store, monkeypatch):
     with pytest.raises(LibraryError, match="are not read"):
         store.add(address)
     assert store.files.roots() == []
-    remote = located(path)
+    remote = resolve_address(path)
     assert not remote.exists()
     for ask in (remote.stat, remote.open, lambda: list(remote.files())):
         with pytest.raises(OSError, match="are not read"):
@@ -367,15 +367,15 @@ def test_rejects_address_with_password_without_showing_it(address, tmp_path):
         _, err = run(command, address, library=library, expect=1)
         assert "FSSPEC_" in err
         assert "CRET" not in err
-    assert "CRET" not in without_user(str(Path(address)))
+    assert "CRET" not in strip_user(str(Path(address)))
     held = b"".join(path.read_bytes() for path in library.rglob("*") if path.is_file())
     assert b"CRET" not in held
 
 
 def test_azure_container_is_not_treated_as_user():
-    assert refusal("abfs://container@account.dfs.core.windows.net/x") is None
-    assert without_user("/music/me@home/x.mp3") == "/music/me@home/x.mp3"
-    assert text_without_users("mail a@b, see http://h/a@b") == "mail a@b, see http://h/a@b"
+    assert explain_refusal("abfs://container@account.dfs.core.windows.net/x") is None
+    assert strip_user("/music/me@home/x.mp3") == "/music/me@home/x.mp3"
+    assert strip_users("mail a@b, see http://h/a@b") == "mail a@b, see http://h/a@b"
 
 
 def test_passwords_in_addresses_are_not_shown(tiny_library, tmp_path):

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from musicsim.api.http import http_interface
 from musicsim.cli import COMMANDS as PROGRAM
 from musicsim.cli import program
-from musicsim.cli.options import adding_options
+from musicsim.cli.options import add_options
 from tests.command import run, run_process
 from tests.sounds import write_collection, write_song
 
@@ -255,7 +255,7 @@ def test_extension_adds_options_to_command():
     def show(song: Annotated[int, typer.Argument()], name: Annotated[str, typer.Option()] = "x") -> None:
         typer.echo(f"{song} {name}")
 
-    @adding_options
+    @add_options
     def more(command, *, times: Annotated[int, typer.Option(help="How often.")] = 1, **values):
         for _ in range(times):
             command(**values)

@@ -25,7 +25,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(logs, "known_secrets", set())
     logs.begin()
     (tmp_path / LIBRARY_FILE).touch()
-    with logs.kept_in(tmp_path):
+    with logs.open_log(tmp_path):
         yield tmp_path
 
 
@@ -55,7 +55,7 @@ def test_private_values_can_be_removed_from_lines(folder):
     fail("zebra in a trap")
     text = written(folder)
     assert text.count("zebra") == 3
-    public = "\n".join(map(logs.without_private, logs.last_lines(folder, 100)))
+    public = "\n".join(map(logs.redact_private, logs.last_lines(folder, 100)))
     assert "zebra" not in public
     assert "“…”: tags (“…”) of None, job add" in public
     assert "RuntimeError: “…”" in public
@@ -95,7 +95,7 @@ from musicsim import logs
 import logging, pathlib
 logs.MAX_BYTES = 3_000
 logs.begin()
-logs.keep_in(pathlib.Path({str(folder)!r}))
+logs.keep_log(pathlib.Path({str(folder)!r}))
 for n in range(100):
     logging.getLogger("musicsim.test").info("line %d of %s", n, "zebra")
 """

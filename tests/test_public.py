@@ -26,7 +26,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 
 import musicsim
 from musicsim import logs, public, search
-from musicsim.api import Visitors, http, offered, routes
+from musicsim.api import Visitors, filter_routes, http, routes
 from musicsim.api.budgets import Budgets
 from musicsim.api.visitors import MAX_HELD
 from musicsim.cli import program
@@ -37,12 +37,11 @@ from musicsim.explorer.health.backups import back_up
 from musicsim.explorer.libraries import create_library, library_folders, open_library
 from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.explorer.playlists.walk import Walk
-from musicsim.explorer.refresh.add_music import build_demo, keep_upload, scan_again
+from musicsim.explorer.refresh.add_music import bring_up_to_date, build_demo, keep_upload, scan_again
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.refresh.model_catalogue import add_representation
 from musicsim.explorer.refresh.refresh import refresh
-from musicsim.explorer.refresh.upgrade import bring_up_to_date
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.uploads import decode_upload
@@ -108,7 +107,7 @@ def ask_every_route(library: Library, watch: Watch, monkeypatch: pytest.MonkeyPa
     """Send requests of all methods to all routes as a visitor; return the number of responses with data."""
     with monkeypatch.context() as owner:
         owner.delenv("MUSICSIM_PUBLIC")
-        owner.setattr(logs, "keep_in", lambda _: None)
+        owner.setattr(logs, "keep_log", lambda _: None)
         paths = paths_of(app_options()["routes"])
     song, model = library.songs()[0], library.models.active()
     fillings = [{"song_id": str(song.id), "model": str(model.id), "column": "genre"}, {}]
@@ -419,7 +418,7 @@ def test_folders_are_hidden_from_visitors(strangers):
     with pytest.raises(NotFoundError):
         map_column(now, "folder")
     with pytest.raises(OwnerOnlyError):
-        Walk(now).draw(PlaylistRequest(folders=frozenset({"/"})), 1)
+        Walk(now).generate(PlaylistRequest(folders=frozenset({"/"})), 1)
     songs = strangers.songs()
     assert not len(strangers.ids_matching([songs[0].path.parts[1].casefold()]))
 
@@ -434,7 +433,7 @@ def test_playlists_contain_file_names_without_folders(kind, strangers):
 
 
 def test_api_allows_read_requests_only(own_music, strangers):
-    with TestClient(Starlette(routes=offered(routes()))) as client:
+    with TestClient(Starlette(routes=filter_routes(routes()))) as client:
         song = strangers.songs()[0]
         for path in ("/api/libraries", "/api/songs", f"/api/songs/{song.id}/similar", "/api/playlist", "/api/models"):
             answer = client.get(path)
@@ -493,14 +492,14 @@ def test_rate_limit_per_address_recovers(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("musicsim.api.budgets.time.monotonic", lambda: now[0])
     budgets = Budgets(60)
-    assert [budgets.spend("a", 20) for _ in range(4)] == [0, 0, 0, 20]
-    assert budgets.spend("b", 20) == 0
+    assert [budgets.get("a").spend(20) for _ in range(4)] == [0, 0, 0, 20]
+    assert budgets.get("b").spend(20) == 0
     now[0] = 19.0
-    assert budgets.spend("a", 20) == 1
+    assert budgets.get("a").spend(20) == 1
     now[0] = 20.0
-    assert budgets.spend("a", 20) == 0
+    assert budgets.get("a").spend(20) == 0
     now[0] = 1000.0
-    assert [budgets.spend("a", 30) for _ in range(3)] == [0, 0, 30]
+    assert [budgets.get("a").spend(30) for _ in range(3)] == [0, 0, 30]
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float32Array, Int64Array, Uint64Array
-from musicsim.search._hamming_kernels import ID_BITS, _distance, _offered
+from musicsim.search._hamming_kernels import ID_BITS, _distance, _offer
 from musicsim.search._query_kernels import prefetch
-from musicsim.search._rows import checked
-from musicsim.search.hamming import HammingIndex, checked_codes
+from musicsim.search._rows import check_rows
+from musicsim.search.hamming import HammingIndex, check_codes
 
 # Distance, in candidates, between the prefetched one and the current one.
 _AHEAD = 8
@@ -78,9 +78,9 @@ class HammingCascade(BaseEstimator):
         """
         if not 1 <= self.n_long <= self.n_short:
             raise ValueError(f"n_long={self.n_long} should be 1 to n_short={self.n_short}.")
-        rows = checked_codes(long, "long", self.n_long_bits)
+        rows = check_codes(long, "long", self.n_long_bits)
         n_short = len(np.asarray(short))
-        points = None if vectors is None else checked(vectors, "vectors")
+        points = None if vectors is None else check_rows(vectors, "vectors")
         if len(rows) != n_short or (points is not None and len(points) != n_short):
             n_vectors = "" if points is None else f", vectors {len(points)}"
             raise ValueError(
@@ -137,7 +137,7 @@ class HammingCascade(BaseEstimator):
         most = self.n_short if self._vectors is None else self.n_long
         if not 1 <= k <= most:
             raise ValueError(f"k={k} should be 1 to {most}, which the stage before leaves.")
-        queries = checked_codes(long, "long", self.n_long_bits)
+        queries = check_codes(long, "long", self.n_long_bits)
         if queries.shape[1] != self._long.shape[1]:
             raise ValueError(f"long has {queries.shape[1]} words, those of the songs {self._long.shape[1]}.")
         if (vectors is None) != (self._vectors is None):
@@ -149,7 +149,7 @@ class HammingCascade(BaseEstimator):
         ids = answers & ((1 << ID_BITS) - 1)
         if vectors is None:
             return (answers >> ID_BITS).astype(np.int32), ids
-        return self._decided(checked(vectors, "vectors"), ids, k)
+        return self._decided(check_rows(vectors, "vectors"), ids, k)
 
     def _ranked(self, queries: Uint64Array, lists: list[Int64Array], k: int) -> Any:
         """Return the `k` nearest of each list by long codes, as integers that encode distance and id."""
@@ -194,4 +194,4 @@ def _nearest_among(rows, candidates, starts, queries, heaps):
             if c + _AHEAD < starts[i + 1]:
                 prefetch(rows, rows.shape[1] * candidates[c + _AHEAD])
             distance = _distance(rows[candidates[c]], queries[i])
-            size = _offered(heaps[i], size, distance << ID_BITS | candidates[c])
+            size = _offer(heaps[i], size, distance << ID_BITS | candidates[c])

@@ -75,7 +75,7 @@ def as_printed(fold: Fold, grid: list[dict[str, Any]], seed: int, *, n_metrics: 
         return rows.X / np.where(norms > 0, norms, 1.0)
 
     starts = np.concatenate([[0], np.cumsum(fold.train.group)])
-    queries = Queries.sorted(features(fold.train), (fold.train.y > 0).astype(np.float64), starts)
+    queries = Queries.from_groups(features(fold.train), (fold.train.y > 0).astype(np.float64), starts)
 
     @cache
     def learned(reg: float) -> tuple[LocalMetrics, Float32Array]:

@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.support.report import Row
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.order import PartialOrderEmbedding
-from musicsim.order.comparisons import checked_comparisons
+from musicsim.order.comparisons import check_comparisons
 
 __all__ = [
     "IN_ORDER",
@@ -176,7 +176,7 @@ def kernel_learner(
         place[songs] = np.arange(len(songs))
         model = PartialOrderEmbedding(C=C, **parameters)
         model.fit(
-            [K[np.ix_(songs, songs)] for K in all_songs], checked_comparisons(place[comparisons(questions)], len(songs))
+            [K[np.ix_(songs, songs)] for K in all_songs], check_comparisons(place[comparisons(questions)], len(songs))
         )
         return Space(model.transform([K[:, songs] for K in all_songs]), model.kernel_weights_)
 

@@ -21,7 +21,7 @@ from musicsim._arrays import Float64Array, Int64Array
 from musicsim.explorer.playlists.edges import build_hypergraph, default_weights
 from musicsim.explorer.playlists.fit import LEANING, STRENGTH, fit_dialects
 from musicsim.explorer.playlists.fit import Lists as Listed
-from musicsim.explorer.playlists.song_labels import load_sources, with_company_of
+from musicsim.explorer.playlists.song_labels import load_sources, replace_company
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.playlist import (
@@ -240,7 +240,7 @@ def demo_graph(folder: Path, train: Lists) -> Hypergraph:
     """Return the app's hypergraph, with co-occurrence from the training lists only."""
     with Library.open(folder) as library:
         snapshot = take_snapshot(library)
-        sources = with_company_of(load_sources(snapshot), train, lambda *_, **__: None)
+        sources = replace_company(load_sources(snapshot), train, lambda *_, **__: None)
         return build_hypergraph(snapshot, sources, own=False)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim.explorer.playlists.fit import listed
+from musicsim.explorer.playlists.fit import collect_playlists
 from musicsim.explorer.playlists.song_labels import learn_sources
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
@@ -99,7 +99,7 @@ def load_aotm(shared: Path) -> Collection:
 def demo_lists(library: Library) -> Collection:
     """Load the library's playlists as the app reads them; the first call fits whatever else the walk needs."""
     snapshot = take_snapshot(library)
-    lists = listed(snapshot)
+    lists = collect_playlists(snapshot)
     learn_sources(snapshot, lists.rows, lambda *_, **__: None)
     return Collection("demo", snapshot.n_indexed, lists.rows, lists.categories)
 

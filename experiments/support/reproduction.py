@@ -60,7 +60,7 @@ def reproduce(names: Sequence[str], *, full: bool, keep: bool, jobs: int) -> boo
     """
     started = time.perf_counter()
     # other modules do not write a report
-    known = {e.name for e in experiments() if "benchmarks.support.report" in _source(e.name)}
+    known = {name for name in experiments() if "benchmarks.support.report" in _source(name)}
     if unknown := set(names) - known:
         raise SystemExit(f"{', '.join(sorted(unknown))}: no such experiment; there are {', '.join(sorted(known))}.")
     chosen = set(names) or (known if full else known - _HOUR_LONG)

@@ -16,7 +16,7 @@ from experiments.support.pieces import Pieces, euclidean, scores, with_proximity
 from experiments.support.timbre import constants_of, model_vectors
 from musicsim._arrays import BoolArray, Float64Array
 from musicsim.errors import ModelError
-from musicsim.explorer.learning.verdict import MEASURES, Lead, compare, fallen
+from musicsim.explorer.learning.verdict import MEASURES, Lead, compare, find_losses
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.refresh.refresh import refresh
@@ -60,7 +60,7 @@ def small_rows(library: Library, pieces: Pieces, size: int, known: str, settings
     others = [song for row, song in enumerate(pieces.songs) if row not in set(rows)]
     with constants_of(library, others), make_small_library(library, pieces, rows, known, hidden) as (small, some):
         row, leads = evaluate_library(small, some, known, hidden)
-    worse = {against: fallen(found) for against, found in leads.items()}
+    worse = {against: find_losses(found) for against, found in leads.items()}
     return [{"part": "small libraries", "what": f"{size} pieces, {known}"} | row | {"worse": worse}]
 
 

@@ -14,9 +14,8 @@ from musicsim._arrays import Float32Array, Float64Array
 from musicsim.audio.features import N_MFCC
 from musicsim.explorer.models.encoders import FLUCTUATION, TIMBRE
 from musicsim.explorer.models.representations import FLUCTUATION_SHARE
-from musicsim.explorer.refresh.fitting import RepresentationSettings
+from musicsim.explorer.refresh.fitting import RepresentationSettings, fit_sound, song_parts
 from musicsim.explorer.refresh.model_catalogue import add_representation
-from musicsim.explorer.refresh.sound import fit_sound, song_parts
 from musicsim.library import Library, Song
 
 __all__ = ["ablations", "app_models", "constants_of", "model_vectors"]

@@ -53,10 +53,6 @@ class Budgets:
             self._budgets.popitem(last=False)
         return budget
 
-    def spend(self, address: str, cost: float) -> float:
-        """Call :meth:`Budget.spend` on the budget of an address."""
-        return self.get(address).spend(cost)
-
 
 def address_of(scope: Scope) -> str:
     """Return the address of a request as :func:`network_of` does."""

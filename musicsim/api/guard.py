@@ -57,11 +57,8 @@ def _parse_host(text: str) -> tuple[str, int | None] | None:
     return _normalize(ipv6 or name), int(port) if port else None
 
 
-def named_hosts() -> frozenset[str]:
-    """Return the hosts listed in ``MUSICSIM_ALLOWED_HOSTS``, separated by commas.
-
-    Raises AddressError if one of them is not the name or address of a machine.
-    """
+def read_allowed_hosts() -> frozenset[str]:
+    """Return the hosts of ``MUSICSIM_ALLOWED_HOSTS``; raise AddressError if one is not a machine's name or address."""
     names = [name.strip() for name in os.environ.get("MUSICSIM_ALLOWED_HOSTS", "").split(",")]
     hosts = set()
     for name in filter(None, names):
@@ -97,7 +94,7 @@ class Guard:
 
         refusal = self._refusal(scope)
         if refusal is None:
-            await self._app(_with_host_of_page(scope), receive, send_guarded)
+            await self._app(_take_host_of_page(scope), receive, send_guarded)
         else:
             await refusal(scope, receive, send_guarded)
 
@@ -134,7 +131,7 @@ class Guard:
         return is_same or page[0] in self._names
 
 
-def _with_host_of_page(scope: Scope) -> Scope:
+def _take_host_of_page(scope: Scope) -> Scope:
     """Replace a WebSocket's host with that of its origin: a proxy may have changed it, and Streamlit compares both."""
     origin = Headers(scope=scope).get("origin", "") if scope["type"] == "websocket" else ""
     match = _ORIGIN.fullmatch(origin)

@@ -1,9 +1,11 @@
 """The HTTP interface for other programs, documented at ``/api/docs``."""
 
+import inspect
 import os
 import pathlib
 import threading
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
@@ -13,9 +15,7 @@ from starlette.requests import ClientDisconnect
 
 from musicsim import __version__
 from musicsim.api.budgets import address_of
-from musicsim.api.offered import offered
-from musicsim.api.options import from_query
-from musicsim.api.waiting import wait_for
+from musicsim.api.responses import filter_routes, wait_for
 from musicsim.errors import AudioError, LibraryError, MusicsimError, NotFoundError, OwnerOnlyError
 from musicsim.explorer import jobs
 from musicsim.explorer.libraries import default_folder, library_folders, open_library
@@ -23,6 +23,7 @@ from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.refresh.model_text import name_for
 from musicsim.explorer.rendering import render_fields, render_model, render_result, render_song
+from musicsim.explorer.requests.options import Option, options_of
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.requests.search import MAX_RESULTS, SearchRequest
 from musicsim.explorer.requests.training import TrainingRequest
@@ -34,6 +35,8 @@ from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public, safe_message, visitor_may
 
+T = TypeVar("T")
+
 # A form or a simple request of another site cannot have these types: its browser asks the app first, which refuses.
 _AUDIO_TYPES = ("audio/", "video/", "application/octet-stream", "application/ogg")
 _MAX_UPLOADS = 32  # that wait or are processed at once
@@ -43,13 +46,37 @@ _MAX_UNWRITTEN = 1 << 20  # bytes; chunks are of 64 kB, and a thread per chunk t
 _Count = Annotated[int, Query(ge=1, le=MAX_RESULTS)]
 _Minutes = Annotated[float, Query(gt=0, le=MAX_MINUTES, description="analyzed part of the file, from its beginning")]
 _Model = Annotated[str | None, Query(description="name of a model; the one in use by default")]
-_Search = Annotated[SearchRequest, Depends(from_query(SearchRequest))]
 
 
 def _render_results(hits: list[Hit]) -> list[dict[str, Any]]:
     return [render_song(hit.song) | render_result(rank, hit.similarity, hit.reason) for rank, hit in enumerate(hits, 1)]
 
 
+def _read_query(request: type[T]) -> Callable[..., T]:
+    """Return a FastAPI dependency that reads a request of this class from the query string."""
+
+    def read(**values: Any) -> T:
+        try:
+            return request(**values)
+        except ValueError as error:
+            raise HTTPException(422, str(error)) from error
+
+    parameters = [_parameter(option) for option in options_of(request).values()]
+    read.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return read
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    low, high = option.limits
+    limits: Any = {"ge": low, "le": high, "gt": option.above}
+    extra = {"enum": list(option.choices)} if option.choices else None
+    query: Any = Query(
+        option.default_given, alias=option.name, description=option.help, json_schema_extra=extra, **limits
+    )
+    return inspect.Parameter(option.field, inspect.Parameter.KEYWORD_ONLY, default=query, annotation=option.annotation)
+
+
+_Search = Annotated[SearchRequest, Depends(_read_query(SearchRequest))]
 router = APIRouter()
 
 
@@ -74,7 +101,7 @@ def models(library: str | None = None) -> list[dict[str, Any]]:
 
 @router.post("/models", status_code=202)
 def train(
-    request: Annotated[TrainingRequest, Depends(from_query(TrainingRequest))], library: str | None = None
+    request: Annotated[TrainingRequest, Depends(_read_query(TrainingRequest))], library: str | None = None
 ) -> dict[str, Any]:
     """Start a training job. The response has the model's name and the job's id; `/jobs/{job}` reports its progress."""
     opened = open_library(library)
@@ -204,12 +231,12 @@ async def _write_body(request: Request, path: pathlib.Path) -> None:
 @router.get("/playlist")
 @visitor_may
 def playlist(
-    request: Annotated[PlaylistRequest, Depends(from_query(PlaylistRequest))],
+    request: Annotated[PlaylistRequest, Depends(_read_query(PlaylistRequest))],
     library: str | None = None,
     model: _Model = None,
 ) -> list[dict[str, Any]]:
     """Generate a playlist with the reason for every transition; it passes through `through`, and stays near `like`."""
-    drawn = Walk(snapshot_under(open_library(library), model)).draw(request, request.seed)
+    drawn = Walk(snapshot_under(open_library(library), model)).generate(request, request.seed)
     return [
         render_song(song) | {"reason": edge.reason if edge else None}
         for song, edge in zip(drawn.songs, drawn.edges, strict=True)
@@ -234,5 +261,5 @@ def http_interface() -> FastAPI:
     api.add_exception_handler(MusicsimError, _show_error)
     api.add_exception_handler(_Refusal, _show_refusal)
     api.add_exception_handler(ClientDisconnect, lambda *_: Response(status_code=499))  # for the server's log
-    api.include_router(APIRouter(routes=offered(router.routes)))
+    api.include_router(APIRouter(routes=filter_routes(router.routes)))
     return api

@@ -1,7 +1,11 @@
 """Routes next to Streamlit: ``/songs/{id}`` with audio, peaks and cover, ``/maps``, ``/api``, those of extensions."""
 
+import gzip
 import logging
+import threading
+from collections import OrderedDict
 from functools import cache
+from hashlib import blake2b
 
 from starlette.concurrency import run_in_threadpool
 from starlette.convertors import IntegerConvertor, register_url_convertor
@@ -11,19 +15,22 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from musicsim import api, audio
-from musicsim.api.maps import is_known, map_routes
-from musicsim.api.waiting import wait_for
+from musicsim.api.responses import is_known, respond_to_error, wait_for
 from musicsim.audio import media_type
 from musicsim.errors import LibraryError, MusicsimError, NotFoundError
 from musicsim.explorer.libraries import open_library
+from musicsim.explorer.snapshot.map_columns import map_column
+from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.hooks import extensions, load_hooks
 from musicsim.library import Library, Song
 from musicsim.library.media.covers import Covers
 from musicsim.library.media.playable import PlayableCopies
 from musicsim.library.processes.decoding import Decoding, decoder
-from musicsim.public import is_public, safe_message, visitor_may
+from musicsim.public import is_public, visitor_may
 
 _log = logging.getLogger(__name__)
+_MAX_COLUMNS = 8
+_GZIP_LEVEL = 4  # higher levels barely help; a million songs take 0.4 s
 
 
 class _SongId(IntegerConvertor):
@@ -42,11 +49,11 @@ async def _audio(request: Request) -> Response:
     try:
         library, song = await run_in_threadpool(_song, request)
     except LibraryError as error:
-        return refused(error)
-    return await sound_of(request, library, song)
+        return respond_to_error(error)
+    return await respond_with_song(request, library, song)
 
 
-async def sound_of(request: Request, library: Library, song: Song) -> Response:
+async def respond_with_song(request: Request, library: Library, song: Song) -> Response:
     """Return the audio of a song for a request; errors contain the song's name, but not paths of this machine."""
     name = f"{song.label} (song {song.id})"
     try:
@@ -83,7 +90,7 @@ def _peaks(request: Request) -> Response:
     try:
         outline = open_library(request.query_params.get("library")).outline(song_id)
     except LibraryError as error:
-        return refused(error)
+        return respond_to_error(error)
     except OverflowError:  # more than 64 bits
         return JSONResponse({"error": f"song {song_id} does not exist."}, 404)
     return JSONResponse([round(float(peak), 3) for peak in outline], headers={"Cache-Control": "max-age=86400"})
@@ -95,7 +102,7 @@ async def _cover(request: Request) -> Response:
     try:
         library, song = await run_in_threadpool(_song, request)
     except LibraryError as error:
-        return refused(error)
+        return respond_to_error(error)
     headers = {"Cache-Control": "private, max-age=3600"}
     tag = await run_in_threadpool(_covers.tag_of, song)
     if tag is not None:
@@ -117,12 +124,58 @@ async def _cover(request: Request) -> Response:
     return JSONResponse({"error": f"song {song.id} does not have a cover."}, 404)
 
 
-def refused(error: LibraryError) -> Response:
-    """Return the response to a request for a library or song that does not exist or cannot be opened."""
-    if isinstance(error, NotFoundError):
-        return JSONResponse({"error": safe_message(error)}, 404)
-    _log.warning("%s", error)
-    return JSONResponse({"error": "the library cannot be opened. The app's log says why."}, 500)
+class _Columns:
+    """A thread-safe cache of compressed columns with their ETags."""
+
+    def __init__(self) -> None:
+        self._columns: OrderedDict[tuple[object, ...], tuple[str, bytes]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, snapshot: Snapshot, name: str) -> tuple[str, bytes]:
+        """Return a column's ETag and compressed content."""
+        key = (snapshot.library.folder, snapshot.revision, snapshot.model_id, name)
+        with self._lock:
+            if key not in self._columns:
+                content = map_column(snapshot, name)
+                tag = f'"{blake2b(content, digest_size=12).hexdigest()}"'
+                self._columns[key] = tag, gzip.compress(content, _GZIP_LEVEL, mtime=0)
+            self._columns.move_to_end(key)
+            while len(self._columns) > _MAX_COLUMNS:
+                self._columns.popitem(last=False)
+            return self._columns[key]
+
+
+_columns = _Columns()
+
+
+@visitor_may
+def _column(request: Request) -> Response:
+    """Return a column of a model's map; 304 if the browser has it."""
+    try:
+        library = open_library(request.query_params.get("library"))
+        snapshot = take_snapshot(library, library.models.get(request.path_params["model"]).id)
+        tag, packed = _columns.get(snapshot, request.path_params["column"])
+    except LibraryError as error:
+        return respond_to_error(error)
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
+    if is_known(request, tag):
+        return Response(status_code=304, headers=headers)
+    if "gzip" in request.headers.get("Accept-Encoding", ""):
+        headers["Content-Encoding"] = "gzip"
+    else:
+        packed = gzip.decompress(packed)
+    return Response(packed, media_type="application/octet-stream", headers=headers)
+
+
+@visitor_may
+def _label(request: Request) -> Response:
+    try:
+        _, song = _song(request)
+    except (NotFoundError, OverflowError):  # ids have at most 64 bits
+        return JSONResponse({"error": "song not found."}, 404)
+    except LibraryError as error:
+        return respond_to_error(error)
+    return JSONResponse({"title": song.title, "by": song.by}, headers={"Cache-Control": "private, max-age=60"})
 
 
 @cache
@@ -150,6 +203,7 @@ def routes(base: str = "") -> list[BaseRoute]:
         Route(prefix + "/songs/{song_id:song_id}/audio", _audio),
         Route(prefix + "/songs/{song_id:song_id}/peaks", _peaks),
         Route(prefix + "/songs/{song_id:song_id}/cover", _cover),
-        *map_routes(prefix),
+        Route(prefix + "/songs/{song_id:song_id}/label", _label),
+        Route(prefix + "/maps/{model}/{column}", _column),
         Mount(prefix + "/api", _lazy_interface),
     ]

@@ -38,12 +38,9 @@ class Rerun(Protocol):
     """A request to run the script again."""
 
     @property
-    def has_clicks(self) -> bool:
-        """True if it contains clicks, which later requests do not repeat."""
-
+    def has_clicks(self) -> bool: ...  # True if it contains clicks, which later requests do not repeat
     @property
-    def n_bytes(self) -> int:
-        """Size of the message."""
+    def n_bytes(self) -> int: ...
 
     def join(self, newer: Any) -> "Rerun | None":
         """Return one request equivalent to both; None if something would be lost."""
@@ -52,7 +49,7 @@ class Rerun(Protocol):
         """Return the message."""
 
 
-class Said(enum.Enum):
+class RunEvent(enum.Enum):
     """The event of a run that a message to a page reports."""
 
     BEGUN = "begun"
@@ -66,7 +63,7 @@ class Dialect(NamedTuple):
     is_of_a_page: Callable[[bytes], bool]  # return whether a page may send a message; others are dropped
     rerun_of: Callable[[bytes], Rerun | None] = lambda message: None
     """Parse a request for a rerun; return None for other messages."""
-    filter_message: Callable[[bytes], tuple[bytes, Said]] = lambda message: (message, Said.OTHER)
+    filter_message: Callable[[bytes], tuple[bytes, RunEvent]] = lambda message: (message, RunEvent.OTHER)
     """Return a message to a page as visitors may see it, and the event that it reports."""
 
 
@@ -112,16 +109,13 @@ class Paces:
 
 
 class Stream:
-    """The messages of one WebSocket.
-
-    `paces` are the limits of all addresses for reruns, `requests` those for other messages.
-    """
+    """The messages of one WebSocket; `paces` limits the reruns of all addresses, and `requests` other messages."""
 
     def __init__(
         self, receive: Receive, send: Send, dialect: Dialect, paces: Paces, requests: Budgets, address: str
     ) -> None:
         self._receive, self._send, self._dialect = receive, send, dialect
-        self._requests, self._address = requests, address
+        self._requests = requests.get(address)
         # of the session and its address
         self._reruns = (Budget(RERUNS, RERUNS_PER_S), paces.reruns.get(address))
         self._messages = (Budget(MESSAGES, _MESSAGES_PER_S), paces.messages.get(address))
@@ -140,7 +134,7 @@ class Stream:
         while True:
             if self._others:
                 message = self._others.popleft()
-                while message["type"] == "websocket.receive" and (pause_s := self._requests.spend(self._address, 1)):
+                while message["type"] == "websocket.receive" and (pause_s := self._requests.spend(1)):
                     await asyncio.sleep(pause_s)
                 return message
             wait_s = self._wait_s()
@@ -153,12 +147,12 @@ class Stream:
         if message.get("bytes"):
             shown, event = self._dialect.filter_message(message["bytes"])
             message = {**message, "bytes": shown}
-            if event is Said.BEGUN:
+            if event is RunEvent.BEGUN:
                 self._is_taken, self._since = True, time.monotonic()
-            elif event is Said.FINISHED and self._is_taken:  # an earlier run may end after the last request
+            elif event is RunEvent.FINISHED and self._is_taken:  # an earlier run may end after the last request
                 self._has_clicks = False
                 self._end_turn()
-            if event is not Said.OTHER:
+            if event is not RunEvent.OTHER:
                 self.wake()
         await self._send(message)
 

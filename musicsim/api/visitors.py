@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from musicsim.api.arrivals import Arrivals, TooLargeError, TooManyError, TooSlowError
 from musicsim.api.budgets import Budgets, address_of
-from musicsim.api.streams import Dialect, Paces, Rerun, Said, Stream
+from musicsim.api.streams import Dialect, Paces, Rerun, RunEvent, Stream
 
 MAX_HELD = 4  # maximum number of files of a session; a page has one or two
 _MAX_HELD_BYTES = 512 << 20  # of all sessions
@@ -55,7 +55,7 @@ class Visitors:
         when_left: Callable[[], object] = lambda: None,
         *,
         rerun_of: Callable[[bytes], Rerun | None] = lambda message: None,
-        filter_message: Callable[[bytes], tuple[bytes, Said]] = lambda message: (message, Said.OTHER),
+        filter_message: Callable[[bytes], tuple[bytes, RunEvent]] = lambda message: (message, RunEvent.OTHER),
         max_file: int = 21 << 20,
     ) -> None:
         self._app, self._dialect = app, Dialect(is_of_a_page, rerun_of, filter_message)
@@ -82,7 +82,7 @@ class Visitors:
             return await _refusal(404, "there is nothing here.")(scope, receive, send)
         is_reading = scope["method"] in _READS
         cost = 0 if is_reading and _SCRIPTS.search(scope["path"]) else 1 if is_reading else _COST_OF_A_FILE
-        if wait_s := self._budgets.spend(address_of(scope), cost):
+        if wait_s := self._budgets.get(address_of(scope)).spend(cost):
             return await _refusal(429, "too many requests.", wait_s)(scope, receive, send)
         if is_reading:
             return await self._app(scope, receive, send)
@@ -119,7 +119,6 @@ class Visitors:
                 await self._app(scope, body.receive, send)
 
     async def _upload(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a page's file to the app."""
         n_held, n_bytes = self._uploads_of(session)
         if n_held + self._arriving[session] >= MAX_HELD:
             raise _Refused(429, f"a page can hold at most {MAX_HELD} files.", 60)
@@ -135,7 +134,7 @@ class Visitors:
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         address = address_of(scope)
-        if self._n_streams >= _MAX_STREAMS or self._budgets.spend(address, 1):
+        if self._n_streams >= _MAX_STREAMS or self._budgets.get(address).spend(1):
             await receive()
             return await send({"type": "websocket.close", "code": 1013})
         stream = Stream(receive, send, self._dialect, self._paces, self._budgets, address)
@@ -154,8 +153,6 @@ class Visitors:
 
 
 class _Refused(Exception):
-    """A request beyond a limit."""
-
     def __init__(self, status: int, message: str, wait_s: float) -> None:
         super().__init__(message)
         self.response = _refusal(status, message, wait_s)

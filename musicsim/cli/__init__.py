@@ -28,7 +28,7 @@ COMMANDS = {
     "add": Command("add:add", "Add folders or files, then update the model and the map.", _MUSIC),
     "scan": Command("add:scan", "Scan the library's folders again for new, changed, moved and missing files.", _MUSIC),
     "demo": Command(
-        "demo:demo", "Compose the demo collection, add it, and import its listeners, tags and playlists.", _MUSIC
+        "add:demo", "Compose the demo collection, add it, and import its listeners, tags and playlists.", _MUSIC
     ),
     "import": Command(
         "imports:import_listening", "Import plays, tags and playlists from other programs and services.", _MUSIC
@@ -39,18 +39,18 @@ COMMANDS = {
         _MUSIC,
     ),
     "info": Command("info:info", "Show the contents of the library, the model in use, and the running job.", _MUSIC),
-    "list": Command("list:list_songs", "List the songs of the library.", _MUSIC),
+    "list": Command("edit:list_songs", "List the songs of the library.", _MUSIC),
     "edit": Command("edit:edit", "Edit tags of songs in the library; the files do not change.", _MUSIC),
-    "artists": Command("artists:artists", "List artists that probably have several spellings, and merge them.", _MUSIC),
+    "artists": Command("edit:artists", "List artists that probably have several spellings, and merge them.", _MUSIC),
     "duplicates": Command(
         "duplicates:duplicates",
         "List duplicate songs; results and playlists show only the first of each group.",
         _MUSIC,
     ),
-    "failed": Command("failed:failed", "List failed and skipped files, with reasons.", _MUSIC),
-    "missing": Command("missing:missing", "List songs whose files are missing.", _MUSIC),
+    "failed": Command("missing:list_failures", "List failed and skipped files, with reasons.", _MUSIC),
+    "missing": Command("missing:list_missing", "List songs whose files are missing.", _MUSIC),
     "forget": Command(
-        "forget:forget", "Remove a folder and its songs from the library; the music files do not change.", _MUSIC
+        "missing:forget", "Remove a folder and its songs from the library; the music files do not change.", _MUSIC
     ),
     "app": Command("app:run_app", "Open the app in the browser.", _LISTEN),
     "similar": Command(

@@ -1,4 +1,4 @@
-"""The commands ``musicsim add`` and ``scan``."""
+"""The commands ``musicsim add``, ``scan`` and ``demo``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from musicsim.cli.console import (
     warn,
 )
 from musicsim.explorer import refresh
-from musicsim.explorer.pools import pooled
+from musicsim.explorer.pools import use_pool
 
 _ALSO = {
     "known": "recognized by their sound",
@@ -53,7 +53,7 @@ def add(
     with open_library(library, create=True) as lib:
         if shortest is not None:
             lib.set_setting("shortest_s", shortest)
-        with pooled(lib), progress_bar() as progress:
+        with use_pool(lib), progress_bar() as progress:
             done = refresh.add_and_refresh(
                 lib, sources, retry=retry, anyway=anyway, n_workers=workers, progress=progress
             )
@@ -69,7 +69,7 @@ def scan(
     workers: _Workers = None,
 ) -> None:
     with open_library(library) as lib:
-        with pooled(lib), progress_bar() as progress:
+        with use_pool(lib), progress_bar() as progress:
             done = refresh.scan_again(lib, folders or (), n_workers=workers, progress=progress)
         show_scan(lib, done, folders or lib.files.roots(), as_json)
 
@@ -97,3 +97,18 @@ def show_scan(lib: libraries.Library, report: libraries.AddReport, sources: list
         show_failures(listed)
     if failures:
         raise typer.Exit(SOME_FAILED)
+
+
+def demo(
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    seed: Annotated[int, typer.Option(help="A different seed composes different music.")] = 0,
+) -> None:
+    with open_library(library, create=True) as lib:
+        with progress_bar() as progress:
+            refresh.build_demo(lib, seed=seed, progress=progress)
+        counts = {"library": str(lib.folder), **lib.counts()}
+    if as_json:
+        emit(counts)
+    else:
+        typer.echo(f"{counts['songs']} songs and {counts['playlists']} playlists. See them: musicsim app")

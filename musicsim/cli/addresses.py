@@ -44,7 +44,7 @@ def _places(host: str) -> list[tuple[socket.AddressFamily, str]]:
         results = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         results = []
-    places: list[tuple[socket.AddressFamily, str]] = [(family, str(address[0])) for family, _, _, _, address in results]
+    places: list[tuple[socket.AddressFamily, str]] = [(family, str(address[0])) for family, *_, address in results]
     if not places or not all(_is_here(*place) for place in places):
         raise AddressError(f"--host {host}: this machine does not have this address. Use one of its own.")
     return places
@@ -75,18 +75,16 @@ def urls(host: str | None, sockets: Sequence[socket.socket]) -> list[str]:
         hosts = ["localhost"]
     elif ip_address(sockets[0].getsockname()[0]).is_unspecified:
         hosts = ["127.0.0.1" if sockets[0].family == socket.AF_INET else "::1"]
-        families = (socket.AF_INET, socket.AF_INET6) if _takes_both(sockets[0]) else (sockets[0].family,)
-        hosts += [address for family in families if (address := _seen_from_outside(family))]
+        families = [sockets[0].family]
+        if families == [socket.AF_INET6] and not sockets[0].getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY):
+            families = [socket.AF_INET, socket.AF_INET6]
+        hosts += [address for family in families if (address := _find_network_address(family))]
     else:
         hosts = [host]
     return [f"http://{f'[{name}]' if ':' in name else name}:{port}" for name in hosts]
 
 
-def _takes_both(one: socket.socket) -> bool:
-    return one.family == socket.AF_INET6 and not one.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
-
-
-def _seen_from_outside(family: int) -> str | None:
+def _find_network_address(family: int) -> str | None:
     """Return this machine's address in its network; connecting a datagram socket does not send anything."""
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:

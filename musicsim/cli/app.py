@@ -4,7 +4,6 @@ import os
 import sys
 import threading
 import webbrowser
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -19,13 +18,14 @@ from musicsim.errors import StoreLockedError
 from musicsim.explorer import jobs
 from musicsim.explorer.libraries import default_folder
 from musicsim.library import Library
-from musicsim.public import is_public, kept_answers_folder
+from musicsim.public import find_answers_folder, is_public
 from musicsim.storage import writing_to
 
 _UI = Path(__file__).resolve().parents[1] / "ui"
 _MAX_MESSAGE = 25_000_000  # bytes, the limit of Streamlit
 _MAX_MESSAGE_OF_VISITORS = 1_000_000
 _MAX_CONNECTIONS = 2_000  # of visitors at once; further requests are answered with 503
+_SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
 _PATIENCE_S = 30  # a browser tab in the background, or a busy machine, may be slow
 _LAST_ANSWERS_S = 3  # a paused song holds its connection open
 _PUBLIC = "A public demonstration: anyone who opens it can listen and search, but not edit. See docs/hosting.md."
@@ -33,60 +33,51 @@ _OPEN_TO_OTHERS = (
     "Anyone who can reach this address can listen to, change and delete the library, and read music "
     "files of this machine: restrict access with a firewall."
 )
+_Host = Annotated[
+    str | None,
+    typer.Option(
+        help="Listen on this address (0.0.0.0 for all), so that other machines can use the app. By default, only "
+        "this machine can.",
+        metavar="ADDRESS",
+    ),
+]
+_AllowHost = Annotated[
+    list[str] | None,
+    typer.Option(help="Another host name of the app, such as that of a proxy in front of it.", metavar="NAME"),
+]
+_Public = Annotated[
+    bool,
+    typer.Option(
+        "--public", help="A demonstration for visitors: they can listen, search and generate playlists, but not edit."
+    ),
+]
+_KeepAnswers = Annotated[
+    Path | None,
+    typer.Option(
+        help="With --public: keep visitors' answers of the Compare page in this folder, without "
+        "names; `musicsim answers import` reads them.",
+        metavar="FOLDER",
+    ),
+]
 
 
 def _prepare_for_visitors(keep_answers: Path | None) -> None:
-    """Set up this process for a public demonstration."""
     # fail now if the library is missing or cannot be opened
     Library.open(default_folder(), create=False).close()
     os.environ["MUSICSIM_PUBLIC"] = "1"
     if keep_answers is not None:
         os.environ["MUSICSIM_KEEP_ANSWERS"] = str(keep_answers.expanduser().absolute())
-    folder = kept_answers_folder()
-    if folder is not None:
+    if (folder := find_answers_folder()) is not None:
         with writing_to(folder):
             folder.mkdir(parents=True, exist_ok=True)
 
 
-def _has_screen() -> bool:
-    """Return True if a browser window can open; otherwise Python would start a text browser."""
-    screens = ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
-    return sys.platform != "linux" or any(os.environ.get(name) for name in screens)
-
-
-def serve(
-    library: Path | None,
-    *,
-    host: str | None,
-    port: int,
-    allowed_hosts: Sequence[str],
-    browser: bool,
-    demo: bool,
-    public: bool,
-    keep_answers: Path | None,
-) -> None:
-    """Run the app in this process until it is stopped.
-
-    `allowed_hosts` are further host names that browsers may use. `public` is also on if ``MUSICSIM_PUBLIC`` is set.
-    Raises AddressError if the server cannot listen on the address, or a host name is not valid.
-    """
-    sockets = listen(host, port)
-    names = [os.environ.get("MUSICSIM_ALLOWED_HOSTS", ""), *allowed_hosts]
-    if host and host not in {one.getsockname()[0] for one in sockets}:  # a name, not a number
-        names.append(host)
-    os.environ |= {
-        "MUSICSIM_LIBRARY": str(library.expanduser().absolute() if library else default_folder()),
-        "MUSICSIM_ALLOWED_HOSTS": ",".join(names),
-        "STREAMLIT_SERVER_PORT": str(sockets[0].getsockname()[1]),
-    }
-    public = public or is_public()
-    if public:
-        _prepare_for_visitors(keep_answers)
+def _make_server(*, public: bool) -> uvicorn.Server:
     os.chdir(_UI)  # where Streamlit looks for .streamlit/config.toml
     from musicsim.ui.app import make_app  # it imports Streamlit, which reads the environment and the settings
 
     # `streamlit run` listens on one address only, IPv4 or IPv6
-    server = uvicorn.Server(
+    return uvicorn.Server(
         uvicorn.Config(
             make_app(),
             http=PatientProtocol,
@@ -100,72 +91,51 @@ def serve(
             log_config=None,  # use our handlers
         )
     )
+
+
+def _start_demo() -> None:
+    with Library.open(default_folder()) as library:
+        if len(library) == 0:
+            with suppress(StoreLockedError):  # another window has already started it
+                jobs.start(library, "demo")
+                typer.echo("Composing the demo collection: 360 songs, one to two minutes; the page shows the progress.")
+
+
+def run_app(
+    library: LibraryOption = None,
+    host: _Host = None,
+    port: Annotated[
+        int, typer.Option(help="Port of the page; if it is in use, the next free one is used.", min=1, max=65535)
+    ] = 8501,
+    allow_host: _AllowHost = None,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    demo: Annotated[bool, typer.Option("--demo", help="Compose the demo if the library is empty.")] = False,
+    public: _Public = False,
+    keep_answers: _KeepAnswers = None,
+) -> None:
+    sockets = listen(host, port)
+    names = [os.environ.get("MUSICSIM_ALLOWED_HOSTS", ""), *(allow_host or ())]
+    if host and host not in {one.getsockname()[0] for one in sockets}:  # a name, not a number
+        names.append(host)
+    os.environ |= {
+        "MUSICSIM_LIBRARY": str(library.expanduser().absolute() if library else default_folder()),
+        "MUSICSIM_ALLOWED_HOSTS": ",".join(names),
+        "STREAMLIT_SERVER_PORT": str(sockets[0].getsockname()[1]),
+    }
+    public = public or is_public()
+    if public:
+        _prepare_for_visitors(keep_answers)
+    server = _make_server(public=public)
     addresses = urls(host, sockets)
     typer.echo(f"musicsim is at {' and '.join(addresses)}; Ctrl+C stops it.")
     if public:
         typer.echo(_PUBLIC)
     elif is_open_to_others(sockets):
         typer.echo(_OPEN_TO_OTHERS)
-    if demo and not public and _start_demo():  # before the first page opens the library
-        typer.echo("Composing the demo collection: 360 songs, one to two minutes; the page shows the progress.")
-    if browser and _has_screen():
+    if demo and not public:
+        _start_demo()  # before the first page opens the library
+    # without a screen, Python would start a text browser
+    if browser and (sys.platform != "linux" or any(os.environ.get(name) for name in _SCREENS)):
         threading.Thread(target=webbrowser.open, args=(addresses[0],), daemon=True).start()
     with suppress(KeyboardInterrupt):
         server.run(sockets)
-
-
-def _start_demo() -> bool:
-    """Start composing the demo if the library is empty; return True if it was started."""
-    with Library.open(default_folder()) as library:
-        if len(library) == 0:
-            with suppress(StoreLockedError):  # another window has already started it
-                jobs.start(library, "demo")
-                return True
-    return False
-
-
-def run_app(
-    library: LibraryOption = None,
-    host: Annotated[
-        str | None,
-        typer.Option(
-            help="Listen on this address (0.0.0.0 for all), so that other machines can use the app. By default, only "
-            "this machine can.",
-            metavar="ADDRESS",
-        ),
-    ] = None,
-    port: Annotated[
-        int, typer.Option(help="Port of the page; if it is in use, the next free one is used.", min=1, max=65535)
-    ] = 8501,
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(help="Another host name of the app, such as that of a proxy in front of it.", metavar="NAME"),
-    ] = None,
-    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
-    demo: Annotated[bool, typer.Option("--demo", help="Compose the demo if the library is empty.")] = False,
-    public: Annotated[
-        bool,
-        typer.Option(
-            "--public",
-            help="A demonstration for visitors: they can listen, search and generate playlists, but not edit.",
-        ),
-    ] = False,
-    keep_answers: Annotated[
-        Path | None,
-        typer.Option(
-            help="With --public: keep visitors' answers of the Compare page in this folder, without "
-            "names; `musicsim answers import` reads them.",
-            metavar="FOLDER",
-        ),
-    ] = None,
-) -> None:
-    serve(
-        library,
-        host=host,
-        port=port,
-        allowed_hosts=allow_host or (),
-        browser=browser,
-        demo=demo,
-        public=public,
-        keep_answers=keep_answers,
-    )

@@ -47,7 +47,7 @@ def open_library(folder: Path | None, *, create: bool = False) -> Iterator[libra
     with (
         library.Library.open(folder or default_folder(), create=create) as opened,
         writing_to(opened.folder),
-        logs.kept_in(opened.folder),
+        logs.open_log(opened.folder),
     ):
         try:
             yield opened

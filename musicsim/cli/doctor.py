@@ -10,7 +10,7 @@ import typer
 from musicsim.cli.console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, open_library, progress_bar
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.explorer.health.doctor import NOTE, PROBLEM, Finding, examine, repair
-from musicsim.explorer.health.machine import look_at
+from musicsim.explorer.health.machine import check_machine
 from musicsim.explorer.health.report import bug_report, write_report
 from musicsim.explorer.libraries import default_folder
 from musicsim.library import Library
@@ -37,7 +37,9 @@ def doctor(
         for sentence in done:
             typer.echo(f"done     {sentence}")
         for finding in findings:
-            echo(_line(finding))
+            names = ", ".join(finding.names[:_MAX_NAMES]) + ", …" * (len(finding.names) > _MAX_NAMES)
+            about = f" ({names})" if names else ""
+            echo(f"{finding.level:<8} {finding.what}: {finding.words}{about}. {finding.remedy}".rstrip())
     if any(finding.level == PROBLEM for finding in findings):
         raise typer.Exit(SOME_FAILED)
 
@@ -54,12 +56,6 @@ def report(
     echo(f"{file} was written. Read it before you send it.")
 
 
-def _line(finding: Finding) -> str:
-    names = ", ".join(finding.names[:_MAX_NAMES]) + ", …" * (len(finding.names) > _MAX_NAMES)
-    about = f" ({names})" if names else ""
-    return f"{finding.level:<8} {finding.what}: {finding.words}{about}. {finding.remedy}".rstrip()
-
-
 def _open(folder: Path, stack: ExitStack) -> Library | Finding:
     """Open the library in a folder; return a finding if that fails."""
     try:
@@ -72,9 +68,9 @@ def _open(folder: Path, stack: ExitStack) -> Library | Finding:
 
 def _examine(folder: Path, opened: Library | Finding) -> list[Finding]:
     if isinstance(opened, Finding):
-        return [*look_at(folder), opened]
+        return [*check_machine(folder), opened]
     with progress_bar(is_noted=False) as progress:
-        return [*look_at(folder), *examine(opened, progress)]
+        return [*check_machine(folder), *examine(opened, progress)]
 
 
 def _folder(library: Path | None) -> Path:

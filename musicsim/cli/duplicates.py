@@ -19,13 +19,13 @@ def duplicates(
         for pair, is_same in ((part, False), (join, True)):
             if pair is not None and not lib.duplicates.judge(pair, is_same=is_same):
                 raise NotFoundError(f"{pair[0]} and {pair[1]} are not listed as duplicates.")
-        found = groups(lib.songs(), lib.duplicates.pairs())
+        duplicate_groups = groups(lib.songs(), lib.duplicates.pairs())
     if as_json:
-        emit([[song_json(song) for song in group] for group in found])
+        emit([[song_json(song) for song in group] for group in duplicate_groups])
         return
     rows = [
         (number, song.id, song.title, song.by, clock(song.duration_s), song.path)
-        for number, group in enumerate(found, 1)
+        for number, group in enumerate(duplicate_groups, 1)
         for song in group
     ]
     show(("group", "id", "title", "artist", "length", "file"), rows)

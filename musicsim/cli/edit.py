@@ -1,10 +1,35 @@
-"""The command ``musicsim edit``."""
+"""The commands ``musicsim list``, ``edit`` and ``artists``."""
 
 from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, open_library, song_json
+from musicsim.cli.console import JsonOption, LibraryOption, clock, echo, emit, open_library, show, song_json, whole
+from musicsim.cli.options import take_request
+from musicsim.explorer.requests.search import ListRequest, sort_songs
+
+
+@take_request(ListRequest)
+def list_songs(
+    request: ListRequest,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    search: Annotated[str, typer.Option("--search", "-s", help="Part of a title or artist.")] = "",
+) -> None:
+    with open_library(library) as lib:
+        songs = sort_songs((song for song in lib.songs() if song.matches(search)), request)
+    if as_json:
+        emit([song_json(song) for song in songs])
+        return
+    heads = ["id", "title", "artist", "album", "year", "genre", "length", "tempo", "key", "LUFS", "bright", "energy"]
+    rows = [
+        (
+            *(s.id, s.title, s.artist or "", s.album or "", s.year or "", s.genre or "", clock(s.duration_s)),
+            *(whole(s.tempo), s.key_words, whole(s.loudness), whole(s.brightness), whole(s.energy)),
+        )
+        for s in songs
+    ]
+    show(heads, rows)
 
 
 def edit(
@@ -42,3 +67,27 @@ def edit(
     else:
         for song in edited:
             echo(f"{song.id}  {song.label}")
+
+
+def artists(
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    merge: Annotated[list[str] | None, typer.Option(help="A spelling to merge; can be repeated.")] = None,
+    into: Annotated[str | None, typer.Option(help="The artist to merge the spellings into.")] = None,
+    part: Annotated[str | None, typer.Option(help="An artist whose merge is undone.")] = None,
+) -> None:
+    with open_library(library) as lib:
+        if merge:
+            if not into:
+                raise typer.BadParameter("give the artist to merge them into: --into NAME")
+            lib.edits.merge(merge, into)
+        if part:
+            lib.edits.part(part)
+        groups, aliases = lib.edits.suggestions(), lib.edits.aliases()
+    if as_json:
+        emit({"suggestions": [[g.suggested, list(g.names)] for g in groups], "merged": aliases})
+        return
+    for group in groups:
+        echo(f"{group.suggested}: {', '.join(group.names)}")
+    for spelling, artist in aliases.items():
+        echo(f"merged: {spelling} into {artist}")

@@ -1,7 +1,9 @@
 """The command ``musicsim evaluate``."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,18 +20,21 @@ from musicsim.cli.console import (
     song_json,
     warn,
 )
-from musicsim.cli.figures import MEASURES, find_coverage, format_figure, replace_nan
-from musicsim.cli.search_speed import show_search_speed
-from musicsim.errors import FeatureVersionError, ModelError
+from musicsim.errors import FeatureVersionError, ModelError, NotFoundError
 from musicsim.explorer.evaluation import quality
-from musicsim.explorer.evaluation.fixed_splits import known_faults
-from musicsim.explorer.evaluation.quality import Lists, Quality
-from musicsim.explorer.pools import pooled
+from musicsim.explorer.evaluation.quality import Figure, Lists, Quality, list_known_faults
+from musicsim.explorer.evaluation.search_speed import K, measure_search
+from musicsim.explorer.learning.supervision import Coverage, coverage
+from musicsim.explorer.pools import use_pool
+from musicsim.explorer.rendering import render_fields
 from musicsim.explorer.requests.training import KINDS
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import ModelRecord
-from musicsim.progress import Progress, prefixed
+from musicsim.progress import Progress, add_prefix
+
+MEASURES = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "precision": "P@10"}
+"""Titles of measures, by name."""
 
 
 def evaluate(
@@ -54,30 +59,23 @@ def evaluate(
     if search:
         if by or split or len(model or ()) > 1:
             raise typer.BadParameter("accepts only one --model and no other options.", param_hint="--search")
-        show_search_speed(library, model[0] if model else None, as_json=as_json)
+        _show_search_speed(library, model[0] if model else None, as_json=as_json)
         return
     if by is not None and by not in KINDS:
         raise typer.BadParameter(f"{by!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
-    with open_library(library) as lib, pooled(lib), progress_bar() as progress:
+    with open_library(library) as lib, use_pool(lib), progress_bar() as progress:
         records = [lib.models.find(name) for name in model] if model else lib.models.all()
         covered = find_coverage(lib, records, by)
-        found, failed = _each(lib, records, covered.kind, split, progress)
-        faults = known_faults(lib)
+        results, failed = _each(lib, records, covered.kind, split, progress)
+        faults = list_known_faults(lib)
         songs = {song.id: song for song in lib.songs()}
     if as_json:
-        emit(
-            {
-                "by": covered.kind,
-                "detail": covered.detail,
-                "split": split,
-                "known_faults": faults,
-                "models": [_as_json(one, songs, hubs) for one in found],
-                "failed": failed,
-            }
-        )
+        rendered = [_as_json(one, songs, hubs) for one in results]
+        truth = {"by": covered.kind, "detail": covered.detail, "split": split}
+        emit(truth | {"known_faults": faults, "models": rendered, "failed": failed})
     else:
         by_split = f" Split {split}: test songs search the training songs." if split else ""
-        _show(found, songs, hubs, f"Ground truth: {KINDS[covered.kind].words} ({covered.detail}).{by_split}")
+        _show(results, songs, hubs, f"Ground truth: {KINDS[covered.kind].words} ({covered.detail}).{by_split}")
         for fault in faults:
             warn("known faults", fault)
         for one in failed:
@@ -86,93 +84,90 @@ def evaluate(
         raise typer.Exit(SOME_FAILED)
 
 
+def _show_search_speed(library: Path | None, model: str | None, *, as_json: bool) -> None:
+    with open_library(library) as lib, progress_bar() as progress:
+        snapshot = take_snapshot(lib, lib.models.find(model).id if model else None)
+        measured = measure_search(snapshot, progress=progress)
+    if as_json:
+        emit(asdict(measured))
+        return
+    columns = [Column("index", overflow="fold")]
+    columns += [Column(name, justify="right") for name in (f"recall at {K}", "ms per query", "build s", "MB")]
+    rows = [
+        (r.title + " (in use)" * r.is_chosen, f"{r.recall:.3f}", f"{r.ms:.3f}", f"{r.build_s:.1f}", f"{r.mb:,.1f}")
+        for r in measured.rows
+    ]
+    show(columns, rows, caption=measured.caption)
+
+
 def _each(
     library: Library, records: Sequence[ModelRecord], kind: str, split: str | None, progress: Progress
 ) -> tuple[list[Quality], list[dict[str, str]]]:
     """Evaluate models; return the evaluations and the failures, or raise the reason if all fail."""
-    found: list[Quality] = []
+    results: list[Quality] = []
     failed: list[dict[str, str]] = []
     for record in records:
         try:
             snapshot = take_snapshot(library, record.id)
-            found.append(quality.evaluate(snapshot, kind, prefixed(progress, f"{record.name}: "), split=split))
+            results.append(quality.evaluate(snapshot, kind, add_prefix(progress, f"{record.name}: "), split=split))
         except (ModelError, FeatureVersionError) as error:
             if len(failed) + 1 == len(records):
                 raise
             failed.append({"model": record.name, "reason": str(error)})
-    return found, failed
+    return results, failed
 
 
-def _as_json(one: Quality, songs: dict[int, Song], n_hubs: int) -> dict[str, Any]:
+def _as_json(one: Quality, songs: dict[int, Song], n_hubs: int) -> Any:
     """Return a model's scores as JSON; NaN becomes null."""
-    lists = None
-    if one.lists is not None:
-        lists = {
-            "n_songs": one.lists.n_songs,
-            "n_compared": one.lists.n_compared,
-            "plain": _lists_json(one.lists.plain, songs, n_hubs),
-            "hub_reduction": _lists_json(one.lists.reduced, songs, n_hubs),
-        }
-    held_out = asdict(one.held_out) if one.held_out else None
-    return {
-        "model": one.model,
-        "scores": replace_nan(asdict(one.scores)),
-        "lists": replace_nan(lists),
-        "held_out": replace_nan(held_out),
+    lists = one.lists and {
+        "n_songs": one.lists.n_songs,
+        "n_compared": one.lists.n_compared,
+        "plain": _lists_json(one.lists.plain, songs, n_hubs),
+        "hub_reduction": _lists_json(one.lists.reduced, songs, n_hubs),
     }
+    held_out = one.held_out and asdict(one.held_out)
+    return replace_nan({"model": one.model, "scores": asdict(one.scores), "lists": lists, "held_out": held_out})
 
 
 def _lists_json(lists: Lists, songs: dict[int, Song], n_hubs: int) -> dict[str, Any]:
     confusion = lists.confusion
-    return {
-        "hubness": lists.hubness,
-        "coverage": lists.coverage,
-        "hubs": [
-            {"lists": hub.n_lists, "artists": hub.n_artists, "song": song_json(songs[hub.song_id])}
-            for hub in lists.hubs[:n_hubs]
-        ],
-        "orphans": lists.orphans,
-        "same_genre": lists.same_genre,
-        "same_genre_of": lists.same_genre_of,
-        "confusion": {
-            "genres": confusion.genres,
-            "n_songs": confusion.n_songs.tolist(),
-            "columns": confusion.columns,
-            "shares": confusion.shares.tolist(),
-        },
+    matrix = {"n_songs": confusion.n_songs.tolist(), "shares": confusion.shares.tolist()}
+    hubs = [
+        {"lists": hub.n_lists, "artists": hub.n_artists, "song": song_json(songs[hub.song_id])}
+        for hub in lists.hubs[:n_hubs]
+    ]
+    return render_fields(lists, "hubness", "coverage", "orphans", "same_genre", "same_genre_of") | {
+        "hubs": hubs,
+        "confusion": render_fields(confusion, "genres", "columns") | matrix,
     }
 
 
-def _show(found: list[Quality], songs: dict[int, Song], n_hubs: int, words: str) -> None:
+def _show(results: list[Quality], songs: dict[int, Song], n_hubs: int, truth: str) -> None:
     columns = [Column(name, overflow="fold") for name in ("model", *MEASURES.values(), "hubness", "coverage")]
-    scores = found[0].scores
+    scores = results[0].scores
     caption = (
-        f"{words} {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped; the 95% interval over resampled "
+        f"{truth} {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped; the 95% interval over resampled "
         "artists is in parentheses. Hubness and coverage: without > with hub reduction."
     )
-    show(columns, [(one.model, *_cells(one)) for one in found], caption=caption)
-    if any(one.held_out for one in found):
-        _show_held_out(found)
-    for one in found:
-        if one.lists is not None:
-            for title, lists in (("plain order", one.lists.plain), ("hub reduction", one.lists.reduced)):
-                _show_lists(f"{one.model}, {title}", lists, songs, n_hubs)
-
-
-def _show_held_out(found: list[Quality]) -> None:
+    show(columns, [(one.model, *_cells(one)) for one in results], caption=caption)
     rows = []
-    for one in found:
+    for one in results:
         if one.held_out is not None:
             leads = one.held_out.leads
             cells = [f"{leads[n].before:.3f} > {leads[n].after:.3f}" if n in leads else "-" for n in MEASURES]
             rows.append((one.model, one.held_out.kind, *cells))
-    show(
-        ("learned model", "from", *MEASURES.values()),
-        rows,
-        title="Held-out artists, before > after training",
-        caption="A learned model was trained on the artists of the table above, so its scores there are optimistic. "
-        "These are not.",
-    )
+    if rows:
+        show(
+            ("learned model", "from", *MEASURES.values()),
+            rows,
+            title="Held-out artists, before > after training",
+            caption="A learned model was trained on the artists of the table above, so its scores there are "
+            "optimistic. These are not.",
+        )
+    for one in results:
+        if one.lists is not None:
+            for title, lists in (("plain order", one.lists.plain), ("hub reduction", one.lists.reduced)):
+                _show_lists(f"{one.model}, {title}", lists, songs, n_hubs)
 
 
 def _cells(one: Quality) -> list[str]:
@@ -183,19 +178,58 @@ def _cells(one: Quality) -> list[str]:
 
 
 def _show_lists(title: str, lists: Lists, songs: dict[int, Song], n_hubs: int) -> None:
-    """Print genres and hubs of a model's lists, in one order."""
     if lists.same_genre_of:
         others = {pair.genre: pair for pair in reversed(lists.confusion.pairs(len(lists.confusion.genres) ** 2))}
         sizes = dict(zip(lists.confusion.genres, lists.confusion.n_songs.tolist(), strict=True))
-        rows: list[tuple[object, ...]] = []
-        for genre, share in sorted(lists.same_genre_of.items(), key=lambda item: -item[1]):
-            other = f"{others[genre].other}, {others[genre].share:.0%}" if genre in others else ""
-            rows.append((genre, sizes[genre], f"{share:.2f}", other))
+        most_confused = {genre: f"{pair.other}, {pair.share:.0%}" for genre, pair in others.items()}
+        genres = sorted(lists.same_genre_of.items(), key=lambda item: -item[1])
+        rows = [(genre, sizes[genre], f"{share:.2f}", most_confused.get(genre, "")) for genre, share in genres]
         show(("genre", "songs", "same genre in the ten nearest", "most confused with"), rows, title=title)
     if n_hubs and lists.hubs:
-        rows = []
-        for hub in lists.hubs[:n_hubs]:
-            song = songs[hub.song_id]
-            rows.append((song.id, song.title, song.artist or "", hub.n_lists, hub.n_artists))
+        hubs = [(songs[hub.song_id], hub) for hub in lists.hubs[:n_hubs]]
+        lines = [(song.id, song.title, song.artist or "", hub.n_lists, hub.n_artists) for song, hub in hubs]
         caption = f"{len(lists.orphans):,} songs are not in any top ten."
-        show(("id", "hub", "artist", "lists", "of artists"), rows, title=title, caption=caption)
+        show(("id", "hub", "artist", "lists", "of artists"), lines, title=title, caption=caption)
+
+
+def format_figure(figure: Figure) -> str:
+    """Format a mean with its interval."""
+    if math.isnan(figure.mean):
+        return "-"
+    interval = "" if math.isnan(figure.low) else f" ({figure.low:.3f} to {figure.high:.3f})"
+    return f"{figure.mean:.3f}{interval}"
+
+
+def replace_nan(value: Any) -> Any:
+    """Replace each NaN in mappings and lists by None, for JSON."""
+    if isinstance(value, dict):
+        return {key: replace_nan(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [replace_nan(item) for item in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def find_coverage(library: Library, records: Sequence[ModelRecord], kind: str | None) -> Coverage:
+    """Return the coverage of a kind of ground truth, or of the first kind with relevant songs.
+
+    Raises NotFoundError without a model, and ModelError if no song has a relevant song.
+    """
+    if not records:
+        raise NotFoundError("this library does not have a similarity model yet. Add some songs first.")
+    for covered in _coverages(library, records):
+        if covered.n_songs if kind is None else covered.kind == kind:
+            return covered
+    raise ModelError(
+        "this library lacks a ground truth of similarity. Import plays or playlists, or add genres or tags."
+    )
+
+
+def _coverages(library: Library, records: Sequence[ModelRecord]) -> list[Coverage]:
+    """Return the coverage of all kinds, for the first model that can be read."""
+    *others, last = records
+    for record in others:
+        try:
+            return coverage(take_snapshot(library, record.id))
+        except ModelError:  # damaged; the evaluation reports it
+            continue
+    return coverage(take_snapshot(library, last.id))

@@ -12,7 +12,6 @@ from musicsim.explorer.rendering import render_fields
 from musicsim.library import Library, importing
 from musicsim.library.importing import ImportReport, Preview, day_of
 from musicsim.library.stores.listening import ImportEntry
-from musicsim.progress import Progress
 
 _MAX_LISTED = 20
 _COUNTS = {"rows": "n_rows", "plays": "n_plays", "songs": "n_songs", "matched": "n_matched"}
@@ -76,16 +75,11 @@ def _import(
         progress("writing")
         done = importing.commit(lib, seen, [p for p in seen.proposals if p.score >= accept_from])
         if batch.kind == "playlists":
-            _refit_walks(lib, progress)
+            try:
+                refit_walks(lib, progress)
+            except StoreLockedError:
+                errors.print("Another job is running: new playlists will use these lists after the next scan.")
     return seen, done
-
-
-def _refit_walks(lib: Library, progress: Progress) -> None:
-    """Refit the playlist walk to the new lists."""
-    try:
-        refit_walks(lib, progress)
-    except StoreLockedError:
-        errors.print("Another job is running: new playlists will use these lists after the next scan.")
 
 
 def _preview_json(seen: Preview) -> dict[str, Any]:
@@ -102,13 +96,9 @@ def _preview_json(seen: Preview) -> dict[str, Any]:
             for p in seen.proposals
         ],
         "lists": [
-            {
-                "name": entry.name,
-                "category": entry.category or None,
-                "entries": entry.n_entries,
-                "matched": entry.n_found,
-                "absent": [[gone.position, gone.label, gone.reason] for gone in entry.absent],
-            }
+            render_fields(entry, "name", entries="n_entries", matched="n_found")
+            | {"category": entry.category or None}
+            | {"absent": [[gone.position, gone.label, gone.reason] for gone in entry.absent]}
             for entry in seen.lists
         ],
         "unmatched": [[w.artist, w.title, w.count] for w in seen.unmatched],
@@ -118,7 +108,6 @@ def _preview_json(seen: Preview) -> dict[str, Any]:
 
 
 def _show(result: dict[str, Any]) -> None:
-    """Print an import."""
     number = result["import"]
     head = "nothing was written (dry run)" if number is None else f"import {number}"
     typer.echo(

@@ -1,13 +1,38 @@
-"""The command ``musicsim missing``."""
+"""The commands ``musicsim failed``, ``missing`` and ``forget``."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, count_songs, echo, emit, open_library, song_json
+from musicsim.cli.console import (
+    SOME_FAILED,
+    JsonOption,
+    LibraryOption,
+    count_songs,
+    echo,
+    emit,
+    failure_json,
+    open_library,
+    song_json,
+)
+from musicsim.errors import NotFoundError
+from musicsim.library import SKIPPED, absolute
 
 
-def missing(
+def list_failures(library: LibraryOption = None, as_json: JsonOption = False) -> None:
+    with open_library(library) as lib:
+        failures = lib.files.failures()
+    if as_json:
+        emit([failure_json(f) for f in failures])
+    else:
+        for failure in failures:
+            echo(failure.reason)
+    if any(f.kind not in SKIPPED for f in failures):
+        raise typer.Exit(SOME_FAILED)
+
+
+def list_missing(
     library: LibraryOption = None,
     as_json: JsonOption = False,
     forget_all: Annotated[
@@ -26,3 +51,19 @@ def missing(
         echo(f"{song.id}  {song.label}  {song.path}")
     if forget_all:
         typer.echo(f"{count_songs(len(songs))} removed.")
+
+
+def forget(
+    folder: Annotated[Path, typer.Argument(help="A folder of the library, as `musicsim info` lists it.")],
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    with open_library(library) as lib:
+        root = absolute(folder)
+        if root not in lib.files.roots():
+            raise NotFoundError(f"{root} is not a folder of this library: `musicsim info` lists them.")
+        n_songs = lib.files.forget_root(root)
+    if as_json:
+        emit({"folder": str(root), "forgotten": n_songs})
+    else:
+        typer.echo(f"{count_songs(n_songs)} removed.")

@@ -7,14 +7,13 @@ import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, open_library, progress_bar, show
 from musicsim.explorer.models.files import FILE_ENDING, save_model_file
-from musicsim.explorer.models.representations import offered
+from musicsim.explorer.models.representations import list_addable
 from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
-from musicsim.explorer.refresh.model_catalogue import add_representation, stale_reason, take_model
+from musicsim.explorer.refresh.model_catalogue import add_representation, import_model_file, stale_reason
 from musicsim.explorer.refresh.model_text import headline, kind_words, report_of
 from musicsim.explorer.rendering import render_model
 
 _Name = Annotated[str, typer.Argument(help="Name of a model, as `musicsim models list` shows it.")]
-_STOPPED = 130
 
 group = typer.Typer(no_args_is_help=True)
 
@@ -87,7 +86,7 @@ def import_model(
 ) -> None:
     """Import a model from another library, and apply it to all songs."""
     with open_library(library) as lib, progress_bar() as progress:
-        model_id = take_model(lib, file.expanduser().absolute(), progress)
+        model_id = import_model_file(lib, file.expanduser().absolute(), progress)
         name = lib.models.get(model_id).name
     echo(f"{name} was imported; `musicsim models use {name!r}` activates it.")
 
@@ -106,8 +105,10 @@ def add(
     name: Annotated[str, typer.Option(help="Name of the model.")] = "",
 ) -> None:
     """Compute other features of all songs, for comparing and training."""
-    if representation not in offered():
-        raise typer.BadParameter(f"REPRESENTATION should be one of {', '.join(offered())}, not {representation!r}.")
+    if representation not in list_addable():
+        raise typer.BadParameter(
+            f"REPRESENTATION should be one of {', '.join(list_addable())}, not {representation!r}."
+        )
     if tau > codewords:
         raise typer.BadParameter(f"--tau {tau} should be at most --codewords {codewords}.")
     settings = RepresentationSettings(representation, codewords, tau)

@@ -15,14 +15,11 @@ from musicsim.explorer.requests.options import Option, OptionError, options_of
 T = TypeVar("T")
 
 
-def taking(request: type[T]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replace the parameter `request` of a command by the options of this request type.
-
-    A value out of its limits raises typer.BadParameter with the option.
-    """
+def take_request(request: type[T]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Replace the parameter `request` of a command by the options of this type; bad values raise typer.BadParameter."""
     options = options_of(request)
 
-    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(command, eval_str=True)
         own = {
             name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
@@ -44,30 +41,30 @@ def taking(request: type[T]) -> Callable[[Callable[..., None]], Callable[..., No
                 parsed = replace(parsed, folders=_absolute(parsed.folders), no_folders=_absolute(parsed.no_folders))
             command(**values, request=parsed)
 
-        return _with_parameters(run, [*map(_parameter, options.values()), *own.values()])
+        return _set_parameters(run, [*map(_parameter, options.values()), *own.values()])
 
-    return decorated
+    return decorate
 
 
-def adding_options(function: Callable[..., None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def add_options(function: Callable[..., None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a decorator that adds the options of a function to a command.
 
     The function, ``function(command, *, option, ..., **values)``, runs instead and calls the command with the values.
     """
     added = [p for p in inspect.signature(function, eval_str=True).parameters.values() if p.kind is p.KEYWORD_ONLY]
 
-    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
         def run(**values: Any) -> None:
             function(command, **values)
 
         own = inspect.signature(command, eval_str=True).parameters.values()
-        return _with_parameters(run, [*(p.replace(kind=p.KEYWORD_ONLY) for p in own), *added])
+        return _set_parameters(run, [*(p.replace(kind=p.KEYWORD_ONLY) for p in own), *added])
 
-    return decorated
+    return decorate
 
 
-def _with_parameters(run: Callable[..., None], parameters: list[inspect.Parameter]) -> Callable[..., None]:
+def _set_parameters(run: Callable[..., None], parameters: list[inspect.Parameter]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json
-from musicsim.cli.options import taking
+from musicsim.cli.options import take_request
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
+from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.library import Library, Song
@@ -41,14 +41,14 @@ def note_output(context: typer.Context, output: OutputFile) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedSongs:
+class PlaylistSongs:
     """The songs of a saved or generated playlist, and notes on options that could not be fulfilled."""
 
     songs: Sequence[Song]
     notes: Sequence[str] = ()
 
 
-@taking(PlaylistRequest)
+@take_request(PlaylistRequest)
 def playlist(
     context: typer.Context,
     request: PlaylistRequest,
@@ -65,7 +65,7 @@ def playlist(
         raise LibraryError(f"{export}: use a file name that ends in {', '.join('.' + name for name in FORMATS)}.")
     seed = secrets.randbelow(2**31) if request.seed is None else request.seed
     with open_library(library) as lib:
-        generated = Walk(snapshot_under(lib, model)).draw(request, seed)
+        generated = Walk(snapshot_under(lib, model)).generate(request, seed)
         outputs: list[OutputFile] = context.meta.get(_OUTPUTS, [])
         notes = [*generated.notes, *(note for output in outputs for note in output.write(lib, generated.songs))]
     if export:
@@ -74,38 +74,33 @@ def playlist(
     _show(generated, seed, notes, as_json=as_json, files=files)
 
 
-def asked_songs(library: Library, request: PlaylistRequest, saved: str | None, model: str | None) -> AskedSongs:
-    """Return the saved playlist of this name, or generate one for the request.
-
-    Raises NotFoundError if the playlist does not exist, or no song matches.
-    """
+def load_or_generate(library: Library, request: PlaylistRequest, saved: str | None, model: str | None) -> PlaylistSongs:
+    """Return the saved playlist of this name, or generate one; raise NotFoundError if it does not exist or is empty."""
     if saved is None:
-        generated = Walk(snapshot_under(library, model)).draw(request, request.seed)
+        generated = Walk(snapshot_under(library, model)).generate(request, request.seed)
         if not generated.songs:
             raise NotFoundError("no song matches your request: use wider limits or choose other songs.")
-        return AskedSongs(generated.songs, generated.notes)
+        return PlaylistSongs(generated.songs, generated.notes)
     lists = library.playlists()
     chosen = next((p for p in lists if p.name == saved), None) or next((p for p in lists if str(p.id) == saved), None)
     if chosen is None:
         known = ", ".join(f"“{p.name}” ({p.id})" for p in lists[:_MAX_NAMED]) or "none"
         raise NotFoundError(f"the playlist {saved!r} is not in this library. Choose from: {known}.")
     songs = {song.id: song for song in library.songs(chosen.song_ids, missing=True)}
-    return AskedSongs([songs[i] for i in chosen.song_ids if i in songs])
+    return PlaylistSongs([songs[i] for i in chosen.song_ids if i in songs])
 
 
 def _write(songs: Sequence[Song], target: Path, *, is_relative: bool) -> list[str]:
-    """Write the playlist for other players; return notes on missing files."""
     path = target.expanduser().absolute()
-    content = FORMATS[path.suffix.lower().lstrip(".")](
-        target.stem, songs, relative_to=path.parent if is_relative else None
-    )
+    render = FORMATS[path.suffix.lower().lstrip(".")]
+    content = render(target.stem, songs, relative_to=path.parent if is_relative else None)
     with atomic_path(path) as temporary:
         temporary.write_bytes(content)
     return [f"its file is missing: {song.label}" for song in missing(songs)]
 
 
 def _show(
-    generated: DrawnPlaylist, seed: int, notes: list[str], *, as_json: bool, files: Mapping[str, Path | None]
+    generated: GeneratedPlaylist, seed: int, notes: list[str], *, as_json: bool, files: Mapping[str, Path | None]
 ) -> None:
     steps = [
         {"song": song_json(song), "reason": edge.reason if edge else None}

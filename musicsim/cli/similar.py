@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json, warn
-from musicsim.cli.options import taking
+from musicsim.cli.options import take_request
 from musicsim.errors import AudioDecodeError
 from musicsim.explorer.rendering import render_result
 from musicsim.explorer.requests.search import SearchRequest
@@ -16,7 +16,6 @@ from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
 
 
 def _read_query(snapshot: Snapshot, song: str) -> int | Example:
-    """Return a song id, or an example read from a file."""
     path = Path(song).expanduser()
     if path.is_file():
         return read_example(snapshot, path, path.name)
@@ -25,7 +24,7 @@ def _read_query(snapshot: Snapshot, song: str) -> int | Example:
     raise AudioDecodeError(f"{song} is neither a file nor the id of a song. `musicsim list` shows the ids.")
 
 
-@taking(SearchRequest)
+@take_request(SearchRequest)
 def similar(
     request: SearchRequest,
     song: Annotated[
@@ -47,16 +46,11 @@ def similar(
     if trouble:
         warn("search", trouble)
     if as_json:
-        emit(
-            [
-                render_result(rank, result.similarity, result.reason) | {"song": song_json(result.song)}
-                for rank, result in enumerate(results, 1)
-            ]
-        )
+        emit([render_result(n, r.similarity, r.reason) | {"song": song_json(r.song)} for n, r in enumerate(results, 1)])
         return
+    scores = ["" if r.similarity is None else f"{r.similarity:.3f}" for r in results]
     rows = [
-        (rank, result.song.id, "" if result.similarity is None else f"{result.similarity:.3f}", result.song.title,
-         result.song.artist or "", result.reason)
-        for rank, result in enumerate(results, 1)
-    ]  # fmt: skip
+        (n, r.song.id, score, r.song.title, r.song.artist or "", r.reason)
+        for n, (r, score) in enumerate(zip(results, scores, strict=True), 1)
+    ]
     show(("", "id", "similarity", "title", "artist", "why"), rows)

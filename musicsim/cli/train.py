@@ -8,20 +8,20 @@ from typing import Any
 import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, errors, open_library, progress_bar, show
-from musicsim.cli.options import taking
+from musicsim.cli.options import take_request
 from musicsim.explorer.refresh.learned_model import learn
-from musicsim.explorer.refresh.model_text import figures, headline, judged_on, name_for, report_of, source_rows
+from musicsim.explorer.refresh.model_text import describe_split, figures, headline, name_for, report_of, source_rows
 from musicsim.explorer.requests.training import TrainingRequest
 from musicsim.progress import Canceled, Progress
 
 _STOPPED = 130
 
 
-@taking(TrainingRequest)
+@take_request(TrainingRequest)
 def train(request: TrainingRequest, library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """Ctrl-C stops and keeps the best so far; Ctrl-C twice discards it."""
     with open_library(library) as lib:
-        with _watched() as watcher:
+        with _watch() as watcher:
             try:
                 name = name_for(lib, request.supervision, request.name)
                 model_id = learn(lib, request.settings, name, watcher, use=request.use)
@@ -61,19 +61,19 @@ class _Terminal:
 
 
 @contextmanager
-def _watched() -> Iterator[_Terminal]:
+def _watch() -> Iterator[_Terminal]:
     """Show a bar on stderr, and count Ctrl-C; after the second, Ctrl-C interrupts as usual."""
     with progress_bar() as progress:
         watcher = _Terminal(progress)
 
-        def interrupted(*_: object) -> None:
+        def interrupt(*_: object) -> None:
             watcher.interrupts += 1
             if watcher.interrupts == 1:
                 errors.print("stopping, and keeping the best so far; press Ctrl-C again to discard it.")
             else:
                 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-        before = signal.signal(signal.SIGINT, interrupted)
+        before = signal.signal(signal.SIGINT, interrupt)
         try:
             yield watcher
         finally:
@@ -83,7 +83,7 @@ def _watched() -> Iterator[_Terminal]:
 def _show(name: str, report: dict[str, Any], *, is_active: bool, was_asked: bool) -> None:
     _, sentence = headline(report)
     echo(f"{name}: {sentence}")
-    for rows, caption in ((figures(report), judged_on(report)), (source_rows(report), "")):
+    for rows, caption in ((figures(report), describe_split(report)), (source_rows(report), "")):
         if rows:
             show(rows[0], [row.values() for row in rows], caption=caption)
     if is_active:

@@ -15,13 +15,11 @@ from musicsim import logs
 from musicsim.errors import MusicsimError, StorageError
 from musicsim.explorer.health.backups import back_up
 from musicsim.explorer.jobs import job_kinds
-from musicsim.explorer.playlists.fit import refit_walks
-from musicsim.explorer.pools import pooled
+from musicsim.explorer.pools import use_pool
 from musicsim.explorer.refresh.add_music import add_and_refresh, scan_again
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.learned_model import learn
-from musicsim.explorer.refresh.model_catalogue import add_representation, take_model
-from musicsim.explorer.refresh.refresh import refresh
+from musicsim.explorer.refresh.model_catalogue import add_representation, import_model_file
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.hooks import extensions
 from musicsim.library import AddReport, Library
@@ -35,10 +33,7 @@ _STORED_FACTS = ("failed", "songs_per_second", "seconds_left")
 
 
 class JobProgress:
-    """Stores the progress of a job, at most four times per second, and obeys requests to cancel or pause.
-
-    Also a :class:`musicsim.explorer.learning.task.TrainingProgress`.
-    """
+    """A training progress, stored at most four times per second, that obeys requests to cancel or pause."""
 
     def __init__(self, library: Library, job_id: int) -> None:
         self._library, self._job_id = library, job_id
@@ -104,7 +99,7 @@ def _run(library: Library, job: Job) -> str:
     library.jobs.update(job_id, state="running", pid=os.getpid(), message="starting")
     try:
         kind = job_kinds()[job.kind]
-        with writing_to(library.folder), pooled(library) if kind.uses_pool else contextlib.nullcontext():
+        with writing_to(library.folder), use_pool(library) if kind.uses_pool else contextlib.nullcontext():
             finished = load_target(job.kind)(library, progress=progress, **job.arguments)
     except Canceled:
         finished = False
@@ -146,13 +141,8 @@ def _scan(library: Library, *, folders: Sequence[str] = (), progress: JobProgres
 
 
 def _store_outcome(scan: AddReport, progress: JobProgress) -> bool:
-    """Set the outcome of the job; returns whether the scan was completed."""
     progress.outcome = scan.words
     return not scan.cancelled
-
-
-def _refresh(library: Library, *, force: bool = False, progress: JobProgress) -> bool:
-    return refresh(library, force=force, progress=progress)
 
 
 def _train(
@@ -167,13 +157,8 @@ def _represent(library: Library, *, settings: Mapping[str, Any], name: str, prog
     return True
 
 
-def _walk(library: Library, *, progress: JobProgress) -> bool:
-    refit_walks(library, progress)
-    return True
-
-
 def _take_model(library: Library, *, path: str, progress: JobProgress) -> bool:
-    take_model(library, Path(path), progress)
+    import_model_file(library, Path(path), progress)
     return True
 
 

@@ -27,13 +27,13 @@ MAX_KEPT = 100  # jobs with stored output and live lines
 _CORE_KINDS = {
     "add": Job("job_process:_add", "Adding songs", uses_pool=True),
     "scan": Job("job_process:_scan", "Scanning folders", uses_pool=True),
-    "upgrade": Job("refresh.upgrade:bring_up_to_date", "Bringing songs up to date", uses_pool=True),
+    "upgrade": Job("refresh.add_music:bring_up_to_date", "Bringing songs up to date", uses_pool=True),
     "demo": Job("refresh.add_music:build_demo", "Composing the demo collection"),
-    "refresh": Job("job_process:_refresh", "Updating the models", uses_pool=True),
+    "refresh": Job("refresh.refresh:refresh", "Updating the models", uses_pool=True),
     "train": Job("job_process:_train", "Training a model"),
     "represent": Job("job_process:_represent", "Computing song features", uses_pool=True),
     "take_model": Job("job_process:_take_model", "Importing a model", uses_pool=True),
-    "walk": Job("job_process:_walk", "Learning from playlists"),
+    "walk": Job("playlists.fit:refit_walks", "Learning from playlists"),
     "backup": Job("job_process:_backup", "Backing up the library"),
 }
 """Kinds of jobs of the core; targets are relative to :mod:`musicsim.explorer`."""
@@ -45,21 +45,12 @@ def job_kinds() -> dict[str, Job]:
 
 
 def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = None) -> int:
-    """Start a job in its own process; returns its id at once.
+    """Start a job of one of :func:`job_kinds` in its own process; returns its id at once.
 
-    Parameters
-    ----------
-    kind : one of :func:`job_kinds`
-    arguments : mapping, JSON values
-        "add": paths (list of str), retry (bool), anyway (bool); "scan": folders (list of str, empty for all);
-        "demo": seed (int); "refresh": force (bool); "train": name (str), settings (of LearningSettings), use (bool);
-        "represent": name (str) and settings (of RepresentationSettings); "take_model": path (str); "walk": none;
-        "backup": path (str). Extensions document their own.
-
-    Raises
-    ------
-    StoreLockedError
-        If a job of this library is still running.
+    Arguments are JSON values. "add": paths (list of str), retry (bool), anyway (bool); "scan": folders (list of str,
+    empty for all); "demo": seed (int); "refresh": force (bool); "train": name (str), settings (of LearningSettings),
+    use (bool); "represent": name (str) and settings (of RepresentationSettings); "take_model" and "backup": path (str).
+    Raises StoreLockedError if a job of this library is still running.
     """
     running = current(library)
     if running is not None:
@@ -89,7 +80,6 @@ children: list[subprocess.Popen[bytes]] = []
 
 
 def _alive(job: JobRecord) -> bool:
-    """Return whether the process of a job exists."""
     if job.pid is None:
         return time.time() - job.created_at < START_WITHIN_S
     own = next((child for child in children if child.pid == job.pid), None)

@@ -35,10 +35,7 @@ def library_folders() -> list[Path]:
 
 
 def open_library(name: str | None = None) -> library.Library:
-    """Return the library of this name, or the default one; each is opened once per process.
-
-    Raises NotFoundError if the library does not exist, LibraryError if it cannot be opened.
-    """
+    """Return a library by name, or the default one, opened once per process; raises NotFoundError or LibraryError."""
     folders = {folder.name: folder for folder in reversed(library_folders())}
     folder = folders.get(name) if name else default_folder()
     if folder is None:
@@ -50,10 +47,7 @@ def open_library(name: str | None = None) -> library.Library:
 
 
 def create_library(name: str) -> Path:
-    """Create an empty library next to the default one.
-
-    Raises LibraryError if the name is taken or not allowed.
-    """
+    """Create an empty library next to the default one; raises LibraryError for a name that is taken or not allowed."""
     name = name.strip()
     if not re.fullmatch(r"[^\W_][\w .-]{0,60}", name) or name.endswith("."):
         raise LibraryError(f"{name!r} cannot name a library: use letters, digits, spaces, periods and hyphens.")

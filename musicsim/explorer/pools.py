@@ -10,7 +10,7 @@ from musicsim.hooks import load_hooks
 
 
 @contextmanager
-def pooled(library: libraries.Library) -> Iterator[None]:
+def use_pool(library: libraries.Library) -> Iterator[None]:
     """Give the library its pool of workers while the context lasts.
 
     The hook ``pool`` is a context manager ``function(library)`` that sets :attr:`Library.pool`.

@@ -11,17 +11,15 @@ from musicsim.library.processes.workers import Limits
 
 T = TypeVar("T")
 
-QUERIES_AT_ONCE = 256
-"""Songs per block, equal with and without a pool, so that the results are equal."""
+QUERIES_AT_ONCE = 256  # songs per block, equal with and without a pool, so that the results are equal
 
-WORTH_SENDING_S = 10.0
-"""Minimum seconds of local work for which workers are used, because they take about 4 s to start."""
+WORTH_SENDING_S = 10.0  # minimum seconds of local work for which workers are used, because they take about 4 s to start
 
 # Generous, because the work is trusted and a mapped index counts as memory.
 _LIMITS = Limits(seconds=600.0, memory_mb=4096)
 
 
-def of_blocks(library: Library, function: Callable[[T], Any], blocks: Iterable[T], n_blocks: int) -> Iterator[Any]:
+def map_blocks(library: Library, function: Callable[[T], Any], blocks: Iterable[T], n_blocks: int) -> Iterator[Any]:
     """Yield the result of a function for each block, in order.
 
     This process computes the first two. If the library has a pool of workers and the others would take more than ten

@@ -41,16 +41,16 @@ def _add_pairs(powers, gains, others, other_gains, graded, pulls, other_pulls):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def order_lambdas(scores, gains, order, known, lambdas, totals):
+def order_lambdas(scores, gains, order, n_known, lambdas, totals):
     """RankNet: all pairs of known documents with different gains have equal weights (equations 3 and 4).
 
     Arrays are (n_queries, n_documents). In a pair, the document with the higher of `gains` should have the lower of
-    `scores`. The first ``known[q]`` entries of row q of `order` are the known documents by descending gain. `lambdas`
+    `scores`. The first ``n_known[q]`` entries of row q of `order` are the known documents by descending gain. `lambdas`
     are set to the derivatives of the cost by the scores, and `totals`, (n_queries, 2), to the sum of the weights of
     pairs, and of weights times probabilities of the wrong order.
     """
     for q in range(len(scores)):
-        places = order[q, : known[q]]
+        places = order[q, : n_known[q]]
         powers, gain = np.exp(scores[q][places]), gains[q][places]
         pulls = np.zeros(len(places))
         totals[q] = 0.0

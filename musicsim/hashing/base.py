@@ -20,23 +20,14 @@ class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     n_bits: int
 
     def transform(self, X: npt.ArrayLike) -> Uint64Array:
-        """Return the codes of rows.
+        """Return the codes of rows (n_songs, d), uint64 (n_songs, ceil(n_bits / 64)).
 
-        Parameters
-        ----------
-        X : array-like of shape (n_songs, d)
+        Bit j is bit ``j % 64`` of word ``j // 64``, least significant first; bits from `n_bits` on are 0. A projection
+        of exactly 0, for which h is 0.5, gives a 0. In every column, rows are clipped at 8 times the largest distance
+        of training rows from the mean.
 
-        Returns
-        -------
-        uint64 ndarray of shape (n_songs, ceil(n_bits / 64))
-            Bit j is bit ``j % 64`` of word ``j // 64``, least significant first; bits from `n_bits` on are 0.
-
-        Notes
-        -----
-        The code of a row does not depend on the process, the number of threads or the machine (with IEEE floats): rows
-        and weights are rounded to grids on which the projection is exact in any order of summation. A projection of
-        exactly 0, for which h is 0.5, gives a 0. In every column, rows are clipped at 8 times the largest distance of
-        training rows from the mean.
+        The code of a row does not depend on the process, the number of threads or the machine (with IEEE floats). For
+        that, rows and weights are rounded to grids on which the projection is exact in any order of summation.
         """
         check_is_fitted(self)
         rows: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)

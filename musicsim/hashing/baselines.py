@@ -14,16 +14,7 @@ from musicsim.hashing.exact import ExactProjection
 class RandomProjectionHash(BitHash):
     """Sides of random hyperplanes through the mean: locality-sensitive hashing of angles.
 
-    Parameters
-    ----------
-    n_bits : int, 1 to 1024
-    random_state : int, Generator or None
-        Seed of the hyperplanes.
-
-    Attributes
-    ----------
-    projection_ : ExactProjection
-    n_features_in_ : int
+    `n_bits` is 1 to 1024; `random_state` is the seed of the hyperplanes, which are in ``projection_``.
 
     Examples
     --------
@@ -37,18 +28,9 @@ class RandomProjectionHash(BitHash):
         self.random_state = random_state
 
     def fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
-        """Draw the hyperplanes.
+        """Draw the hyperplanes; only the mean and the range of the columns of X (n_songs, d) are used.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_songs, d)
-            Only its mean and the range of its columns are used.
-        y : ignored
-
-        Raises
-        ------
-        ValueError
-            If `n_bits` is out of range, or X is not finite or constant.
+        Raises ValueError if `n_bits` is out of range, or X is not finite or constant.
         """
         rows = self._check_training(X)
         directions = np.random.default_rng(self.random_state).normal(size=(rows.shape[1], self.n_bits))
@@ -62,12 +44,9 @@ class RandomProjectionHash(BitHash):
 class SpectralHash(BitHash):
     """Spectral Hashing (Weiss, Torralba, Fergus, NIPS 2008): waves along the principal axes.
 
-    Rows are assumed to be uniform in a box along the principal axes. Bits are the signs of the eigenfunctions
-    ``sin(pi / 2 + k pi x / width)`` of its Laplacian with the least eigenvalues: few waves, on wide axes.
-
-    Parameters
-    ----------
-    n_bits : int, 1 to 1024
+    Rows are assumed to be uniform in a box along the principal axes. Bits are the signs of the eigenfunctions of its
+    Laplacian, ``sin(pi / 2 + k pi x / width)``, with the least eigenvalues: few waves, on wide axes. `n_bits` is 1 to
+    1024. Time: O(n d^2 + d^3). Memory: 16 n d bytes in addition to X, 24 n d if X is not float64.
 
     Attributes
     ----------
@@ -77,28 +56,15 @@ class SpectralHash(BitHash):
         The box.
     axes_, waves_ : int ndarrays of shape (n_bits,)
         The axis of each bit, and its number of half waves.
-    n_features_in_ : int
-
-    Notes
-    -----
-    O(n d^2 + d^3). Memory: 16 n d bytes in addition to X, 24 n d if X is not float64.
     """
 
     def __init__(self, n_bits: int = 64) -> None:
         self.n_bits = n_bits
 
     def fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
-        """Find the box and the waves.
+        """Find the box and the waves for X (n_songs, d).
 
-        Parameters
-        ----------
-        X : array-like of shape (n_songs, d)
-        y : ignored
-
-        Raises
-        ------
-        ValueError
-            If `n_bits` is out of range, or X is not finite or constant.
+        Raises ValueError if `n_bits` is out of range, or X is not finite or constant.
         """
         rows = self._check_training(X)
         with one_blas_thread():

@@ -88,7 +88,7 @@ class RelevanceGains:
 Gains = LabelGains | TargetGains | RelevanceGains
 
 
-def gains_of(score: str, y: Any, n_rows: int) -> Gains:
+def make_gains(score: str, y: Any, n_rows: int) -> Gains:
     """Return the gains of a score; raise ValueError if `y` does not fit `score` or `n_rows` rows."""
     if score == "retrieval":
         return RelevanceGains(_check_relevance(y, n_rows))

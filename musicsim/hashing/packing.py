@@ -13,20 +13,9 @@ WORD = 64
 
 
 def pack_bits(bits: npt.ArrayLike) -> Uint64Array:
-    """Pack rows of bits into words.
+    """Pack rows of bits (n, n_bits), bool or numbers 0 and 1, into words, uint64 (n, ceil(n_bits / 64)).
 
-    Parameters
-    ----------
-    bits : array-like of shape (n, n_bits), bool, or numbers 0 and 1
-
-    Returns
-    -------
-    uint64 ndarray of shape (n, ceil(n_bits / 64))
-
-    Raises
-    ------
-    ValueError
-        If `bits` has no columns, or values other than 0 and 1.
+    Raises ValueError if `bits` lacks columns or contains values other than 0 and 1.
 
     Examples
     --------
@@ -49,21 +38,9 @@ def pack_bits(bits: npt.ArrayLike) -> Uint64Array:
 
 
 def unpack_bits(codes: npt.ArrayLike, n_bits: int) -> BoolArray:
-    """Return the bits of codes: the inverse of :func:`pack_bits`.
+    """Return the bits, bool (n, n_bits), of codes, uint64 (n, n_words): the inverse of :func:`pack_bits`.
 
-    Parameters
-    ----------
-    codes : uint64 array-like of shape (n, n_words)
-    n_bits : int, 1 <= n_bits <= 64 n_words
-
-    Returns
-    -------
-    bool ndarray of shape (n, n_bits)
-
-    Raises
-    ------
-    ValueError
-        If `codes` are not uint64 or too short.
+    Raises ValueError if `codes` are not uint64 or too short.
     """
     words = check_words(codes, "codes")
     if not 1 <= n_bits <= WORD * words.shape[1]:
@@ -73,25 +50,10 @@ def unpack_bits(codes: npt.ArrayLike, n_bits: int) -> BoolArray:
 
 
 def hamming_distances(codes: npt.ArrayLike, others: npt.ArrayLike) -> Int64Array:
-    """Count the different bits of all pairs of codes and others.
+    """Count the different bits of all pairs of codes (n, n_words) and others (m, n_words), both uint64.
 
-    Parameters
-    ----------
-    codes : uint64 array-like of shape (n, n_words)
-    others : uint64 array-like of shape (m, n_words)
-
-    Returns
-    -------
-    int64 ndarray of shape (n, m)
-
-    Raises
-    ------
-    ValueError
-        If codes are not uint64, or differ in width.
-
-    Notes
-    -----
-    Memory: 17 n m bytes; use blocks.
+    Returns int64 (n, m); takes 17 n m bytes, so use blocks. Raises ValueError if codes are not uint64, or differ in
+    width.
     """
     left, right = check_words(codes, "codes"), check_words(others, "others")
     if left.shape[1] != right.shape[1]:

@@ -17,7 +17,7 @@ from musicsim.blas import one_blas_thread
 from musicsim.hashing._kernels import MAX_SCORE
 from musicsim.hashing.base import BitHash, principal_axes
 from musicsim.hashing.exact import ExactProjection
-from musicsim.hashing.gains import SCORES, Gains, gains_of, keep_targets
+from musicsim.hashing.gains import SCORES, Gains, keep_targets, make_gains
 from musicsim.hashing.training import Batch, Neighborhood, Projection
 
 _METHODS = ("lambdarank", "ranknet")
@@ -39,23 +39,20 @@ class RankHash(BitHash):
         Score of the neighbors of a query (equations 7, 8, 10, 11); determines the type of `y`.
     method : "lambdarank" or "ranknet"
         Both phases, or only the first.
-    n_bins : int >= 1
-        Neighbors are the documents in this many nearest nonempty bins; not for retrieval.
-    radius : int >= 0
-        Neighbors are the documents up to this distance; for retrieval.
+    n_bins, radius : int
+        Neighbors are the documents in this many nearest nonempty bins; for retrieval, those up to the distance
+        `radius`.
     n_components : int >= 1
         Maximum number of principal axes along which weights are learned; W has all columns again.
     n_hidden : int >= 0
-        Hidden units ``max(x V + c, 0)``, which are additional columns of x for W; with 0, bits are linear.
+        Hidden units ``max(x V + c, 0)``, additional columns of x for W; with 0, bits are linear.
     ranknet_steps, lambdarank_steps : int >= 0
         Steps of each phase.
     step_size : float > 0
-        For rows scaled to a mean squared length of 1.
-    decay : bool
-        Whether step sizes decrease to 0.
+        For rows scaled to a mean squared length of 1; decreases to 0 with `decay`.
     start : float > 0
-        Standard deviation of the initial weights along principal axes of rows of that scale. For hidden units it is
-        multiplied by the root of 2, so that the units of a row have a mean squared length of 1, too.
+        Standard deviation of the initial weights along principal axes of such rows; for hidden units times the root of
+        2, so that the units of a row have a mean squared length of 1, too.
     normalize : bool
         Divide derivatives of a query by the sum of the weights of its pairs, so that queries have equal weights.
     swap_beyond : bool
@@ -71,32 +68,25 @@ class RankHash(BitHash):
     noise : float >= 0
         Standard deviation of the noise on queries, relative to that of each principal axis.
     random_state : int, Generator or None
-        Seed of the initial weights and of all batches.
 
     Attributes
     ----------
-    projection_ : ExactProjection
-        W and b on the grid on which sums are exact.
-    hidden_ : ExactProjection or None
-        V and c on such a grid.
+    projection_, hidden_ : ExactProjection
+        W and b, and V and c (or None), on grids on which sums are exact.
     history_ : list of dict
-        Per step: step, phase, step_size, and wrong, the mean probability that a pair is in the wrong order (NaN in a
-        step without pairs).
+        Per step: step, phase, step_size, and wrong, the mean probability that a pair is in the wrong order (or NaN).
     n_steps_ : int
-    n_features_in_ : int
 
     Notes
     -----
-    The defaults differ from the paper; ``docs/hashing.md`` lists the differences and the parameters of the paper. The
-    most important is `n_targets`: if all documents of a query's class are targets, the codes of the class collapse, and
-    distances within it are lost. With 64 bits, about 7% of the votes on 10,000 digits were wrong, and 5.5% with
-    targets.
+    The defaults differ from the paper (see ``docs/hashing.md``). If all documents of a query's class are targets, the
+    codes of the class collapse, and distances within it are lost. With 64 bits, about 7% of the votes on 10,000 digits
+    were wrong, and 5.5% with `n_targets`.
 
     Time: O(steps x queries x documents x (bits + documents)), and with hidden units O(steps x documents x n_hidden x (d
-    + bits)). Memory: 24 n d bytes in addition to X, 240 MB for 100,000 songs with 100 columns, 32 n d if X is not
-    float64; with hidden units 24 n (d + n_hidden) more; 50 bytes times queries x documents per batch, 5 MB. A fit uses
-    one BLAS thread, so the weights do not depend on the number of threads; another machine may round differently.
-    Columns are not scaled: standardize those of different units.
+    + bits)). Memory: 24 n d bytes in addition to X (32 n d if X is not float64), with hidden units 24 n (d + n_hidden)
+    more, and 50 bytes times queries x documents. A fit uses one BLAS thread, so the weights do not depend on the number
+    of threads; another machine may round differently. Columns are not scaled: standardize those of different units.
 
     Examples
     --------
@@ -105,8 +95,8 @@ class RankHash(BitHash):
     >>> y = np.arange(300) % 3
     >>> X = np.c_[np.eye(3)[y] + 0.2 * rng.normal(size=(300, 3)), 2 * rng.normal(size=(300, 5))]
     >>> hashing = RankHash(16, ranknet_steps=100, lambdarank_steps=50, random_state=0).fit(X[:200], y[:200])
-    >>> found = bin_vote(hashing.transform(X[:200]), y[:200], hashing.transform(X[200:]))
-    >>> bool(np.mean(found == y[200:]) > 0.9)
+    >>> votes = bin_vote(hashing.transform(X[:200]), y[:200], hashing.transform(X[200:]))
+    >>> bool(np.mean(votes == y[200:]) > 0.9)
     True
     """
 
@@ -147,6 +137,8 @@ class RankHash(BitHash):
     def fit(self, X: npt.ArrayLike, y: Any, callback: StepCallback | None = None) -> Self:
         """Learn the weights.
 
+        Raises ValueError if a parameter is out of range, X is not finite or constant, or y does not fit `score`.
+
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
@@ -156,15 +148,10 @@ class RankHash(BitHash):
         callback : callable, optional
             Gets the newest entry of `history_` and the seconds so far after each step. It returns True to end the fit
             with the current weights, not the best ones, because `wrong` varies more between batches than between steps.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, X is not finite or constant, or y does not fit `score`.
         """
         rows = self._check_training(X)
         self._check_parameters()
-        gains = gains_of(self.score, y, len(rows))
+        gains = make_gains(self.score, y, len(rows))
         rng = np.random.default_rng(self.random_state)
         with one_blas_thread():
             centered = rows - rows.mean(axis=0)
@@ -191,12 +178,7 @@ class RankHash(BitHash):
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Return a hash with the arrays of :meth:`arrays`; it computes the same codes, but lacks attributes of the fit.
 
-        Raises
-        ------
-        KeyError
-            If an array is missing.
-        ValueError
-            If they do not match.
+        Raises KeyError if an array is missing; ValueError if they do not match.
         """
         projection = _read_projection(arrays, "")
         d, n_bits = projection.weights.shape
@@ -304,7 +286,6 @@ class RankHash(BitHash):
 
 
 def _read_projection(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> ExactProjection:
-    """Return a projection; raise KeyError if an array is missing, ValueError if they do not match."""
     projection = ExactProjection(**{field.name: arrays[prefix + field.name] for field in fields(ExactProjection)})
     shape = projection.weights.shape
     if len(shape) != 2 or not np.issubdtype(projection.exponents.dtype, np.integer):

@@ -18,49 +18,38 @@ BLOCK_ENTRIES = 2_000_000  # Distances held at once, 17 bytes each
 
 
 def bin_vote(codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike, *, n_bins: int = 3) -> npt.NDArray:
-    """Return the most frequent label of the codes in the nearest bins.
+    """Return the most frequent label of the codes in the nearest bins, (m,) or (m, levels).
+
+    Ties go to the label with more votes in the nearest bin, then to the first in order. The result is unknown if no
+    neighbor that agrees so far has a label, and of type object if `labels` is a list of texts. O(n m); memory: 50 MB
+    and the neighbors of a block of queries. Raises ValueError if codes and labels do not fit, no label is known, or
+    labels cannot be sorted.
 
     Parameters
     ----------
-    codes : uint64 array-like of shape (n, n_words)
+    codes, queries : uint64 array-likes of shape (n, n_words) and (m, n_words)
     labels : array-like of shape (n,) or (n, levels)
         Levels of a hierarchy from the widest class to the narrowest: on each, the neighbors that agree with the levels
         above vote. Unknown labels (None, nan, blank, -1) do not vote, and codes with an unknown widest label are not
         neighbors.
-    queries : uint64 array-like of shape (m, n_words)
     n_bins : int >= 1
         Number of bins that vote.
-
-    Returns
-    -------
-    ndarray of shape (m,) or (m, levels), of the type of the labels
-        Ties go to the label with more votes in the nearest bin, then to the first in order. Unknown if no neighbor that
-        agrees so far has a label. The type is object if `labels` is a list of texts.
-
-    Raises
-    ------
-    ValueError
-        If codes and labels do not fit, no label is known, or labels cannot be sorted.
-
-    Notes
-    -----
-    Time: O(n m). Memory: 50 MB and the neighbors of a block of queries.
     """
     table = np.asarray(labels)
     if table.dtype.kind == "U" and not hasattr(labels, "dtype"):
         table = np.asarray(labels, dtype=object)  # in which None and nan are not texts
-    known = check_words(codes, "codes")
-    if table.ndim not in (1, 2) or len(table) != len(known) or not table.size:
-        raise ValueError(f"labels: shape {table.shape} should be ({len(known)},) or ({len(known)}, levels).")
+    database = check_words(codes, "codes")
+    if table.ndim not in (1, 2) or len(table) != len(database) or not table.size:
+        raise ValueError(f"labels: shape {table.shape} should be ({len(database)},) or ({len(database)}, levels).")
     levels = table[:, None] if table.ndim == 1 else table
     is_known = np.stack([label_codes(level, "labels") >= 0 for level in levels.T], axis=1)
     votes_at_all = is_known[:, 0]
     if not votes_at_all.any():
         raise ValueError("labels: all are unknown; at least one known label is needed.")
-    known, levels, is_known = known[votes_at_all], levels[votes_at_all], is_known[votes_at_all]
+    database, levels, is_known = database[votes_at_all], levels[votes_at_all], is_known[votes_at_all]
     numbered_levels = _number_labels(levels, is_known)
     elected = []
-    for *voters, n_queries in _find_neighbors(known, queries, n_bins):
+    for *voters, n_queries in _find_neighbors(database, queries, n_bins):
         rows, neighbors, is_nearest = voters
         choices = []
         for names, numbers in numbered_levels:
@@ -69,7 +58,7 @@ def bin_vote(codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike
             labels_voted = numbers[neighbors]
             ballots = rows * len(names) + labels_voted
             n_ballots = n_queries * len(names)
-            votes = np.bincount(ballots, minlength=n_ballots) * (len(known) + 1)
+            votes = np.bincount(ballots, minlength=n_ballots) * (len(database) + 1)
             votes += np.bincount(ballots[is_nearest], minlength=n_ballots)
             votes = votes.reshape(n_queries, len(names))
             choice = np.where(votes.any(axis=1), votes.argmax(axis=1), -1)
@@ -82,29 +71,18 @@ def bin_vote(codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike
 
 
 def bin_mean(codes: npt.ArrayLike, targets: npt.ArrayLike, queries: npt.ArrayLike, *, n_bins: int = 3) -> Float64Array:
-    """Return the mean target of the codes in the nearest bins.
+    """Return the mean target of the codes in the nearest bins, float64 (m,).
 
-    Parameters
-    ----------
-    codes, queries, n_bins : as in :func:`bin_vote`
-    targets : array-like of shape (n,)
-
-    Returns
-    -------
-    float64 ndarray of shape (m,)
-
-    Raises
-    ------
-    ValueError
-        If codes and targets do not fit or are empty.
+    `targets` are (n,); other arguments are as in :func:`bin_vote`. Raises ValueError if codes and targets do not fit or
+    are empty.
     """
     values = np.asarray(targets, dtype=np.float64)
-    known = check_words(codes, "codes")
-    if values.shape != (len(known),) or not len(values):
-        raise ValueError(f"targets: shape {values.shape} should be ({len(known)},), at least one.")
+    database = check_words(codes, "codes")
+    if values.shape != (len(database),) or not len(values):
+        raise ValueError(f"targets: shape {values.shape} should be ({len(database)},), at least one.")
     means = [
         np.bincount(rows, values[neighbors], n_queries) / np.bincount(rows, minlength=n_queries)
-        for rows, neighbors, _, n_queries in _find_neighbors(known, queries, n_bins)
+        for rows, neighbors, _, n_queries in _find_neighbors(database, queries, n_bins)
     ]
     return np.concatenate(means)
 
@@ -125,10 +103,10 @@ def _number_labels(levels: npt.NDArray, is_known: BoolArray) -> list[tuple[npt.N
     """Return the sorted labels of each level (an unknown one last, if there is any) and their numbers (unknown: -1)."""
     unknown = levels[~is_known][:1]
     numbered_levels = []
-    for level, known in zip(levels.T, is_known.T, strict=True):
+    for level, has_label in zip(levels.T, is_known.T, strict=True):
         numbers = np.full(len(level), -1)
         try:
-            names, numbers[known] = np.unique(level[known], return_inverse=True)
+            names, numbers[has_label] = np.unique(level[has_label], return_inverse=True)
         except TypeError as error:
             raise ValueError("labels cannot be sorted; use only texts or only numbers.") from error
         numbered_levels.append((np.concatenate([names, unknown]), numbers))

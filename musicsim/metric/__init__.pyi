@@ -10,4 +10,4 @@ from .mlr import MLR as MLR
 from .multikernel import MultipleKernelMLR as MultipleKernelMLR
 from .selection import MLRCV as MLRCV
 from .wccn import WCCN as WCCN
-from .wccn import within_covariance as within_covariance
+from .wccn import compute_within_covariance as compute_within_covariance

@@ -88,7 +88,7 @@ def solve_bundle(problem: Problem, search: Search, state: BundleState | None = N
         bound = problem.lower_bound(planes, weights, trial.P)
         cut, objective = problem.cut(trial.W)
         planes.add(cut.loss, cut.dpsi)
-        weights = planes.retire(np.append(weights, 0.0), steering.kept)
+        weights = planes.retire(np.append(weights, 0.0), steering.max_age)
         nearest = trial.W if objective <= best else center
         bound = tighter.bound(bound, planes, weights, slope, nearest, steering.mu, best, objective)
         is_over = search.note(trial.W, objective, bound, len(planes))
@@ -107,7 +107,7 @@ class _Steering:
     """Control of mu, and of the number of rounds that planes without weight are kept."""
 
     def __init__(self, mu: float, best: float, tol: float) -> None:
-        self.mu, self.kept = mu, _KEPT
+        self.mu, self.max_age = mu, _KEPT
         self._range = mu / _RANGE, mu * _RANGE
         self._tol = tol
         self._objectives = [best]
@@ -131,7 +131,7 @@ class _Steering:
         stagnates = len(past) > _WINDOW and past[-1 - _WINDOW] - best < _STAGNATION * self._tol * best
         if stagnates and len(past) - self._last_stagnation >= _PATIENCE and self.mu > self._lowest:
             if self._last_stagnation == 0:
-                self._lowest, self.kept = self.mu / _SLOWEST, _KEPT_LATE
+                self._lowest, self.max_age = self.mu / _SLOWEST, _KEPT_LATE
             self.mu, self._last_stagnation = max(self.mu / 4.0, self._lowest), len(past)
         # if only rounding can lower the objective and the gap stays open, mu would double forever
         self.mu = min(max(self.mu, self._range[0]), self._range[1])

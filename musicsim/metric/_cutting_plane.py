@@ -47,13 +47,11 @@ def solve_cutting_plane(problem: Problem, search: Search, make_inner: Callable[[
 
 
 class ADMM:
-    """Alternating directions for the current planes: algorithm 4.2 in calls of `n_steps` steps.
-
-    Z, U and rho continue from the last call.
+    """Alternating directions for the current planes: algorithm 4.2 in calls of `n_steps` steps; Z, U and rho continue.
 
     The paper starts with rho = 1 for data of any scale. With a large C, that leaves W far from Z after a few steps, and
-    progress is slow: on a task of CAL10K's shape the objective was twice the optimum after 30 s. Here every call starts
-    with a rho of the scale of the problem, which (4.15) lowers: 1.17 times the optimum.
+    progress is slow (on a task of CAL10K's shape: twice the optimum after 30 s). Here every call starts with a rho of
+    the scale of the problem, which (4.15) lowers: 1.17 times the optimum.
 
     If few rankings are possible, this can stagnate forever: W does not change, the oracle returns a known plane, and
     the next call repeats the last. The iterates circle around the solution, and the model is above its minimum by C
@@ -97,7 +95,6 @@ class ADMM:
         return result, weights, -self.rho * self.U[0]
 
     def _model(self, planes: Planes, W: Float64Array) -> float:
-        """Return the objective by the planes."""
         slack = float(planes.slacks(W).max())
         return self.problem.penalty.value(W) + self.problem.C * max(0.0, slack)
 

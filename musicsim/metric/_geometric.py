@@ -18,21 +18,14 @@ _ROUNDING = 4.0 * np.finfo(np.float64).eps
 def geometric_mean(A: npt.ArrayLike, B: npt.ArrayLike, t: float = 0.5) -> Float64Array:
     """Return the point A #_t B of the geodesic from A to B among positive definite matrices.
 
-    ``A^1/2 (A^-1/2 B A^-1/2)^t A^1/2``: A at t = 0, B at t = 1, at t = 1/2 the G with ``G A^-1 G = B``.
+    It is ``A^1/2 (A^-1/2 B A^-1/2)^t A^1/2``: A at t = 0, B at t = 1, at t = 1/2 the G with ``G A^-1 G = B``. The
+    result is float64 and symmetric. Raises ValueError if A or B is not square, finite, symmetric and positive definite
+    in double precision, or t is out of range.
 
     Parameters
     ----------
     A, B : array-like of shape (d, d), symmetric positive definite
     t : float in [0, 1]
-
-    Returns
-    -------
-    float64 ndarray of shape (d, d), symmetric
-
-    Raises
-    ------
-    ValueError
-        If A or B is not square, finite, symmetric and positive definite in double precision, or t is out of range.
 
     Notes
     -----

@@ -237,7 +237,7 @@ def _loss(loss, before, p, m, k, gains):
 
 
 @njit(cache=True, nogil=True)
-def count_below(values, thresholds, p, counts, found):
+def count_below(values, thresholds, p, counts, lows):
     """Write how many of the descending `thresholds` are below each value.
 
     Few thresholds are compared with all values one by one, which vectorizes best; many are bisected, in the same steps
@@ -264,16 +264,16 @@ def count_below(values, thresholds, p, counts, found):
                 for j in range(len(some)):
                     here[j] += 1.0 if some[j] > last else 0.0
         return
-    found[:n] = 0
+    lows[:n] = 0
     size = p + 1
     while size > 1:
         half = size // 2
         for j in range(n):
-            low = found[j]
-            found[j] = low if thresholds[low + half - 1] < values[j] else low + half
+            low = lows[j]
+            lows[j] = low if thresholds[low + half - 1] < values[j] else low + half
         size -= half
     for j in range(n):
-        counts[j] = p - found[j]
+        counts[j] = p - lows[j]
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
@@ -285,7 +285,7 @@ def dot(a, b):
 
 
 @njit(cache=True, nogil=True)
-def _weigh_by_score(s, others, left_out, thresholds, p, unit, weights, placed, values, found):
+def _weigh_by_score(s, others, left_out, thresholds, p, unit, weights, placed, values, lows):
     """Weight each irrelevant item by the number of descending `thresholds` below its score.
 
     These are the items of `others` or, if `left_out`, all except these. Returns the sum of score times this number;
@@ -299,7 +299,7 @@ def _weigh_by_score(s, others, left_out, thresholds, p, unit, weights, placed, v
         values[:] = -np.inf
         for e in others:
             values[e] = s[e]
-    count_below(values, thresholds, p, weights, found)
+    count_below(values, thresholds, p, weights, lows)
     placed[: p + 1] = 0
     for j in range(len(s)):
         placed[np.int64(weights[j])] += 1
@@ -342,7 +342,7 @@ def separate(loss, k, gains, harmonic, scores, slots, start, items, inverted, co
     s, t, T = np.empty(n), np.empty(n), np.zeros(n + 1)
     R, N = np.zeros(n + 1), np.zeros(n + 1)
     natural, before, counter = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n + 1, np.int64)
-    thresholds, values, found = np.empty(n), np.empty(n), np.empty(n, np.int64)
+    thresholds, values, lows = np.empty(n), np.empty(n), np.empty(n, np.int64)
     stack = np.empty((128, 4), np.int64)  # two per level, and bisection takes fewer than 64 levels
     for row in range(scores.shape[0]):
         left_out = inverted[slots[row]]
@@ -371,7 +371,7 @@ def separate(loss, k, gains, harmonic, scores, slots, start, items, inverted, co
                 is_by_score &= c in (0, m) or t[c - 1] > t[c]
         if is_by_score:
             others = items[first:last] if left_out else items[middle:last]
-            total = _weigh_by_score(s, others, left_out, thresholds, p, unit, weights, counter, values, found)
+            total = _weigh_by_score(s, others, left_out, thresholds, p, unit, weights, counter, values, lows)
         else:
             weights[:] = 0.0
             total = _weigh_by_rank(s, columns[row], m, t, before, p, unit, weights, counter)

@@ -1,21 +1,20 @@
 """Base of the estimators of metric learning to rank: parameters, solvers, results."""
 
-import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 
 from musicsim._arrays import Float64Array
+from musicsim._callbacks import StepCallback
 from musicsim._checks import check_choice, check_positive, check_whole
 from musicsim.blas import one_blas_thread
 from musicsim.metric._bundle import BundleState, solve_bundle
 from musicsim.metric._cutting_plane import ADMM, Subgradient, solve_cutting_plane
-from musicsim.metric._problem import Problem, Search, Watch
-from musicsim.metric.cone import Cone
+from musicsim.metric._problem import Problem, Search
+from musicsim.metric.cone import Cone, Regularizer, RowNorms, Trace
 from musicsim.metric.oracles import LOSSES, Oracle
-from musicsim.metric.regularizers import Regularizer, RowNorms, Trace
 from musicsim.metric.stochastic import solve_stochastic
 from musicsim.relevance import Relevance
 
@@ -79,19 +78,26 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         songs: Float64Array,
         relevance: Relevance,
         cone: Cone,
-        callback: Watch | None,
+        callback: StepCallback | None,
+        components: Callable[[Float64Array], Any],
         state: BundleState | None = None,
         stacklevel: int = 3,
     ) -> tuple[Float64Array, BundleState | None]:
         """Return a flat metric of `cone`, set the attributes of the fit, and warn if a gap remains.
 
-        The warning refers to the line `stacklevel` frames up.
+        The callback also gets a function that returns the `components` of the best flat metric so far. The warning
+        refers to the line `stacklevel` frames up.
         """
+
+        def watch(step: dict[str, Any], best: Float64Array | None) -> bool:
+            W = np.zeros(cone.size) if best is None else best
+            return bool(callback is not None and callback({**step, "components": lambda: components(W)}))
+
         oracle = Oracle(songs, relevance, self.loss, self.k, self.structure, widths=cone.widths)
         has_row_norms = self.regularizer == "l21" and self.structure == "full"
         penalty: Regularizer = RowNorms(cone) if has_row_norms else Trace(cone)
         problem = Problem(oracle, cone, penalty, float(self.C))
-        search = Search(float(self.tol), problem, int(self.max_cuts), callback)
+        search = Search(float(self.tol), problem, int(self.max_cuts), watch)
         end_state = None
         with one_blas_thread():  # matrices are small; two threads were four times slower
             if self.n_queries is not None and self.n_queries < oracle.n_queries:
@@ -106,12 +112,5 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.objective_, self.dual_bound_ = search.objective, search.dual_bound
         self.n_cuts_, self.n_projections_, self.n_queries_ = search.n_cuts, cone.n_projections, oracle.n_queries
         self.history_, self.seconds_ = search.history, problem.seconds
-        if not search.has_converged and not search.is_stopped:
-            warnings.warn(
-                f"The relative gap is {search.gap:.2g} after {search.n_cuts} cuts, above tol={self.tol:g}: the "
-                f"objective is {search.objective:.6g}, the optimum at least {search.dual_bound:.6g}. Raise "
-                f"max_cuts, or lower C, which is {self.C:g}.",
-                ConvergenceWarning,
-                stacklevel=stacklevel,
-            )
+        search.warn_if_open(f"{search.n_cuts} cuts", f"Raise max_cuts, or lower C, which is {self.C:g}.", stacklevel)
         return search.best.point, end_state

@@ -25,7 +25,7 @@ def rank_relevant(left, right, norms, first, last, begins, relevant, ranked, sco
 
 
 @njit(cache=True, nogil=True)
-def _count(s, row, column, begins, thresholds, barred_begins, barred, values, counts, found, placed):
+def _count(s, row, column, begins, thresholds, barred_begins, barred, values, counts, lows, placed):
     """Count the thresholds of a row below the score of each song from `column` on; 0 for barred songs.
 
     Returns the sum of score times count; ``placed[c]`` is the number of songs with the count c.
@@ -62,7 +62,7 @@ def _count(s, row, column, begins, thresholds, barred_begins, barred, values, co
                 placed[c] += 1
                 total += c * values[j]
         return total
-    count_below(values[:n], row_thresholds, p, counts[:n], found)
+    count_below(values[:n], row_thresholds, p, counts[:n], lows)
     for j in range(n):
         placed[np.int64(counts[j])] += 1
     return dot(counts[:n], s)
@@ -81,7 +81,7 @@ def weigh_pairs(scores, first, norms, begins, thresholds, barred_begins, barred,
     n_rows, width = scores.shape
     transposed = np.zeros((TILE, n_rows + _PADDING))
     s, values, counts = np.empty(TILE), np.empty(TILE), np.empty(TILE)
-    found = np.empty(TILE, np.int64)
+    lows = np.empty(TILE, np.int64)
     n_weights = start = 0
     while start < width:
         stop = n_rows if start == 0 else min(start + TILE, width)  # the first tile has its own songs
@@ -95,7 +95,7 @@ def weigh_pairs(scores, first, norms, begins, thresholds, barred_begins, barred,
             for j in range(n):
                 row, row_scores = column + j, transposed[j, :n_rows]
                 totals[start + j] += _count(
-                    row_scores, row, first, begins, thresholds, barred_begins, barred, values, counts, found,
+                    row_scores, row, first, begins, thresholds, barred_begins, barred, values, counts, lows,
                     placed[begins[row] - begins[first] + start + j :],
                 )  # fmt: skip
                 unit = -units[row]
@@ -108,7 +108,7 @@ def weigh_pairs(scores, first, norms, begins, thresholds, barred_begins, barred,
             for j in range(n):
                 s[j] = row_scores[j] - norms_here[j]
             totals[i] += _count(
-                s[:n], row, column, begins, thresholds, barred_begins, barred, values, counts, found,
+                s[:n], row, column, begins, thresholds, barred_begins, barred, values, counts, lows,
                 placed[begins[row] - begins[first] + i :],
             )  # fmt: skip
             unit = -units[row]

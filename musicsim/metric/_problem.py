@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim.metric.cone import Cone, Projection
+from musicsim.metric.cone import Cone, Projection, Regularizer
 from musicsim.metric.convergence import Convergence
 from musicsim.metric.oracles import Cut, Oracle
 from musicsim.metric.planes import Planes
-from musicsim.metric.regularizers import Regularizer
 
 Watch = Callable[[dict[str, Any], Float64Array | None], object]
 """Called with each step and the best flat metric so far (None before the first); returns True to stop."""

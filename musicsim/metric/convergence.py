@@ -1,10 +1,12 @@
 """Progress of iterative solvers of convex problems: best point, lower bound, momentum."""
 
 import time
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from musicsim.metric.cone import Projection
 
@@ -43,6 +45,16 @@ class Convergence:
         step = {**values, "seconds": time.perf_counter() - self._started}
         self.history.append(step)
         return dict(step)
+
+    def warn_if_open(self, after: str, advice: str, stacklevel: int) -> None:
+        """Warn that the gap is open after these steps, unless a callback stopped the fit."""
+        if not self.has_converged and not self.is_stopped:
+            warnings.warn(
+                f"The relative gap is {self.gap:.2g} after {after}, above tol={self.tol:g}: the objective is "
+                f"{self.objective:.6g}, the optimum at least {self.dual_bound:.6g}. {advice}",
+                ConvergenceWarning,
+                stacklevel=stacklevel + 1,
+            )
 
 
 def next_momentum(momentum: float) -> tuple[float, float]:

@@ -41,16 +41,16 @@ class Axes:
         return cls(scale**2, axes[:, varies] * scale)
 
     @classmethod
-    def unchanged(cls, n_columns: int) -> "Axes":
+    def identity(cls, n_columns: int) -> "Axes":
         """Return the columns of X, for a penalty that depends on the coordinates."""
         return cls(np.ones(n_columns), np.eye(n_columns))
 
     def apply(self, X: Float64Array) -> Float64Array:
         return X @ self.basis
 
-    def metric(self, W: Float64Array) -> Float64Array:
-        """Return the metric in the original coordinates."""
-        metric = self.basis @ W @ self.basis.T
+    def metric(self, flat: Float64Array) -> Float64Array:
+        """Return the metric in the original coordinates, (d, d)."""
+        metric = self.basis @ flat.reshape(len(self.weights), -1) @ self.basis.T
         return 0.5 * (metric + metric.T)
 
 
@@ -64,7 +64,7 @@ class Columns:
     n_columns: int
 
     @classmethod
-    def scaled(cls, X: Float64Array, penalty: Float64Array | None = None) -> "Columns":
+    def from_songs(cls, X: Float64Array, penalty: Float64Array | None = None) -> "Columns":
         """Return scaled columns, for a penalty with weights of columns, by default 1."""
         deviations = X.std(axis=0)
         columns = np.flatnonzero(_varies(deviations, X))
@@ -75,8 +75,8 @@ class Columns:
     def apply(self, X: Float64Array) -> Float64Array:
         return X[:, self.columns] * self.scale
 
-    def diagonal(self, w: Float64Array) -> Float64Array:
-        """Return the diagonal of the metric in the original coordinates."""
+    def metric(self, flat: Float64Array) -> Float64Array:
+        """Return the metric in the original coordinates, (d, d)."""
         diagonal = np.zeros(self.n_columns)
-        diagonal[self.columns] = w * self.scale**2
-        return diagonal
+        diagonal[self.columns] = flat * self.scale**2
+        return np.diag(diagonal)

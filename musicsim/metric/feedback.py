@@ -43,25 +43,10 @@ class Feedback:
         return inner if self.base is None else self.base.T @ inner @ self.base
 
     def distances(self, X: npt.ArrayLike) -> FloatingArray:
-        """Return distances from the ideal song, not squared.
+        """Return distances of songs (n_songs, d) from the ideal song, not squared.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_songs, d)
-            float32 is not converted.
-
-        Returns
-        -------
-        float32 or float64 ndarray of shape (n_songs,), like X
-
-        Raises
-        ------
-        ValueError
-            If X has another number of columns than the query.
-
-        Notes
-        -----
-        O(n r (d + k)), without L O(n d k); 32 MB for any number of songs.
+        They are float32 or float64, (n_songs,), like X; float32 is not converted. O(n r (d + k)), without L O(n d k);
+        32 MB for any number of songs. Raises ValueError if X has another number of columns than the query.
         """
         songs = np.asarray(X)
         if songs.ndim != 2 or songs.shape[1] != len(self.point):
@@ -93,6 +78,8 @@ def feedback_metric(
 ) -> Feedback:
     """Return the metric and the ideal song of a query after marks.
 
+    Raises ValueError if shapes differ, a number is not finite, or `strength` or `move` is out of range.
+
     Parameters
     ----------
     x : array-like of shape (d,)
@@ -103,17 +90,11 @@ def feedback_metric(
         The previous metric, positive semidefinite; by default Euclidean distance, also for songs mapped by
         ``transform`` of a learned metric.
     strength : float from 0 to 1e9
-        Effect of a mark on the metric. A single mark changes squared distances along it by at most the factor
-        ``sqrt(1 + strength)``.
+        Effect of a mark: a single one changes squared distances along it by at most the factor ``sqrt(1 + strength)``.
     move : float >= 0
         The query moves ``move n_up / (move n_up + 1)`` of the way to the mean of the songs marked up.
     weights : ndarray of shape (m,), optional
         Stored in the result; see :func:`adapt_weights`.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, a number is not finite, or `strength` or `move` is out of range.
 
     Notes
     -----
@@ -177,9 +158,10 @@ def adapt_weights(
     """Adapt the weights of local metrics to the marks of a query.
 
     The gain ``g_r`` of metric r is the mean of ``d_r / d`` over the songs down minus that over the songs up. Here
-    ``d_r`` is the squared distance by this metric, and ``d`` that by the weighted sum. The new weights on the simplex
-    maximize ``sum_r phi_r g_r - KL(phi || weights) / s``: they are proportional to ``weights_r exp(s g_r)``. Here
-    ``s = strength n / (n + 2)`` for n marks, so that few marks change little. Metrics should have one scale.
+    ``d_r`` is the squared distance by this metric, and ``d`` that by the weighted sum. The new weights, which sum to 1,
+    maximize ``sum_r phi_r g_r - KL(phi || weights) / s``: they are proportional to ``weights_r exp(s g_r)``. With n
+    marks, s is ``strength n / (n + 2)``, so that few marks change little. Metrics should have one scale. Raises
+    ValueError if shapes differ, a number is not finite, or weights are negative or all 0.
 
     Parameters
     ----------
@@ -188,15 +170,6 @@ def adapt_weights(
     weights : array-like of shape (m,), optional
         Previous weights, not negative; by default equal.
     strength : float >= 0
-
-    Returns
-    -------
-    float64 ndarray of shape (m,), not negative, sums to 1
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, a number is not finite, or weights are negative or all 0.
     """
     query = _vector(x)
     d = len(query)
@@ -216,17 +189,17 @@ def adapt_weights(
     differs = totals > 0  # a copy of the query has no effect
     if not differs.any() or strength == 0:
         return before
-    has = before > np.finfo(np.float64).tiny  # a metric without weight gets none for any gain
-    ratios = squares[np.ix_(has, differs)] / totals[differs]
+    has_weight = before > np.finfo(np.float64).tiny  # a metric without weight gets none for any gain
+    ratios = squares[np.ix_(has_weight, differs)] / totals[differs]
     signs = np.where(np.arange(len(marks)) < len(ups), -1.0, 1.0)[differs]
     counts = np.where(signs < 0, np.count_nonzero(signs < 0), np.count_nonzero(signs > 0))
     gains = ratios @ (signs / counts)
     n = len(signs)
     with np.errstate(over="ignore"):
         # logarithms, because a metric with a large gain may have a tiny weight
-        powers = np.log(before[has]) + float(strength) * (n / (n + 2.0)) * (gains - gains.max())
+        powers = np.log(before[has_weight]) + float(strength) * (n / (n + 2.0)) * (gains - gains.max())
     adapted = np.zeros(len(M))
-    adapted[has] = np.exp(powers - powers.max())
+    adapted[has_weight] = np.exp(powers - powers.max())
     return adapted / adapted.sum()
 
 

@@ -26,12 +26,9 @@ from musicsim.relevance import Relevance, label_codes
 class GMML(LinearMetric, BaseEstimator):
     """A Mahalanobis metric in closed form: the geometric mean of two scatters.
 
-    With S and D the mean outer products of the differences of similar and of dissimilar pairs, P the prior and s, e the
-    means of the eigenvalues of S P and D P^-1,
-
-        M = (S + reg s P^-1)^-1  #_t  (D + reg e P).
-
-    At t = 1/2 it minimizes ``tr(M S) + tr(M^-1 D)`` (equation 6).
+    Let S and D be the mean outer products of the differences of similar and of dissimilar pairs, P the prior, and s and
+    e the mean eigenvalues of S P and D P^-1. The metric is ``M = (S + reg s P^-1)^-1  #_t  (D + reg e P)``. At t = 1/2
+    it minimizes ``tr(M S) + tr(M^-1 D)`` (equation 6).
 
     Parameters
     ----------
@@ -48,19 +45,16 @@ class GMML(LinearMetric, BaseEstimator):
 
     Attributes
     ----------
-    metric_ : ndarray of shape (d, d), float64
-        M.
-    components_ : ndarray of shape (r, d), float64
-        L, M = L^T L; rows by descending weight.
-    similar_, dissimilar_ : ndarrays of shape (d, d)
+    metric_, components_ : float64 ndarrays of shape (d, d) and (r, d)
+        M = L^T L and L, with rows by descending weight.
+    similar_, dissimilar_ : float64 ndarrays of shape (d, d)
         The regularized scatters: at t = 1/2, M similar_ M = dissimilar_.
-    n_features_in_ : int
 
     Notes
     -----
     Algorithm 1 adds lambda I to sums over pairs; here it is a share of their means, which changes only the scale of M.
     Time for all pairs of labels: O(n d^2); of a Relevance: O(n^2 d) in blocks of 16 MB, so use `n_pairs` for more than
-    about 20,000 songs; then O(d^3). Memory: 64 d^2 bytes, 64 MB for d = 1000, and a few copies of X.
+    about 20,000 songs; then O(d^3). Memory: 64 d^2 bytes, and a few copies of X.
 
     Examples
     --------
@@ -85,18 +79,15 @@ class GMML(LinearMetric, BaseEstimator):
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
         """Learn the metric from labels or a Relevance.
 
+        Raises ValueError if a parameter is out of range, X is not finite, or y does not fit X. The same holds if pairs
+        are missing or all consist of equal rows, or a scatter is singular and `reg` is 0.
+
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
         y : array-like of shape (n_songs,) or Relevance
             Class labels, or the relevance of the rows of X to each other. Each pair of a query and a relevant (or
             irrelevant) song counts the same; queries without one of both are ignored.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, X is not finite, y does not fit X, there are no pairs, all consist of equal
-            rows, or a scatter is singular and `reg` is 0.
         """
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
@@ -115,18 +106,9 @@ class GMML(LinearMetric, BaseEstimator):
         return self._learn(songs, similar, dissimilar)
 
     def fit_pairs(self, X: npt.ArrayLike, similar: npt.ArrayLike, dissimilar: npt.ArrayLike) -> Self:
-        """Learn the metric from pairs of songs.
+        """Learn the metric of songs (n_songs, d) from similar and dissimilar pairs of rows, int (m, 2).
 
-        Parameters
-        ----------
-        X : array-like of shape (n_songs, d)
-        similar, dissimilar : int array-likes of shape (m, 2)
-            Rows of X.
-
-        Raises
-        ------
-        ValueError
-            As :meth:`fit`, and if there are no pairs or a pair is not of rows of X.
+        Raises ValueError as :meth:`fit`, and if pairs are missing or not of rows of X.
         """
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)

@@ -28,7 +28,7 @@ class KernelSpaces:
     _maps: list[Axes | Columns]
 
     @classmethod
-    def of(cls, kernels: list[Float64Array], structure: str, max_rank: int | None = None) -> "KernelSpaces":
+    def build(cls, kernels: list[Float64Array], structure: str, max_rank: int | None = None) -> "KernelSpaces":
         """Return the spaces of :func:`training_kernels`, for full metrics at most the `max_rank` widest directions.
 
         Raises ValueError if a kernel is not positive semidefinite, or all are constant. With `max_rank`, only negative
@@ -45,11 +45,11 @@ class KernelSpaces:
         songs = np.concatenate([coordinates.apply(K) for K, coordinates in used], axis=1)
         return cls(songs, cone, maps)
 
-    def components(self, flat: Float64Array, n_songs: int) -> list[Float64Array]:
+    def components(self, flat: Float64Array) -> list[Float64Array]:
         """Return a factor (r_k, n_songs) of W = L^T L per kernel; without rows if the kernel is not used."""
         blocks = self.cone.blocks(flat)
         return [
-            _pull_back(coordinates, next(blocks)) if len(coordinates.weights) else np.empty((0, n_songs))
+            _pull_back(coordinates, next(blocks)) if len(coordinates.weights) else np.empty((0, len(self.songs)))
             for coordinates in self._maps
         ]
 
@@ -70,11 +70,11 @@ class KernelProjections:
         check_is_fitted(self)
         return [L.T @ L for L in self.components_]
 
-    def _given(self, kernels: Any) -> list[Float64Array]:
+    def _check_new(self, kernels: Any) -> list[Float64Array]:
         check_is_fitted(self)
         return new_kernels(kernels, self.n_kernels_in_, self.n_songs_in_)
 
-    def _projected(self, kernels: list[Float64Array]) -> Float64Array:
+    def _project(self, kernels: list[Float64Array]) -> Float64Array:
         """Concatenate the projections of all kernels, (n_new, sum of r_k)."""
         return np.concatenate([K @ L.T for K, L in zip(kernels, self.components_, strict=True)], axis=1)
 
@@ -165,7 +165,7 @@ def _diagonal_map(K: Float64Array) -> Columns:
         np.linalg.cholesky(K + 1e-6 * max(np.abs(K).max(), 1e-300) * np.eye(len(K)))
     except np.linalg.LinAlgError:
         raise ValueError("a kernel has a negative eigenvalue; it should be positive semi-definite.") from None
-    return Columns.scaled(np.where(np.diag(K) > 0, K, 0.0), np.diag(K))
+    return Columns.from_songs(np.where(np.diag(K) > 0, K, 0.0), np.diag(K))
 
 
 def _pull_back(coordinates: Axes | Columns, block: Float64Array) -> Float64Array:
@@ -173,5 +173,5 @@ def _pull_back(coordinates: Axes | Columns, block: Float64Array) -> Float64Array
     if isinstance(coordinates, Axes):
         L = factor(block)
         return L[np.abs(L).max(axis=1) > 0] @ coordinates.basis.T
-    L = np.diag(np.sqrt(coordinates.diagonal(block)))
+    L = np.sqrt(coordinates.metric(block))
     return L[np.flatnonzero(np.diag(L))]

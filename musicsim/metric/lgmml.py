@@ -14,7 +14,7 @@ from musicsim._callbacks import StepCallback
 from musicsim._checks import check_choice, check_positive, check_whole
 from musicsim.evaluation.graded import check_groups, check_labels, score_groups
 from musicsim.metric._geometric import check_mean_parameters, prior_metric
-from musicsim.metric.local_metrics import QUANTILE, LocalMetrics, Queries, closeness, learn_local_metrics, weighted_sums
+from musicsim.metric.local_metrics import QUANTILE, LocalMetrics, Queries, closeness, learn_local_metrics, sum_weighted
 from musicsim.metric.warp import ndcg_steps, warp_steps
 
 _CHOICES: dict[str, tuple[str | None, ...]] = {
@@ -70,15 +70,13 @@ class LGMML(BaseEstimator):
     ----------
     metrics_ : float64 ndarray of shape (m, d, d), or (m, d) of diagonals
         Scaled so that 95% of the training documents have t_r <= 1.
-    anchors_ : float64 ndarray of shape (m, d)
-        In standardized features.
+    anchors_ : float64 ndarray of shape (m, d), in standardized features
     weights_ : float64 ndarray of shape (m,)
         phi, shared by all queries: the mean over the second half of the steps.
     query_weights_ : float64 ndarray of shape (n_queries, m)
         With `per_query`: phi of each training query; the shared one if all its documents are equally relevant.
     history_ : list of dict
         Per epoch: epoch, loss, ndcg (mean NDCG@k of the training queries by the current phi).
-    n_features_in_ : int
 
     Notes
     -----
@@ -88,8 +86,7 @@ class LGMML(BaseEstimator):
     share one phi (the paper does not specify it).
 
     Time: metrics O(m (n_drawn d^2 + d^3)), distances O(n m d^2) once, or O(n m d) with diagonals, an epoch O(n m).
-    Memory: 4 n m bytes, 40 MB for 100,000 documents and 100 metrics, a few copies of X, 8 m d^2, and with `per_query` 8
-    n_queries m.
+    Memory: 4 n m + 8 m d^2 bytes, a few copies of X, and with `per_query` 8 n_queries m.
 
     Examples
     --------
@@ -132,23 +129,18 @@ class LGMML(BaseEstimator):
     ) -> Self:
         """Learn metrics, anchors and weights.
 
+        Raises ValueError if a parameter or label is out of range, sizes differ, every query has equally relevant
+        documents, or a metric has only equal ones.
+
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Documents, grouped by query.
+            Documents, grouped by query; `group`, int (n_queries,), holds their numbers.
         y : array-like of shape (n,)
             Relevance, from 0 to 1000; the lowest label of a query counts as irrelevant.
-        group : int array-like of shape (n_queries,)
-            Documents of each query.
         callback : callable, optional
             Gets ``stage`` ("metrics", "weights" or "queries") and its progress, in stage "weights" the newest entry of
             `history_`. It returns True to end the fit with the current result.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or label is out of range, sizes differ, no query has documents of different relevance, or all
-            documents drawn for a metric are equal.
         """
         self._check_parameters()
         documents, relevance = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
@@ -160,7 +152,7 @@ class LGMML(BaseEstimator):
         self.mean_, deviation = documents.mean(axis=0), documents.std(axis=0)
         varies = deviation > _rounding(len(documents), np.abs(documents).max(axis=0))
         self.deviation_ = np.where(varies, deviation, 0.0)
-        queries = Queries.sorted(self._standardize(documents, starts), relevance.astype(np.float64), starts)
+        queries = Queries.from_groups(self._standardize(documents, starts), relevance.astype(np.float64), starts)
         if not len(queries.usable):
             raise ValueError("y: no query has documents of different relevance; there is nothing to learn from.")
         is_stopped = False
@@ -184,7 +176,10 @@ class LGMML(BaseEstimator):
     def predict(
         self, X: npt.ArrayLike, group: npt.ArrayLike | None = None, *, queries: npt.ArrayLike | None = None
     ) -> Float64Array:
-        """Return scores of documents, higher for more relevant ones; comparable within a query.
+        """Return scores of documents, float64 (n,), higher for more relevant ones; comparable within a query.
+
+        O(n m d^2), with diagonals O(n m d); 4 n m bytes and a few copies of X. Raises ValueError if sizes differ, or
+        `queries` are not training queries.
 
         Parameters
         ----------
@@ -193,19 +188,6 @@ class LGMML(BaseEstimator):
             Documents of each query; by default one query.
         queries : int array-like of shape (n_queries,), optional
             The number of each query in training, to use its own phi (with `per_query`). By default the shared phi.
-
-        Returns
-        -------
-        float64 ndarray of shape (n,)
-
-        Raises
-        ------
-        ValueError
-            If sizes differ, or `queries` are not training queries.
-
-        Notes
-        -----
-        O(n m d^2), with diagonals O(n m d); 4 n m bytes and a few copies of X.
         """
         check_is_fitted(self)
         documents: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
@@ -221,9 +203,9 @@ class LGMML(BaseEstimator):
                 stacklevel=2,
             )
         if phi.ndim == 1:
-            return -weighted_sums(table, phi)
+            return -sum_weighted(table, phi)
         parts = zip(np.split(table, starts[1:-1]), phi, strict=True)
-        return np.concatenate([-weighted_sums(part, own) for part, own in parts])
+        return np.concatenate([-sum_weighted(part, own) for part, own in parts])
 
     def score(self, X: npt.ArrayLike, y: npt.ArrayLike, group: npt.ArrayLike) -> float:
         """Return the mean NDCG@k of the queries; those without a relevant document count 0."""
@@ -269,7 +251,7 @@ class LGMML(BaseEstimator):
             loss = steps.take(queries.usable, steps.per_epoch, phi, rate / np.sqrt(epoch), total)
             n_summed += steps.per_epoch
             self.weights_ = total / n_summed
-            scores = score_groups(-weighted_sums(table, self.weights_), queries.y, group, (int(self.k),))
+            scores = score_groups(-sum_weighted(table, self.weights_), queries.y, group, (int(self.k),))
             self.history_.append({"epoch": epoch, "loss": loss, "ndcg": float(scores[f"ndcg@{self.k}"].mean())})
             if progress(stage="weights", **self.history_[-1]):
                 break

@@ -14,16 +14,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     components_: Float64Array
 
     def transform(self, X: npt.ArrayLike) -> Float64Array:
-        """Map songs so that Euclidean distance is the learned distance.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_songs, d)
-
-        Returns
-        -------
-        float64 ndarray of shape (n_songs, r)
-        """
+        """Map songs (n_songs, d) so that Euclidean distance is the learned distance; return float64 (n_songs, r)."""
         check_is_fitted(self)
         songs: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(songs @ self.components_.T)
@@ -34,23 +25,16 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
 
 def factor(metric: npt.ArrayLike, spectral_mass: float = 1.0) -> Float64Array:
-    """Return L with W = L^T L, or the best one of least rank that keeps a share of the spectrum.
+    """Return L, (r, d), with W = L^T L, or the best one of least rank that keeps a share of the spectrum.
+
+    Rows are sorted by descending weight; for a metric of 0 there is one row of 0. Raises ValueError if `spectral_mass`
+    is out of range.
 
     Parameters
     ----------
     metric : array-like of shape (d, d), symmetric positive semidefinite
     spectral_mass : float in (0, 1]
         Share of the trace to keep; 0.95 is the thesis's effective rank (4.4.1).
-
-    Returns
-    -------
-    ndarray of shape (r, d)
-        Rows by descending weight; for a metric of 0, one row of 0.
-
-    Raises
-    ------
-    ValueError
-        If `spectral_mass` is out of range.
     """
     if not 0 < spectral_mass <= 1:
         raise ValueError(f"spectral_mass={spectral_mass} should be above 0 and at most 1.")

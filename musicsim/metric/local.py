@@ -13,7 +13,7 @@ from musicsim.metric._geometric import check_mean_parameters, geometric_mean_met
 from musicsim.metric._learner import as_relevance
 from musicsim.metric.feedback import Feedback, adapt_weights, feedback_metric
 from musicsim.metric.linear import LinearMetric, factor
-from musicsim.metric.local_metrics import QUANTILE, squared_lengths
+from musicsim.metric.local_metrics import QUANTILE, compute_squared_lengths
 from musicsim.metric.scatter import Scatter, relevance_scatters, require_pairs
 
 _SONGS_PER_METRIC = 10
@@ -33,10 +33,8 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         m, at most one per ten songs; 1 is a single metric, as :class:`GMML`.
     rho : float >= 0
         Locality: 0 is the mean of all metrics everywhere, hundreds the metric of the nearest anchor.
-    t, prior : as in :class:`GMML`
-        With None, the prior of local metrics is the metric of all pairs.
-    reg : float >= 0
-        As in :class:`GMML`, for local metrics and for the metric of all pairs.
+    t, prior, reg : as in :class:`GMML`
+        `reg` is for local metrics and for that of all pairs, which is the prior of local metrics if `prior` is None.
     random_state : int, Generator or None
         Seed of the clusters.
 
@@ -45,17 +43,14 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
     metrics_ : float64 ndarray of shape (m, d, d)
         Scaled so that 95% of the songs of the fit have t_r <= 1.
     anchors_ : float64 ndarray of shape (m, d)
-    mean_metric_ : float64 ndarray of shape (d, d)
-        The mean of M(x) over the songs of the fit, for maps and indexes, which need one metric.
-    components_ : float64 ndarray of shape (r, d)
-        Its factor, L^T L; rows by descending weight.
-    n_features_in_ : int
+    mean_metric_, components_ : float64 ndarrays of shape (d, d) and (r, d)
+        The mean of M(x) over the songs of the fit, for maps and indexes, which need one metric, and its factor.
 
     Notes
     -----
     Queries have different metrics, so distances are not symmetric. A cluster without similar and dissimilar pairs has
-    the metric of all pairs. Time: O(n^2 d) for the pairs, O(m d^3), and
-    :meth:`distances`. Memory: 16 m d^2 bytes, 1.6 MB for 10 metrics of 100 dimensions, and 16 MB for blocks of pairs.
+    the metric of all pairs. Time: O(n^2 d) for the pairs, O(m d^3), and :meth:`distances`. Memory: 16 m d^2 bytes, and
+    16 MB for blocks of pairs.
 
     Examples
     --------
@@ -80,20 +75,7 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         self.prior, self.reg, self.random_state = prior, reg, random_state
 
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
-        """Learn metrics and anchors.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_songs, d)
-        y : array-like of shape (n_songs,) or Relevance
-            Class labels, or the relevance of the rows of X to each other.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, X is not finite, y does not fit X, there are no pairs, or all pairs of a
-            cluster consist of equal rows.
-        """
+        """Learn metrics and anchors; X, y and errors are as in :meth:`GMML.fit`."""
         from sklearn.cluster import KMeans
 
         self._check_parameters()
@@ -115,7 +97,8 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         metrics = [self._mean(*p, local_prior) if p[0].n_pairs else overall for p in pairs]
         self.anchors_ = clusters.cluster_centers_
         scales = [
-            np.quantile(squared_lengths(M, songs, p), QUANTILE) for M, p in zip(metrics, self.anchors_, strict=True)
+            np.quantile(compute_squared_lengths(M, songs, p), QUANTILE)
+            for M, p in zip(metrics, self.anchors_, strict=True)
         ]
         self.metrics_ = np.stack([M / s if s > 0 else M for M, s in zip(metrics, scales, strict=True)])
         self.mean_metric_ = np.tensordot(self._weights(songs).mean(axis=0), self.metrics_, 1)
@@ -134,24 +117,13 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         return metric
 
     def distances(self, Q: npt.ArrayLike, X: npt.ArrayLike) -> Float64Array:
-        """Return distances of songs to queries by the metric of each query, not squared.
+        """Return distances of songs (n_songs, d) to queries (n_queries, d) by their metrics, not squared.
 
-        Parameters
-        ----------
-        Q : array-like of shape (n_queries, d)
-        X : array-like of shape (n_songs, d)
-
-        Returns
-        -------
-        float64 ndarray of shape (n_queries, n_songs)
-
-        Notes
-        -----
-        With up to m queries, each metric is applied: O(n_queries n_songs d^2). With more, the lengths of all songs in
-        all metrics are computed once, O(m n_songs d^2) with 8 m n_songs bytes, and matrix products, O(n_queries n_songs
-        (m + d)) with three times the bytes of the result. Squares are then differences of lengths, accurate to about
-        1e-15 of the longest: a song may be 1e-8 of that from itself, and the order of songs closer to each other is
-        not reliable. Use few queries at a time if that matters.
+        Returns float64 (n_queries, n_songs). With up to m queries, each metric is applied: O(n_queries n_songs d^2).
+        With more, the lengths of all songs in all metrics are computed once: O(m n_songs d^2) with 8 m n_songs bytes.
+        The matrix products then take O(n_queries n_songs (m + d)) and three times the bytes of the result. Squares are
+        differences of lengths, accurate to about 1e-15 of the longest: a song may be 1e-8 of that from itself, and the
+        order of songs closer to each other is not reliable. Use few queries at a time if that matters.
         """
         check_is_fitted(self)
         queries: Float64Array = validate_data(self, Q, dtype=np.float64, reset=False)
@@ -160,12 +132,12 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         if len(queries) <= len(self.metrics_):
             squares = np.empty((len(queries), len(songs)))
             for q, (x, w) in enumerate(zip(queries, weights, strict=True)):
-                squares[q] = squared_lengths(np.tensordot(w, self.metrics_, 1), songs, x)
+                squares[q] = compute_squared_lengths(np.tensordot(w, self.metrics_, 1), songs, x)
             return np.sqrt(squares)
         # lengths around the mean, to reduce cancellation
         center = songs.mean(axis=0)
         songs, queries = songs - center, queries - center
-        lengths = np.stack([squared_lengths(M, songs) for M in self.metrics_])
+        lengths = np.stack([compute_squared_lengths(M, songs) for M in self.metrics_])
         products = np.zeros_like(queries)
         for w, M in zip(weights.T, self.metrics_, strict=True):
             products += w[:, None] * (queries @ M)
@@ -180,10 +152,7 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
     def feedback(self, x: npt.ArrayLike, up: npt.ArrayLike, down: npt.ArrayLike, **how: float) -> Feedback:
         """Return metric and ideal song of a query after marks: adapts the weights, then their metric.
 
-        Parameters
-        ----------
-        x, up, down, **how : as in :func:`feedback_metric`
-            `how` may hold `strength` and `move`.
+        Arguments are as in :func:`feedback_metric`; `how` may hold `strength` and `move`.
         """
         check_is_fitted(self)
         query = np.asarray(x, dtype=np.float64)
@@ -200,7 +169,9 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         return geometric_mean_metric(S, D, float(self.t))
 
     def _weights(self, places: Float64Array) -> Float64Array:
-        t = np.stack([squared_lengths(M, places, p) for M, p in zip(self.metrics_, self.anchors_, strict=True)], axis=1)
+        t = np.stack(
+            [compute_squared_lengths(M, places, p) for M, p in zip(self.metrics_, self.anchors_, strict=True)], axis=1
+        )
         # 1 for the nearest anchor, so that far places have weights, too
         weights = np.exp(-0.5 * float(self.rho) * (t - t.min(axis=1, keepdims=True)))
         return weights / weights.sum(axis=1, keepdims=True)

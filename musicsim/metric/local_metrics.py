@@ -30,7 +30,7 @@ class Queries:
     usable: Int64Array  # queries with documents of different relevance
 
     @classmethod
-    def sorted(cls, X: Float64Array, y: Float64Array, starts: Int64Array) -> "Queries":
+    def from_groups(cls, X: Float64Array, y: Float64Array, starts: Int64Array) -> "Queries":
         query = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         order = np.lexsort((y, query))
         X, y = X[order], y[order]
@@ -62,10 +62,10 @@ class LocalMetrics:
 
     def squares(self, X: Float64Array, r: int) -> Float64Array:
         """Return t_r, the squared distances of documents to anchor r."""
-        return squared_lengths(self.metrics[r], X, self.anchors[r])
+        return compute_squared_lengths(self.metrics[r], X, self.anchors[r])
 
 
-def squared_lengths(metric: Float64Array, X: Float64Array, origin: Float64Array | float = 0.0) -> Float64Array:
+def compute_squared_lengths(metric: Float64Array, X: Float64Array, origin: Float64Array | float = 0.0) -> Float64Array:
     """Return squared lengths of rows from an origin, (n,), in a metric (d, d) or diagonal (d,).
 
     Columns that are 0 in the metric are skipped; temporaries are small.
@@ -95,7 +95,7 @@ def closeness(local: LocalMetrics, X: Float64Array) -> tuple[Float32Array, float
     return table, beyond / max(1, table.size)
 
 
-def weighted_sums(table: Float32Array, phi: Float64Array) -> Float64Array:
+def sum_weighted(table: Float32Array, phi: Float64Array) -> Float64Array:
     """Return ``table @ phi`` in float64 without copying the table to float64."""
     sums = np.empty(len(table))
     step = max(1, _BLOCK_ENTRIES // table.shape[1])
@@ -151,7 +151,7 @@ def learn_local_metrics(
             has_owner = owners >= 0
             scores[has_owner, owners[has_owner]] = 0.0
         best = candidates[int(np.argmax(scores.sum(axis=1)))]
-        scale = np.quantile(squared_lengths(metric, documents.X, best), QUANTILE)
+        scale = np.quantile(compute_squared_lengths(metric, documents.X, best), QUANTILE)
         metrics.append(metric / scale if scale > 0 else metric)
         anchors.append(best)
         if progress(number):
@@ -194,7 +194,7 @@ def _ndcg(
     Rows are in the order of ascending labels within their query.
     """
     products = candidates * metric if metric.ndim == 1 else candidates @ metric
-    D = squared_lengths(metric, X) - 2.0 * products @ X.T  # the length of a candidate does not change the order
+    D = compute_squared_lengths(metric, X) - 2.0 * products @ X.T  # the length of a candidate does not change the order
     ends = np.cumsum(sizes)
     scores = np.empty((len(candidates), len(sizes)))
     for q, (first, last) in enumerate(zip(ends - sizes, ends, strict=True)):

@@ -26,9 +26,7 @@ class MLR(LinearMetric, RankingLearner):
     Parameters
     ----------
     loss : "auc", "map", "mrr", "ndcg" or "precision"
-        Loss of a ranking; see :mod:`musicsim.metric.oracles`.
-    k : int >= 1
-        k of "ndcg" and "precision".
+        Loss of a ranking; see :mod:`musicsim.metric.oracles`. `k` is that of "ndcg" and "precision".
     C : float > 0
         Weight of the mean loss over the queries. :class:`MLRCV` chooses it.
     structure : "full" or "diagonal"
@@ -36,9 +34,8 @@ class MLR(LinearMetric, RankingLearner):
     regularizer : "trace" or "l21"
         "l21" (robust MLR) excludes whole columns of noise. No difference for a diagonal metric.
     solver : "bundle", "admm" or "subgradient"
-        The default is by far the fastest; "admm" is algorithm 4.2, "subgradient" the baseline. Docs: ``docs/mlr.md``.
-    admm_steps : int >= 1
-        T of algorithm 4.2.
+        The default is by far the fastest; "admm" is algorithm 4.2 with T = `admm_steps`, "subgradient" the baseline.
+        Docs: ``docs/mlr.md``.
     tol : float > 0
         Relative gap between objective and lower bound at which the fit ends.
     max_cuts : int >= 1
@@ -51,9 +48,9 @@ class MLR(LinearMetric, RankingLearner):
 
     Attributes
     ----------
-    metric_ : ndarray of shape (d, d), float64
+    metric_ : float64 ndarray of shape (d, d)
         W; a diagonal matrix with a diagonal structure.
-    components_ : ndarray of shape (r, d), float64
+    components_ : float64 ndarray of shape (r, d)
         L, W = L^T L; rows by descending weight.
     objective_, dual_bound_ : float
         The exact objective of `metric_`, and a lower bound of the optimum.
@@ -63,12 +60,10 @@ class MLR(LinearMetric, RankingLearner):
         Per cut: cut, objective, dual_bound, gap, n_planes, n_projections, seconds.
     seconds_ : dict
         Wall time of the oracle, the quadratic programs and the projections.
-    n_features_in_ : int
 
     Notes
     -----
-    Memory: that of the oracle (about four times X and 64 MB), and 8 d^2 bytes per plane of at most the last 150
-    rounds: 80 MB for d = 256.
+    Memory: that of the oracle (about four times X and 64 MB), and 8 d^2 bytes per plane of at most the last 150 rounds.
 
     Examples
     --------
@@ -100,6 +95,9 @@ class MLR(LinearMetric, RankingLearner):
     def fit(self, X: npt.ArrayLike, y: Any, callback: StepCallback | None = None) -> Self:
         """Learn the metric.
 
+        Raises ValueError if a parameter is out of range, X is not finite, y does not fit X, or no query has both
+        relevant and irrelevant songs.
+
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
@@ -108,12 +106,6 @@ class MLR(LinearMetric, RankingLearner):
         callback : callable, optional
             Gets the newest entry of `history_` after each cut, and ``components``, a function without arguments that
             returns L of the best metric so far. It returns True to end the fit with that metric.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, X is not finite, y does not fit X, or no query has both relevant
-            and irrelevant songs.
         """
         self._fit(X, y, callback, None)
         return self
@@ -123,17 +115,8 @@ class MLR(LinearMetric, RankingLearner):
     ) -> list[Self]:
         """Learn one metric per C; with the default solver, each starts from the planes of the last.
 
-        Parameters
-        ----------
-        X, y, callback : as in :meth:`fit`
-            Steps also hold C.
-        Cs : sequence of float
-            Ascending order is fastest.
-
-        Returns
-        -------
-        list of MLR
-            Fitted clones in the order of `Cs`; fewer if `callback` ends the path.
+        Ascending `Cs` are fastest. Other arguments are as in :meth:`fit`; steps also hold C. Returns fitted clones in
+        the order of `Cs`; fewer if `callback` ends the path.
         """
         fitted: list[Self] = []
         state = None
@@ -160,9 +143,9 @@ class MLR(LinearMetric, RankingLearner):
         relevance = as_relevance(y, len(songs))
         coordinates: Axes | Columns
         if self.structure == "diagonal":
-            coordinates = Columns.scaled(songs)
+            coordinates = Columns.from_songs(songs)
         elif self.regularizer == "l21":
-            coordinates = Axes.unchanged(songs.shape[1])
+            coordinates = Axes.identity(songs.shape[1])
         else:
             coordinates = Axes.principal(songs)
         width = len(coordinates.weights)
@@ -170,16 +153,10 @@ class MLR(LinearMetric, RankingLearner):
             raise ValueError("All rows of X are equal; there is nothing to learn from.")
         cone = Cone([width], self.structure, coordinates.weights)
 
-        def metric(flat: Float64Array) -> Float64Array:
-            if isinstance(coordinates, Columns):
-                return np.diag(coordinates.diagonal(flat))
-            return coordinates.metric(flat.reshape(width, width))
+        def components(flat: Float64Array) -> Float64Array:
+            return factor(coordinates.metric(flat))
 
-        def progress(step: dict[str, Any], best: Float64Array | None) -> bool:
-            W = np.zeros(cone.size) if best is None else best
-            return bool(callback is not None and callback({**step, "components": lambda: factor(metric(W))}))
-
-        flat, state = self._solve(coordinates.apply(songs), relevance, cone, progress, state, stacklevel=4)
-        self.metric_ = metric(flat)
+        flat, state = self._solve(coordinates.apply(songs), relevance, cone, callback, components, state, stacklevel=4)
+        self.metric_ = coordinates.metric(flat)
         self.components_ = factor(self.metric_)
         return state

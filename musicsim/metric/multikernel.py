@@ -2,8 +2,6 @@
 
 from typing import Any, Self
 
-import numpy as np
-
 from musicsim._arrays import Float64Array
 from musicsim._callbacks import StepCallback
 from musicsim.metric._learner import RankingLearner, as_relevance
@@ -15,7 +13,11 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
 
     For kernel k, song x is the column K_x^k of its similarities to the training songs. Its squared distance to y is the
     sum over k of (K_x^k - K_y^k)^T W^k (K_x^k - K_y^k). Solves
-    ``min over W^k >= 0 of sum of <W^k, K^k> + C * mean structured hinge loss``.
+
+        min over W^k >= 0 of sum of <W^k, K^k> + C * mean structured hinge loss.
+
+    In the principal coordinates of the kernels, the penalty is the trace of the metric; with a
+    full structure, the problem is that of :class:`MLR` with one block per kernel.
 
     Parameters
     ----------
@@ -25,59 +27,32 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
 
     Attributes
     ----------
-    components_ : list of ndarrays of shape (r_k, n_songs)
-        L^k, W^k = L^k^T L^k; without rows if a kernel is not used.
-    metrics_ : list of ndarrays of shape (n_songs, n_songs)
-        W^k.
+    components_, metrics_ : lists of ndarrays of shape (r_k, n_songs) and (n_songs, n_songs)
+        L^k and W^k = L^k^T L^k; without rows if a kernel is not used.
     objective_, dual_bound_, n_cuts_, n_projections_, n_queries_, history_, seconds_ : as in :class:`MLR`
     n_kernels_in_, n_songs_in_ : int
-
-    Notes
-    -----
-    In the principal coordinates of the kernels, the penalty <W, K> is the trace of the metric. With a full structure,
-    the problem is that of :class:`MLR` with one block per kernel. Memory: 8 (sum of squared ranks) bytes per plane.
     """
 
     def fit(self, kernels: Any, y: Any, callback: StepCallback | None = None) -> Self:
-        """Learn the metrics.
+        """Learn the metrics from symmetric, positive semidefinite kernels (n_kernels, n_songs, n_songs).
 
-        Parameters
-        ----------
-        kernels : array-like of shape (n_kernels, n_songs, n_songs), or a sequence of (n_songs, n_songs)
-            Symmetric, positive semidefinite.
-        y, callback : as in :meth:`MLR.fit`
-            ``components`` returns a list, one per kernel.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or a kernel is not square, finite, symmetric and positive semidefinite.
+        Other arguments are as in :meth:`MLR.fit`; ``components`` returns a list, one per kernel. Raises ValueError if a
+        parameter is out of range, or a kernel is not square, finite, symmetric and positive semidefinite.
         """
         self._check_parameters()
         matrices = training_kernels(kernels)
         n = len(matrices[0])
         relevance = as_relevance(y, n)
-        spaces = KernelSpaces.of(matrices, self.structure)
-
-        def progress(step: dict[str, Any], best: Float64Array | None) -> bool:
-            W = np.zeros(spaces.cone.size) if best is None else best
-            return bool(callback is not None and callback({**step, "components": lambda: spaces.components(W, n)}))
-
-        flat, _ = self._solve(spaces.songs, relevance, spaces.cone, progress)
-        self.components_ = spaces.components(flat, n)
+        spaces = KernelSpaces.build(matrices, self.structure)
+        flat, _ = self._solve(spaces.songs, relevance, spaces.cone, callback, spaces.components)
+        self.components_ = spaces.components(flat)
         self.n_kernels_in_, self.n_songs_in_ = len(matrices), n
         return self
 
     def transform(self, kernels: Any) -> Float64Array:
-        """Map songs so that Euclidean distance is the learned distance.
+        """Map songs so that Euclidean distance is the learned distance; return float64 (n_new, sum of r_k).
 
-        Parameters
-        ----------
-        kernels : sequence of array-likes of shape (n_new, n_songs)
-            Similarities of new songs to the training songs, in the order of the fit.
-
-        Returns
-        -------
-        float64 ndarray of shape (n_new, sum of r_k)
+        `kernels` are the similarities of new songs to the training songs, (n_new, n_songs) each, in the order of the
+        fit.
         """
-        return self._projected(self._given(kernels))
+        return self._project(self._check_new(kernels))

@@ -50,14 +50,16 @@ class Cut:
 class Oracle:
     """Most violated rankings of a set of songs, for one loss.
 
+    Raises ValueError if an argument is out of range, X and `relevance` differ in length, a song is listed twice for a
+    query, or no query has both sets.
+
     Parameters
     ----------
     X : array-like of shape (n_songs, d)
     relevance : object with ``relevant(i)``, ``irrelevant(i)`` and ``len()``
         Disjoint sets of rows of X for song i.
     loss : "auc", "map", "mrr", "ndcg" or "precision"
-    k : int >= 1
-        k of "ndcg" and "precision".
+        `k`, an int >= 1, is that of "ndcg" and "precision".
     structure : "full" or "diagonal"
         Shape of `dpsi`, and of the metric: (d, d) or (d,).
     widths : sequence of int, optional
@@ -71,21 +73,15 @@ class Oracle:
     ----------
     queries : int64 ndarray of shape (n_queries,)
         The queries that have both sets, in the given order.
-    n_queries : int
-    n_skipped : int
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, X and `relevance` differ in length, a song is listed twice for a query, or no
-        query has both sets.
+    pairs : Pairs or None
+        Set if cuts of all queries sum over pairs of songs; other cuts go through the queries one by one.
+    n_queries, n_skipped : int
 
     Notes
     -----
     Memory: a centered float64 copy of X, two more arrays of its size (three with a metric of full rank) during a cut,
     and ``(128 * 8 + 16 * 12) * n_songs`` bytes per thread. The sets take 4 bytes per relevant song and per song of the
-    smaller of the irrelevant and the left-out ones, twice by AUC if all songs are queries
-    (:mod:`musicsim.metric._pairs`). 20,000 songs of 256 dimensions with 37 relevant each: below 0.5 GiB.
+    smaller of the irrelevant and the left-out ones, twice with `pairs`.
 
     The result does not depend on the number of threads of this class (``numba.get_num_threads()``), and on
     `block_bytes` only through the rounding of matrix products.
@@ -122,26 +118,19 @@ class Oracle:
         self._columns = [slice(end - w, end) for end, w in zip(ends, np.diff(ends, prepend=0), strict=True)]
         # only differences of songs count; around the mean, products keep more digits
         self._X = X - X.mean(axis=0)
-        asked = np.arange(len(X)) if queries is None else _rows(queries, len(X), "queries")
-        self._sets = _Sets.build(relevance, asked)
+        chosen = np.arange(len(X)) if queries is None else _rows(queries, len(X), "queries")
+        self._sets = _Sets.build(relevance, chosen)
         self.queries = self._sets.queries
         self.n_queries = len(self.queries)
-        self.n_skipped = len(asked) - self.n_queries
+        self.n_skipped = len(chosen) - self.n_queries
         if self.n_queries == 0:
             raise ValueError("no query has both relevant and irrelevant songs; there is nothing to rank.")
         self._block = min(max(1, block_bytes // (8 * len(X))), _BLOCK_ROWS)
         sets = self._sets
-        self._pairs = (
-            Pairs.build(len(X), sets.queries, sets.items, sets.start, sets.inverted) if loss == "auc" else None
-        )
+        self.pairs = Pairs.build(len(X), sets.queries, sets.items, sets.start, sets.inverted) if loss == "auc" else None
         # P@k is NDCG@k without a discount; both are divided by the sum
         self._gains = ndcg_gains(self.k) if loss == "ndcg" else np.ones(self.k)
         self._harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, len(X) + 1))])
-
-    @property
-    def is_pairwise(self) -> bool:
-        """Whether cuts of all queries sum over pairs of songs; other cuts go through the queries one by one."""
-        return self._pairs is not None
 
     def cut(
         self,
@@ -152,6 +141,8 @@ class Oracle:
     ) -> Cut:
         """Find the most violated ranking of each query, and their plane.
 
+        Raises ValueError if the metric has the wrong shape or is not finite, or `slots` is empty or out of range.
+
         Parameters
         ----------
         W : array-like of shape (d, d) or, for the diagonal structure, (d,), or flat with `widths`
@@ -160,11 +151,6 @@ class Oracle:
             Its factor, W = L^T L; the scores cost r / d of those of W.
         slots : int array-like, optional
             Indices of ``queries`` to use, for stochastic steps; by default all.
-
-        Raises
-        ------
-        ValueError
-            If the metric has the wrong shape or is not finite, or `slots` is empty or out of range.
         """
         chosen = np.arange(self.n_queries) if slots is None else _rows(slots, self.n_queries, "slots")
         if len(chosen) == 0:
@@ -174,9 +160,9 @@ class Oracle:
         # -||q - x||^2 without ||q||^2, which is the same for all songs of a query, whose weights sum to 0
         norms = np.einsum("ij,ij->i", left, right)
         left = 2.0 * left
-        if self._pairs is not None and slots is None:
+        if self.pairs is not None and slots is None:
             with one_blas_thread():
-                folded, column_sums, *values = self._pairs.rankings(left, right, norms, X, self._block, _n_threads())
+                folded, column_sums, *values = self.pairs.rankings(left, right, norms, X, self._block, _n_threads())
             lost, inner = (array[self.queries] for array in values)
         else:
             folded, column_sums, lost, inner = self._cut_by_query(left, right, norms, chosen)
@@ -215,7 +201,6 @@ class Oracle:
         return folded, column_sums, lost, inner
 
     def _join(self, halves: list[Float64Array]) -> Float64Array:
-        """Return dpsi from the halves of its blocks."""
         whole = [half + half.T for half in halves]
         return np.concatenate([block.ravel() for block in whole]) if self._is_flat else whole[0]
 

@@ -10,16 +10,8 @@ _FEW = 4  # Planes per plane with weight, above which copying the latter is fast
 class Planes:
     """Planes xi >= loss_i - <W, psi_i>, with the structure kernel H of equation 4.12.
 
+    `loss` is (m,), `psi` (m, size), `gram` H_ij = <psi_i, psi_j>, and `age` the rounds since a plane last had weight.
     Memory: 8 `size` bytes per plane, in one array that grows by doubling.
-
-    Attributes
-    ----------
-    loss : ndarray of shape (m,)
-    psi : ndarray of shape (m, size)
-    gram : ndarray of shape (m, m)
-        H_ij = <psi_i, psi_j>.
-    age : int64 ndarray of shape (m,)
-        Rounds since a plane last had weight.
     """
 
     def __init__(self, size: int) -> None:

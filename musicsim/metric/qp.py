@@ -14,11 +14,8 @@ def solve_dual(H: Float64Array, b: Float64Array, C: float, start: Float64Array, 
     """Minimize 1/2 a'Ha + b'a over a >= 0, sum(a) <= C.
 
     Sequential minimal optimization: each step moves the pair of weights that gains most to second order; the weight
-    left to reach C counts as one more, with a gradient of 0. Stops when the duality gap
-
-        a'(Ha + b) - C min(0, min(Ha + b))
-
-    is at most `tol`. If that takes too many steps, an interior point method provides a better start.
+    left to reach C counts as one more, with a gradient of 0. Stops when the duality gap a'(Ha + b) - C min(0, min(Ha +
+    b)) is at most `tol`. If that takes too many steps, an interior point method provides a better start.
 
     H, (m, m), is positive semidefinite, and `start`, (m,), feasible; the solution of a similar program saves most
     steps.

@@ -7,14 +7,15 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import validate_data
 
 from musicsim._arrays import Float64Array
 from musicsim._callbacks import StepCallback
 from musicsim._checks import check_choice
 from musicsim.evaluation import ArtistSplit, query_scores
 from musicsim.metric._learner import as_relevance
+from musicsim.metric.linear import LinearMetric
 from musicsim.metric.mlr import MLR
 from musicsim.relevance import Relevance
 
@@ -22,7 +23,7 @@ _SCORES = ("auc", "map", "mrr", "ndcg", "precision")
 DEFAULT_CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 
 
-class MLRCV(TransformerMixin, BaseEstimator):
+class MLRCV(LinearMetric, BaseEstimator):
     """MLR whose C is chosen on held-out artists, then fitted on all songs.
 
     On each split, the metrics of all C are learned on the training artists, each starting from the last. The songs of
@@ -45,17 +46,13 @@ class MLRCV(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     C_ : float
-    Cs_ : ndarray of shape (n_Cs,)
-        In ascending order.
-    scores_ : ndarray of shape (n_splits, n_Cs)
-        Mean score of the validation queries.
-    gaps_ : ndarray of shape (n_splits, n_Cs)
-        Relative duality gap of each metric.
+    Cs_ : ndarray of shape (n_Cs,), ascending
+    scores_, gaps_ : ndarrays of shape (n_splits, n_Cs)
+        Mean score of the validation queries, and relative duality gap of each metric.
     untrained_ : float
         Mean score of Euclidean distance on the same queries.
     best_ : MLR
-        Fitted on all songs.
-    components_, metric_ : those of `best_`
+        Fitted on all songs; `components_` and `metric_` are its.
 
     Examples
     --------
@@ -88,10 +85,11 @@ class MLRCV(TransformerMixin, BaseEstimator):
     ) -> Self:
         """Choose C and learn the metric.
 
+        Raises ValueError if a parameter is out of range, or no split has a query to score.
+
         Parameters
         ----------
-        X : array-like of shape (n_songs, d)
-        y : array-like of shape (n_songs,) or Relevance
+        X, y : as in :meth:`MLR.fit`
         groups : sequence of shape (n_songs,), optional
             The artist of each song, for splits only. To exclude the query's artist from rankings, use the artist filter
             of :class:`~musicsim.relevance.Relevance`.
@@ -101,11 +99,6 @@ class MLRCV(TransformerMixin, BaseEstimator):
         workers : map-like callable
             `map`, or that of processes or a cluster (:func:`musicsim.library.processes.pools.map_of`), which cannot use
             `callback`.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or no split has a query to score.
         """
         template = MLR() if self.mlr is None else self.mlr
         scoring = template.loss if self.scoring is None else self.scoring
@@ -115,7 +108,7 @@ class MLRCV(TransformerMixin, BaseEstimator):
             raise ValueError(f"Cs={self.Cs!r} should be numbers greater than 0, at least one.")
         if not self.tolerance >= 0:
             raise ValueError(f"tolerance={self.tolerance!r} should be at least 0.")
-        songs: Float64Array = check_array(X, dtype=np.float64, ensure_min_samples=2)
+        songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         relevance = as_relevance(y, len(songs))
         learn = partial(_path_scores, template, songs, relevance, Cs, scoring, callback)
         splits = enumerate(self._splits(songs, groups))
@@ -133,23 +126,8 @@ class MLRCV(TransformerMixin, BaseEstimator):
             return bool(callback is not None and callback({"split": None, "C": self.C_, **step}))
 
         self.best_ = clone(template).set_params(C=self.C_).fit(songs, relevance, callback=progress)
-        self.n_features_in_ = songs.shape[1]
+        self.metric_, self.components_ = self.best_.metric_, self.best_.components_
         return self
-
-    @property
-    def metric_(self) -> Float64Array:
-        check_is_fitted(self)
-        return np.asarray(self.best_.metric_)
-
-    @property
-    def components_(self) -> Float64Array:
-        check_is_fitted(self)
-        return np.asarray(self.best_.components_)
-
-    def transform(self, X: npt.ArrayLike) -> Float64Array:
-        """Map songs by the best metric; see :meth:`MLR.transform`."""
-        check_is_fitted(self)
-        return self.best_.transform(X)
 
     def _splits(self, X: Float64Array, groups: Any) -> list[tuple[Any, Any]]:
         splitter: Any = ArtistSplit(3, 0.3, random_state=0) if self.cv is None else self.cv
@@ -192,7 +170,6 @@ def _scores(queries: Float64Array, songs: Float64Array, relevance: Relevance, sc
 
 
 def _choose(scores: Float64Array, tolerance: float) -> int:
-    """Return the row of (n_Cs, n_queries) to choose."""
     best = int(scores.mean(axis=1).argmax())
     losses = scores[best] - scores
     errors = losses.std(axis=1) / np.sqrt(scores.shape[1])

@@ -9,9 +9,8 @@ The samples of a pass partition the queries. Their mean slack is that of all que
 pass is a plane of all queries, although each was cut at another metric. The lower bound uses these planes and that of
 the full cut; without a complete pass, only the latter.
 
-Measured on 2,122 songs with 200 queries per cut: 0.9% above the optimum after the work of ten full cuts; one fixed
-sample of this size ends 18% above. The deterministic method needs no more work there, so samples do not save time: use
-them if a full cut is impossible.
+On 2,122 songs with 200 queries per cut, the result is 0.9% above the optimum after the work of ten full cuts. The
+deterministic method needs no more work there, so use samples only if a full cut is impossible.
 """
 
 from dataclasses import replace

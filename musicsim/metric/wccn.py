@@ -13,7 +13,7 @@ from musicsim._arrays import Float64Array
 from musicsim._checks import check_number
 from musicsim.metric._learner import as_relevance
 from musicsim.metric.linear import LinearMetric
-from musicsim.metric.scatter import relevance_scatters
+from musicsim.metric.scatter import relevance_scatters, require_pairs
 from musicsim.relevance import Relevance, label_codes
 
 _MIN_EIGENVALUE = 1e-10  # Smaller eigenvalues of the covariance of trace d are rounding
@@ -23,9 +23,7 @@ class WCCN(LinearMetric, BaseEstimator):
     """Whitening within classes: directions in which songs of one class differ count less.
 
     Differences between classes are not used. With W the within-class covariance, scaled to trace d, and g the
-    shrinkage,
-
-        S = (1 - g) W + g I,    L = S^-1/2.
+    shrinkage, ``S = (1 - g) W + g I`` and ``L = S^-1/2``.
 
     Parameters
     ----------
@@ -34,11 +32,8 @@ class WCCN(LinearMetric, BaseEstimator):
 
     Attributes
     ----------
-    covariance_ : ndarray of shape (d, d), float64
-        S.
-    components_ : ndarray of shape (d, d), float64
-        L, symmetric: songs move as little as whitening allows.
-    n_features_in_ : int
+    covariance_, components_ : float64 ndarrays of shape (d, d)
+        S and L, which is symmetric: songs move as little as whitening allows.
 
     Notes
     -----
@@ -58,34 +53,19 @@ class WCCN(LinearMetric, BaseEstimator):
         self.shrinkage = shrinkage
 
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
-        """Learn from classes or a relevance.
+        """Learn from songs (n_songs, d), and y as in :func:`compute_within_covariance`.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_songs, d)
-        y : as in :func:`within_covariance`
-
-        Raises
-        ------
-        ValueError
-            If the shrinkage is out of range, X is not finite, y does not fit X, no class has two songs, or the
-            covariance is singular and the shrinkage 0.
+        Raises ValueError if the shrinkage is out of range, X is not finite, y does not fit X, or no class has two
+        songs; also if the covariance is singular and the shrinkage 0.
         """
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        return self.fit_covariances([within_covariance(songs, y)])
+        return self.fit_covariances([compute_within_covariance(songs, y)])
 
     def fit_covariances(self, covariances: Iterable[npt.ArrayLike]) -> Self:
-        """Learn from covariances within several kinds of classes, with equal weights.
+        """Learn from covariances (d, d) within several kinds of classes, with equal weights.
 
-        Parameters
-        ----------
-        covariances : iterable of array-like of shape (d, d)
-            As from :func:`within_covariance`, of the same or other songs (such as parts of songs).
-
-        Raises
-        ------
-        ValueError
-            If there are none, their shapes differ, one is 0 or not finite, or S is singular.
+        They are as from :func:`compute_within_covariance`, of the same or other songs (such as parts of songs). Raises
+        ValueError if `covariances` is empty, their shapes differ, one is 0 or not finite, or S is singular.
         """
         check_number("shrinkage", self.shrinkage, 0, 1)
         matrices = [np.asarray(W, dtype=np.float64) for W in covariances]
@@ -106,35 +86,22 @@ class WCCN(LinearMetric, BaseEstimator):
         return self
 
 
-def within_covariance(X: npt.ArrayLike, y: Any) -> Float64Array:
-    """Return the covariance of songs around the mean of their class, pooled over classes.
+def compute_within_covariance(X: npt.ArrayLike, y: Any) -> Float64Array:
+    """Return the covariance of songs (n_songs, d) around the mean of their class, pooled over classes.
 
-    Parameters
-    ----------
-    X : array-like of shape (n_songs, d)
-    y : array-like of shape (n_songs,) or Relevance
-        Class labels (None is unknown): a class of n songs has the weight n - 1. Or a relevance: half the mean outer
-        product of the differences of similar pairs, which is the same for classes of one size.
-
-    Returns
-    -------
-    float64 ndarray of shape (d, d)
-
-    Raises
-    ------
-    ValueError
-        If y does not fit X, or no class has two songs.
+    It is float64 (d, d). `y` holds class labels (None is unknown): a class of n songs has the weight n - 1. Or it is a
+    Relevance: half the mean outer product of the differences of similar pairs, which is the same for classes of one
+    size. Raises ValueError if y does not fit X, or no class has two songs.
     """
     songs = np.asarray(X, dtype=np.float64)
     if isinstance(y, Relevance):
-        similar = relevance_scatters(songs, as_relevance(y, len(songs)))[0]
-        if not similar.n_pairs:
-            raise ValueError("y: no song has both a similar and a dissimilar one; there is nothing to learn from.")
+        similar, _ = relevance_scatters(songs, as_relevance(y, len(songs)))
+        require_pairs(similar)
         return similar.mean() / 2.0
     codes = label_codes(y, "y")
     if len(codes) != len(songs):
         raise ValueError(f"y has {len(codes)} labels, X has {len(songs)} rows; give one label per row.")
-    known = codes >= 0
-    if not (np.bincount(codes[known]) > 1).any():
+    is_known = codes >= 0
+    if not (np.bincount(codes[is_known]) > 1).any():
         raise ValueError("y: no class has two songs; there is nothing to learn from.")
-    return gaussians.pool_covariance(songs[known] - songs[known].mean(axis=0), codes[known])
+    return gaussians.pool_covariance(songs[is_known] - songs[is_known].mean(axis=0), codes[is_known])

@@ -5,10 +5,10 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def _find_reachable(root, limit, other, position, start, size, neighbors, sign, seen, waiting, found):
+def _find_reachable(root, limit, other, position, start, size, neighbors, sign, seen, waiting, reached):
     """Find the vertices on paths from `root` within the positions up to `limit`; return -1 if `other` is one of them.
 
-    `sign` is 1 to follow edges forward, -1 backward. Fills `found`, uses `seen` as work space, returns the number.
+    `sign` is 1 to follow edges forward, -1 backward. Fills `reached`, uses `seen` as work space, returns the number.
     """
     waiting[0] = root
     seen[root] = True
@@ -16,13 +16,13 @@ def _find_reachable(root, limit, other, position, start, size, neighbors, sign, 
     while n_waiting:
         n_waiting -= 1
         vertex = waiting[n_waiting]
-        found[n_found] = vertex
+        reached[n_found] = vertex
         n_found += 1
         for place in range(start[vertex], start[vertex] + size[vertex]):
             neighbor = neighbors[place]
             if neighbor == other:
                 for i in range(n_found):
-                    seen[found[i]] = False
+                    seen[reached[i]] = False
                 for i in range(n_waiting):
                     seen[waiting[i]] = False
                 return -1
@@ -31,7 +31,7 @@ def _find_reachable(root, limit, other, position, start, size, neighbors, sign, 
                 waiting[n_waiting] = neighbor
                 n_waiting += 1
     for i in range(n_found):
-        seen[found[i]] = False
+        seen[reached[i]] = False
     return n_found
 
 
@@ -39,20 +39,10 @@ def _find_reachable(root, limit, other, position, start, size, neighbors, sign, 
 def acyclic_edges(tails, heads, position):
     """Return a mask of the edges in a greedy acyclic subgraph (thesis, algorithm 2.1).
 
-    Edges are added in the given order. A topological order is updated edge by edge (Pearce and Kelly, 2006): an edge
-    that contradicts it costs a search among the vertices between its ends. The result does not depend on the initial
-    order.
-
-    Parameters
-    ----------
-    tails, heads : int64 (n_edges,)
-        Edges must not connect a vertex with itself.
-    position : int64 (n_vertices,)
-        A permutation, the initial order; changed to a topological order of the result.
-
-    Returns
-    -------
-    bool (n_edges,)
+    Edges from `tails` to `heads`, int64 (n_edges,), are added in the given order; none connects a vertex with itself. A
+    topological order is updated edge by edge (Pearce and Kelly, 2006): an edge that contradicts it costs a search among
+    the vertices between its ends. `position`, int64 (n_vertices,), is the initial order, a permutation that does not
+    change the result; it becomes a topological order of it.
     """
     n, m = position.shape[0], tails.shape[0]
     out_start, in_start = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
@@ -98,20 +88,9 @@ def redundant_edges(order, start, heads, columns, n_columns, n_words):
     """Return a mask of the redundant edges of an acyclic graph, whose ends are connected by other paths.
 
     The vertices reachable from a vertex are a row of bits, the union of the rows of its successors; as many targets at
-    a time as fit into `n_words` words of 64 bits.
-
-    Parameters
-    ----------
-    order : int64 (n_vertices,)
-        Vertices in topological order.
-    start : int64 (n_vertices + 1,), heads : int64 (n_edges,)
-        Edges by their tails: those of v end in ``heads[start[v] : start[v + 1]]``.
-    columns : int64 (n_vertices,)
-        The number of a vertex among those that may end a redundant edge, -1 for others.
-
-    Returns
-    -------
-    bool (n_edges,)
+    a time as fit into `n_words` words of 64 bits. `order`, int64 (n_vertices,), holds the vertices in topological
+    order. Edges of v end in ``heads[start[v] : start[v + 1]]``. `columns`, int64 (n_vertices,), numbers the `n_columns`
+    vertices that may end a redundant edge, and is -1 for others.
     """
     redundant = np.zeros(heads.shape[0], np.bool_)
     reach = np.empty((order.shape[0], n_words), np.uint64)

@@ -47,20 +47,10 @@ class Course(Convergence):
             self.is_stopped = bool(self.callback(step))
 
 
-class _Smoothed:
-    """The objective with the corner of the hinge rounded over a width mu (Nesterov, 2005): at most C mu / 2 lower."""
-
-    def __init__(self, objective: Objective, mu: float) -> None:
-        self.objective, self.mu = objective, mu
-
-    def weights(self, margins: Float64Array) -> Float64Array:
-        """Return the slope of each comparison's loss, between 0 and C / m."""
-        return self.objective.weight * np.clip((1.0 - margins) / self.mu, 0.0, 1.0)
-
-    def loss(self, margins: Float64Array) -> float:
-        slack = np.maximum(1.0 - margins, 0.0)
-        rounded = np.where(slack < self.mu, slack * slack / (2.0 * self.mu), slack - 0.5 * self.mu)
-        return self.objective.weight * float(rounded.sum())
+def _round_hinge(margins: Float64Array, mu: float) -> float:
+    """Sum the hinge losses, with the corner rounded over a width mu (Nesterov, 2005): each is at most mu / 2 lower."""
+    slack = np.maximum(1.0 - margins, 0.0)
+    return float(np.where(slack < mu, slack * slack / (2.0 * mu), slack - 0.5 * mu).sum())
 
 
 def solve_accelerated(objective: Objective, course: Course) -> None:
@@ -72,12 +62,12 @@ def solve_accelerated(objective: Objective, course: Course) -> None:
     cone = objective.cone
     W = cone.project(np.zeros(cone.size))
     margins = objective.margins(W)
-    smoothed = _Smoothed(objective, _MAX_WIDTH)
+    mu = _MAX_WIDTH
     ahead, ahead_margins, momentum = W.point, margins, 1.0
     course.offer(W, objective.value(W, margins))
     length = 0.0
     while True:
-        weights = smoothed.weights(ahead_margins)
+        weights = objective.weight * np.clip((1.0 - ahead_margins) / mu, 0.0, 1.0)  # slopes of the losses
         combined = objective.combine(weights)
         slope = cone.unit - combined
         if course.is_bound_due:
@@ -85,21 +75,21 @@ def solve_accelerated(objective: Objective, course: Course) -> None:
             if course.is_over:
                 return
             value = objective.value(W, margins)
-            rounding = value - objective.penalty(W.point) - smoothed.loss(margins)
+            rounding = value - objective.penalty(W.point) - objective.weight * _round_hinge(margins, mu)
             if rounding > _MAX_ROUNDING * max(value - course.dual_bound, 0.0):
-                smoothed.mu *= 0.5
+                mu *= 0.5
                 ahead, ahead_margins, momentum = W.point, margins, 1.0
                 course.step()
                 continue
         if length == 0.0:
             length = _first_length(objective, slope)
-        loss = smoothed.loss(ahead_margins)
+        loss = objective.weight * _round_hinge(ahead_margins, mu)
         length *= _STEP_GROWTH
         while True:
             new = cone.project(ahead - length * slope)
             new_margins = objective.margins(new)
             step = new.point - ahead
-            rise = smoothed.loss(new_margins) - loss + float(combined @ step)
+            rise = objective.weight * _round_hinge(new_margins, mu) - loss + float(combined @ step)
             if rise <= float(step @ step) / (2.0 * length) + 1e-12 * abs(loss):
                 break
             length *= 0.5

@@ -29,7 +29,7 @@ class CleaningReport:
         return ", ".join(f"{f.name.removeprefix('n_')} {getattr(self, f.name):,}" for f in fields(self))
 
 
-def checked_comparisons(comparisons: npt.ArrayLike, n_songs: int | None = None) -> Int64Array:
+def check_comparisons(comparisons: npt.ArrayLike, n_songs: int | None = None) -> Int64Array:
     """Return comparisons as int64 of shape (m, 4), m >= 0.
 
     Raises ValueError if they are not integers in four columns, or not in 0..`n_songs` - 1 (None: 0..2^63 - 1).
@@ -63,7 +63,8 @@ def clean_comparisons(
     The vertices of the graph are unordered pairs of songs; an edge means that one pair is nearer than another. It drops
     repetitions, and comparisons of a pair with itself or of a song with itself. Then it drops opposite comparisons. It
     adds the others one by one in random order, except those that would close a cycle. Finally, it drops comparisons
-    that follow from others.
+    that follow from others. Raises ValueError if comparisons are malformed, `contradictions` is unknown, or `reduce` is
+    set without `acyclic`.
 
     Parameters
     ----------
@@ -72,10 +73,8 @@ def clean_comparisons(
     contradictions : "drop", "majority" or "keep"
         Keep neither a comparison nor its opposite, or the more frequent one (neither if equally frequent), or both
         until the next step.
-    acyclic : bool
-        If True, break cycles.
-    reduce : bool
-        If True, drop comparisons that follow from others; needs `acyclic`.
+    acyclic, reduce : bool
+        Break cycles; drop comparisons that follow from others, which needs `acyclic`.
     random_state : int, numpy.random.Generator or None
         Order in which comparisons are added.
 
@@ -85,18 +84,13 @@ def clean_comparisons(
         In the given order; of equal ones, the first.
     report : CleaningReport
 
-    Raises
-    ------
-    ValueError
-        If comparisons are malformed, `contradictions` is unknown, or `reduce` is set without `acyclic`.
-
     Notes
     -----
     Thesis 2.2.2, algorithm 2.1, with an incremental topological order. The reduction of an acyclic graph is unique
     (Aho, Garey and Ullman, 1972); its time grows with edges times pairs, over 64. Memory: a quarter of a GiB and about
     150 bytes per comparison.
     """
-    all_rows = checked_comparisons(comparisons)
+    all_rows = check_comparisons(comparisons)
     if contradictions not in {"drop", "majority", "keep"}:
         raise ValueError(f"contradictions={contradictions!r} should be 'drop', 'majority' or 'keep'.")
     if reduce and not acyclic:
@@ -110,16 +104,16 @@ def clean_comparisons(
     edges, first, counts = np.unique(tails * len(pairs) + heads, return_index=True, return_counts=True)
     rows, tails, heads = rows[first], tails[first], heads[first]
     n_different = len(edges)
-    kept = _drop_opposites(edges, heads * len(pairs) + tails, counts, contradictions)
-    rows, tails, heads = rows[kept], tails[kept], heads[kept]
+    is_kept = _drop_opposites(edges, heads * len(pairs) + tails, counts, contradictions)
+    rows, tails, heads = rows[is_kept], tails[is_kept], heads[is_kept]
     n_agreed = len(rows)
     if acyclic:
         kept_rows, order = _select_acyclic(tails, heads, len(pairs), rng)
         rows, tails, heads = rows[kept_rows], tails[kept_rows], heads[kept_rows]
     n_acyclic = len(rows)
     if reduce:
-        kept = _reduce(tails, heads, order)
-        rows, tails, heads = rows[kept], tails[kept], heads[kept]
+        is_kept = _reduce(tails, heads, order)
+        rows, tails, heads = rows[is_kept], tails[is_kept], heads[is_kept]
     report = CleaningReport(
         n_given=len(all_rows),
         n_self=int(np.count_nonzero(is_self)),
@@ -163,8 +157,8 @@ def _select_acyclic(
     position = np.empty(n_pairs, np.int64)
     position[order] = np.arange(n_pairs)
     drawn = rng.permutation(len(tails))
-    taken = acyclic_edges(tails[drawn], heads[drawn], position)
-    return np.sort(drawn[taken]), np.argsort(position)
+    is_kept = acyclic_edges(tails[drawn], heads[drawn], position)
+    return np.sort(drawn[is_kept]), np.argsort(position)
 
 
 def _reduce(tails: Int64Array, heads: Int64Array, order: Int64Array) -> BoolArray:
@@ -178,6 +172,6 @@ def _reduce(tails: Int64Array, heads: Int64Array, order: Int64Array) -> BoolArra
     by_tail = np.argsort(tails, kind="stable")
     start = np.concatenate([[0], np.cumsum(out)])
     n_words = max(1, min(REACH_BYTES // (8 * max(n, 1)), 64, -(-len(targets) // 64)))
-    kept = np.empty(len(tails), np.bool_)
-    kept[by_tail] = ~redundant_edges(order, start, heads[by_tail], columns, len(targets), n_words)
-    return kept
+    is_kept = np.empty(len(tails), np.bool_)
+    is_kept[by_tail] = ~redundant_edges(order, start, heads[by_tail], columns, len(targets), n_words)
+    return is_kept

@@ -1,13 +1,11 @@
 """Partial order embedding: learn a space whose distances agree with comparisons (thesis 2.3 and 2.4)."""
 
-import warnings
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from musicsim._arrays import Float64Array, Int64Array
@@ -20,7 +18,7 @@ from musicsim.metric.kernel_spaces import KernelProjections, KernelSpaces, train
 from musicsim.metric.linear import LinearMetric, factor
 from musicsim.order._kernels import pair_distances
 from musicsim.order._solvers import Course, solve_accelerated, solve_subgradient
-from musicsim.order.comparisons import checked_comparisons
+from musicsim.order.comparisons import check_comparisons
 from musicsim.order.objective import Objective
 
 _CHOICES = {
@@ -31,32 +29,21 @@ _CHOICES = {
 
 
 def share_in_order(embedding: npt.ArrayLike, comparisons: npt.ArrayLike) -> float:
-    """Return the share of comparisons that hold in an embedding; equal distances do not.
+    """Return the share of comparisons that hold in an embedding (thesis 2.C); equal distances do not.
+
+    It is NaN without comparisons. Raises ValueError if `embedding` is not a finite matrix, or comparisons have other
+    songs.
 
     Parameters
     ----------
     embedding : array-like of shape (n_songs, r)
     comparisons : int array-like of shape (m, 4)
         Rows (i, j, k, l) for d(i, j) < d(k, l).
-
-    Returns
-    -------
-    float
-        NaN without comparisons.
-
-    Raises
-    ------
-    ValueError
-        If `embedding` is not a finite matrix, or comparisons have other songs.
-
-    Notes
-    -----
-    The generalized AUC of thesis 2.C.
     """
     Y = np.ascontiguousarray(embedding, dtype=np.float64)
     if Y.ndim != 2 or not np.isfinite(Y).all():
         raise ValueError(f"embedding has shape {Y.shape}; it should be (n_songs, r), of finite numbers.")
-    rows = checked_comparisons(comparisons, len(Y))
+    rows = check_comparisons(comparisons, len(Y))
     if not len(rows):
         return float("nan")
     near, far = pair_distances(Y, rows[:, :2]), pair_distances(Y, rows[:, 2:])
@@ -92,19 +79,12 @@ class _OrderEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         assert course.best is not None
         self.objective_, self.dual_bound_ = course.objective, course.dual_bound
         self.n_iter_, self.history_ = course.n_iter, course.history
-        if course.gap > self.tol and not course.is_stopped:
-            warnings.warn(
-                f"The relative gap is {course.gap:.2g} after {course.n_iter} iterations, above tol={self.tol:g}: the "
-                f"objective is {course.objective:.6g}, the optimum at least {course.dual_bound:.6g}. Raise "
-                f"max_iter, or lower C={self.C:g}.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        course.warn_if_open(f"{course.n_iter} iterations", f"Raise max_iter, or lower C={self.C:g}.", stacklevel=3)
         return course.best
 
 
 def _check_training(comparisons: npt.ArrayLike, n_songs: int) -> Int64Array:
-    rows = checked_comparisons(comparisons, n_songs)
+    rows = check_comparisons(comparisons, n_songs)
     if not len(rows):
         raise ValueError("comparisons are empty, so the model cannot learn.")
     return rows
@@ -127,8 +107,7 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
     solver : "accelerated" or "subgradient"
         Projected gradients of a smoothed hinge, or the thesis's projected sub-gradients (2.B), which are slower.
     tol : float > 0
-        Relative gap between objective and lower bound at which the fit ends.
-    max_iter : int >= 1
+        Relative gap between objective and lower bound at which the fit ends, after at most `max_iter` iterations.
     max_rank : int or None
         Number of principal directions of each kernel's feature space for a full structure; None uses all. Needed for
         thousands of songs with kernels of full rank.
@@ -137,16 +116,13 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
 
     Attributes
     ----------
-    components_ : list of ndarrays of shape (r_p, n_songs)
-        N^p, W^p = N^p^T N^p. A matrix without rows belongs to an unused kernel.
-    metrics_ : list of ndarrays of shape (n_songs, n_songs)
-        W^p.
+    components_, metrics_ : lists of ndarrays of shape (r_p, n_songs) and (n_songs, n_songs)
+        N^p and W^p = N^p^T N^p. A matrix without rows belongs to an unused kernel.
     kernel_weights_ : ndarray of shape (n_kernels,), or (1,) for the sum of kernels
         Each kernel's share of the mean squared distance between training songs; sum 1, or all 0 if W is 0.
     objective_, dual_bound_ : float
-    n_iter_ : int
+    n_iter_, n_kernels_in_, n_songs_in_ : int
     history_ : list of dict
-    n_kernels_in_, n_songs_in_ : int
 
     Notes
     -----
@@ -173,45 +149,35 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         max_rank: int | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self.structure = structure
-        self.C = C
-        self.combination = combination
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_rank = max_rank
-        self.random_state = random_state
+        self.structure, self.C, self.combination, self.solver = structure, C, combination, solver
+        self.tol, self.max_iter, self.max_rank, self.random_state = tol, max_iter, max_rank, random_state
 
     def fit(self, kernels: Any, comparisons: npt.ArrayLike, callback: StepCallback | None = None) -> Self:
         """Learn the projections.
 
+        Raises ValueError if a parameter is out of range, a kernel is not square, finite, symmetric and positive
+        semi-definite, or comparisons are empty or have other songs.
+
         Parameters
         ----------
         kernels : array-like of shape (n_songs, n_songs), or a sequence of such
-            Symmetric, positive semi-definite.
         comparisons : int array-like of shape (m, 4)
             Rows (i, j, k, l): songs i and j are nearer to each other than k and l.
         callback : callable, optional
             Called with a dict after each iteration: iteration, objective, dual_bound, gap, seconds. If it returns True,
             the fit ends with the best result so far.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, a kernel is not square, finite, symmetric and positive semi-definite, or
-            comparisons are empty or have other songs.
         """
         self._check_parameters()
         if self.max_rank is not None and not (isinstance(self.max_rank, Integral) and self.max_rank >= 1):
             raise ValueError(f"max_rank={self.max_rank!r} should be None, or a whole number of at least 1.")
-        checked = training_kernels(_list_kernels(kernels))
-        n = len(checked[0])
+        matrices = training_kernels(_list_kernels(kernels))
+        n = len(matrices[0])
         rows = _check_training(comparisons, n)
-        spaces = KernelSpaces.of(self._combine(checked), self.structure, self.max_rank)
+        spaces = KernelSpaces.build(self._combine(matrices), self.structure, self.max_rank)
         W = self._solve(spaces.songs, rows, spaces.cone, callback)
-        self.components_ = spaces.components(W.point, n)
-        self.n_kernels_in_, self.n_songs_in_ = len(checked), n
-        spread = [(K @ N.T).var(axis=0).sum() for K, N in zip(self._combine(checked), self.components_, strict=True)]
+        self.components_ = spaces.components(W.point)
+        self.n_kernels_in_, self.n_songs_in_ = len(matrices), n
+        spread = [(K @ N.T).var(axis=0).sum() for K, N in zip(self._combine(matrices), self.components_, strict=True)]
         self.kernel_weights_ = np.array(spread) / max(sum(spread), 1e-300)
         return self
 
@@ -219,22 +185,12 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         return [np.sum(kernels, axis=0)] if self.combination == "sum" else kernels
 
     def transform(self, kernels: Any) -> Float64Array:
-        """Map songs, possibly new ones: g(x) = (N^p K_x^p)_p (equation 2.9).
+        """Map songs, possibly new ones: g(x) = (N^p K_x^p)_p (equation 2.9), float64 (n_new, sum of r_p).
 
-        Parameters
-        ----------
-        kernels : array-like of shape (n_new, n_songs), or a sequence of such, in the order of the fit
-
-        Returns
-        -------
-        float64 ndarray of shape (n_new, sum of r_p)
-
-        Raises
-        ------
-        ValueError
-            If the number of kernels differs from the fit, or one is not finite or has other training songs.
+        `kernels` are of shape (n_new, n_songs), in the order of the fit. Raises ValueError if their number differs from
+        the fit, or one is not finite or has other training songs.
         """
-        return self._projected(self._combine(self._given(_list_kernels(kernels))))
+        return self._project(self._combine(self._check_new(_list_kernels(kernels))))
 
     def score(self, kernels: Any, comparisons: npt.ArrayLike) -> float:
         """Return the share of comparisons that hold among songs given as for :meth:`transform`."""
@@ -259,16 +215,13 @@ class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
     ----------
     structure : "full" or "diagonal"
         W is any positive semi-definite matrix, or has one weight per column.
-    C, solver, tol, max_iter, random_state
-        As for :class:`PartialOrderEmbedding`.
+    C, solver, tol, max_iter, random_state : as for :class:`PartialOrderEmbedding`
 
     Attributes
     ----------
-    components_ : ndarray of shape (r, n_features)
-        M, W = M^T M.
-    metric_ : ndarray of shape (n_features, n_features)
-    objective_, dual_bound_, n_iter_, history_
-        As for :class:`PartialOrderEmbedding`.
+    components_, metric_ : ndarrays of shape (r, n_features) and (n_features, n_features)
+        M and W = M^T M.
+    objective_, dual_bound_, n_iter_, history_ : as for :class:`PartialOrderEmbedding`
     """
 
     def __init__(
@@ -280,41 +233,29 @@ class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
         max_iter: int = 2000,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self.structure = structure
-        self.C = C
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+        self.structure, self.C, self.solver = structure, C, solver
+        self.tol, self.max_iter, self.random_state = tol, max_iter, random_state
 
     def fit(self, X: npt.ArrayLike, comparisons: npt.ArrayLike, callback: StepCallback | None = None) -> Self:
-        """Learn the metric.
+        """Learn the metric of songs, X (n_songs, n_features); other arguments as for :meth:`PartialOrderEmbedding.fit`.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_songs, n_features)
-        comparisons, callback
-            As for :meth:`PartialOrderEmbedding.fit`.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, `X` is not finite or constant, or comparisons are empty or have other songs.
+        Raises ValueError if a parameter is out of range, `X` is not finite or constant, or comparisons are empty or
+        have other songs.
         """
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         rows = _check_training(comparisons, len(songs))
-        coordinates = Columns.scaled(songs) if self.structure == "diagonal" else Axes.principal(songs)
+        coordinates = Columns.from_songs(songs) if self.structure == "diagonal" else Axes.principal(songs)
         if not len(coordinates.weights):
             raise ValueError("All rows of X are equal; a metric cannot distinguish the songs.")
         cone = Cone([len(coordinates.weights)], self.structure, coordinates.weights)
         W = self._solve(coordinates.apply(songs), rows, cone, callback).point
-        if isinstance(coordinates, Columns):
-            self.metric_ = np.diag(coordinates.diagonal(W))
-            self.components_ = np.sqrt(self.metric_)[np.flatnonzero(np.diag(self.metric_))]
-        else:
-            self.metric_ = coordinates.metric(W.reshape(len(coordinates.weights), -1))
-            self.components_ = factor(self.metric_)
+        self.metric_ = coordinates.metric(W)
+        self.components_ = (
+            np.sqrt(self.metric_)[np.flatnonzero(np.diag(self.metric_))]
+            if self.structure == "diagonal"
+            else factor(self.metric_)
+        )
         return self
 
     def score(self, X: npt.ArrayLike, comparisons: npt.ArrayLike) -> float:

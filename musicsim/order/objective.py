@@ -29,7 +29,7 @@ class _Pairs:
     starts: Int32Array
 
     @classmethod
-    def of(cls, comparisons: Int64Array, n_songs: int) -> "_Pairs":
+    def build(cls, comparisons: Int64Array, n_songs: int) -> "_Pairs":
         low_first = np.sort(comparisons.reshape(-1, 2), axis=1)
         keys, places = np.unique(low_first[:, 0] * n_songs + low_first[:, 1], return_inverse=True)
         ends = np.stack(np.divmod(keys, n_songs), axis=1)
@@ -52,7 +52,7 @@ class Objective:
         self.cone, self.n_comparisons = cone, len(comparisons)
         self.weight = C / len(comparisons)
         self._songs = songs - songs.mean(axis=0)
-        self._pairs = _Pairs.of(comparisons, len(songs))
+        self._pairs = _Pairs.build(comparisons, len(songs))
         ends = np.cumsum(cone.widths)
         self._columns = [slice(end - w, end) for end, w in zip(ends, cone.widths, strict=True)]
 

@@ -1,4 +1,4 @@
-from ._folders import kind_of_index as kind_of_index
+from ._folders import read_index_kind as read_index_kind
 from .compact import CompactIndex as CompactIndex
 from .duplicates import DuplicatePair as DuplicatePair
 from .duplicates import find_duplicates as find_duplicates

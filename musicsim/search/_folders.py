@@ -72,7 +72,7 @@ def read_meta(folder: Path, names: Collection[str]) -> dict[str, Any]:
     return meta
 
 
-def kind_of_index(folder: Path) -> str:
+def read_index_kind(folder: Path) -> str:
     """Return the class name of the index in a folder; raises like :func:`read_meta`."""
     return str(read_meta(folder, ("kind",))["kind"])
 

@@ -36,8 +36,6 @@ _AHEAD = 8  # Buckets, and codes in them, that are prefetched
 
 
 def _bit_count(typingctx, number):
-    """Count the set bits of an integer."""
-
     def generate(context, builder, signature, arguments):
         return builder.ctpop(arguments[0])
 
@@ -103,7 +101,6 @@ _distances: Any = intrinsic(_tile_distances)
 
 @njit(cache=True, nogil=True)
 def _distance(words, others):
-    """Count the different bits of two codes."""
     total = np.int64(0)
     for i in range(len(words)):
         total += np.int64(_popcount(words[i] ^ others[i]))
@@ -111,7 +108,7 @@ def _distance(words, others):
 
 
 @njit(cache=True, nogil=True)
-def _offered(heap, size, result):
+def _offer(heap, size, result):
     """Add a result to a heap of the nearest if it is one of them; return the size of the heap."""
     if size < len(heap):
         push(heap, heap, size, -result, -result)
@@ -162,7 +159,7 @@ def scan(planes, first, last, queries, limits, heaps, sizes, shown):
                         continue
                     result = distance << ID_BITS | (place + t)
                     if k:
-                        sizes[i] = _offered(heaps[i], sizes[i], result)
+                        sizes[i] = _offer(heaps[i], sizes[i], result)
                         if sizes[i] == k:
                             # ids ascend, so an equally far code comes after the k-th
                             limit = -heaps[i, 0] >> ID_BITS
@@ -281,37 +278,14 @@ def _predict_cost(step, last, rings, n_tables, bucket_cost):
 def probe(rows, starts, widths, offsets, ids, codes, masks, rings, queries, bounds, heaps, sizes, shown, costs, budget):
     """Probe the buckets nearest to that of each query, ring by ring, until no other can hold a result.
 
-    Parameters
-    ----------
-    rows : uint64 (n, n_words)
-        Not read if buckets hold codes.
-    starts, widths : int64 (n_tables,)
-        Bits of each table; no table is wider than the first.
-    offsets, ids, codes : uint32 (n_tables, 2 ** widths[0] + 1), uint32 (n_tables, n), uint64 (n_tables, n or 0)
-    masks : uint32
-        Numbers below ``2 ** widths[0]``, sorted by their number of set bits.
-    rings : int64 (n_rings + 1,)
-        Offset in `masks` of each number of set bits.
-    queries : uint64 (n_queries, n_words)
-    bounds : int64 (n_queries,)
-        Results are below it. Lowered to the k-th nearest.
-    heaps, sizes, shown : as in :func:`scan`
-        The heap of a query that is given up is empty, and all of its results are at most its bound.
-    costs : int64 (2,)
-        Cost of opening a bucket and of comparing a code in it.
-    budget : int
-        A query that would cost more is given up.
+    The tables are those of :class:`musicsim.search._hamming_tables.Tables`; `rows` are not read if buckets hold codes.
+    `bounds`, int64 (n_queries,), are above the results and lowered to the k-th nearest. `heaps`, `sizes`, `shown` and
+    the results are as in :func:`scan`. `costs`, int64 (2,), are those of opening a bucket and of comparing a code in
+    it. A query that would cost more than `budget` is given up: its heap is empty, and all of its results are at most
+    its bound. Returns the results, and which queries were given up, bool (n_queries,).
 
-    Returns
-    -------
-    results : int64 ndarray
-        As from :func:`scan`.
-    given_up : bool ndarray of shape (n_queries,)
-
-    Notes
-    -----
-    A code that differs in at most m r + j bits from the query does so in at most r bits of one of the first j + 1
-    of m tables, or in at most r - 1 of another (Norouzi, Punjani, Fleet, CVPR 2012, 3.1).
+    Let m tables be given, and a code that differs in at most m r + j bits from the query. It differs in at most r bits
+    of one of the first j + 1 tables, or in at most r - 1 of another (Norouzi, Punjani, Fleet, CVPR 2012, 3.1).
     """
     n_queries, n_words = queries.shape
     n_tables, k = len(starts), heaps.shape[1]
@@ -356,7 +330,7 @@ def probe(rows, starts, widths, offsets, ids, codes, masks, rings, queries, boun
                 if result >= bound or hidden or _was_probed(row, keys, starts, widths, table, ring):
                     continue
                 if k:
-                    size = _offered(heap, size, result)
+                    size = _offer(heap, size, result)
                     if size == k:
                         bound = min(bound, -heap[0])
                 else:

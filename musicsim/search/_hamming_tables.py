@@ -32,6 +32,9 @@ class Tables:
     - ``offsets``, uint32 (n_tables, 2 ** width + 1): first slot of each bucket.
     - ``ids``, uint32 (n_tables, n): the id in each slot; ascending within a bucket.
     - ``codes``, uint64 (n_tables, n): the code in each slot, if it is one word; else (n_tables, 0).
+    - ``starts``, ``widths``, int64 (n_tables,): the bits of each table; no table is wider than the first.
+    - ``masks``, uint32: numbers below ``2 ** widths[0]``, sorted by their number of set bits.
+    - ``rings``, int64 (n_rings + 1,): offset in ``masks`` of each number of set bits.
 
     Memory per code of one word: 12 bytes per table. Per longer code: 8 bytes per word and 4 per table. In both cases 4
     bytes per bucket.

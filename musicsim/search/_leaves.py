@@ -129,13 +129,13 @@ class Leaves:
         return all_within(first, 0, n_slots) and bool(((size >= 0) & (size <= room) & (first + room <= n_slots)).all())
 
 
-def code_step(Y: Float32Array, block_rows: int = 16_384) -> float:
+def find_code_step(Y: Float32Array, block_rows: int = 16_384) -> float:
     """Return the unit in which codes reach all rows (n, width)."""
     maxima = (float(np.abs(Y[i : i + block_rows]).max()) for i in range(0, len(Y), block_rows))
-    return step_for(max(maxima, default=0.0))
+    return find_step(max(maxima, default=0.0))
 
 
-def step_for(largest: float) -> float:
+def find_step(largest: float) -> float:
     """Return the unit in which codes reach a number. It is tiny if all rows are equal, so that others are clipped."""
     return float(np.float32(max(largest / 127, SMALLEST)))
 

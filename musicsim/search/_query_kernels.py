@@ -27,8 +27,6 @@ _SLOPE, _BEND = np.float32(1.596), np.float32(0.2)
 
 
 def _prefetch(typingctx, array, index):
-    """Prefetch the memory at an index of a flat array."""
-
     def generate(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
         place = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
@@ -89,7 +87,6 @@ def _enter(table, number):
 
 @njit(cache=True, nogil=True)
 def _new_set(n):
-    """Return an empty hash set for n numbers."""
     size = 64
     while size < 2 * n:
         size *= 2
@@ -228,8 +225,7 @@ def _scan(leaf, leaves, items, codes, query, unit, shown, table, n_entered, keys
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _squared_distances(X, query, candidates):
-    """Return squared distances of a query to candidates."""
+def _compute_squares(X, query, candidates):
     squares = np.empty(candidates.shape[0], np.float32)
     flat, d = X.reshape(-1), X.shape[1]
     for i in range(min(_AHEAD, candidates.shape[0])):
@@ -274,7 +270,7 @@ def _is_after(distance, number, other, other_number):
 @njit(cache=True, nogil=True)
 def rank_rows(X, query, candidates, distances, ids):
     """Fill (k,) arrays with the k nearest of at least k rows by exact distance; ties by the lower id."""
-    all_distances, k = np.sqrt(_squared_distances(X, query, candidates)), ids.shape[0]
+    all_distances, k = np.sqrt(_compute_squares(X, query, candidates)), ids.shape[0]
     distances[:], ids[:] = np.float32(np.inf), np.iinfo(np.int64).max
     for i in range(candidates.shape[0]):
         if _is_after(distances[0], ids[0], all_distances[i], candidates[i]):
@@ -321,7 +317,7 @@ def probe(
     size_of_code = code_size(d)
     query, code = np.empty(d, np.float32), np.empty(size_of_code - GROUP, np.int8)
     front, front_nodes, owners = np.empty(1024, np.float32), np.empty(1024, np.int32), np.empty(1024, np.int8)
-    found, best = np.empty(n_best, np.int32), np.empty(n_best, np.float32)
+    best_ids, best = np.empty(n_best, np.int32), np.empty(n_best, np.float32)
     at, keys, doubts = np.empty(_BATCH, np.int64), np.empty(_BATCH, np.float32), np.empty(_BATCH, np.float32)
     empty = _new_set(4 * n_best)
     for q in range(Q.shape[0]):
@@ -347,10 +343,10 @@ def probe(
                     prefetch(codes, place)
             for b in range(n):
                 table, n_entered, n_found = _scan(
-                    -1 - at[b], leaves, items, codes, code, unit, shown, table, n_entered, best, found, n_found
+                    -1 - at[b], leaves, items, codes, code, unit, shown, table, n_entered, best, best_ids, n_found
                 )
             n_seen += n
-        rank_rows(X, Q[q], found[:n_found], distances[q], ids[q])
+        rank_rows(X, Q[q], best_ids[:n_found], distances[q], ids[q])
 
 
 @njit(cache=True, nogil=True)
@@ -421,10 +417,10 @@ def retrieve(query, nodes, leaves, items, root, shown, depth, fewest):
             parent = links[reached[r], d + 4] if reached[r] >= 0 else leaves[-1 - reached[r], 3]
             if parent < 0:
                 parent = root
-            known = False
+            is_listed = False
             for other in range(n_parents):
-                known = known or reached[other] == parent
-            if not known:
+                is_listed = is_listed or reached[other] == parent
+            if not is_listed:
                 reached[n_parents] = parent
                 n_parents += 1
         n_reached = n_parents

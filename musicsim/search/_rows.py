@@ -23,7 +23,7 @@ _FEW_ROWS = 16
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
-def checked(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Array:
+def check_rows(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Array:
     """Return two-dimensional float32 rows with finite distances; a float32 memory map is not copied.
 
     Raises ValueError with the argument's `name`. Rows before `first` have been checked before.
@@ -86,14 +86,7 @@ def check_n_jobs(n_jobs: int | None) -> None:
 
 
 class Index(Estimator):
-    """Base of all indexes.
-
-    Attributes
-    ----------
-    n_samples_ : int
-        Rows ever added; ids are below it.
-    n_features_in_ : int
-    """
+    """Base of all indexes; ids are below `n_samples_`, the number of rows ever added."""
 
     _DISTANCE: ClassVar[type[np.generic]]  # type of distances
     n_samples_: int
@@ -101,17 +94,9 @@ class Index(Estimator):
     _shown: Uint8Array  # 0 for removed rows; empty while no row was removed
 
     def remove(self, ids: npt.ArrayLike) -> None:
-        """Exclude rows from results; their ids are not used again.
+        """Exclude rows (int or int array-like) from results; their ids are not used again.
 
-        Parameters
-        ----------
-        ids : int or int array-like
-            Removing a row twice has no effect.
-
-        Raises
-        ------
-        ValueError
-            If an id does not exist.
+        Removing a row twice has no effect. Raises ValueError if an id does not exist.
         """
         self._check_is_fitted("n_samples_")
         removed = np.atleast_1d(np.asarray(ids))
@@ -130,15 +115,7 @@ class Index(Estimator):
     def save(self, folder: str | Path) -> None:
         """Save the index to a folder of its own, which is replaced as a whole. Vectors are not saved, bit codes are.
 
-        Parameters
-        ----------
-        folder : path
-            Its parent must exist.
-
-        Raises
-        ------
-        FileExistsError
-            If the folder contains something other than an index.
+        The parent must exist. Raises FileExistsError if the folder contains something other than an index.
         """
         self._check_is_fitted("n_samples_")
         meta = {

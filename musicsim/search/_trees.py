@@ -203,11 +203,8 @@ def _split(
 
 
 def _grow(X: Float32Array, part: _Part, growth: Growth, seed: int) -> Subtree:
-    rule, spill, max_depth, leaf_size, n_sample, n_iterations, n_directions = growth.options
-    return kernels.grow(
-        X, part.ids, part.depth, np.uint64(part.path), rule, spill, growth.whole, max_depth, leaf_size, n_sample,
-        n_iterations, n_directions, np.uint64(seed),
-    )  # fmt: skip
+    path = np.uint64(part.path)
+    return kernels.grow(X, part.ids, part.depth, path, growth.options, growth.whole, np.uint64(seed))
 
 
 def _link(top: list[Float32Array], roots: Int32Array, part: _Part, number: int) -> None:

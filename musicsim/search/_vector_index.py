@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from musicsim._arrays import BoolArray, Float32Array, Int64Array, Uint8Array
 from musicsim.search._folders import fingerprint, read_meta, report_damage
-from musicsim.search._rows import Index, Neighbors, checked, read_only
+from musicsim.search._rows import Index, Neighbors, check_rows, read_only
 
 _META_KEYS = ("kind", "options", "shape", "built", "fingerprint")
 
@@ -24,6 +24,9 @@ class VectorIndex(Index):
     def query(self, Q: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None) -> Neighbors:
         """Return the `k` nearest rows of each query that the index finds; of equal distances, the lower id first.
 
+        Raises ValueError if `Q` has another width than the rows or contains NaN, `k` is below 1, or `allowed` has
+        another length.
+
         Parameters
         ----------
         Q : array-like of shape (n_queries, n_features)
@@ -37,34 +40,16 @@ class VectorIndex(Index):
         distances : float32 ndarray of shape (n_queries, min(k, n_allowed))
             Exact Euclidean distances, ascending.
         ids : int64 ndarray of the same shape
-
-        Raises
-        ------
-        ValueError
-            If `Q` has another width than the rows or contains NaN, `k` is below 1, or `allowed` has another length.
         """
         return self._search(Q, k, allowed, self._fill_nearest)
 
     def add(self, X: npt.ArrayLike) -> Int64Array:
-        """Add rows after ``fit``. If they do not suit the index, it is rebuilt over all rows.
+        """Add rows (n_new, n_features) after ``fit``; return their ids.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_new, n_features)
-
-        Returns
-        -------
-        int64 ndarray of shape (n_new,), the ids
-
-        Raises
-        ------
-        ValueError
-            If `X` has another width than the rows or contains NaN.
-
-        Notes
-        -----
-        Copies all rows to memory, with room for twice as many: 8 n_samples n_features bytes. If that is too much and
-        the index is saved, append the new rows to the file of rows and load the index with all of it.
+        If they do not suit the index, it is rebuilt over all rows. Copies all rows to memory, with room for twice as
+        many: 8 n_samples n_features bytes. If that is too much and the index is saved, append the new rows to the file
+        of rows and load the index with all of it. Raises ValueError if `X` has another width than the rows or contains
+        NaN.
         """
         self._check_is_fitted("n_samples_")
         rows = self._check_width(X, "X")
@@ -80,26 +65,17 @@ class VectorIndex(Index):
 
     @classmethod
     def load(cls, folder: str | Path, X: npt.ArrayLike) -> Self:
-        """Map a saved index into memory.
+        """Map a saved index into memory. X, (n_samples, n_features), begins with the rows it was built from.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows the index was built from. Further rows at the end are added, in this process only.
-
-        Raises
-        ------
-        ValueError
-            If the index is damaged, of another kind or version, or `X` does not begin with its rows.
-        FileNotFoundError
-            If there is no index.
+        Further rows are added, in this process only. Raises ValueError if the index is damaged, of another kind or
+        version, or `X` does not begin with its rows; FileNotFoundError if the index does not exist.
         """
         source = Path(folder)
         meta = read_meta(source, _META_KEYS)
         if meta["kind"] != cls.__name__:
             raise ValueError(f"{folder} contains a {meta['kind']}, not a {cls.__name__}.")
         n, width = meta["shape"]
-        rows = checked(X, "X", first=n)
+        rows = check_rows(X, "X", first=n)
         if rows.shape[1] != width or len(rows) < n or fingerprint(rows[:n]) != meta["fingerprint"]:
             raise ValueError(f"the index in {folder} was made of other rows: build it again.")
         with report_damage(source):
@@ -117,7 +93,7 @@ class VectorIndex(Index):
         return index
 
     @staticmethod
-    def saved_rows(folder: str | Path) -> tuple[int, int]:
+    def count_saved_rows(folder: str | Path) -> tuple[int, int]:
         """Return the number of rows of a saved index, and of those it was built from; the others were added later."""
         meta = read_meta(Path(folder), _META_KEYS)
         return meta["shape"][0], meta["built"]
@@ -146,7 +122,7 @@ class VectorIndex(Index):
         self.n_samples_, self.n_features_in_ = X.shape
 
     def _check_width(self, rows: npt.ArrayLike, name: str = "Q") -> Float32Array:
-        array = checked(rows, name)
+        array = check_rows(rows, name)
         if array.shape[1] != self.n_features_in_:
             raise ValueError(f"{name} has {array.shape[1]} columns, the index has {self.n_features_in_}.")
         return array

@@ -1,4 +1,4 @@
-"""Compiled loops over a partition: cells of rows, and the centers of cells; see `cells`."""
+"""Compiled loops over a partition: cells of rows, and the centers of cells; see :mod:`musicsim.search.partition`."""
 
 import numpy as np
 from numba import njit
@@ -104,7 +104,6 @@ def move_least_first(keys, numbers, n, fewest, most):
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _largest(keys, n):
-    """Return the largest of the first n keys."""
     largest = keys[0]
     for i in range(1, n):
         largest = max(largest, keys[i])
@@ -137,7 +136,6 @@ def _scan(leaf, leaves, items, codes, query, unit, shown, block_keys, n_best, ke
 
 @njit(cache=True, nogil=True)
 def _prefetch_cell(cell, leaves, items, codes, size_of_code):
-    """Prefetch the first codes of a cell."""
     start, size = leaves[cell, 0], leaves[cell, 1]
     prefetch(items, start)
     first = start * size_of_code
@@ -146,8 +144,8 @@ def _prefetch_cell(cell, leaves, items, codes, size_of_code):
 
 
 @njit(cache=True, nogil=True)
-def _scan_cells(query, unit, n_probes, leaves, items, codes, shown, block_keys, n_best, keys, found):
-    """Scan the cells with the nearest centers; return the number of best rows in `keys` and `found`."""
+def _scan_cells(query, unit, n_probes, leaves, items, codes, shown, block_keys, n_best, keys, best_ids):
+    """Scan the cells with the nearest centers; return the number of best rows in `keys` and `best_ids`."""
     room, endless = 2 * n_probes + BLOCK, np.float32(np.inf)
     distances, near = np.empty(room, np.float32), np.empty(room, np.int32)
     n_near, _ = _scan(
@@ -159,9 +157,9 @@ def _scan_cells(query, unit, n_probes, leaves, items, codes, shown, block_keys, 
         if place + 1 < n_near:
             _prefetch_cell(near[place + 1], leaves, items, codes, query.shape[0] + GROUP)
         n_found, limit = _scan(
-            near[place], leaves, items, codes, query, unit, shown, block_keys, n_best, keys, found, n_found, limit
+            near[place], leaves, items, codes, query, unit, shown, block_keys, n_best, keys, best_ids, n_found, limit
         )
-    return move_least_first(keys, found, n_found, n_best, n_best)
+    return move_least_first(keys, best_ids, n_found, n_best, n_best)
 
 
 @njit(cache=True, nogil=True)
@@ -176,14 +174,14 @@ def probe_cells(X, Q, center, axes, leaves, items, codes, step, shown, n_probes,
     d, n_cells = axes.shape[1], leaves[0, 1]
     query, code = np.zeros(d + 1, np.float32), np.empty(code_size(d + 1) - GROUP, np.int8)
     room = 2 * n_best + BLOCK
-    found, keys, block_keys = np.empty(room, np.int32), np.empty(room, np.float32), np.empty(BLOCK, np.float32)
+    best_ids, keys, block_keys = np.empty(room, np.int32), np.empty(room, np.float32), np.empty(BLOCK, np.float32)
     for q in range(Q.shape[0]):
         project(Q[q], center, axes, query[:d])
         unit = round_query(query, np.float32(step), code)
         n, n_found = min(n_probes, n_cells), 0
         while True:
-            n_found = _scan_cells(code, unit, n, leaves, items, codes, shown, block_keys, n_best, keys, found)
+            n_found = _scan_cells(code, unit, n, leaves, items, codes, shown, block_keys, n_best, keys, best_ids)
             if n_found == n_best or n == n_cells:
                 break
             n = min(4 * n, n_cells)
-        rank_rows(X, Q[q], found[:n_found], distances[q], ids[q])
+        rank_rows(X, Q[q], best_ids[:n_found], distances[q], ids[q])

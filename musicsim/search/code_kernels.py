@@ -104,8 +104,6 @@ def round_query(query, step, result):
 
 
 def _compare(typingctx, codes, place, query, factor, limit, keys):
-    """Generate the code of :func:`find_below`."""
-
     def generate(context, builder, signature, arguments):
         arrays = {
             which: context.make_array(signature.args[which])(context, builder, value=arguments[which])
@@ -152,10 +150,10 @@ def _compare(typingctx, codes, place, query, factor, limit, keys):
         for lanes, total in enumerate(totals):
             squares = builder.sitofp(read(group_at(n_groups, lanes), sums), floats)
             cross = builder.fmul(broadcast(arguments[3]), builder.sitofp(builder.load(total), floats))
-            found = builder.fsub(squares, cross)
+            distances = builder.fsub(squares, cross)
             at = builder.bitcast(address(5, constant(_LANES * lanes)), floats.as_pointer())
-            builder.store(found, at, align=4)
-            some = builder.bitcast(builder.fcmp_ordered("<", found, broadcast(arguments[4])), ir.IntType(_LANES))
+            builder.store(distances, at, align=4)
+            some = builder.bitcast(builder.fcmp_ordered("<", distances, broadcast(arguments[4])), ir.IntType(_LANES))
             some = builder.shl(builder.zext(some, bits.type), ir.Constant(bits.type, _LANES * lanes))
             bits = builder.or_(bits, some)
         return bits

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from musicsim._arrays import BoolArray, Float32Array, Int64Array, Uint8Array, Uint64Array
 from musicsim.hashing import RankHash
 from musicsim.relevance import Relevance
-from musicsim.search._rows import checked
+from musicsim.search._rows import check_rows
 from musicsim.search._vector_index import VectorIndex
 from musicsim.search.exact import ExactIndex
 from musicsim.search.hamming import HammingIndex
@@ -39,11 +39,10 @@ class CompactIndex(VectorIndex):
 
     Attributes
     ----------
-    n_samples_, n_features_in_ : int
+    n_samples_, n_features_in_, n_built_ : int
+        `n_built_` is the number of rows of the fit.
     nbytes_ : int
-        Memory in addition to the rows: `n_bits` / 8 bytes per row, 320 MB for ten million rows of 256 bits.
-    n_built_ : int
-        Rows of the fit.
+        Memory in addition to the rows: `n_bits` / 8 bytes per row.
     hash_ : RankHash
 
     Notes
@@ -71,22 +70,13 @@ class CompactIndex(VectorIndex):
         self.n_jobs, self.random_state = n_jobs, random_state
 
     def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
-        """Store the rows and learn their codes.
+        """Store the rows (n_samples, n_features) and learn their codes; a float32 memory map is not copied.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            A float32 memory map is not copied.
-        y : ignored
-
-        Raises
-        ------
-        ValueError
-            If `X` is not two-dimensional or contains NaN, or an option is out of range.
+        Raises ValueError if `X` is not two-dimensional or contains NaN, or an option is out of range.
         """
         if self.ratio < 1 or self.n_learned < 2:
             raise ValueError(f"ratio={self.ratio} should be at least 1, n_learned={self.n_learned} at least 2.")
-        rows = checked(X, "X")
+        rows = check_rows(X, "X")
         self._take(rows)
         self.n_built_ = len(rows)
         rng = np.random.default_rng(self.random_state)

@@ -62,7 +62,9 @@ def find_duplicates(
     max_offset_s: float = 5.0,
     block_rows: int = 512,
 ) -> list[DuplicatePair]:
-    """Find the pairs of songs that are the same recording.
+    """Find the pairs of songs that are the same recording, sorted by rows, each once.
+
+    Raises ValueError if shapes do not fit, values are not finite, or an option is out of range.
 
     Parameters
     ----------
@@ -81,28 +83,15 @@ def find_duplicates(
         Minimum similarity of the vectors of candidates.
     least_similarity_unverified, tolerance_unverified_s : float
         Minimum similarity and maximum difference of durations if frames are missing.
-    max_candidates : int >= 1
-        Most similar songs that each song is compared with.
+    max_candidates, block_rows : int >= 1
+        Most similar songs that each song is compared with, and songs whose distances are computed at once.
     max_offset_s : float >= 0, seconds
         Largest shift.
-    block_rows : int >= 1
-        Songs whose distances are computed at once.
-
-    Returns
-    -------
-    list of DuplicatePair
-        Sorted by rows, each pair once.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, values are not finite, or an option is out of range.
 
     Notes
     -----
-    Memory in addition to `X`: a copy of the songs that are as long as some of `rows` (80 MB for 100,000 songs of 200
-    columns), 10 MB for a tile of distances, 200 MB if the vectors of all songs are similar, and excerpts and changes of
-    songs (200 MB for songs of four minutes).
+    Memory in addition to `X`: a copy of the songs that are as long as some of `rows`, 10 MB for a tile of distances,
+    200 MB if the vectors of all songs are similar, and 200 MB for excerpts and changes of songs of four minutes.
 
     False positives: speed changes of 1% or less (3% in sounds of a few seconds), and some transpositions by a semitone.
     False negatives: telephone quality (8 kHz), some MP3 of 64 kbit/s by LAME's fastest setting, and songs with a part

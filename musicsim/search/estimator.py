@@ -20,10 +20,10 @@ class Estimator:
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; raise ValueError for an unknown name."""
-        known = self._names()
+        names = self._names()
         for name, value in params.items():
-            if name not in known:
-                raise ValueError(f"{type(self).__name__} does not have a parameter {name!r}, only {', '.join(known)}.")
+            if name not in names:
+                raise ValueError(f"{type(self).__name__} does not have a parameter {name!r}, only {', '.join(names)}.")
             setattr(self, name, value)
         return self
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Int64Array, Uint8Array
 from musicsim._checks import check_whole
-from musicsim.search._rows import checked
+from musicsim.search._rows import check_rows
 from musicsim.search._vector_index import VectorIndex
 
 # Distances held at once. Single queries get more rows per part, so that the loop over parts costs nothing.
@@ -22,35 +22,19 @@ _BLOCK_ROWS = 16_384
 class ExactIndex(VectorIndex):
     """Neighbors by brute force: the ground truth for other indexes.
 
-    Parameters
-    ----------
-    block_rows : int
-        Queries that are compared at once. Memory: 16 MB of distances, and ``12 * block_rows * k`` bytes.
-
-    Attributes
-    ----------
-    n_samples_ : int
-    n_features_in_ : int
+    `block_rows` queries are compared at once. Memory: 16 MB of distances, and ``12 * block_rows * k`` bytes.
     """
 
     def __init__(self, block_rows: int = 256) -> None:
         self.block_rows = block_rows
 
     def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
-        """Store the rows; a float32 memory map is not copied.
+        """Store the rows (n_samples, n_features); a float32 memory map is not copied.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
-
-        Raises
-        ------
-        ValueError
-            If `X` is not two-dimensional or contains NaN, or `block_rows` is below 1.
+        Raises ValueError if `X` is not two-dimensional or contains NaN, or `block_rows` is below 1.
         """
         check_whole("block_rows", self.block_rows, 1)
-        self._take(checked(X, "X"))
+        self._take(check_rows(X, "X"))
         self._center = _medians(self._X)
         self._longest = self._farthest = 0.0
         self._halves = self._half_squares(self._X)

@@ -8,7 +8,7 @@ import numpy as np
 from musicsim._arrays import Float32Array, Int64Array, Uint8Array
 from musicsim._checks import check_whole
 from musicsim.search import _query_kernels as kernels
-from musicsim.search._leaves import code_step
+from musicsim.search._leaves import find_code_step
 from musicsim.search._rows import n_threads, read_only
 from musicsim.search._trees import Growth, Trees, grow_trees
 from musicsim.search.tree_index import ProbedIndex
@@ -28,36 +28,25 @@ class SpillForest(ProbedIndex):
     ----------
     n_trees : int >= 1
         More trees give better leaves for the same number of probes, and need more memory.
-    leaf_size : int
-        A node with at most this many rows is a leaf.
+    leaf_size, split, spill, n_sample, n_jobs, random_state : as in :class:`SpillTree`
     n_probes : int >= 1
         Leaves that a query scans, over all trees; :func:`musicsim.search.tune` finds the number for a recall.
-    split, spill : as in :class:`SpillTree`
     explained : float in (0, 1]
         Share of the variance that the main axes keep. Fewer axes are faster and smaller; exact distances use all of it.
-    n_sample : int or None
-        Rows from which the direction of a node is computed.
-    n_jobs : int or None
-        Threads that build, and that answer when many queries come at once: None is 1, -1 one per core.
-    random_state : int, numpy.random.Generator or None
 
     Attributes
     ----------
-    n_samples_, n_features_in_ : int
-    n_axes_ : int
-        Number of main axes.
-    center_ : float32 ndarray of shape (n_features,)
-    axes_ : float32 ndarray of shape (n_features, n_axes)
-    n_leaves_, depth_ : int
+    center_, axes_ : float32 ndarrays of shape (n_features,) and (n_features, n_axes)
+    n_samples_, n_features_in_, n_axes_, n_leaves_, depth_ : int
     nbytes_ : int
-        Memory in addition to the rows: per tree and row ``n_axes_`` and 8 to 11 bytes if leaves are full, about
-        900 MB for 8 trees over a million rows with 100 axes, and a third of it with 30 axes.
+        Memory in addition to the rows: per tree and row ``n_axes_`` and 8 to 11 bytes if leaves are full, about 900 MB
+        for 8 trees over a million rows with 100 axes.
 
     Notes
     -----
     Multi-probe search. A neighbor is assumed to differ from the query by a Gaussian step of one deviation along any
-    axis: margins then say how likely it is to be on either side of a split, and trees in which the query is deep
-    inside its leaf come first. Building needs another ``4 * n_axes_`` bytes per row.
+    axis: margins then say how likely it is to be on either side of a split, and trees in which the query is deep inside
+    its leaf come first. Building needs another ``4 * n_axes_`` bytes per row.
 
     Axes, codes and leaves are those of the rows at building time. The index is rebuilt over all rows when they have
     doubled; when one in a hundred (and more than ten) is beyond the reach of codes; when the axes keep less than
@@ -65,10 +54,10 @@ class SpillForest(ProbedIndex):
     not change: :func:`musicsim.search.calibrate` finds it again.
     """
 
-    _SAVED: ClassVar = {**ProbedIndex._SAVED, "sharpness": np.float32}
+    _SAVED: ClassVar = {**ProbedIndex._SAVED, "sharpness": ("sharpness_", np.float32)}
     _LEAVES: ClassVar = Trees
-    _trees: Trees
-    _sharpness: Float32Array
+    trees_: Trees
+    sharpness_: Float32Array
 
     def __init__(
         self,
@@ -100,14 +89,9 @@ class SpillForest(ProbedIndex):
         """Smallest number of probes that pays off: one leaf of each tree."""
         return self.n_trees
 
-    @property
-    def sharpness_(self) -> float:
-        """One over the RMS difference of neighbors along an axis."""
-        return float(self._sharpness[0])
-
     def _read(self, folder: Path) -> None:
         super()._read(folder)
-        if self._sharpness.shape != (1,):
+        if self.sharpness_.shape != (1,):
             raise ValueError("sharpness.npy should hold one number.")
 
     @property
@@ -119,22 +103,22 @@ class SpillForest(ProbedIndex):
         self._set_axes(rows, seeds[-1])
         Y = self._along_axes(rows)
         trees = grow_trees(Y, self._growth(), seeds[:-1], threads)
-        self._sharpness = _sharpness(trees, Y)
-        trees.encode(Y, code_step(Y), threads)
+        self.sharpness_ = _sharpness(trees, Y)
+        trees.encode(Y, find_code_step(Y), threads)
         return trees
 
     def _add_to_leaves(self, rows: Float32Array, Y: Float32Array, first: int) -> bool:
         no_rows = read_only(np.empty((0, self.n_axes_), np.float32))
-        return self._trees.add(read_only(Y), first, no_rows, self._growth())
+        return self.trees_.add(read_only(Y), first, no_rows, self._growth())
 
     def _probe(
         self, Q: Float32Array, n_probes: int, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
     ) -> None:
-        trees, k = self._trees, ids.shape[1]
+        trees, k = self.trees_, ids.shape[1]
         n_best = min(k + k // 2 + 10, n_shown)  # more than k, because codes are rounded
         kernels.probe(
-            self._X, Q, self._centre, self._axes, trees.nodes, trees.leaves, trees.items, trees.codes,
-            np.float32(trees.step), self._sharpness[0], trees.roots, shown, n_probes, n_best,
+            self._X, Q, self.center_, self.axes_, trees.nodes, trees.leaves, trees.items, trees.codes,
+            np.float32(trees.step), self.sharpness_[0], trees.roots, shown, n_probes, n_best,
             distances, ids,
         )  # fmt: skip
 

@@ -47,18 +47,13 @@ class HammingIndex(Index):
 
     Attributes
     ----------
-    n_samples_ : int
-        Codes ever added; ids are below it.
-    n_features_in_ : int
-        Words of a code.
-    n_bits_ : int
-    n_built_ : int
-        Codes in the tables of "balls"; later ones are scanned.
+    n_samples_, n_features_in_, n_bits_ : int
+        Codes ever added (ids are below it), words of a code, and its bits.
     nbytes_ : int
-        All memory; codes are copied. "scan": 4 bytes per 32 bits of a code, 40 MB for ten million codes of 32 bits,
-        320 MB of 256. "balls" needs in addition 12 bytes per table and code of at most 64 bits, or 8 per word and 4 per
-        table for longer ones, and 4 per bucket. In total, for ten million codes: 280 MB of 32 bits, 560 MB of 64, 1.3
-        GB of 256. Building tables needs another copy of the codes.
+        All memory; codes are copied. "scan": 4 bytes per 32 bits of a code. "balls" needs in addition 12 bytes per
+        table and code of at most 64 bits, or 8 per word and 4 per table for longer ones, and 4 per bucket. In total,
+        for ten million codes: 280 MB of 32 bits, 560 MB of 64, 1.3 GB of 256. Building tables needs another copy of the
+        codes.
 
     Notes
     -----
@@ -76,21 +71,14 @@ class HammingIndex(Index):
         self.method, self.n_bits, self.n_jobs = method, n_bits, n_jobs
 
     def fit(self, codes: npt.ArrayLike, y: None = None) -> Self:
-        """Store the codes.
+        """Store the codes, uint64 (n_samples, n_words).
 
-        Parameters
-        ----------
-        codes : uint64 array-like of shape (n_samples, n_words)
-        y : ignored
-
-        Raises
-        ------
-        ValueError
-            If `codes` is not of that type and shape, has bits beyond `n_bits`, or an option is out of range.
+        Raises ValueError if `codes` is not of that type and shape, has bits beyond `n_bits`, or an option is out of
+        range.
         """
         check_choice("method", self.method, METHODS)
         check_n_jobs(self.n_jobs)
-        rows = checked_codes(codes, "codes", self.n_bits)
+        rows = check_codes(codes, "codes", self.n_bits)
         self.n_features_in_ = rows.shape[1]
         self.n_bits_ = 64 * rows.shape[1] if self.n_bits is None else int(self.n_bits)
         self.n_samples_ = 0
@@ -101,20 +89,9 @@ class HammingIndex(Index):
         return self
 
     def add(self, codes: npt.ArrayLike) -> Int64Array:
-        """Add codes after :meth:`fit`.
+        """Add codes, uint64 (n_new, n_words), after :meth:`fit`; return their ids.
 
-        Parameters
-        ----------
-        codes : uint64 array-like of shape (n_new, n_words)
-
-        Returns
-        -------
-        int64 ndarray of shape (n_new,), the ids
-
-        Raises
-        ------
-        ValueError
-            If `codes` has another type or shape than those of :meth:`fit`.
+        Raises ValueError if `codes` has another type or shape than those of :meth:`fit`.
         """
         self._check_is_fitted("n_samples_")
         rows = self._check_width(codes)
@@ -130,27 +107,13 @@ class HammingIndex(Index):
     def query(self, codes: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None) -> HammingNeighbors:
         """Return the `k` nearest codes of each query; of equal distances, the lower id first.
 
-        Parameters
-        ----------
-        codes : uint64 array-like of shape (n_queries, n_words)
-        k, allowed : as in :meth:`ExactIndex.query`
-
-        Returns
-        -------
-        distances : int32 ndarray of shape (n_queries, min(k, n_allowed))
-            Number of different bits, ascending.
-        ids : int64 ndarray of the same shape
-
-        Raises
-        ------
-        ValueError
-            If `codes` has another type or shape than those of :meth:`fit`, `k` is below 1, or `allowed` has another
-            length.
+        Arguments, results and errors are as in :meth:`ExactIndex.query`, except that `codes` are uint64 (n_queries,
+        n_words) and distances are int32, the number of different bits.
         """
         return self._search(codes, k, allowed, self._fill_nearest)
 
     def _check_width(self, Q: npt.ArrayLike) -> Uint64Array:
-        return checked_codes(Q, "codes", self.n_bits_)
+        return check_codes(Q, "codes", self.n_bits_)
 
     def _fill_nearest(
         self, Q: Uint64Array, shown: Uint8Array, n_shown: int, distances: Int32Array, ids: Int64Array
@@ -167,24 +130,19 @@ class HammingIndex(Index):
     ) -> tuple[list[Int32Array], list[Int64Array]]:
         """Return all codes that differ from each query in at most `r` bits; of equal distances, the lower id first.
 
+        Raises ValueError if `codes` has another type or shape than those of :meth:`fit`, `r` is not a whole number,
+        below 0 or of another length, or `allowed` has another length.
+
         Parameters
         ----------
         codes : uint64 array-like of shape (n_queries, n_words)
         r : int >= 0, or int array-like of shape (n_queries,)
-        allowed : bool ndarray of shape (n_samples,), optional
-            Codes that may be results; all by default.
+        allowed : as in :meth:`query`
 
         Returns
         -------
-        distances : list of n_queries int32 ndarrays
-            Ascending; views of one array, as are the ids.
-        ids : list of n_queries int64 ndarrays
-
-        Raises
-        ------
-        ValueError
-            If `codes` has another type or shape than those of :meth:`fit`, `r` is not a whole number, below 0 or of
-            another length, or `allowed` has another length.
+        distances, ids : lists of n_queries int32 and int64 ndarrays
+            Ascending distances; views of one array, as are the ids.
         """
         self._check_is_fitted("n_samples_")
         queries = self._check_width(codes)
@@ -233,11 +191,7 @@ class HammingIndex(Index):
     def load(cls, folder: str | Path) -> Self:
         """Map a saved index into memory; what is added or removed stays in this process.
 
-        Raises
-        ------
-        ValueError
-            If it is damaged, or of another kind or version.
-        FileNotFoundError If it does not exist.
+        Raises ValueError if it is damaged, or of another kind or version; FileNotFoundError if it does not exist.
         """
         source = Path(folder)
         meta = read_meta(source, _META_KEYS)
@@ -310,7 +264,7 @@ class HammingIndex(Index):
         return heaps, np.concatenate(parts)
 
 
-def checked_codes(codes: npt.ArrayLike, name: str, n_bits: int | None) -> Uint64Array:
+def check_codes(codes: npt.ArrayLike, name: str, n_bits: int | None) -> Uint64Array:
     """Return two-dimensional uint64 codes without bits beyond `n_bits` (None: all bits count).
 
     Raises ValueError with the argument's `name`.
@@ -331,7 +285,6 @@ def checked_codes(codes: npt.ArrayLike, name: str, n_bits: int | None) -> Uint64
 
 
 def _round_up(n: int) -> int:
-    """Round up to whole tiles."""
     return -(-n // kernels.TILE) * kernels.TILE
 
 

@@ -1,14 +1,148 @@
-"""A partition into cells (inverted file), probed by the distance of their centers."""
+"""A partition of rows into cells by k-means (inverted file), probed by the distance of their centers.
 
+The cells are leaves with codes. Leaf 0 holds the centers; its items are the numbers of their leaves.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from musicsim._arrays import Float32Array, Int64Array, Uint8Array
+from musicsim._arrays import Float32Array, Int32Array, Int64Array, Uint8Array
+from musicsim.blas import one_blas_thread
 from musicsim.search import cell_kernels as kernels
+from musicsim.search._leaves import Leaves, find_step
 from musicsim.search._rows import n_threads, read_only
-from musicsim.search.cells import Cells, partition
+from musicsim.search.code_kernels import BLOCK, code_size, decode
 from musicsim.search.tree_index import ProbedIndex
+
+_ROWS_PER_CENTER, _ITERATIONS = 32, 10  # Rows per center in the sample of k-means, and its iterations
+_COMPARED_ROWS, _COMPARED = 2048, 1 << 21  # Rows that are compared with all centers at once, and comparisons (8 MB)
+BLOCK_ROWS = 16_384
+_ROWS_PER_SPARE = 32  # Rows of a cell per spare slot for new rows. When a cell is full, whole arrays are copied
+
+RowReader = Callable[[slice | Int64Array], Float32Array]
+
+
+@dataclass(slots=True, kw_only=True)
+class Cells(Leaves):
+    """The arrays; see the module."""
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return len(self.leaves) - 1
+
+    def depth(self) -> int:
+        """Return the number of steps to a cell."""
+        return 1
+
+    def add(self, Y: Float32Array, first: int) -> None:
+        """Put rows (n, width), numbered from `first` on, into the cells with the nearest centers."""
+        centers = np.empty((self.n_cells, Y.shape[1]), np.float32)
+        decode(self.codes, 0, np.float32(self.step), centers)
+        cells = self.items[_nearest(Y, centers)]
+        self.items, self.codes = kernels.append(
+            read_only(Y), first, cells, self.leaves, self.items, self.codes, np.float32(self.step), self.sizes
+        )
+        self.compact()
+
+    def fits(self, d: int, n: int) -> bool:
+        """Return whether leaf 0 points to each cell once, and the cells to each of n rows of width d once."""
+        if not (self._has_valid_types() and len(self.seeds) == 1 and len(self.leaves)):
+            return False
+        n_leaves, n_slots = self.sizes.tolist()[1:]
+        shapes = (n_leaves, 4), (n_slots,), (n_slots * code_size(d),)
+        if (self.leaves.shape, self.items.shape, self.codes.shape) != shapes or not self._has_valid_slots():
+            return False
+        first, size = self.leaves[0, :2].tolist()
+        # the first block is that of the centers, in the order of their cells
+        return (
+            first == 0
+            and np.array_equal(self.items[:size], np.arange(1, n_leaves))
+            and kernels.hold_each_once(self.leaves[1:], self.items, n)
+        )
+
+
+def partition(read_rows: RowReader, n: int, n_cells: int, seed: int, threads: int) -> Cells:
+    """Partition n rows, which `read_rows` returns in the space of the cells, (n_asked, width).
+
+    Reads all rows twice, in blocks, because slots of codes depend on the sizes of all cells.
+    """
+    rng = np.random.default_rng(seed)
+    with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
+        drawn = rng.permutation(n)[: _ROWS_PER_CENTER * n_cells]
+        order = np.argsort(drawn)  # a file is read from beginning to end
+        sample = np.empty((len(drawn), read_rows(drawn[:0]).shape[1]), np.float32)
+        for block in _blocks(len(drawn)):
+            sample[order[block]] = read_rows(drawn[order[block]])
+        centers = k_means(sample, n_cells, rng, pool)
+        del sample
+        groups, largest = np.empty(n, np.int64), 0.0
+        for block in _blocks(n):
+            Y = read_rows(block)
+            largest = max(largest, float(np.abs(Y).max()))
+            groups[block] = _nearest(Y, centers, pool)
+        n_cells, step = len(centers), find_step(largest)
+        leaves, items, slots = _lay_out(groups, n_cells)
+        codes = np.zeros(len(items) * code_size(centers.shape[1]), np.int8)
+
+        def encode(block: slice) -> None:
+            kernels.put_codes(codes, slots[block], read_rows(block), np.float32(step))
+
+        kernels.put_codes(codes, np.arange(n_cells), centers, np.float32(step))
+        list(pool.map(encode, _blocks(n)))
+    sizes = np.array([0, len(leaves), len(items)], np.int64)
+    return Cells(leaves=leaves, items=items, codes=codes, step=step, seeds=(seed,), sizes=sizes)
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    return (slice(start, min(start + BLOCK_ROWS, n)) for start in range(0, n, BLOCK_ROWS))
+
+
+def _lay_out(groups: Int64Array, n_cells: int) -> tuple[Int64Array, Int32Array, Int64Array]:
+    """Return leaves, the items in their slots, and the slot of each row, which overwrites its group."""
+    sizes = np.concatenate([[n_cells], np.bincount(groups, minlength=n_cells)])
+    rooms = np.maximum(-(-(sizes + sizes // _ROWS_PER_SPARE) // BLOCK), 1) * BLOCK
+    firsts = np.cumsum(rooms) - rooms
+    items = np.full(rooms.sum(), -1, np.int32)
+    items[:n_cells] = np.arange(1, n_cells + 1)  # numbers of the leaves
+    kernels.lay_out(groups, firsts[1:].copy(), items)
+    return np.stack([firsts, sizes, rooms, np.full(len(sizes), -1)], axis=1), items, groups
+
+
+def k_means(sample: Float32Array, n_centers: int, rng: np.random.Generator, pool: ThreadPoolExecutor) -> Float32Array:
+    """Return at most `n_centers` centers of rows in random order (Lloyd's algorithm, started from the first rows).
+
+    An empty group gets a random row as its center.
+    """
+    centers = sample[:n_centers].copy()
+    for _ in range(_ITERATIONS if len(sample) else 0):
+        nearest = _nearest(sample, centers, pool)
+        sizes = np.bincount(nearest, minlength=len(centers))
+        has_rows = sizes > 0
+        starts = (np.cumsum(sizes) - sizes)[has_rows]
+        centers[has_rows] = np.add.reduceat(sample[np.argsort(nearest, kind="stable")], starts)
+        centers[has_rows] /= sizes[has_rows, None].astype(np.float32)
+        centers[~has_rows] = sample[rng.integers(len(sample), size=len(centers) - has_rows.sum())]
+    return centers
+
+
+def _nearest(Y: Float32Array, centers: Float32Array, pool: ThreadPoolExecutor | None = None) -> Int64Array:
+    """Return the number of the nearest center of each row (n, d)."""
+    halves = 0.5 * np.einsum("ij,ij->i", centers, centers)
+    nearest = np.empty(len(Y), np.int64)
+    size = max(1, min(_COMPARED_ROWS, _COMPARED // max(len(centers), 1)))
+
+    def compare(start: int) -> None:
+        products = Y[start : start + size] @ centers.T
+        products -= halves
+        np.argmax(products, axis=1, out=nearest[start : start + size])
+
+    list((map if pool is None else pool.map)(compare, range(0, len(Y), size)))
+    return nearest
 
 
 class PartitionIndex(ProbedIndex):
@@ -28,36 +162,26 @@ class PartitionIndex(ProbedIndex):
         Share of the variance that the main axes keep. Fewer axes are faster and smaller, but need more exact distances.
     ranked : float >= 1
         Rows per result whose exact distance is computed, in addition to ten.
-    n_jobs : int or None
-        Threads that build, and that answer when many queries come at once: None is 1, -1 one per core.
-    random_state : int, numpy.random.Generator or None
+    n_jobs, random_state : as in :class:`SpillTree`
 
     Attributes
     ----------
-    n_samples_, n_features_in_ : int
-    n_axes_ : int
-        Number of main axes.
-    center_ : float32 ndarray of shape (n_features,)
-    axes_ : float32 ndarray of shape (n_features, n_axes)
-    n_leaves_ : int
-        Number of cells.
+    center_, axes_ : float32 ndarrays of shape (n_features,) and (n_features, n_axes)
+    n_samples_, n_features_in_, n_axes_, n_leaves_ : int
     nbytes_ : int
-        Memory in addition to the rows: ``n_axes_`` and 9 to 12 bytes per row, and a thirtieth for new rows; about
-        120 MB for a million rows with 100 axes.
+        Memory in addition to the rows: ``n_axes_`` and 9 to 12 bytes per row, and a thirtieth for new rows; about 120
+        MB for a million rows with 100 axes.
 
     Notes
     -----
     The inverted file is that of Jégou, Douze, Schmid: Product quantization for nearest neighbor search, IEEE TPAMI 33
     (2011). Rows are read block by block, so a memory map need not fit into memory. Building needs another 16 bytes per
-    row, and 32 rows per cell twice: 0.4 GB for ten million rows with 100 axes.
-
-    Axes, codes and cells are those of the rows at building time. The index is rebuilt over all rows when they have
-    doubled; when one in a hundred (and more than ten) is beyond the reach of codes; or when the axes keep less than
-    ``explained ** 2`` of the variance. `n_probes` does not change: :func:`musicsim.search.calibrate` finds it again.
+    row, and 32 rows per cell twice: 0.4 GB for ten million rows with 100 axes. The index is rebuilt as
+    :class:`SpillForest` is.
     """
 
     _LEAVES: ClassVar = Cells
-    _trees: Cells
+    trees_: Cells
 
     def __init__(
         self,
@@ -82,7 +206,7 @@ class PartitionIndex(ProbedIndex):
     @property
     def n_leaves_(self) -> int:
         """Number of cells."""
-        return self._trees.n_cells
+        return self.trees_.n_cells
 
     @property
     def _width(self) -> int:
@@ -106,19 +230,19 @@ class PartitionIndex(ProbedIndex):
         """Return coordinates along the axes and distances from the space of the axes, (n_rows, n_axes + 1)."""
         result = np.empty((len(Y), self._width), np.float32)
         result[:, :-1] = Y
-        kernels.fill_offsets(rows, self._centre, Y, result)
+        kernels.fill_offsets(rows, self.center_, Y, result)
         return result
 
     def _add_to_leaves(self, rows: Float32Array, Y: Float32Array, first: int) -> bool:
-        self._trees.add(self._append_offsets(rows, Y), first)
+        self.trees_.add(self._append_offsets(rows, Y), first)
         return True
 
     def _probe(
         self, Q: Float32Array, n_probes: int, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
     ) -> None:
-        cells = self._trees
+        cells = self.trees_
         n_best = min(int(self.ranked * ids.shape[1]) + 10, n_shown)
         kernels.probe_cells(
-            self._X, Q, self._centre, self._axes, cells.leaves, cells.items, cells.codes, cells.step,
+            self._X, Q, self.center_, self.axes_, cells.leaves, cells.items, cells.codes, cells.step,
             shown, n_probes, n_best, distances, ids,
         )  # fmt: skip

@@ -33,6 +33,8 @@ _KNEE = 0.1  # Share of the mean distance below which the scale is bent, as adju
 class MutualProximity(Estimator):
     """Moments of the distances of every song, estimated on a sample, and distances adjusted by them.
 
+    With fewer than 3 rows, or only equal rows, distances are not changed.
+
     Parameters
     ----------
     n_sample : int >= 1
@@ -43,15 +45,11 @@ class MutualProximity(Estimator):
 
     Attributes
     ----------
-    sample_ : ndarray of shape (min(n_sample, n), n_features), float64
+    sample_ : float64 ndarray of shape (min(n_sample, n), n_features)
         Not changed by adding songs.
-    mean_, std_ : ndarray of shape (n,), float64
+    mean_, std_ : float64 ndarrays of shape (n,)
         Mean and deviation of the distances from each row to the nearest of the sample. Sampled rows at distance 0 (the
         song and its duplicates) do not count. 0 if no row is left.
-
-    Notes
-    -----
-    With fewer than 3 rows, or only equal rows, distances are not changed.
     """
 
     def __init__(
@@ -60,17 +58,10 @@ class MutualProximity(Estimator):
         self.n_sample, self.nearest, self.random_state = n_sample, nearest, random_state
 
     def fit(self, X: npt.ArrayLike, y: object = None) -> Self:
-        """Draw the sample and estimate the moments of every row.
+        """Draw the sample and estimate the moments of every row of X, (n, n_features).
 
-        Parameters
-        ----------
-        X : array of shape (n, n_features); a float32 memory map is read block by block
-        y : ignored
-
-        Raises
-        ------
-        ValueError
-            If `X` is not two-dimensional, contains NaN or infinity, or a parameter is out of range.
+        A float32 memory map is read block by block. Raises ValueError if `X` is not two-dimensional, contains NaN or
+        infinity, or a parameter is out of range.
         """
         if self.n_sample < 1 or not 0 < self.nearest <= 1:
             raise ValueError(f"n_sample={self.n_sample} should be at least 1, and nearest={self.nearest} in (0, 1].")
@@ -89,17 +80,10 @@ class MutualProximity(Estimator):
         return np.arange(first, len(self.mean_))
 
     def moments(self, Q: npt.ArrayLike) -> tuple[Float64Array, Float64Array]:
-        """Return mean and deviation of the distances from each query to the sample, both (n_queries,).
+        """Return mean and deviation of the distances from each query (n_queries, n_features) to the sample.
 
-        Parameters
-        ----------
-        Q : array of shape (n_queries, n_features)
-            A query equal to a row of the fit gets the moments of that row.
-
-        Raises
-        ------
-        ValueError
-            If `Q` has another width than the rows of the fit, or contains NaN or infinity.
+        A query equal to a row of the fit gets the moments of that row. Raises ValueError if `Q` has another width than
+        the rows of the fit, or contains NaN or infinity.
         """
         self._check_is_fitted("sample_")
         queries = _rows(Q, "Q")
@@ -124,23 +108,15 @@ class MutualProximity(Estimator):
     def rescore(self, distances: npt.ArrayLike, rows: npt.ArrayLike, query_moments: Moments) -> Float64Array:
         """Return adjusted distances of candidates: smaller if the mutual proximity is larger.
 
+        They are float64 (k,), in the unit of `distances`: the distance at which two average songs have the same mutual
+        proximity. Below a tenth of the average mean, the scale is bent, so that it stays positive and monotonic. Raises
+        ValueError if shapes do not fit or a row is out of range.
+
         Parameters
         ----------
-        distances : array of shape (k,), >= 0
-            From the query to the candidates.
+        distances : array of shape (k,), >= 0, from the query to the candidates
         rows : int array of shape (k,), the candidates
         query_moments : mean and deviation of the query, from :meth:`moments`
-
-        Returns
-        -------
-        ndarray of shape (k,), float64, >= 0, in the unit of `distances`
-            The distance at which two average songs have the same mutual proximity. Below a tenth of the average mean,
-            the scale is bent, so that it stays positive and monotonic.
-
-        Raises
-        ------
-        ValueError
-            If shapes do not fit or a row is out of range.
         """
         self._check_is_fitted("mean_")
         d, chosen = np.asarray(distances, dtype=np.float64), np.asarray(rows)
@@ -168,25 +144,12 @@ class MutualProximity(Estimator):
 def mutual_proximity(
     D: npt.ArrayLike, mean_q: npt.ArrayLike, std_q: npt.ArrayLike, mean_x: npt.ArrayLike, std_x: npt.ArrayLike
 ) -> Float64Array:
-    """Adjust a matrix of distances of any kind by moments.
+    """Adjust distances D (n_queries, n) of any kind by moments.
 
-    Parameters
-    ----------
-    D : array of shape (n_queries, n)
-    mean_q, std_q : arrays of shape (n_queries,)
-        Moments of the distances from each query to other songs.
-    mean_x, std_x : arrays of shape (n,)
-        The same for each song of the database; their averages are the average song.
-
-    Returns
-    -------
-    ndarray of shape (n_queries, n), float64, as from :meth:`MutualProximity.rescore`
-        `D` if there are fewer than 3 songs or none has a deviation.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit.
+    `mean_q` and `std_q`, (n_queries,), are the moments of the distances from each query to other songs; `mean_x` and
+    `std_x`, (n,), those of the songs of the database, and their averages the average song. Returns float64 distances
+    like those of :meth:`MutualProximity.rescore`; `D` if there are fewer than 3 songs or none has a deviation. Raises
+    ValueError if shapes do not fit.
     """
     distances = np.asarray(D, dtype=np.float64)
     parts = [np.asarray(part, dtype=np.float64) for part in (mean_q, std_q, mean_x, std_x)]
@@ -247,10 +210,10 @@ def _block_moments(
 
 def _average_song(mean: Float64Array, std: Float64Array) -> tuple[float, float] | None:
     """Return average mean and deviation of songs with a deviation; None for fewer than 3 songs or without any."""
-    known = std > 0.0
-    if len(mean) < 3 or not known.any():
+    is_known = std > 0.0
+    if len(mean) < 3 or not is_known.any():
         return None
-    return float(mean[known].mean()), float(std[known].mean())
+    return float(mean[is_known].mean()), float(std[is_known].mean())
 
 
 def _log_survival(d: Float64Array, moments: PairMoments, average: tuple[float, float]) -> Float64Array:
@@ -259,8 +222,8 @@ def _log_survival(d: Float64Array, moments: PairMoments, average: tuple[float, f
 
     total = np.zeros(d.shape)
     for mean, std in moments:
-        known = std > 0.0
-        total += log_ndtr((np.where(known, mean, average[0]) - d) / np.where(known, std, average[1]))
+        is_known = std > 0.0
+        total += log_ndtr((np.where(is_known, mean, average[0]) - d) / np.where(is_known, std, average[1]))
     return total
 
 

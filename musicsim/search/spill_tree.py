@@ -41,20 +41,19 @@ class SpillTree(TreeIndex):
 
     Attributes
     ----------
-    n_samples_, n_features_in_ : int
-    n_leaves_, depth_ : int
+    n_samples_, n_features_in_, n_leaves_, depth_ : int
     nbytes_ : int
         Memory in addition to the rows.
 
     Notes
     -----
-    Copies grow with depth: a tree of depth D holds each row (1 + 2 * spill) ** D times on average, as a number of
-    4 bytes; 10.7 times for spill 0.1 and depth 13. Equal rows cannot be split and stay in one leaf. If new rows make
-    the tree hold each row twice as often as when it was grown, it is regrown over all rows.
+    A tree of depth D holds each row (1 + 2 * spill) ** D times on average, as a number of 4 bytes; 10.7 times for spill
+    0.1 and depth 13. Equal rows cannot be split and stay in one leaf. If new rows make the tree hold each row twice as
+    often as when it was grown, it is regrown over all rows.
     """
 
     _LEAVES: ClassVar = Trees
-    _trees: Trees
+    trees_: Trees
 
     def __init__(
         self,
@@ -80,12 +79,12 @@ class SpillTree(TreeIndex):
         return grow_trees(rows, self._growth(), seeds, n_threads(self.n_jobs))
 
     def _try_insert(self, rows: Float32Array, first: int) -> bool:
-        return self._trees.add(rows, first, self._X, self._growth())
+        return self.trees_.add(rows, first, self._X, self._growth())
 
     def _fill_nearest(
         self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
     ) -> None:
-        trees = self._trees
+        trees = self.trees_
 
         def search(part: slice) -> None:
             kernels.search_defeatist(
@@ -96,27 +95,15 @@ class SpillTree(TreeIndex):
         map_parts(len(Q), self.n_jobs, search)
 
     def retrieve(self, Q: npt.ArrayLike, *, depth: int | None = None) -> list[Int64Array]:
-        """Return the retrieval set of each query (algorithm 6.3).
+        """Return the retrieval set of each query (n_queries, n_features) by algorithm 6.3, int64 ids.
 
-        Parameters
-        ----------
-        Q : array-like of shape (n_queries, n_features)
-        depth : int, optional
-            Nodes at this depth count as leaves, as in a tree of this depth.
-
-        Returns
-        -------
-        list of int64 ndarrays
-            Unique ids in no order; the set is never extended to parents.
-
-        Raises
-        ------
-        ValueError
-            If `Q` has another width than the rows or contains NaN, or `depth` is below 0.
+        Nodes at `depth`, if given, count as leaves, as in a tree of this depth. Ids are unique and in no order; the set
+        is never extended to parents. Raises ValueError if `Q` has another width than the rows or contains NaN, or
+        `depth` is below 0.
         """
         queries = self._check_queries(Q, 1)
         if depth is not None and depth < 0:
             raise ValueError(f"depth={depth} should be 0 or more, or None.")
-        trees, cut = self._trees, -1 if depth is None else depth
+        trees, cut = self.trees_, -1 if depth is None else depth
         arrays = trees.nodes, trees.leaves, trees.items, int(trees.roots[0]), self._shown
         return [kernels.retrieve(q, *arrays, cut, 0).astype(np.int64) for q in queries]

@@ -26,7 +26,6 @@ def dot(a, b):
 
 @njit(cache=True, nogil=True)
 def _hash(z):
-    """Hash a 64-bit number."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
@@ -263,12 +262,12 @@ def split(X, ids, rule, spill, whole, n_sample, n_iterations, n_directions, seed
     for i in range(m):
         for j in range(d):
             A[i, j] -= center[j]
-    found = _direction(A, rule, n_iterations, n_directions, state, w)
-    if not found and _rescale(A):
-        found = _direction(A, rule, n_iterations, n_directions, state, w)
-    if not found and m == n:
+    has_direction = _direction(A, rule, n_iterations, n_directions, state, w)
+    if not has_direction and _rescale(A):
+        has_direction = _direction(A, rule, n_iterations, n_directions, state, w)
+    if not has_direction and m == n:
         return np.float32(0.0), np.float32(0.0), n, 0
-    if not found:  # the sample holds only copies, but other rows may differ
+    if not has_direction:  # the sample holds only copies, but other rows may differ
         _normal(state, w)
         _normalize(w)
     for i in range(n):

@@ -10,7 +10,7 @@ from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int32Array, 
 from musicsim._checks import check_whole
 from musicsim.search import _query_kernels as kernels
 from musicsim.search._leaves import SMALLEST, Leaves
-from musicsim.search._rows import Neighbors, check_n_jobs, checked, map_parts
+from musicsim.search._rows import Neighbors, check_n_jobs, check_rows, map_parts
 from musicsim.search._vector_index import VectorIndex
 from musicsim.search.code_kernels import code_size
 from musicsim.search.tree_kernels import measure_spread
@@ -31,33 +31,24 @@ ROWS_PER_LEAF, _SHARE_OF_LEAF = 12, 1 / 8
 class TreeIndex(VectorIndex):
     """Base of the indexes with leaves."""
 
-    _SAVED: ClassVar[dict[str, type[np.generic]]] = {}
-    """Types of the arrays that are saved next to the trees, by file name; attributes have an underscore before it."""
-
+    # Arrays that are saved next to the leaves: attribute and type, by file name.
+    _SAVED: ClassVar[dict[str, tuple[str, type[np.generic]]]] = {}
     _LEAVES: ClassVar[type[Leaves]]
     n_jobs: int | None
     random_state: int | np.random.Generator | None
-    _trees: Leaves
+    trees_: Leaves
 
     def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
-        """Build the index; float32 rows are not copied.
+        """Build the index over rows (n_samples, n_features); float32 rows are not copied.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
-
-        Raises
-        ------
-        ValueError
-            If `X` is not two-dimensional or contains NaN, or an option is out of range.
+        Raises ValueError if `X` is not two-dimensional or contains NaN, or an option is out of range.
         """
-        rows = checked(X, "X")
+        rows = check_rows(X, "X")
         self._check_options()
         seeds = np.random.default_rng(self.random_state).integers(2**63, size=self._n_seeds).tolist()
         trees = self._grow(rows, tuple(seeds))
         self._take(rows)
-        self._trees, self.n_built_ = trees, len(rows)
+        self.trees_, self.n_built_ = trees, len(rows)
         return self
 
     @property
@@ -78,29 +69,24 @@ class TreeIndex(VectorIndex):
         raise NotImplementedError
 
     @property
-    def trees_(self) -> Leaves:
-        """Arrays of the leaves and, in trees, of the nodes above them."""
-        return self._trees
-
-    @property
     def n_leaves_(self) -> int:
         """Leaves of all trees."""
-        return self._trees.n_leaves
+        return self.trees_.n_leaves
 
     @property
     def depth_(self) -> int:
         """Splits on the longest path from a root to a leaf."""
-        return self._trees.depth()
+        return self.trees_.depth()
 
     @property
     def nbytes_(self) -> int:
         """Memory in addition to the rows."""
-        return self._trees.nbytes
+        return self.trees_.nbytes
 
     def _insert(self, rows: Float32Array, first: int) -> None:
         if not self._try_insert(rows, first):
-            seeds = self._trees.seeds  # without that of the axes
-            self._trees = self._grow(self._X, seeds if self._n_seeds == 1 else (*seeds, seeds[0]))
+            seeds = self.trees_.seeds  # without that of the axes
+            self.trees_ = self._grow(self._X, seeds if self._n_seeds == 1 else (*seeds, seeds[0]))
             self.n_built_ = self.n_samples_
 
     def _try_insert(self, rows: Float32Array, first: int) -> bool:
@@ -108,32 +94,37 @@ class TreeIndex(VectorIndex):
         raise NotImplementedError
 
     def _write(self, folder: Path) -> None:
-        self._trees.save(folder)
-        for name in self._SAVED:
-            np.save(folder / f"{name}.npy", getattr(self, f"_{name}"), allow_pickle=False)
+        self.trees_.save(folder)
+        for name, (attribute, _) in self._SAVED.items():
+            np.save(folder / f"{name}.npy", getattr(self, attribute), allow_pickle=False)
 
     def _read(self, folder: Path) -> None:
-        self._trees = self._LEAVES.load(folder)
+        self.trees_ = self._LEAVES.load(folder)
         self._check_options()
         check_n_jobs(self.n_jobs)
-        for name, dtype in self._SAVED.items():
+        for name, (attribute, dtype) in self._SAVED.items():
             array = np.load(folder / f"{name}.npy", allow_pickle=False)
             if array.dtype != dtype:
                 raise ValueError(f"{name}.npy contains {array.dtype}.")
-            setattr(self, f"_{name}", array)
+            setattr(self, attribute, array)
         # compiled loops follow every number without checks
-        if not self._trees.fits(self._width, self.n_samples_):
+        if not self.trees_.fits(self._width, self.n_samples_):
             raise ValueError("The trees do not fit the rows.")
 
 
 class ProbedIndex(TreeIndex):
     """Base of the indexes whose queries scan the `n_probes` most promising leaves, which hold codes along main axes."""
 
-    _SAVED: ClassVar = {"centre": np.float32, "axes": np.float32, "spread": np.float64, "n_cut": np.int64}
+    _SAVED: ClassVar = {
+        "centre": ("center_", np.float32),
+        "axes": ("axes_", np.float32),
+        "spread": ("_spread", np.float64),
+        "n_cut": ("_n_cut", np.int64),
+    }
     n_probes: int
     explained: float
-    _centre: Float32Array
-    _axes: Float32Array
+    center_: Float32Array
+    axes_: Float32Array
     _spread: Float64Array  # sums over rows of squared distances from the center, along the axes and in total; the max
     _n_cut: Int64Array  # rows whose codes are clipped, of shape (1,)
 
@@ -148,19 +139,9 @@ class ProbedIndex(TreeIndex):
         return 1
 
     @property
-    def center_(self) -> Float32Array:
-        """Center of the rows at building time, float32 (n_features,)."""
-        return self._centre
-
-    @property
-    def axes_(self) -> Float32Array:
-        """Main axes, float32 (n_features, n_axes)."""
-        return self._axes
-
-    @property
     def n_axes_(self) -> int:
         """Number of main axes."""
-        return self._axes.shape[1]
+        return self.axes_.shape[1]
 
     @property
     def _width(self) -> int:
@@ -168,23 +149,23 @@ class ProbedIndex(TreeIndex):
 
     def _read(self, folder: Path) -> None:
         super()._read(folder)
-        shapes = self._centre.shape, self._axes.shape, self._spread.shape, self._n_cut.shape
-        d, n_codes = self.n_features_in_, len(self._trees.codes)
+        shapes = self.center_.shape, self.axes_.shape, self._spread.shape, self._n_cut.shape
+        d, n_codes = self.n_features_in_, len(self.trees_.codes)
         if shapes != ((d,), (d, self.n_axes_), (3,), (1,)):
             raise ValueError("The axes do not fit the rows.")
-        if n_codes != len(self._trees.items) * code_size(self._width):
+        if n_codes != len(self.trees_.items) * code_size(self._width):
             raise ValueError("The codes do not fit the axes.")
 
     def _set_axes(self, rows: Float32Array, seed: int) -> None:
-        self._centre, self._axes, self._spread = _main_axes(rows, self.explained, seed)
+        self.center_, self.axes_, self._spread = _main_axes(rows, self.explained, seed)
         self._n_cut = np.zeros(1, np.int64)
 
     def _along_axes(self, rows: Float32Array) -> Float32Array:
         """Return coordinates along the main axes, float32 (n_rows, n_axes)."""
-        Y = np.empty((len(rows), self._axes.shape[1]), np.float32)
+        Y = np.empty((len(rows), self.axes_.shape[1]), np.float32)
         for start in range(0, len(rows), _BLOCK_ROWS):
             block = slice(start, start + _BLOCK_ROWS)
-            np.matmul(rows[block] - self._centre, self._axes, out=Y[block])
+            np.matmul(rows[block] - self.center_, self.axes_, out=Y[block])
         return Y
 
     def _try_insert(self, rows: Float32Array, first: int) -> bool:
@@ -203,8 +184,8 @@ class ProbedIndex(TreeIndex):
 
     def _still_fits(self, rows: Float32Array, Y: Float32Array) -> bool:
         """Return whether codes and axes still suit all rows, with these new ones."""
-        reach, largest = np.float32(127.5 * self._trees.step), self._spread[2]
-        n_clipped, explained, total = measure_spread(rows, Y, self._centre, reach, largest)
+        reach, largest = np.float32(127.5 * self.trees_.step), self._spread[2]
+        n_clipped, explained, total = measure_spread(rows, Y, self.center_, reach, largest)
         self._n_cut = self._n_cut + n_clipped
         self._spread = self._spread + np.array([explained, total, 0.0])
         explained, total, _ = self._spread
@@ -218,23 +199,9 @@ class ProbedIndex(TreeIndex):
     ) -> Neighbors:
         """Return the nearest rows in the most promising leaves; of equal distances, the lower id first.
 
-        More leaves are scanned until there are enough rows: there are as many results as from :class:`ExactIndex`.
-
-        Parameters
-        ----------
-        Q, k, allowed : as in :meth:`ExactIndex.query`
-        n_probes : int >= 1, optional
-            Overrides that of the index. If only some rows are allowed, it is multiplied by ``n / n_allowed``, unless
-            comparing with each of them is faster.
-
-        Returns
-        -------
-        distances, ids : as in :meth:`ExactIndex.query`
-
-        Raises
-        ------
-        ValueError
-            If an argument is out of range or does not fit the rows.
+        Arguments, results and errors are as in :meth:`ExactIndex.query`: more leaves are scanned until there are as
+        many results. `n_probes`, an int >= 1, overrides that of the index. If only some rows are allowed, it is
+        multiplied by ``n / n_allowed``, unless comparing with each of them is faster.
         """
         probes = self.n_probes if n_probes is None else n_probes
         _check_probes(probes)

@@ -27,13 +27,15 @@ def _n_slots(n):
 
 
 @njit(cache=True, nogil=True)
-def grow(X, ids, depth, path, rule, spill, whole, max_depth, leaf_size, n_sample, n_iterations, n_directions, seed):
+def grow(X, ids, depth, path, options, whole, seed):
     """Grow a tree over rows `ids`, int32 (m,), of X, float32 (n, d), depth first (algorithm 6.2).
 
-    The root has `depth` in the whole tree, and number `path` if nodes are counted level by level from 1. A node at
-    `max_depth`, or with at most `leaf_size` rows, is a leaf. Returns nodes, float32 (n_inner, d + N_LINKS), leaves,
-    int64 (n_leaves, 4), and items, int32 (n_slots,). The root is inner node 0, or leaf 0 without inner nodes.
+    The root has `depth` in the whole tree, and number `path` if nodes are counted level by level from 1. `options` are
+    as in :func:`insert`; a node at max_depth, or with at most leaf_size rows, is a leaf. Returns nodes, float32
+    (n_inner, d + N_LINKS), leaves, int64 (n_leaves, 4), and items, int32 (n_slots,). The root is inner node 0, or leaf
+    0 without inner nodes.
     """
+    rule, spill, max_depth, leaf_size, n_sample, n_iterations, n_directions = options
     d = X.shape[1]
     nodes, leaves = np.empty((64, d + N_LINKS), np.float32), np.empty((64, 4), np.int64)
     items = np.full(_n_slots(ids.shape[0]), -1, np.int32)
@@ -180,19 +182,9 @@ def insert(rows, first, X, root, nodes, leaves, items, codes, step, sizes, optio
             n_taken += 1
             n = leaves[leaf, 1]
             if n >= 2 * leaf_size and _has_doubled(n, leaf_size) and depth < max_depth:
-                L = _leaf_rows(leaf, leaves, items, codes, step, X, d)
+                L, own_seed = _leaf_rows(leaf, leaves, items, codes, step, X, d), seed + np.uint64(first + i)
                 number, nodes, leaves, items, codes = _split_leaf(
-                    leaf,
-                    L,
-                    parent,
-                    nodes,
-                    leaves,
-                    items,
-                    codes,
-                    n_code_bytes,
-                    sizes,
-                    options,
-                    seed + np.uint64(first + i),
+                    leaf, L, parent, nodes, leaves, items, codes, n_code_bytes, sizes, options, own_seed
                 )
                 if number >= 0 and parent < 0:
                     root = number

@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.blas import one_blas_thread
-from musicsim.search._rows import Neighbors, checked
+from musicsim.search._rows import Neighbors, check_rows
 from musicsim.search.exact import ExactIndex
 from musicsim.search.forest import SpillForest
 from musicsim.search.partition import PartitionIndex
@@ -131,6 +131,9 @@ def calibrate(
 ) -> Calibration:
     """Find the number of leaves or cells that an index has to scan for a recall, and set its ``n_probes`` to it.
 
+    Probes are added until the check queries reach the recall, too. With fewer than ``k + 2`` rows, every leaf is
+    scanned. Raises ValueError if an argument is out of range or `X` has another shape than the index.
+
     Parameters
     ----------
     index : SpillForest or PartitionIndex
@@ -143,19 +146,9 @@ def calibrate(
     n_queries : int >= 2
         Rows for choosing the number, and as many others for checking it. Takes ``2 * n_queries`` exact searches.
     random_state : int, numpy.random.Generator or None
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range or `X` has another shape than the index.
-
-    Notes
-    -----
-    Probes are added until the check queries reach the recall, too. With fewer than ``k + 2`` rows, every leaf is
-    scanned.
     """
     _check(k, recall, n_queries)
-    rows = checked(X, "X")
+    rows = check_rows(X, "X")
     if rows.shape != (index.n_samples_, index.n_features_in_):
         raise ValueError(f"X has shape {rows.shape}, the index {(index.n_samples_, index.n_features_in_)}.")
     if len(rows) < k + 2:
@@ -199,36 +192,25 @@ def tune(
 
     Tries partitions and forests on at most 100,000 rows. The smallest of those within a tenth of the fastest is built
     over all rows and calibrated. If it does not reach the recall or takes twice the expected time, the next is built,
-    too. If comparing with every row is as fast, an exact index is returned.
+    too. If comparing with every row is as fast, or there are fewer than 5,000 rows, an exact index is returned.
+
+    The others have ``calibration_``, a :class:`Calibration`, and ``trials_``, a dict per setting. It holds its
+    parameters, the unfitted ``index``, the chosen ``n_probes``, their ``recall`` on the training queries, ``ceiling``
+    (the recall with 16 times as many), ``seconds`` per query and ``nbytes``. Raises ValueError if an argument is out of
+    range.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-    k : int >= 1
-    recall : float in (0, 1]
-        Mean share of the `k` true neighbors among the results.
     settings : iterable of SpillForest, PartitionIndex or dict, optional
         Indexes to try, or dicts with parameters of :class:`SpillForest`; they are not changed. Default: eight settings
         that suit most data.
-    n_queries, random_state : as in :func:`calibrate`
+    k, recall, n_queries, random_state : as in :func:`calibrate`
     n_jobs : int or None
         Threads of the indexes: None is 1, -1 one per core.
-
-    Returns
-    -------
-    SpillForest, PartitionIndex or ExactIndex
-        Fitted; exact below 5,000 rows or if the others are not faster. Those have ``calibration_``, a
-        :class:`Calibration`, and ``trials_``, a dict per setting: its parameters, the unfitted ``index``, the chosen
-        ``n_probes``, their ``recall`` on the training queries, ``ceiling``, the recall with 16 times as many,
-        ``seconds`` per query and ``nbytes``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
     """
     _check(k, recall, n_queries)
-    rows = checked(X, "X")
+    rows = check_rows(X, "X")
     if len(rows) < max(EXACT_BELOW, k + 2):
         return ExactIndex().fit(rows)
     rng = np.random.default_rng(random_state)

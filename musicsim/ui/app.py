@@ -14,16 +14,16 @@ from streamlit.runtime import get_instance
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from musicsim import __version__, logs
-from musicsim.api import Guard, Visitors, named_hosts, offered, path_prefix, routes
+from musicsim.api import Guard, Visitors, filter_routes, path_prefix, read_allowed_hosts, routes
 from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.search.uploads import VISITORS_MB
 from musicsim.parsing import parse_in_turn
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.desk import release_memory
-from musicsim.ui.base.errors import show_error
 from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.page_messages import filter_message, is_of_a_page, rerun_of
-from musicsim.ui.components.player_routes import player_routes
+from musicsim.ui.base.text import show_error
+from musicsim.ui.components.listening import player_routes
 from musicsim.ui.components.song_map import map_script_routes
 
 _log = logging.getLogger(__name__)
@@ -62,10 +62,10 @@ def app_options() -> dict[str, Any]:
     """Return the options of ``st.App`` for the script :data:`SHELL`, and start the log in the default library."""
     parse_in_turn()
     logs.begin()
-    logs.keep_in(default_folder())
+    logs.keep_log(default_folder())
     _log.info("the app starts, version %s", logs.Public(__version__))
     prefix = path_prefix(st.get_option("server.baseUrlPath") or "")
-    middleware = [Middleware(Guard, names=named_hosts())]
+    middleware = [Middleware(Guard, names=read_allowed_hosts())]
     if is_public():
         for option, value in _VISITOR_OPTIONS.items():
             config.set_option(option, value)
@@ -76,7 +76,7 @@ def app_options() -> dict[str, Any]:
         middleware.append(limits)
     first_page = [Route(f"{prefix}/{name}", _listen) for name in ("listen", "explore", "search")]
     return {
-        "routes": offered([*routes(prefix), *map_script_routes(prefix), *player_routes(prefix), *first_page]),
+        "routes": filter_routes([*routes(prefix), *map_script_routes(prefix), *player_routes(prefix), *first_page]),
         "middleware": middleware,
         "on_script_error": show_error,
     }

@@ -8,10 +8,9 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer.libraries import library_folders
 from musicsim.library.disk.arrays import release_pages
 from musicsim.public import is_public
-from musicsim.ui.base.address import take_address
 from musicsim.ui.base.frame import FRAME_CSS, ICON, LOGO, PAGES
 from musicsim.ui.base.keys import COLOR_BY, LIBRARY, MODEL, NOT_HERE, forget_library_state
-from musicsim.ui.base.openers import active_library, active_model, chosen_model, warm_up
+from musicsim.ui.base.openers import active_library, active_model, find_chosen_model, take_address, warm_up
 from musicsim.ui.base.reloads import follow_reload, save_session
 from musicsim.ui.base.sections import is_offered
 from musicsim.ui.base.text import plain
@@ -29,11 +28,6 @@ _TITLES = {
 }
 
 
-def _switch_library(widget: str) -> None:
-    LIBRARY.set(st.session_state[widget])
-    forget_library_state()
-
-
 def _sidebar() -> None:
     library = active_library()
     is_owner = not is_public()
@@ -42,8 +36,13 @@ def _sidebar() -> None:
         # The key contains the value, and the widget starts with it. A widget that takes its value from the session
         # returns to its first option if the user switches pages before the browser has received the value.
         widget = f"library_{library.name}"
+
+        def switch() -> None:
+            LIBRARY.set(st.session_state[widget])
+            forget_library_state()
+
         st.selectbox(
-            "Library", names, names.index(library.name), key=widget, on_change=_switch_library, args=(widget,),
+            "Library", names, names.index(library.name), key=widget, on_change=switch,
             disabled=len(names) == 1, help="Create other libraries on the Library page.",
         )  # fmt: skip
     models = {record.id: record.name for record in library.models.all()}
@@ -62,7 +61,7 @@ def _sidebar() -> None:
 
 def _report_lost_model() -> None:
     """If the files of the chosen model are missing, offer the models with files."""
-    lost, models = chosen_model(), active_library().models
+    lost, models = find_chosen_model(), active_library().models
     if lost is None or models.is_whole(lost):
         return
     others = [record for record in models.all() if models.is_whole(record)]

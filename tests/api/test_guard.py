@@ -7,7 +7,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient, WebSocketDenialResponse
 
-from musicsim.api import Guard, named_hosts
+from musicsim.api import Guard, read_allowed_hosts
 from musicsim.errors import AddressError
 
 NAMED = ("music.example", "10.0.0.7")
@@ -246,16 +246,16 @@ def test_other_sites_may_only_link_to_app(client, site, mode, dest, status):
 
 def test_allowed_hosts_come_from_environment(monkeypatch):
     monkeypatch.setenv("MUSICSIM_ALLOWED_HOSTS", " Music.example., 10.0.0.7,,[fd00::1],fd00:0::2 ")
-    assert named_hosts() == {"music.example", "10.0.0.7", "fd00::1", "fd00::2"}
+    assert read_allowed_hosts() == {"music.example", "10.0.0.7", "fd00::1", "fd00::2"}
     monkeypatch.delenv("MUSICSIM_ALLOWED_HOSTS")
-    assert named_hosts() == set()
+    assert read_allowed_hosts() == set()
 
 
 @pytest.mark.parametrize("name", ["https://music.example", "music.example:443", "*", "*.example", "a b", "-x/"])
 def test_invalid_allowed_host_gives_clear_error(monkeypatch, name):
     monkeypatch.setenv("MUSICSIM_ALLOWED_HOSTS", f"music.example,{name}")
     with pytest.raises(AddressError, match="not a machine's name or address"):
-        named_hosts()
+        read_allowed_hosts()
 
 
 def test_form_from_another_site_is_refused(client):

@@ -8,8 +8,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from musicsim.api import routes
-from musicsim.explorer.snapshot.map_colours import COLOUR_BY
-from musicsim.explorer.snapshot.map_columns import from_unit
+from musicsim.explorer.snapshot.map_columns import COLOUR_BY, from_unit
 from musicsim.explorer.snapshot.map_view import map_view
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 

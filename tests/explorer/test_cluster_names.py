@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from musicsim.audio import HARMONY_SIZE, RHYTHM_SIZE
-from musicsim.explorer.playlists.cluster_names import ClusterNames
+from musicsim.explorer.playlists.edges import ClusterNames
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 

@@ -21,23 +21,23 @@ def by_artist(snapshot, name):
 
 
 def test_latest_thumb_counts_and_is_undone_first():
-    said = Thumbs().saying(1, 1).saying(2, -1).saying(1, -1)
+    said = Thumbs().add(1, 1).add(2, -1).add(1, -1)
     assert said.judged == {1: -1, 2: -1}
     assert (said.fitting, said.unfitting) == ([], [1, 2])
-    assert said.undone().judged == {1: 1, 2: -1}
-    assert said.saying(1, 0).judged == {2: -1}
-    assert Thumbs().undone() == Thumbs()
-    assert Thumbs.of([3], [4]).judged == {3: 1, 4: -1}
-    again = said.started_over().saying(5, 1)
+    assert said.undo().judged == {1: 1, 2: -1}
+    assert said.add(1, 0).judged == {2: -1}
+    assert Thumbs().undo() == Thumbs()
+    assert Thumbs.from_ids([3], [4]).judged == {3: 1, 4: -1}
+    again = said.start_over().add(5, 1)
     assert again.judged == {5: 1}
-    assert again.undone().judged == {}
-    assert again.undone().undone() == said
+    assert again.undo().judged == {}
+    assert again.undo().undo() == said
 
 
 def test_search_without_thumbs_is_unchanged(snapshot):
     song = snapshot.library.songs()[0].id
     plain = find_similar(snapshot, song, 11, max_per_artist=None)
-    for said in (Thumbs(), Thumbs.of([1], []).saying(1, 0), Thumbs.of([9999], [9998])):
+    for said in (Thumbs(), Thumbs.from_ids([1], []).add(1, 0), Thumbs.from_ids([9999], [9998])):
         assert find_similar(snapshot, song, 11, max_per_artist=None, thumbs=said) == plain
 
 
@@ -45,7 +45,7 @@ def test_thumbs_up_attract_and_thumbs_down_exclude(snapshot):
     tones, noise = by_artist(snapshot, "Artist tones"), by_artist(snapshot, "Artist noise")
     plain = ids(find_similar(snapshot, tones[0], 11, max_per_artist=None))
     assert set(plain[:3]) == set(tones[1:])
-    said = Thumbs.of(noise[:2], tones[1:2])
+    said = Thumbs.from_ids(noise[:2], tones[1:2])
     after = ids(find_similar(snapshot, tones[0], 11, max_per_artist=None, thumbs=said))
     assert tones[1] not in after
     assert len(after) == 10
@@ -55,7 +55,7 @@ def test_thumbs_up_attract_and_thumbs_down_exclude(snapshot):
 
 def test_results_match_thumb_adjusted_metric(snapshot):
     song, up = snapshot.library.songs()[0].id, snapshot.library.songs()[5].id
-    said = Thumbs.of([up], [])
+    said = Thumbs.from_ids([up], [])
     row = snapshot.rows_of([song])[0]
     bending = query_metric(snapshot, snapshot.X[row], said)
     order = [snapshot.songs_at([r])[0].id for r in np.argsort(bending.distances(snapshot.X)) if r != row]
@@ -75,7 +75,7 @@ def test_cli_accepts_thumbs(snapshot):
     tones, noise = by_artist(snapshot, "Artist tones"), by_artist(snapshot, "Artist noise")
     options = ("-k", 11, "--per-artist", 0, "--fits", noise[0], "--not", tones[1], "--json")
     out, _ = run("similar", tones[0], *options, library=snapshot.library.folder)
-    said = Thumbs.of(noise[:1], tones[1:2])
+    said = Thumbs.from_ids(noise[:1], tones[1:2])
     expected = ids(find_similar(snapshot, tones[0], 11, max_per_artist=None, thumbs=said))
     assert [answer["song"]["id"] for answer in json.loads(out)] == expected
 
@@ -89,7 +89,7 @@ def test_http_interface_accepts_thumbs(snapshot, monkeypatch, side):
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(snapshot.library.folder))
     song, other = snapshot.library.songs()[0].id, snapshot.library.songs()[7].id
     answer = TestClient(http_interface()).get(f"/songs/{song}/similar?k=11&per_artist=0&{side}={other}")
-    said = Thumbs.of([other] * (side == "fits"), [other] * (side != "fits"))
+    said = Thumbs.from_ids([other] * (side == "fits"), [other] * (side != "fits"))
     expected = ids(find_similar(snapshot, song, 11, max_per_artist=None, thumbs=said))
     assert [hit["id"] for hit in answer.json()] == expected
 
@@ -99,13 +99,13 @@ def test_thumbs_up_bypass_max_per_artist(snapshot):
     plain = ids(find_similar(snapshot, tones[0], 11, max_per_artist=1))
     (shown,) = set(plain) & set(tones)
     others = [i for i in tones[1:] if i != shown]
-    after = ids(find_similar(snapshot, tones[0], 11, max_per_artist=1, thumbs=Thumbs.of(others, [])))
+    after = ids(find_similar(snapshot, tones[0], 11, max_per_artist=1, thumbs=Thumbs.from_ids(others, [])))
     assert set(others) <= set(after)
 
 
 def test_thumb_ids_are_validated(snapshot):
     a, b = (song.id for song in snapshot.library.songs()[:2])
-    assert thumbs_by_id(snapshot.library, [a], [b]) == Thumbs.of([a], [b])
+    assert thumbs_by_id(snapshot.library, [a], [b]) == Thumbs.from_ids([a], [b])
     assert thumbs_by_id(snapshot.library, [], []) == Thumbs()
     for wrong in (9999, -1, 2**63, 10**30):
         with pytest.raises(NotFoundError, match=f"song {wrong} does not exist"):
@@ -128,6 +128,6 @@ def test_cli_reports_invalid_thumbs(snapshot):
 
 
 def test_thumbs_can_be_restricted_to_songs():
-    said = Thumbs().saying(1, 1).saying(2, -1).saying(1, 0).saying(3, 1)
-    assert said.of_songs([1, 3]).said == ((1, 1), (1, 0), (3, 1))
-    assert said.of_songs([]) == Thumbs()
+    said = Thumbs().add(1, 1).add(2, -1).add(1, 0).add(3, 1)
+    assert said.select([1, 3]).votes == ((1, 1), (1, 0), (3, 1))
+    assert said.select([]) == Thumbs()

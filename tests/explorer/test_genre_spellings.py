@@ -7,7 +7,7 @@ from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.playlists.edges import build_hypergraph
 from musicsim.explorer.playlists.song_labels import load_sources
 from musicsim.explorer.requests.filters import Filters
-from musicsim.explorer.snapshot.filtering import passing
+from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 
 
@@ -34,7 +34,7 @@ def test_spelling_variants_count_as_one_genre(twelve):
     songs = now.songs_at()
     one = songs[0].genre
     for spelling in (one, one.upper(), one.lower()):
-        passed = passing(now, Filters(genres=frozenset({spelling})))
+        passed = filter_rows(now, Filters(genres=frozenset({spelling})))
         np.testing.assert_array_equal(passed, [song.genre.lower() == one.lower() for song in songs])
         assert passed.sum() == 8
 

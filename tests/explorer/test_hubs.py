@@ -33,10 +33,10 @@ def hub_reduction(rows, **options) -> HubReduction:
 def test_adjusted_distance_is_independent_of_k(n, rng):
     rows = Group(n, rng)
     hubs = hub_reduction(rows, max_in_advance=0)
-    many = hubs.adjusted(rows.X[0], *rows.nearest(500))
+    many = hubs.adjust_distances(rows.X[0], *rows.nearest(500))
     for k in (1, 10, 100):
-        np.testing.assert_allclose(hubs.adjusted(rows.X[0], *rows.nearest(k)), many[:k], rtol=1e-9)
-    assert len(hubs.adjusted(rows.X[0], *rows.nearest(0))) == 0
+        np.testing.assert_allclose(hubs.adjust_distances(rows.X[0], *rows.nearest(k)), many[:k], rtol=1e-9)
+    assert len(hubs.adjust_distances(rows.X[0], *rows.nearest(0))) == 0
 
 
 def test_on_demand_distance_equals_precomputed_distance(tmp_path):
@@ -46,5 +46,5 @@ def test_on_demand_distance_equals_precomputed_distance(tmp_path):
         in_advance, on_demand = hub_reduction(rows), hub_reduction(rows, max_in_advance=0)
         for row in (0, 333, 699):
             distances, near = (found[0] for found in rows.index.query(rows.X[row : row + 1], 200))
-            one, other = (way.adjusted(rows.X[row], distances, near) for way in (in_advance, on_demand))
+            one, other = (way.adjust_distances(rows.X[row], distances, near) for way in (in_advance, on_demand))
             np.testing.assert_allclose(other, one, rtol=1e-9)

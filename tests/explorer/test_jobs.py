@@ -9,7 +9,8 @@ import pytest
 
 from musicsim.errors import StoreLockedError
 from musicsim.explorer import job_process, jobs
-from musicsim.explorer.refresh.add_music import forget_leftovers, keep_upload
+from musicsim.explorer.playlists import fit
+from musicsim.explorer.refresh.add_music import delete_leftovers, keep_upload
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from tests.halts import halt_first_job
 from tests.sounds import write_collection, write_song
@@ -65,8 +66,9 @@ def test_short_job_stores_first_count_immediately(store, monkeypatch):
         stored.append(store.jobs.get(job_id))
         progress("", 2, 2)
         stored.append(store.jobs.get(job_id))
+        return True
 
-    monkeypatch.setattr(job_process, "refit_walks", count)
+    monkeypatch.setattr(fit, "refit_walks", count)
     monkeypatch.setattr(job_process, "WRITE_EVERY_S", 1e9)
     job_id = store.jobs.create("walk", {})
     assert job_process.run(store, job_id) == "done"
@@ -214,13 +216,13 @@ def test_oldest_unusable_uploads_are_deleted_first(store):
     for age, path in enumerate((song, *bad)):
         os.utime(path, (1e9 + age, 1e9 + age))
     keep_upload(store, "0.mp3", bytes([0]) * 1000)  # sent a second time
-    forget_leftovers(store, max_bytes=3000)
+    delete_leftovers(store, max_bytes=3000)
     assert all(path.exists() for path in (song, *bad))
-    forget_leftovers(store, max_bytes=2999)
+    delete_leftovers(store, max_bytes=2999)
     assert [path.exists() for path in (song, *bad)] == [True, True, False, True]
     assert [failure.path for failure in store.files.failures()] == [bad[0], bad[2]]
     assert bad[1] not in store.files.roots(), "it is no drive that is away"
-    forget_leftovers(store, max_bytes=0)
+    delete_leftovers(store, max_bytes=0)
     assert song.exists()
     assert store.files.failures() == []
     assert len(store) == 1

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from musicsim.errors import ModelError
-from musicsim.explorer.evaluation.quality import held_out
+from musicsim.explorer.evaluation.quality import load_held_out
 from musicsim.explorer.learning.from_answers import Answered, learn_from_answers, relevance_of, shares_in_order
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.task import CS
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.refresh.learned_model import learn
-from musicsim.explorer.refresh.model_text import figures, headline, judged_on, report_of
+from musicsim.explorer.refresh.model_text import describe_split, figures, headline, report_of
 from musicsim.explorer.requests.training import ANSWERS, LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.stores.duplicates import SamePair
@@ -129,18 +129,18 @@ def test_training_from_answers_reports_quality(taught):
     assert report["C"] in CS
     lead = report["leads"]["order"]
     assert lead["after"] > lead["before"]
-    answered = Answered.of(snapshot)
+    answered = Answered.collect(snapshot)
     assert lead["before"] == pytest.approx(shares_in_order(np.asarray(snapshot.X, np.float64), answered).mean())
     # The saved metric was learned from all answers, so it agrees with more of them than the plain distance.
     learned = take_snapshot(taught, model_id)
-    assert shares_in_order(learned.X.astype(np.float64), Answered.of(learned)).mean() > lead["before"]
+    assert shares_in_order(learned.X.astype(np.float64), Answered.collect(learned)).mean() > lead["before"]
     record = taught.models.get(model_id)
     said = report_of(taught, record)
     assert "60 answers" in headline(said)[1]
     assert "comparisons in order" in headline(said)[1]
     assert figures(said)[0]["measure"] == "comparisons in order"
-    assert judged_on(said).startswith("Learned from 120 comparisons")
-    assert held_out(taught, record) is None, "answers were held out, not artists"
+    assert describe_split(said).startswith("Learned from 120 comparisons")
+    assert load_held_out(taught, record) is None, "answers were held out, not artists"
     assert all({"C", "cut", "objective", "gap", "seconds"} <= point.keys() for point in watcher.points)
 
 
@@ -240,7 +240,7 @@ def test_duplicates_count_as_one_song(tiny_library):
     for songs in ((first, b, c), (copy, b, c), (first, b, copy), (b, copy, first)):
         tiny_library.judgments.add("Ann", "odd", songs, 0)
         tiny_library.judgments.add("Ann", "like", songs, 1)
-    answered = Answered.of(take_snapshot(tiny_library))
+    answered = Answered.collect(take_snapshot(tiny_library))
     assert len(answered) == 4
     assert len(set(answered.questions)) == 2, "one of each form"
     assert answered.folds(2, 0)[0][0].tolist() in ([0, 2], [1, 3])

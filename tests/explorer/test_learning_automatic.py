@@ -5,14 +5,14 @@ import pytest
 
 from musicsim.explorer.learning import automatic
 from musicsim.explorer.learning.automatic import SOUND_ALONE
-from musicsim.explorer.learning.supervision import Coverage, Supervision, preselected
+from musicsim.explorer.learning.supervision import Coverage, Supervision, choose_default_kind
 from musicsim.explorer.learning.task import LearningSettings
-from musicsim.explorer.learning.verdict import Lead, fallen, is_better
+from musicsim.explorer.learning.verdict import Lead, find_losses, is_better
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.refresh.model_catalogue import add_representation
-from musicsim.explorer.refresh.model_text import figures, headline, judged_on, path_rows, report_of
+from musicsim.explorer.refresh.model_text import describe_split, figures, headline, path_rows, report_of
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from tests.learning import RANKED, Watcher, hush
@@ -33,7 +33,7 @@ def test_automatic_training_on_plays_beats_sound_alone(taught):
     assert all(words in tried for words in ("whitening within", "geometric mean", "ranking", "blended"))
     assert LearningSettings(**taught.models.get(model_id).settings) == LearningSettings()
     assert sum(row[""] == "chosen" for row in path_rows(report)) == 1
-    assert "each third of these artists" in judged_on(report)
+    assert "each third of these artists" in describe_split(report)
 
 
 @pytest.mark.long
@@ -64,7 +64,7 @@ def test_random_genres_are_harmless_and_not_better(taught, rng):
     report = load_report(taught.models.path(model_id))
     assert not report["is_better"]
     leads = {name: Lead(**lead) for name, lead in report["leads"].items()}
-    assert not fallen(leads) or report["setting"] == SOUND_ALONE
+    assert not find_losses(leads) or report["setting"] == SOUND_ALONE
     assert report["setting"] == SOUND_ALONE or report["setting"].startswith("whitening")
 
 
@@ -144,7 +144,7 @@ def told(**leads):
 
 def test_worse_verdict_names_fallen_measure():
     report = told(auc=UP, map=EVEN, mrr=DOWN, precision=EVEN)
-    assert fallen({"auc": UP, "mrr": DOWN}) == ["mrr"]
+    assert find_losses({"auc": UP, "mrr": DOWN}) == ["mrr"]
     assert not report["is_better"]
     said, sentence = headline(report)
     assert said == "worse"
@@ -174,6 +174,6 @@ def test_widespread_supervision_is_preferred():
         Coverage("artist", 500, 0.8, ""),
         Coverage("tags", 0, 0, "", "no"),
     )
-    assert preselected([few, none, most]) == "artist"
-    assert preselected([few, none]) == "plays"
-    assert preselected([none]) is None
+    assert choose_default_kind([few, none, most]) == "artist"
+    assert choose_default_kind([few, none]) == "plays"
+    assert choose_default_kind([none]) is None

@@ -70,7 +70,7 @@ def test_search_uses_local_metric_of_query(taught):
             plain = np.argsort(np.linalg.norm(away, axis=1), kind="stable")[1:11]
             differs += list(plain) != order
         assert differs, "local metrics that change nothing"
-        hits = find_similar(snapshot, snapshot.songs_at([0])[0].id, 10, thumbs=Thumbs.of([hits[5].song.id], []))
+        hits = find_similar(snapshot, snapshot.songs_at([0])[0].id, 10, thumbs=Thumbs.from_ids([hits[5].song.id], []))
         assert len(hits) == 10
 
 
@@ -136,7 +136,7 @@ def keep_thumbs(library, snapshot, rows):
 def test_requires_held_out_query_to_choose_setting(taught, method):
     """All supervision concerns training artists."""
     snapshot = take_snapshot(taught)
-    keep_thumbs(taught, snapshot, Split.by_artist([song.group for song in snapshot.songs_at()], 0).train)
+    keep_thumbs(taught, snapshot, Split.from_groups([song.group for song in snapshot.songs_at()], 0).train)
     with pytest.raises(ModelError, match="no held-out song has both a similar and a dissimilar song by judgem"):
         learn(taught, LearningSettings(supervision="judgements", method=method), "mine", Watcher())
     assert "mine" not in {record.name for record in taught.models.all()}
@@ -145,7 +145,7 @@ def test_requires_held_out_query_to_choose_setting(taught, method):
 @pytest.mark.long
 def test_fixed_setting_needs_no_held_out_songs(taught):
     snapshot = take_snapshot(taught)
-    keep_thumbs(taught, snapshot, Split.by_artist([song.group for song in snapshot.songs_at()], 0).train)
+    keep_thumbs(taught, snapshot, Split.from_groups([song.group for song in snapshot.songs_at()], 0).train)
     model_id = learn(taught, LearningSettings(supervision="judgements", C=100.0), "mine", Watcher())
     report = load_report(taught.models.path(model_id))
     assert (report["C"], report["leads"], report["is_better"]) == (100.0, {}, False)
@@ -153,10 +153,10 @@ def test_fixed_setting_needs_no_held_out_songs(taught):
 
 def test_held_out_sample_contains_only_evaluable_songs(taught):
     snapshot = take_snapshot(taught)
-    split = Split.by_artist([song.group for song in snapshot.songs_at()], 0)
+    split = Split.from_groups([song.group for song in snapshot.songs_at()], 0)
     rows = np.concatenate([split.validation[:3], split.train])
     keep_thumbs(taught, snapshot, rows)
-    task = Task.of(snapshot, LearningSettings(supervision="judgements", method="mean"), [])
+    task = Task.from_settings(snapshot, LearningSettings(supervision="judgements", method="mean"), [])
     queries, database = task.queries(split.validation, 10)
     np.testing.assert_array_equal(queries, split.validation[:3])
     np.testing.assert_array_equal(database, split.train)

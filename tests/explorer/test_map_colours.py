@@ -7,9 +7,15 @@ import pytest
 
 from musicsim.audio import Descriptors
 from musicsim.errors import StorageError
-from musicsim.explorer.snapshot import map_colours
-from musicsim.explorer.snapshot.map_colours import PALETTE, UNKNOWN_COLOUR, Colouring, colouring, label_colours
-from musicsim.explorer.snapshot.map_regions import regions_of
+from musicsim.explorer.snapshot import map_columns
+from musicsim.explorer.snapshot.map_columns import (
+    PALETTE,
+    UNKNOWN_COLOUR,
+    Colouring,
+    colouring,
+    label_colours,
+    regions_of,
+)
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from tests.sounds import write_song
@@ -60,7 +66,7 @@ def test_colors_of_removed_genres_are_reused(tiny_library):
 
 
 def test_overtaken_genre_gives_back_its_color(tiny_library, monkeypatch):
-    monkeypatch.setattr(map_colours, "PALETTE", PALETTE[:3])
+    monkeypatch.setattr(map_columns, "PALETTE", PALETTE[:3])
     ids = [song.id for song in tiny_library.songs()]
     tiny_library.keep_colours("genre", {"rare": 0, "genre 9": 1})
     for n, song_id in enumerate(ids):

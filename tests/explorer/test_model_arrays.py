@@ -9,8 +9,7 @@ from musicsim.errors import ModelError
 from musicsim.explorer.models import arrays as model_arrays
 from musicsim.explorer.models.arrays import read_arrays
 from musicsim.explorer.models.encoders import CodewordEncoder
-from musicsim.explorer.models.local_metrics import LocalMetrics
-from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.models.similarity_model import LocalMetrics, SimilarityModel
 from tests.crafted_models import packed
 
 
@@ -23,7 +22,7 @@ def model():
     shares = rng.dirichlet(np.ones(16), 60) * (rng.random((60, 16)) < 0.7)  # a word in all songs weighs zero
     features = (shares / shares.sum(axis=1, keepdims=True)).astype(np.float32)
     vectors = fitted.fit_space(features).vectors(features)
-    return fitted.with_metric(rng.standard_normal((3, fitted.n_dimensions)), vectors)
+    return fitted.add_metric(rng.standard_normal((3, fitted.n_dimensions)), vectors)
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ def read(model, tmp_path):
     def reading(**changed):
         arrays = {name: array for name, array in (model.arrays() | changed).items() if array is not None}
         (tmp_path / "model.npz").write_bytes(packed(**arrays))
-        return read_arrays(tmp_path / "model.npz", model.about())
+        return read_arrays(tmp_path / "model.npz", model.describe())
 
     return reading
 
@@ -99,7 +98,7 @@ def test_local_metrics_must_fit_vectors(model, read):
 
 def test_rejects_tau_above_codeword_count(model, tmp_path):
     (tmp_path / "model.npz").write_bytes(packed(**model.arrays()))
-    about = model.about().model_copy(update={"tau": 17})
+    about = model.describe().model_copy(update={"tau": 17})
     with pytest.raises(ValueError, match="tau is 17, but there are only 16 codewords"):
         read_arrays(tmp_path / "model.npz", about)
 
@@ -117,14 +116,14 @@ def test_rejects_compressed_and_overlapping_arrays(model, tmp_path):
     path = tmp_path / "model.npz"
     np.savez_compressed(path, **model.arrays())
     with pytest.raises(ValueError, match="its arrays are compressed"):
-        read_arrays(path, model.about())
+        read_arrays(path, model.describe())
     with zipfile.ZipFile(path, "w") as archive:
         for name in ("a.npy", "b.npy"):
             archive.writestr(name, packed(a=np.zeros(1000)))
         archive.filelist[1].header_offset = archive.filelist[0].header_offset
         archive.filelist[1].file_size = archive.filelist[1].compress_size = 10**6
     with pytest.raises(ValueError, match="larger than the file"):
-        read_arrays(path, model.about())
+        read_arrays(path, model.describe())
 
 
 def test_error_names_model_and_remedy(model, tmp_path):
@@ -139,7 +138,7 @@ def test_local_metrics_load_without_model(model, tmp_path):
     assert SimilarityModel.load_local(tmp_path / "plain") is None
     rng = np.random.default_rng(1)
     local = LocalMetrics(rng.standard_normal((2, 3)), np.stack([np.eye(3), 2 * np.eye(3)]), 0.5)
-    model.with_local(local).save(tmp_path / "local")
+    model.add_local_metrics(local).save(tmp_path / "local")
     whole, alone = (SimilarityModel.load(tmp_path / "local").local_, SimilarityModel.load_local(tmp_path / "local"))
     for name, array in local.arrays().items():
         np.testing.assert_array_equal(whole.arrays()[name], array)

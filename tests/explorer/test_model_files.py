@@ -14,7 +14,7 @@ from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.learned_model import learn
-from musicsim.explorer.refresh.model_catalogue import add_representation, take_model
+from musicsim.explorer.refresh.model_catalogue import add_representation, import_model_file
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -61,7 +61,7 @@ def every_kind(twelve_artists, tmp_path_factory):
             learn(library, settings, name, Watcher())
         # a model made of other models
         save_model_file(library, library.models.find("on several").id, folder / "sent.musicsim")
-        taken = library.models.get(take_model(library, folder / "sent.musicsim", hush)).name
+        taken = library.models.get(import_model_file(library, folder / "sent.musicsim", hush)).name
         learn(library, LearningSettings("genre", (taken, "rhythm"), C=100.0), "deep", Watcher())
     return folder / "library"
 
@@ -79,7 +79,7 @@ def kinds(every_kind, tmp_path):
 def test_every_model_kind_round_trips(kinds, tmp_path, name):
     record = kinds.models.find(name)
     save_model_file(kinds, record.id, tmp_path / "sent.musicsim")
-    taken = take_model(kinds, tmp_path / "sent.musicsim", hush)
+    taken = import_model_file(kinds, tmp_path / "sent.musicsim", hush)
     before, after = take_snapshot(kinds, record.id), take_snapshot(kinds, taken)
     ours = dict(zip(before.row_ids.tolist(), before.X, strict=True))
     theirs = dict(zip(after.row_ids.tolist(), after.X, strict=True))
@@ -152,7 +152,7 @@ def test_mutated_files_are_rejected_or_imported_completely(six_songs, few, tmp_p
         file = tmp_path / f"{seed}.musicsim"
         file.write_bytes(mutant(honest[seed % len(honest)], rng))
         try:
-            model_id = take_model(few, file, hush)
+            model_id = import_model_file(few, file, hush)
         except MusicsimError as error:
             refused[file.name] = str(error)
         else:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from musicsim.explorer.learning.verdict import MEASURES
 from musicsim.explorer.models.artifacts import read_report
 from musicsim.explorer.models.schema import MAX_JSON, AboutFile, AboutModel, AboutSources, Report, read_json
-from musicsim.explorer.refresh.model_text import figures, headline, judged_on, path_rows, source_rows
+from musicsim.explorer.refresh.model_text import describe_split, figures, headline, path_rows, source_rows
 from tests.learning import RANKED
 
 MODEL = {
@@ -65,7 +65,7 @@ def test_readable_reports_can_be_shown(data):
         return
     if read["leads"].keys() <= MEASURES.keys():  # it is not shown otherwise
         headline(read), figures(read)
-    judged_on(read), path_rows(read), source_rows(read)
+    describe_split(read), path_rows(read), source_rows(read)
 
 
 @given(

@@ -12,7 +12,7 @@ from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.refresh.fitting import CODEWORDS_NAME, NATIVE, RepresentationSettings, free_name
 from musicsim.explorer.refresh.learned_model import learn
-from musicsim.explorer.refresh.model_catalogue import add_representation, stale_models, stale_reason, take_model
+from musicsim.explorer.refresh.model_catalogue import add_representation, import_model_file, stale_models, stale_reason
 from musicsim.explorer.refresh.model_text import facts, kind_words
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.training import LearningSettings
@@ -127,7 +127,7 @@ def test_model_round_trips_through_one_file(twelve, tiny_library, tmp_path):
     learned = learn(twelve, LearningSettings(supervision="genre", C=1e3), "mine", Watcher())
     target = tmp_path / "mine.musicsim"
     save_model_file(twelve, learned, target)
-    taken = take_model(tiny_library, target, hush)
+    taken = import_model_file(tiny_library, target, hush)
     record = tiny_library.models.get(taken)
     assert (record.name, record.base_id) == ("mine", None)
     seen = take_snapshot(tiny_library, taken)
@@ -138,7 +138,7 @@ def test_model_round_trips_through_one_file(twelve, tiny_library, tmp_path):
     np.testing.assert_array_equal(read_example(seen, sound, "x").vector, read_example(theirs, sound, "x").vector)
     report = json.loads(zipfile.ZipFile(target).read("report.json"))
     assert report["changed"] == [], "which songs somebody has is not told"
-    assert take_model(tiny_library, target, hush) != taken
+    assert import_model_file(tiny_library, target, hush) != taken
     assert [r.name for r in tiny_library.models.all()] == [NATIVE, CODEWORDS_NAME, "mine", "mine 2"]
 
 
@@ -146,7 +146,7 @@ def test_model_round_trips_through_one_file(twelve, tiny_library, tmp_path):
 def test_metric_trains_on_imported_model(twelve, tmp_path):
     learned = learn(twelve, LearningSettings(supervision="genre", C=1e3), "mine", Watcher())
     save_model_file(twelve, learned, tmp_path / "mine.musicsim")
-    taken = take_model(twelve, tmp_path / "mine.musicsim", hush)
+    taken = import_model_file(twelve, tmp_path / "mine.musicsim", hush)
     name = twelve.models.get(taken).name
     again = learn(twelve, LearningSettings(supervision="genre", C=1e3, on=name), "further", Watcher())
     record = twelve.models.get(again)
@@ -206,7 +206,7 @@ def test_invalid_model_file_leaves_nothing(tiny_library, tmp_path, kind):
     save_model_file(tiny_library, tiny_library.models.native().id, good)
     before = stored_files(tiny_library)
     with pytest.raises((ModelError, FeatureVersionError)):
-        take_model(tiny_library, _broken(kind, good, tmp_path), hush)
+        import_model_file(tiny_library, _broken(kind, good, tmp_path), hush)
     assert stored_files(tiny_library) == before
     assert not (tmp_path / "evil").exists()
 
@@ -261,7 +261,7 @@ def test_model_of_missing_extension_is_rejected(twelve, uninstall, tmp_path):
             SimilarityModel.load(twelve.models.path(model_id))
         assert "\n" not in str(refusal.value)
     with pytest.raises(ModelError, match="install the extension"):
-        take_model(twelve, sent, hush)
+        import_model_file(twelve, sent, hush)
     assert "rhythm, which is not installed" in kind_words(twelve.models.get(lost))
     assert facts(twelve, twelve.models.get(lost), {})
     twelve.add(write_song(tmp_path / "new.flac", "clicks", seed=77, title="new", artist="Nobody"))

@@ -120,18 +120,18 @@ def test_new_rows_are_saved_only_if_many(vectors, tmp_path):
     assert update_index(tmp_path, vectors[:1100])
     few = vectors[:1110]  # less than 2 %
     assert not update_index(tmp_path, few)
-    assert PartitionIndex.saved_rows(tmp_path / "index") == (1100, 1100)
+    assert PartitionIndex.count_saved_rows(tmp_path / "index") == (1100, 1100)
     index = PartitionIndex.load(tmp_path / "index", few)
     assert index.query(few[1105:1106], 1)[1].item() == 1105
     assert update_index(tmp_path, vectors)
-    assert PartitionIndex.saved_rows(tmp_path / "index") == (N, 1100)
+    assert PartitionIndex.count_saved_rows(tmp_path / "index") == (N, 1100)
 
 
 def test_partition_is_rebuilt_after_growing_by_half(rng, tmp_path):
     X = rng.standard_normal((1700, 6)).astype(np.float32)
     update_index(tmp_path, X[:1000])
     assert update_index(tmp_path, X)
-    assert PartitionIndex.saved_rows(tmp_path / "index") == (1700, 1700)
+    assert PartitionIndex.count_saved_rows(tmp_path / "index") == (1700, 1700)
 
 
 def test_changed_rows_rebuild_partition(vectors, tmp_path):

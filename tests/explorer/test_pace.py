@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from musicsim.explorer.playlists import steering
 from musicsim.explorer.playlists.fit import refit_walks
-from musicsim.explorer.playlists.pace import SoundRanks, at_pace, median_of
+from musicsim.explorer.playlists.steering import SoundRanks, make_paced_steering, median_of
 from musicsim.explorer.playlists.walk import ShuffleWalk, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -37,7 +37,7 @@ def test_half_of_steps_stay_within_median(seed, surprise):
     shares = rng.permutation(np.linspace(0, 1, 401))
     p = rng.dirichlet(np.ones(401))
     median = median_of(surprise)
-    weights = at_pace(lambda _: shares, median)(1, 0, p)
+    weights = make_paced_steering(lambda _: shares, median)(1, 0, p)
     steps = p * weights / (p @ weights)
     assert steps[shares <= median].sum() == pytest.approx(0.5, abs=1e-4)
     # Songs of one rank keep the odds of the walk, because the weight is an exponential of the rank alone.
@@ -48,7 +48,7 @@ def test_half_of_steps_stay_within_median(seed, surprise):
 def test_nearest_songs_are_preferred_if_none_is_near():
     shares = np.linspace(0, 1, 201)
     p = np.where(shares > 0.3, 1.0, 0.0)
-    weights = at_pace(lambda _: shares, 0.02)(1, 0, p / p.sum()) * p
+    weights = make_paced_steering(lambda _: shares, 0.02)(1, 0, p / p.sum()) * p
     steps = np.sort(weights / weights.sum())[::-1]
     assert np.argmax(weights) == np.flatnonzero(p)[0]
     assert 0.1 < steps[1] < steps[0] < 0.9
@@ -59,7 +59,7 @@ def ranks_and_reasons(walk, surprise, n_lists=60):
     snapshot, ranks, reasons = walk.snapshot, [], []
     X = snapshot.X.astype(float)
     for seed in range(n_lists):
-        drawn = walk.draw(PlaylistRequest(length=8, surprise=surprise), seed)
+        drawn = walk.generate(PlaylistRequest(length=8, surprise=surprise), seed)
         rows = snapshot.rows_of([song.id for song in drawn.songs])
         for here, there in itertools.pairwise(rows):
             distance = np.linalg.norm(X - X[here], axis=1)
@@ -112,11 +112,11 @@ def test_large_library_playlist_uses_sample(taught, monkeypatch, surprise, low, 
     ranks, reasons = ranks_and_reasons(walk, surprise)
     assert low <= np.median(ranks) <= high
     assert surprise > 0.0 or reasons.count("random jump") < 0.05 * len(reasons)
-    drawn = [walk.draw(PlaylistRequest(length=8), seed) for seed in range(40)]
+    drawn = [walk.generate(PlaylistRequest(length=8), seed) for seed in range(40)]
     assert len({song.id for one in drawn for song in one.songs}) > 100, "each playlist has a sample of its own"
     named = PlaylistRequest(length=9, first=ids[0], through=(ids[5], ids[-1]), keep={2: ids[9]}, like=(ids[3],))
     for seed in range(5):
-        songs = [song.id for song in walk.draw(named, seed).songs]
+        songs = [song.id for song in walk.generate(named, seed).songs]
         assert (songs[0], songs[2], songs[-1]) == (ids[0], ids[9], ids[-1])
         assert ids[5] in songs
         assert len(set(songs)) == 9

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsim.explorer.playlists.paths import along, evenly, places_of, rising
+from musicsim.explorer.playlists.steering import places_of, steer_evenly, weigh_along, weigh_rising
 from musicsim.playlist import PlaylistModel, build_edges
 
 
@@ -29,7 +29,7 @@ def test_steps_are_proportional_to_distance():
 
 def test_weights_increase_toward_line():
     X = np.stack([np.linspace(0, 1, 101), np.zeros(101)], axis=1)
-    weigh = along(X, {0: 0, 10: 100})
+    weigh = weigh_along(X, {0: 0, 10: 100})
     assert weigh(0) is None
     assert weigh(11) is None
     for place in (1, 5, 9):
@@ -41,12 +41,12 @@ def test_weights_increase_toward_line():
 
 
 def test_identical_songs_give_no_weights():
-    assert along(np.ones((20, 4)), {0: 0, 5: 3})(2) is None
+    assert weigh_along(np.ones((20, 4)), {0: 0, 5: 3})(2) is None
 
 
 def test_step_length_matches_remaining_steps():
     X = np.stack([np.linspace(0, 1, 101), np.zeros(101)], axis=1)
-    steer = evenly(X, {0: 0, 10: 100})
+    steer = steer_evenly(X, {0: 0, 10: 100})
     for place, previous, best in ((1, 0, 10), (5, 50, 58), (9, 60, 80), (2, 4, 15)):
         # the larger of this step and the mean of the rest, by brute force
         cost = np.maximum(np.abs(X[:, 0] - X[previous, 0]), np.abs(X[:, 0] - 1.0) / (10 - place))
@@ -60,7 +60,7 @@ def test_step_length_matches_remaining_steps():
 
 def test_unavoidable_long_step_relaxes_others():
     X = np.append(np.linspace(0, 1, 101), 4.0)[:, None]  # at distance 3 from everything
-    steer = evenly(X, {0: 0, 3: 101})
+    steer = steer_evenly(X, {0: 0, 3: 101})
     weights = steer(1, 0, np.ones(102))  # no step up to 3 is long compared with 3
     np.testing.assert_array_equal(weights[:101], 1.0)
     assert weights[101] < 1.0
@@ -77,7 +77,11 @@ def test_paths_have_even_steps():
         for seed in range(60):
             fixed = dict(zip((0, 4, 9), rng.choice(300, 3, replace=False).tolist(), strict=True))
             songs = model.generate(
-                10, fixed=fixed, weigh=along(X, fixed), steer=evenly(X, fixed) if steer else None, random_state=seed
+                10,
+                fixed=fixed,
+                weigh=weigh_along(X, fixed),
+                steer=steer_evenly(X, fixed) if steer else None,
+                random_state=seed,
             ).songs
             steps = np.linalg.norm(np.diff(X[list(songs)], axis=0), axis=1)
             ratios.append(steps.max() / steps.mean())
@@ -92,7 +96,7 @@ def test_rise_is_even_among_allowed_songs():
     values = np.array([*np.arange(100.0) ** 3, 50.0, np.nan])
     allowed = np.ones(102, bool)
     allowed[100] = False
-    weigh = rising(values, allowed, 11)
+    weigh = weigh_rising(values, allowed, 11)
     for place in range(11):
         weights = weigh(place)
         assert abs(int(np.argmax(weights[:100])) - 10 * place) <= 1
@@ -101,14 +105,14 @@ def test_rise_is_even_among_allowed_songs():
 
 def test_rise_begins_with_first_song():
     values = np.arange(100.0)
-    weigh = rising(values, np.ones(100, bool), 5, first=60)
+    weigh = weigh_rising(values, np.ones(100, bool), 5, first=60)
     assert [int(np.argmax(weigh(place))) for place in (0, 2, 4)] == pytest.approx([60, 80, 99], abs=1)
 
 
 @given(st.lists(st.sampled_from([1.0, 2.0, 3.0, np.nan]), min_size=1, max_size=30), st.integers(1, 20))
 def test_equal_values_have_equal_weights(values, length):
     values = np.array(values)
-    weigh = rising(values, np.ones(len(values), bool), length)
+    weigh = weigh_rising(values, np.ones(len(values), bool), length)
     if weigh is None:
         assert np.isfinite(values).sum() < 2
         return

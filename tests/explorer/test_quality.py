@@ -7,7 +7,7 @@ import pytest
 
 from musicsim.errors import ModelError
 from musicsim.evaluation import hubness, ranking_scores
-from musicsim.explorer.evaluation.quality import evaluate, held_out, measure_lists, measure_scores
+from musicsim.explorer.evaluation.quality import evaluate, load_held_out, measure_lists, measure_scores
 from musicsim.explorer.models.artifacts import save_report
 from musicsim.explorer.search.query import find_similar
 from musicsim.library.db.columns import Labels, SongColumns
@@ -224,5 +224,5 @@ def test_held_out_scores_match_report(snapshot):
         "settings": RANKED["settings"] | {"supervision": "tags"},
     }
     save_report(snapshot.library.models.path(snapshot.record.id), report)
-    found = held_out(snapshot.library, snapshot.record)
+    found = load_held_out(snapshot.library, snapshot.record)
     assert (found.kind, found.n_songs, found.n_artists, found.leads["auc"].after) == ("tags", 4, 1, 0.7)

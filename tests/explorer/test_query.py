@@ -17,8 +17,8 @@ from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.query import Examples, find_similar, read_example, short_reason, similarity_of
-from musicsim.explorer.search.requested import find_requested, part_of, with_examples
-from musicsim.explorer.snapshot.filtering import filter_choices, passing
+from musicsim.explorer.search.requested import combine_examples, find_requested, part_of
+from musicsim.explorer.snapshot.filtering import filter_choices, filter_rows
 from musicsim.explorer.snapshot.model_rows import HubReduction
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.db import schema
@@ -301,7 +301,7 @@ def test_song_part_matches_file_of_that_part(tiny_library, tmp_path):
 def test_repeated_example_counts_once(snapshot):
     song, other = (s.id for s in snapshot.library.songs()[:2])
     request = SearchRequest(like=(song, other, other))
-    assert with_examples(snapshot, song, request) == Examples((song, other))
+    assert combine_examples(snapshot, song, request) == Examples((song, other))
     assert find_requested(snapshot, song, SearchRequest()) == find_similar(snapshot, song)
     with pytest.raises(ValueError, match="both as fitting and as not"):
         SearchRequest(like=(1,), unlike=(1,))
@@ -397,7 +397,7 @@ def some_filters(snapshot):
 @pytest.mark.long
 def test_filter_masks_match_definition(drawn):
     for filters in some_filters(drawn):
-        mask = passing(drawn, filters)
+        mask = filter_rows(drawn, filters)
         right = [allows(filters, song, drawn.tags_of()) for song in drawn.songs_at()]
         assert (mask.tolist() if mask is not None else [True] * len(right)) == right
 
@@ -414,7 +414,7 @@ def test_filter_choices_match_songs(drawn):
     assert choices.ranges["tempo"] == (60, 149)
     assert (choices.names["keys"], choices.names["modes"]) == (list(KEYS), list(MODES))
     everything = Filters(duration_s=choices.ranges["duration_s"])
-    assert passing(drawn, everything).all()
+    assert filter_rows(drawn, everything).all()
 
 
 @pytest.mark.long
@@ -455,7 +455,7 @@ def test_hub_reduction_matches_in_large_library(drawn):
     )
     for row in (0, 333, 699):
         distances, near = (found[0] for found in drawn.index.query(drawn.X[row : row + 1], 200))
-        one, other = (way.adjusted(drawn.X[row], distances, near) for way in (in_advance, on_demand))
+        one, other = (way.adjust_distances(drawn.X[row], distances, near) for way in (in_advance, on_demand))
         # the same moments over the same songs, summed in another order
         np.testing.assert_allclose(other, one, rtol=1e-9)
 

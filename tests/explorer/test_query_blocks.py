@@ -13,7 +13,7 @@ def test_only_slow_blocks_are_sent_to_pool(monkeypatch):
 
     def done(seconds, n_blocks=4):
         monkeypatch.setattr(query_blocks, "WORTH_SENDING_S", seconds)
-        return list(query_blocks.of_blocks(_Library, abs, iter([-1] * n_blocks), n_blocks))
+        return list(query_blocks.map_blocks(_Library, abs, iter([-1] * n_blocks), n_blocks))
 
     assert done(np.inf) == [1, 1, 1, 1]
     assert done(0.0) == [1, 1, "pool", "pool"]

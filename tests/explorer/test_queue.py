@@ -91,7 +91,7 @@ def test_thumbs_rerank_at_once_and_heard_songs_stay(many):
     assert ids_of(build_queue(snapshot, walk, replace(request, heard=heard))) == ids_of(items), (
         "playing changes nothing"
     )
-    thumbs = Thumbs().saying(items[9].song.id, 1).saying(items[4].song.id, -1)
+    thumbs = Thumbs().add(items[9].song.id, 1).add(items[4].song.id, -1)
     after = build_queue(snapshot, walk, replace(request, heard=heard, thumbs=thumbs))
     assert after[:3] == items[:3]
     assert items[4].song.id not in ids_of(after)
@@ -154,8 +154,8 @@ def test_song_with_thumb_down_is_in_no_walk(tiny_library: Library):
     tiny_library.set_feedback(disliked, -1)
     walk = Walk(snapshot)
     for seed in range(5):
-        assert disliked not in [song.id for song in walk.draw(PlaylistRequest(length=11), seed).songs]
-    asked = walk.draw(PlaylistRequest(length=5, first=disliked), 0)
+        assert disliked not in [song.id for song in walk.generate(PlaylistRequest(length=11), seed).songs]
+    asked = walk.generate(PlaylistRequest(length=5, first=disliked), 0)
     assert asked.songs[0].id == disliked, "it was asked for"
 
 

@@ -56,9 +56,9 @@ def test_duplicate_query_gives_results_of_song(library):
 
 def test_playlists_contain_each_sound_once(library):
     library.add_playlists([("mine", None, [by_title(library)["song 0 copy"], by_title(library)["song 3"]])], "test")
-    drawn = Walk(take_snapshot(library)).draw(PlaylistRequest(length=9), 0)
+    drawn = Walk(take_snapshot(library)).generate(PlaylistRequest(length=9), 0)
     assert sorted(song.title for song in drawn.songs) == [f"song {n}" for n in range(9)]
-    first = Walk(take_snapshot(library)).draw(PlaylistRequest(length=1, first=by_title(library)["song 1 copy"]), 0)
+    first = Walk(take_snapshot(library)).generate(PlaylistRequest(length=1, first=by_title(library)["song 1 copy"]), 0)
     assert first.songs[0].title == "song 1"
 
 

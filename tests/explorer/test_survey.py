@@ -13,7 +13,7 @@ from scipy.stats import binomtest, chisquare
 from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.survey import questions as survey
-from musicsim.explorer.survey.questions import Question, foreseen, next_question, standing
+from musicsim.explorer.survey.questions import Question, is_predicted, next_question, summarize_answers
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.library.stores.judgments import Judgment, comparisons
 
@@ -330,9 +330,9 @@ def test_questions_use_library_songs(snapshot, rng):
             question.song_ids,
             1,
             is_random=question.is_random,
-            foreseen=foreseen(snapshot, question, 1),
+            foreseen=is_predicted(snapshot, question, 1),
         )
-    assert standing(library.judgments.answers()).n_answers == 30
+    assert summarize_answers(library.judgments.answers()).n_answers == 30
 
 
 def test_duplicate_counts_as_its_song(tiny_library, rng, monkeypatch):
@@ -367,18 +367,18 @@ def test_prediction_matches_distances(songs, rng, form, n_songs):
             apart = [sum(((x[i] - y) ** 2).sum() for y in x) for i in range(n_songs)]
             best = int(np.argmax(apart))  # the sum over all pairs does not depend on the one left out
         choices = range(1 if form == "like" else 0, n_songs)
-        assert [foreseen(songs, question, chosen) for chosen in choices] == [c == best for c in choices]
+        assert [is_predicted(songs, question, chosen) for chosen in choices] == [c == best for c in choices]
 
 
 def test_ties_are_not_predicted():
     even = Songs(np.array([[0.0], [1.0], [-1.0]]))
     like, odd = (Question(form, (100, 101, 102), True, False) for form in FORMS[::-1])
-    assert not any(foreseen(even, like, chosen) for chosen in (1, 2))
-    assert not any(foreseen(even, odd, chosen) for chosen in (1, 2))
+    assert not any(is_predicted(even, like, chosen) for chosen in (1, 2))
+    assert not any(is_predicted(even, odd, chosen) for chosen in (1, 2))
     with pytest.raises(ValueError, match="chosen=0 must be from 1 to 2"):
-        foreseen(even, like, 0)
+        is_predicted(even, like, 0)
     with pytest.raises(NotFoundError, match="song 999 does not have a vector"):
-        foreseen(even, replace(odd, song_ids=(100, 101, 999)), 0)
+        is_predicted(even, replace(odd, song_ids=(100, 101, 999)), 0)
 
 
 # --- counts and consistency --------------------------------------------------------------------------------------
@@ -391,7 +391,7 @@ def said(listener, ids, chosen, form="odd", *, is_random=False, was_foreseen=Non
 
 
 def test_survey_without_answers_is_empty():
-    none = standing([])
+    none = summarize_answers([])
     assert (none.n_answers, none.n_unsure, none.n_listeners) == (0, 0, 0)
     for rate in (none.consistency, none.agreement, none.foreseen):
         assert (rate.share, rate.n, rate.low, rate.high, rate.chance) == (None, 0, 0.0, 1.0, None)
@@ -414,13 +414,13 @@ ANSWERS = [
 
 
 def test_consistency_and_agreement_are_counted():
-    all_of_them = standing(ANSWERS)
+    all_of_them = summarize_answers(ANSWERS)
     assert (all_of_them.n_answers, all_of_them.n_unsure, all_of_them.n_listeners) == (12, 2, 4)
     assert (all_of_them.consistency.share, all_of_them.consistency.n) == (1 / 2, 2)
     assert (all_of_them.agreement.share, all_of_them.agreement.n) == (2 / 4, 4)  # AB, AC, BC, and BC for "like"
     assert all_of_them.consistency.chance == pytest.approx(1 / 3)
     assert all_of_them.agreement.chance == pytest.approx((3 * 1 / 3 + 1 / 2) / 4)
-    ann, bob, dee = (standing(ANSWERS, who) for who in ("Ann", "Bob", "Dee"))
+    ann, bob, dee = (summarize_answers(ANSWERS, who) for who in ("Ann", "Bob", "Dee"))
     assert (ann.n_answers, ann.n_unsure, ann.n_listeners) == (5, 1, 4)
     assert (ann.consistency.n, bob.consistency.n) == (2, 0)
     assert (ann.agreement.share, ann.agreement.n) == (1 / 2, 2)
@@ -438,17 +438,20 @@ def test_model_is_evaluated_on_random_questions():
         said("Ann", (1, 2, 3), None, is_random=True),
         said("Bob", (1, 2, 3), 1, is_random=True, was_foreseen=False),
     ]
-    rate = standing(answers).foreseen
+    rate = summarize_answers(answers).foreseen
     assert (rate.share, rate.n) == (4 / 6, 6)
     assert rate.chance == pytest.approx((3 / 3 + 1 / 4 + 1 / 2 + 1 / 3) / 6)
-    assert (standing(answers, "Ann").foreseen.share, standing(answers, "Ann").foreseen.n) == (4 / 5, 5)
+    assert (summarize_answers(answers, "Ann").foreseen.share, summarize_answers(answers, "Ann").foreseen.n) == (
+        4 / 5,
+        5,
+    )
 
 
 @pytest.mark.parametrize(("n_right", "n"), [(0, 1), (1, 1), (3, 10), (0, 25), (25, 25), (446, 1000)])
 def test_intervals_match_wilson(n_right, n):
     """Compare with scipy up to the normal quantile. Each end solves |share - p| = z sqrt(p (1 - p) / n)."""
     answers = [said("Ann", (1, 2, 3), 1, is_random=True, was_foreseen=i < n_right) for i in range(n)]
-    rate = standing(answers).foreseen
+    rate = summarize_answers(answers).foreseen
     theirs = binomtest(n_right, n).proportion_ci(0.95, "wilson")
     assert (rate.low, rate.high) == (pytest.approx(theirs.low, abs=1e-6), pytest.approx(theirs.high, abs=1e-6))
     for end in (rate.low, rate.high):

@@ -27,19 +27,19 @@ def quiet(*_):
 
 
 def test_every_step_has_reason_and_songs_are_unique(snapshot):
-    drawn = Walk(snapshot).draw(PlaylistRequest(length=8), 1)
+    drawn = Walk(snapshot).generate(PlaylistRequest(length=8), 1)
     assert len(drawn.songs) == len(set(ids_of(drawn))) == len(drawn.edges) == 8
     assert all(edge.reason for edge in drawn.edges)
 
 
 def test_first_song_is_as_requested(snapshot):
     first = snapshot.library.songs()[3].id
-    assert ids_of(Walk(snapshot).draw(PlaylistRequest(length=4, first=first), 0))[0] == first
+    assert ids_of(Walk(snapshot).generate(PlaylistRequest(length=4, first=first), 0))[0] == first
 
 
 def test_artist_spacing_is_reduced_with_note(snapshot):
     for seed in range(20):
-        drawn = Walk(snapshot).draw(PlaylistRequest(length=9), seed)
+        drawn = Walk(snapshot).generate(PlaylistRequest(length=9), seed)
         artists = [s.artist for s in drawn.songs]
         # three artists, so two songs by others between two songs by one
         assert all(a not in artists[max(0, i - 2) : i] for i, a in enumerate(artists))
@@ -57,38 +57,38 @@ def test_playlist_rises_or_falls_along_descriptor(tiny_library):
     def correlation(**asked):
         """Return the correlation of tempo and position, averaged over some lists."""
         requests = [PlaylistRequest(length=6, spacing=0, **asked) for _ in range(12)]
-        lists = [walk.draw(request, seed) for seed, request in enumerate(requests)]
+        lists = [walk.generate(request, seed) for seed, request in enumerate(requests)]
         return np.mean([np.corrcoef(range(6), [song.tempo for song in drawn.songs])[0, 1] for drawn in lists])
 
     assert correlation(along="tempo") > 0.7
     assert correlation(along="tempo", direction="falling") < -0.7
     assert abs(correlation()) < 0.5
     first = ids[order.index(4)]
-    drawn = walk.draw(PlaylistRequest(length=5, first=first, along="tempo", spacing=0), 0)
+    drawn = walk.generate(PlaylistRequest(length=5, first=first, along="tempo", spacing=0), 0)
     assert drawn.songs[0].id == first
     assert all(edge.reason for edge in drawn.edges[1:])
 
 
 def test_rise_without_known_tempo_gives_note(tiny_library):
     tiny_library.descriptors.save({song.id: Descriptors() for song in tiny_library.songs()})
-    drawn = Walk(take_snapshot(tiny_library)).draw(PlaylistRequest(length=4, along="tempo"), 0)
+    drawn = Walk(take_snapshot(tiny_library)).generate(PlaylistRequest(length=4, along="tempo"), 0)
     assert len(drawn.songs) == 4
     assert "too few songs have a known tempo for a rising playlist" in drawn.notes
 
 
 def test_kept_songs_stay_in_place(snapshot):
     walk = Walk(snapshot)
-    before = ids_of(walk.draw(PlaylistRequest(length=6), 1))
+    before = ids_of(walk.generate(PlaylistRequest(length=6), 1))
     keep = {1: before[1], 4: before[4]}
-    drawn = [ids_of(walk.draw(PlaylistRequest(length=6, keep=keep), seed)) for seed in range(8)]
+    drawn = [ids_of(walk.generate(PlaylistRequest(length=6, keep=keep), seed)) for seed in range(8)]
     assert all(d[1] == before[1] and d[4] == before[4] and len(set(d)) == 6 for d in drawn)
     assert len({tuple(d) for d in drawn}) > 1
 
 
 def test_longer_playlist_keeps_existing_songs(snapshot):
     walk = Walk(snapshot)
-    start = ids_of(walk.draw(PlaylistRequest(length=3), 1))
-    again = walk.draw(PlaylistRequest(length=6, keep=dict(enumerate(start))), 9)
+    start = ids_of(walk.generate(PlaylistRequest(length=3), 1))
+    again = walk.generate(PlaylistRequest(length=6, keep=dict(enumerate(start))), 9)
     assert ids_of(again)[:3] == start
     assert len(again.songs) == 6
 
@@ -96,7 +96,7 @@ def test_longer_playlist_keeps_existing_songs(snapshot):
 def test_path_visits_songs_in_order(snapshot):
     walk, ids = Walk(snapshot), [s.id for s in snapshot.songs_at()]
     request = PlaylistRequest(length=8, first=ids[0], through=(ids[7], ids[4]), spacing=0)
-    routes = [ids_of(walk.draw(request, seed)) for seed in range(6)]
+    routes = [ids_of(walk.generate(request, seed)) for seed in range(6)]
     for route in routes:
         assert route[0] == ids[0]
         assert route[-1] == ids[4]
@@ -107,7 +107,7 @@ def test_path_visits_songs_in_order(snapshot):
 
 def test_path_lengthens_to_fit_its_songs(snapshot):
     ids = [s.id for s in snapshot.songs_at()]
-    drawn = Walk(snapshot).draw(PlaylistRequest(length=2, first=ids[0], through=(ids[5], ids[9])), 0)
+    drawn = Walk(snapshot).generate(PlaylistRequest(length=2, first=ids[0], through=(ids[5], ids[9])), 0)
     assert ids_of(drawn) == [ids[0], ids[5], ids[9]]
     assert any("3 songs rather than 2" in note for note in drawn.notes)
 
@@ -119,8 +119,8 @@ def test_path_approaches_target_steadily(taught):
     steered, free = [], []
     for seed in range(20):
         a, b = rng.choice(len(ids), 2, replace=False)
-        steered.append(ids_of(walk.draw(PlaylistRequest(length=8, first=ids[a], through=(ids[b],)), seed)))
-        free.append([*ids_of(walk.draw(PlaylistRequest(length=7, first=ids[a]), seed)), ids[b]])
+        steered.append(ids_of(walk.generate(PlaylistRequest(length=8, first=ids[a], through=(ids[b],)), seed)))
+        free.append([*ids_of(walk.generate(PlaylistRequest(length=7, first=ids[a]), seed)), ids[b]])
 
     def longest_step(paths):
         rows = [[snapshot.rows_of([i])[0] for i in path] for path in paths]
@@ -133,12 +133,12 @@ def test_minutes_are_met_within_one_song(taught):
     walk = Walk(take_snapshot(taught))
     usual = np.mean([s.duration_s for s in walk.snapshot.songs_at()])
     for minutes in (1, 5, 12):
-        drawn = walk.draw(PlaylistRequest(minutes=minutes), 3)
+        drawn = walk.generate(PlaylistRequest(minutes=minutes), 3)
         assert abs(drawn.duration_s - 60 * minutes) <= usual
 
 
 def test_unreachable_minutes_give_note(snapshot):
-    drawn = Walk(snapshot).draw(PlaylistRequest(minutes=600.0), 0)
+    drawn = Walk(snapshot).generate(PlaylistRequest(minutes=600.0), 0)
     assert len(drawn.songs) == 12
     assert any("minutes rather than 600" in note for note in drawn.notes)
 
@@ -146,9 +146,9 @@ def test_unreachable_minutes_give_note(snapshot):
 def test_excluded_songs_appear_only_if_kept(snapshot):
     walk = Walk(snapshot)
     barred = frozenset(s.id for s in snapshot.library.songs()[:6])
-    assert not set(ids_of(walk.draw(PlaylistRequest(length=6, exclude=barred), 2))) & barred
+    assert not set(ids_of(walk.generate(PlaylistRequest(length=6, exclude=barred), 2))) & barred
     artist = snapshot.library.songs()[0].artist
-    drawn = walk.draw(
+    drawn = walk.generate(
         PlaylistRequest(length=6, no_artists=frozenset({artist}), keep={2: snapshot.library.songs()[0].id}), 2
     )
     assert [s.artist == artist for s in drawn.songs] == [False, False, True, False, False, False]
@@ -156,7 +156,7 @@ def test_excluded_songs_appear_only_if_kept(snapshot):
 
 def test_too_few_matching_songs_give_note(snapshot):
     artist = snapshot.library.songs()[0].artist
-    drawn = Walk(snapshot).draw(PlaylistRequest(length=10, artists=frozenset({artist})), 0)
+    drawn = Walk(snapshot).generate(PlaylistRequest(length=10, artists=frozenset({artist})), 0)
     n = sum(s.artist == artist for s in snapshot.library.songs())
     assert {s.artist for s in drawn.songs} == {artist}
     assert len(drawn.songs) == n
@@ -168,8 +168,8 @@ def test_tags_are_included_or_excluded(tiny_library):
     tiny_library.add_tags([{"song_id": s.id, "tag": "calm", "weight": 1.0} for s in songs[:5]])
     walk = Walk(take_snapshot(tiny_library))
     calm = {s.id for s in songs[:5]}
-    assert set(ids_of(walk.draw(PlaylistRequest(length=4, tags=frozenset({"calm"})), 0))) <= calm
-    assert not set(ids_of(walk.draw(PlaylistRequest(length=4, no_tags=frozenset({"calm"})), 0))) & calm
+    assert set(ids_of(walk.generate(PlaylistRequest(length=4, tags=frozenset({"calm"})), 0))) <= calm
+    assert not set(ids_of(walk.generate(PlaylistRequest(length=4, no_tags=frozenset({"calm"})), 0))) & calm
 
 
 def test_seed_songs_attract_playlist(taught):
@@ -179,7 +179,7 @@ def test_seed_songs_attract_playlist(taught):
     rows = [snapshot.rows_of([i])[0] for i in seeds]
 
     def distance(request):
-        drawn = [ids_of(walk.draw(request, seed)) for seed in range(15)]
+        drawn = [ids_of(walk.generate(request, seed)) for seed in range(15)]
         chosen = [snapshot.rows_of([i])[0] for d in drawn for i in d]
         return np.mean([np.linalg.norm(snapshot.X[chosen] - snapshot.X[row], axis=1).mean() for row in rows])
 
@@ -192,7 +192,7 @@ def test_recent_songs_appear_less_often(taught):
     rested = frozenset(s.id for s in snapshot.songs_at()[::2])
 
     def share(request):
-        ids = [i for seed in range(20) for i in ids_of(walk.draw(request, seed))]
+        ids = [i for seed in range(20) for i in ids_of(walk.generate(request, seed))]
         return np.mean([i in rested for i in ids])
 
     assert share(PlaylistRequest(rested=rested)) < 0.5 * share(PlaylistRequest())
@@ -203,7 +203,7 @@ def test_preference_shifts_play_counts(taught):
     walk, plays = Walk(snapshot), taught.listening.play_counts()
 
     def mean_plays(prefer):
-        ids = [i for seed in range(20) for i in ids_of(walk.draw(PlaylistRequest(prefer=prefer), seed))]
+        ids = [i for seed in range(20) for i in ids_of(walk.generate(PlaylistRequest(prefer=prefer), seed))]
         return np.mean([plays.get(i, 0) for i in ids])
 
     assert mean_plays("unheard") < mean_plays("any") < mean_plays("familiar")
@@ -218,20 +218,20 @@ def test_versions_of_one_song_appear_once(tiny_library):
     walk = Walk(take_snapshot(tiny_library))
     versions = {s.id for s in same}
     for seed in range(15):
-        assert len(versions & set(ids_of(walk.draw(PlaylistRequest(length=12, spacing=0), seed)))) <= 1
-    drawn = walk.draw(PlaylistRequest(length=12, spacing=0, versions_apart=False), 0)
+        assert len(versions & set(ids_of(walk.generate(PlaylistRequest(length=12, spacing=0), seed)))) <= 1
+    drawn = walk.generate(PlaylistRequest(length=12, spacing=0, versions_apart=False), 0)
     assert versions <= set(ids_of(drawn))
 
 
 def test_too_long_playlist_gives_note(snapshot):
-    drawn = Walk(snapshot).draw(PlaylistRequest(length=50), 0)
+    drawn = Walk(snapshot).generate(PlaylistRequest(length=50), 0)
     assert len(drawn.songs) == 12
     assert drawn.notes
 
 
 def test_taken_edges_are_kept_after_reordering(snapshot):
     walk = Walk(snapshot)
-    drawn = walk.draw(PlaylistRequest(length=5), 3)
+    drawn = walk.generate(PlaylistRequest(length=5), 3)
     ids = ids_of(drawn)
     taken = dict(zip(itertools.pairwise(ids), drawn.edges[1:], strict=True))
     assert walk.explain(ids, taken).edges[1:] == drawn.edges[1:]
@@ -261,7 +261,7 @@ def test_weights_follow_library_playlists(tiny_library):
     refresh(tiny_library)
     walk = Walk(take_snapshot(tiny_library))
     assert walk.n_playlists == 180
-    artists = [s.artist for s in walk.draw(PlaylistRequest(length=4, spacing=0), 0).songs]
+    artists = [s.artist for s in walk.generate(PlaylistRequest(length=4, spacing=0), 0).songs]
     assert len(set(artists)) == 1, "lists that keep to an artist make a walk that does"
 
 
@@ -279,7 +279,7 @@ def test_each_category_has_dialect_with_gain(taught):
     assert dict(walk.families("one artist"))["artist"] > 0.3
     assert walk.strongest("one artist", 5)[0].probability >= walk.strongest("one artist", 5)[4].probability
     with pytest.raises(NotFoundError, match="this library does not have a dialect “opera”; its dialects: “one artist”"):
-        walk.draw(PlaylistRequest(dialect="opera"))
+        walk.generate(PlaylistRequest(dialect="opera"))
 
 
 def test_saved_playlists_are_reasons(tiny_library):
@@ -311,7 +311,7 @@ def test_damaged_fit_is_ignored_and_refitted(tiny_library):
     for file in (folder / "walk.npz", tiny_library.folder / "walk_sources.npz"):
         file.write_bytes(file.read_bytes()[:-40])
     assert load_walk(folder) is None
-    assert len(Walk(take_snapshot(tiny_library)).draw(PlaylistRequest(length=4, spacing=0), 0).songs) == 4
+    assert len(Walk(take_snapshot(tiny_library)).generate(PlaylistRequest(length=4, spacing=0), 0).songs) == 4
     refit_walks(tiny_library, quiet)
     again = load_walk(folder)
     assert again.names == whole.names
@@ -331,7 +331,7 @@ def test_smooth_playlists_avoid_random_jumps(tiny_library):
     walk = Walk(take_snapshot(tiny_library))
 
     def share(surprise: float) -> float:
-        drawn = [walk.draw(PlaylistRequest(length=4, spacing=0, surprise=surprise), seed) for seed in range(30)]
+        drawn = [walk.generate(PlaylistRequest(length=4, spacing=0, surprise=surprise), seed) for seed in range(30)]
         reasons = [edge.reason for d in drawn for edge in d.edges[1:]]
         return reasons.count("random jump") / len(reasons)
 
@@ -345,7 +345,7 @@ def test_songs_saved_today_appear_less_often(tiny_library):
     walk = ShuffleWalk(take_snapshot(tiny_library))
 
     def share(**options):
-        drawn = [walk.draw(PlaylistRequest(length=4, spacing=0, **options), seed) for seed in range(60)]
+        drawn = [walk.generate(PlaylistRequest(length=4, spacing=0, **options), seed) for seed in range(60)]
         return np.mean([i in saved for one in drawn for i in ids_of(one)])
 
     assert share() < 0.6 * share(avoid_recent=False)
@@ -364,6 +364,6 @@ def test_rejects_invalid_requests(snapshot, store):
         with pytest.raises(ValueError, match=message):
             PlaylistRequest(**arguments)
     with pytest.raises(NotFoundError, match="song 999"):
-        Walk(snapshot).draw(PlaylistRequest(first=999))
+        Walk(snapshot).generate(PlaylistRequest(first=999))
     with pytest.raises(NotFoundError, match="does not contain songs for a playlist"):
-        Walk(take_snapshot(store)).draw(PlaylistRequest())
+        Walk(take_snapshot(store)).generate(PlaylistRequest())

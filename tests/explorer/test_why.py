@@ -15,7 +15,7 @@ from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.search.query import find_similar, read_example, similarity_of
 from musicsim.explorer.search.why import Side, codeword_shares, describe_codewords, explain_pair
 from musicsim.explorer.search.why_groups import GROUPS, REST, group_shares, largest_shares, sound_groups
-from musicsim.explorer.search.why_sides import explained, sides_of
+from musicsim.explorer.search.why_sides import explain_result, sides_of
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.kernels import ppk_kernel, ppk_map, ppk_similarity
 from tests.sounds import write_song
@@ -42,7 +42,7 @@ def _model(codebook, L=None, n_songs=10):
     )
     H = _histograms(np.random.default_rng(6), n_songs, len(codebook.codewords_))
     model.fit_space(H)
-    return model if L is None else model.with_metric(L, model.vectors(H))
+    return model if L is None else model.add_metric(L, model.vectors(H))
 
 
 def _song(rng, codebook, pieces):
@@ -182,7 +182,7 @@ def test_distances_before_and_after_learning_match_model(rng):
     why = explain_pair(*sides, model)
     H = np.stack([side.histogram for side in sides])
     for vectors, d, s in (
-        (model.untrained().vectors(H), why.distance_before, why.similarity_before),
+        (model.remove_metric().vectors(H), why.distance_before, why.similarity_before),
         (model.vectors(H), why.distance_after, why.similarity_after),
     ):
         # vectors are float32
@@ -308,7 +308,7 @@ def test_changed_feature_appears_in_its_group(rng, n_features):
 def test_sound_bars_sum_to_listed_similarity(snapshot):
     song = snapshot.library.songs()[0]
     for hit in find_similar(snapshot, song.id, 3, max_per_artist=None):
-        _, _, why = explained(snapshot, song.id, hit.song.id)
+        _, _, why = explain_result(snapshot, song.id, hit.song.id)
         assert similarity_of(snapshot, song.id, hit.song.id) == pytest.approx(hit.similarity, abs=1e-5)
         assert max(0.0, sum(part.similarity for part in why.parts)) == pytest.approx(why.similarity_before, abs=1e-5)
         told = sum(part.similarity for part in why.parts[:-1])
@@ -322,7 +322,7 @@ def test_sound_bars_sum_to_listed_similarity(snapshot):
 def test_result_is_explained_with_shown_similarity(snapshot):
     song = snapshot.library.songs()[0]
     for hit in find_similar(snapshot, song.id, 11, max_per_artist=None, hub_reduction=False):
-        one, other, why = explained(snapshot, song.id, hit.song.id)
+        one, other, why = explain_result(snapshot, song.id, hit.song.id)
         # vectors are stored as float32, and near 1 the form 1 - d^2 / 2 loses half of their digits
         assert why.similarity_before == pytest.approx(hit.similarity, abs=1e-4)
         assert why.heard_s[0] == pytest.approx(song.duration_s, abs=0.1)
@@ -345,16 +345,16 @@ def test_listeners_and_tags_come_from_library(tiny_library):
     tiny_library.add_plays([{"listener": who, "song_id": i, "count": n} for who, i, n in heard])
     tiny_library.add_tags([{"song_id": i, "tag": "calm", "weight": 9.0} for i in (one, other)])
     snapshot = take_snapshot(tiny_library)
-    why = explained(snapshot, one, other)[2]
+    why = explain_result(snapshot, one, other)[2]
     assert (why.tags, why.n_listeners, why.listeners_jaccard) == (("calm",), 1, 0.5)
-    assert explained(snapshot, one, third)[2].listeners_jaccard is None
+    assert explain_result(snapshot, one, third)[2].listeners_jaccard is None
 
 
 def test_external_sound_is_explained_like_song(snapshot, tmp_path):
     data = write_song(tmp_path / "mine.flac", "noise", seed=77).read_bytes()
     example = read_example(snapshot, data, "mine.flac")
     for hit in find_similar(snapshot, example, 5, hub_reduction=False):
-        one, _, why = explained(snapshot, example, hit.song.id)
+        one, _, why = explain_result(snapshot, example, hit.song.id)
         assert why.similarity_before == pytest.approx(hit.similarity, abs=1e-4)  # float32 vectors
         assert why.heard_s[0] == pytest.approx(example.duration_s, abs=0.1)
         assert (one.title, one.song_id, one.tags) == ("mine.flac", None, ())
@@ -365,7 +365,7 @@ def test_uploaded_library_song_has_tags_and_listeners(tiny_library):
     tiny_library.add_plays([{"listener": "ann", "song_id": i, "count": 1} for i in (song.id, other.id)])
     snapshot = take_snapshot(tiny_library)
     example = read_example(snapshot, song.path.read_bytes(), "copy.flac")
-    why = explained(snapshot, example, other.id)[2]
+    why = explain_result(snapshot, example, other.id)[2]
     assert (why.tags, why.n_listeners, why.listeners_jaccard) == ((song.genre,), 1, 1.0)
 
 
@@ -373,7 +373,7 @@ def test_song_without_stored_frames_has_no_passages(tiny_library):
     one, other = tiny_library.songs()[:2]
     tiny_library.frame_files.drop(other.content_hash)
     snapshot = take_snapshot(tiny_library)
-    why = explained(snapshot, one.id, other.id)[2]
+    why = explain_result(snapshot, one.id, other.id)[2]
     assert why.passages == ((), ())
     assert why.heard_s[0] > 0 == why.heard_s[1]
 

@@ -10,9 +10,9 @@ from musicsim.errors import NotFoundError
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.requested import find_requested
-from musicsim.explorer.snapshot.filtering import passing
+from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.snapshot.words import understood
+from musicsim.explorer.snapshot.words import parse_words
 from tests.command import run
 
 
@@ -30,7 +30,7 @@ def heard(tiny_library):
 
 
 def found(snapshot, text):
-    mask = passing(snapshot, Filters(words=text))
+    mask = filter_rows(snapshot, Filters(words=text))
     return sorted(song.id for song in snapshot.songs_at(mask.nonzero()[0]))
 
 
@@ -56,7 +56,7 @@ def found(snapshot, text):
 def test_words_filter_songs(heard, text, right):
     songs = heard.library.songs()
     if right is None:
-        assert understood(heard, text).unknown == ("please",)
+        assert parse_words(heard, text).unknown == ("please",)
         return
     assert found(heard, text) == [song.id for n, song in enumerate(songs) if right(song, n)]
 
@@ -66,21 +66,21 @@ def test_words_filter_songs(heard, text, right):
     [("slwo", "slow"), ("solo paino", "solo piano"), ("artist nosie", "artist noise"), ("fsat", "fast")],
 )
 def test_typos_are_corrected(heard, typed, meant):
-    assert [part.words for part in understood(heard, typed).parts] == [
-        part.words for part in understood(heard, meant).parts
+    assert [part.words for part in parse_words(heard, typed).parts] == [
+        part.words for part in parse_words(heard, meant).parts
     ]
     assert found(heard, typed) == found(heard, meant)
 
 
 def test_part_shows_meaning_and_can_be_removed(heard):
-    said = understood(heard, "very slow  Solo piano xyzzy 1960s and not minor")
+    said = parse_words(heard, "very slow  Solo piano xyzzy 1960s and not minor")
     assert [part.words for part in said.parts] == [
         "very slow (up to 78 beats/min)", "“Solo Piano”", "1960 to 1969", "not minor",
     ]  # fmt: skip
     assert said.unknown == ("xyzzy",)
     assert said.known == "very slow solo piano 1960s not minor"
-    assert said.without(1) == "very slow 1960s not minor xyzzy"
-    assert understood(heard, " ".join(part.text for part in said.parts)).parts == said.parts
+    assert said.drop_part(1) == "very slow 1960s not minor xyzzy"
+    assert parse_words(heard, " ".join(part.text for part in said.parts)).parts == said.parts
 
 
 def test_extension_words_filter_songs(heard, monkeypatch):
@@ -88,22 +88,22 @@ def test_extension_words_filter_songs(heard, monkeypatch):
     hook = {"text_filter": [lambda _, word: (f"sings {word}", np.array([sung])) if word == "rain" else None]}
     monkeypatch.setattr("musicsim.explorer.snapshot.words.load_hooks", lambda point: hook.get(point, []))
     assert found(heard, "about rain") == found(heard, "rain") == [sung]
-    assert [part.words for part in understood(heard, "not rain").parts] == ["not sings rain"]
+    assert [part.words for part in parse_words(heard, "not rain").parts] == ["not sings rain"]
     assert sung not in found(heard, "not rain")
-    assert understood(heard, "about xyzzy").unknown == ("xyzzy",)
+    assert parse_words(heard, "about xyzzy").unknown == ("xyzzy",)
 
 
 def test_unknown_words_give_clear_error(heard):
     with pytest.raises(NotFoundError, match="nothing matches “xyzzy”"):
-        passing(heard, Filters(words="slow xyzzy"))
-    assert understood(heard, "  , ").parts == ()
-    assert passing(heard, Filters(words="")) is None
+        filter_rows(heard, Filters(words="slow xyzzy"))
+    assert parse_words(heard, "  , ").parts == ()
+    assert filter_rows(heard, Filters(words="")) is None
 
 
 def test_word_without_descriptor_values_is_unknown(snapshot):
     with snapshot.library.write() as connection:
         connection.exec_driver_sql("UPDATE songs SET tempo = NULL")
-    assert understood(take_snapshot(snapshot.library), "slow").unknown == ("slow",)
+    assert parse_words(take_snapshot(snapshot.library), "slow").unknown == ("slow",)
 
 
 def test_best_matches_come_first(heard):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsim.hashing.gains import gains_of, keep_targets
+from musicsim.hashing.gains import keep_targets, make_gains
 from musicsim.hashing.training import Batch, Neighborhood, Projection
 from musicsim.relevance import Relevance
 
@@ -182,7 +182,7 @@ def test_gain_difference_equals_effect_of_swap(seed, score):
     }[score]()
     query, *others = rng.permutation(n)[:9].tolist()
     neighbours, coming = others[:-1], others[-1]
-    gains = gains_of(score, y, n).gains(np.array([query]), np.arange(n))[0]
+    gains = make_gains(score, y, n).gains(np.array([query]), np.arange(n))[0]
     before = brute_score(score, query, neighbours, y)
     # the score of regression is a mean, and its targets are divided by their deviation
     unit = np.var(y) / len(neighbours) if score == "regression" else 1.0
@@ -195,7 +195,7 @@ def test_gain_difference_equals_effect_of_swap(seed, score):
 def test_retrieval_documents_include_relevant_ones(rng):
     n = 400
     relevance = Relevance.from_lists([[(i + 1) % n, (i + 2) % n] for i in range(n)])
-    gains = gains_of("retrieval", relevance, n)
+    gains = make_gains("retrieval", relevance, n)
     queries = rng.choice(n, 10, replace=False)
     documents = gains.documents(queries, 30, rng)
     assert len(set(documents.tolist())) == 30
@@ -207,14 +207,14 @@ def test_retrieval_documents_include_relevant_ones(rng):
 
 
 def test_unknown_labels_match_nothing():
-    gains = gains_of("classification", ["rock", None, "rock", None], 4).gains(np.arange(4), np.arange(4))
+    gains = make_gains("classification", ["rock", None, "rock", None], 4).gains(np.arange(4), np.arange(4))
     nan = np.nan
     np.testing.assert_array_equal(gains, [[nan, 0, 1, 0], [0, nan, 0, 0], [1, 0, nan, 0], [0, 0, 0, nan]])
 
 
 def test_lower_level_counts_only_if_upper_matches():
     y = [["rock", "punk"], ["rock", "folk"], ["jazz", "folk"], ["rock", "punk"]]
-    gains = gains_of("hierarchy", y, 4).gains(np.array([0, 1]), np.arange(4))
+    gains = make_gains("hierarchy", y, 4).gains(np.array([0, 1]), np.arange(4))
     np.testing.assert_array_equal(gains, [[np.nan, 0.5, 0, 1], [0.5, np.nan, 0, 0.5]])
 
 

@@ -48,8 +48,8 @@ def test_stored_gaussians_equal_computed_ones(tmp_path, n_frames, n_parts):
         assert_same(part_gaussians(one), expected)
     whole = gaussians.fit_parts(frames.blocks())
     for one in (older, kept):
-        np.testing.assert_allclose(part_gaussians(one).merged().means, whole.means, rtol=1e-5, atol=1e-4)
-        np.testing.assert_allclose(part_gaussians(one).merged().covariances, whole.covariances, rtol=1e-5, atol=1e-3)
+        np.testing.assert_allclose(part_gaussians(one).merge().means, whole.means, rtol=1e-5, atol=1e-4)
+        np.testing.assert_allclose(part_gaussians(one).merge().covariances, whole.covariances, rtol=1e-5, atol=1e-3)
 
 
 def test_stored_gaussians_are_read_instead_of_frames(tmp_path):

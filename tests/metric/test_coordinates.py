@@ -42,10 +42,10 @@ def test_columns_preserve_distances_and_penalty(songs, rng):
     songs[:, 2] = 3.0
     prices = rng.random(6) + 0.1
     for penalty, price in ((None, np.ones(6)), (prices, prices)):
-        columns = Columns.scaled(songs, penalty)
+        columns = Columns.from_songs(songs, penalty)
         assert columns.columns.tolist() == [0, 1, 3, 4, 5]
         w = rng.random(5)
-        diagonal = columns.diagonal(w)
+        diagonal = np.diag(columns.metric(w))
         assert diagonal[2] == 0.0
         np.testing.assert_allclose(
             squared_distances(columns.apply(songs), np.diag(w)),
@@ -59,7 +59,7 @@ def test_columns_preserve_distances_and_penalty(songs, rng):
 
 
 def test_unchanged_axes_are_identity(songs, rng):
-    axes = Axes.unchanged(6)
+    axes = Axes.identity(6)
     np.testing.assert_array_equal(axes.apply(songs), songs)
     np.testing.assert_array_equal(axes.weights, np.ones(6))
 
@@ -73,7 +73,7 @@ def test_constant_column_is_dropped(songs):
 
 def test_identical_songs_have_no_axes():
     songs = np.full((9, 3), 0.5)
-    assert len(Axes.principal(songs).weights) == len(Columns.scaled(songs).weights) == 0
+    assert len(Axes.principal(songs).weights) == len(Columns.from_songs(songs).weights) == 0
 
 
 @pytest.mark.parametrize(("n", "d"), [(30, 100), (8, 20)])

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from musicsim.metric import GMML, LGMML, LGMMLByExample
-from musicsim.metric.local_metrics import LocalMetrics, Queries, closeness, learn_local_metrics, weighted_sums
+from musicsim.metric.local_metrics import LocalMetrics, Queries, closeness, learn_local_metrics, sum_weighted
 from musicsim.metric.warp import draw, ndcg_steps, warp_steps
 from musicsim.relevance import Relevance
 from tests.metric import truth
@@ -26,7 +26,7 @@ def ranked_documents(n_queries=40, seed=0, d=4):
 
 def sorted_queries(seed=0):
     X, y, group = ranked_documents(seed=seed)
-    return Queries.sorted(X, y.astype(float), np.concatenate([[0], np.cumsum(group)]))
+    return Queries.from_groups(X, y.astype(float), np.concatenate([[0], np.cumsum(group)]))
 
 
 FAST = {"n_metrics": 8, "n_queries": 8, "n_epochs": 5, "max_features": 1.0, "random_state": 0}
@@ -352,7 +352,7 @@ def test_document_table_is_stored_once():
 def test_weighted_sums_match_matrix_product():
     rng = np.random.default_rng(0)
     table, phi = rng.random((3000, 70), dtype=np.float32), rng.random(70)
-    np.testing.assert_allclose(weighted_sums(table, phi), table.astype(float) @ phi, rtol=1e-13)
+    np.testing.assert_allclose(sum_weighted(table, phi), table.astype(float) @ phi, rtol=1e-13)
 
 
 def test_overflowing_documents_score_zero():

@@ -228,7 +228,7 @@ def test_song_pairs_match_sum_of_outer_products(rng, metric):
     sets = Sets(relevant, irrelevant)
     lost, dpsi = literal_cut(X, sets, W, "auc", 1, [q for q in range(n) if q not in {4, 7}])
     oracle = Oracle(X, sets, "auc")
-    assert oracle.is_pairwise
+    assert oracle.pairs is not None
     for cut in (oracle.cut(W), oracle.cut(L=L)):
         assert cut.loss == pytest.approx(lost, **CLOSE)
         np.testing.assert_allclose(cut.dpsi, dpsi, rtol=0, atol=1e-11)
@@ -256,7 +256,7 @@ def test_song_pairs_match_single_queries(scale, is_tied, rng):
         ({"queries": rng.permutation(n)}, np.diag(w)),
     ):
         oracle = Oracle(X, sets, "auc", **options)
-        assert oracle.is_pairwise
+        assert oracle.pairs is not None
         pairs, queries = oracle.cut(W), oracle.cut(W, slots=np.arange(oracle.n_queries))
         assert pairs.slack == pytest.approx(queries.slack, **CLOSE)
         assert np.sum(W * pairs.dpsi) == pytest.approx(pairs.inner, **CLOSE)
@@ -270,7 +270,7 @@ def test_song_pairs_match_single_queries(scale, is_tied, rng):
 def test_few_or_repeated_queries_match_single_queries(queries, larger_collection):
     X, sets, W = larger_collection
     oracle = Oracle(X, sets, "auc", queries=queries)
-    assert not oracle.is_pairwise
+    assert oracle.pairs is None
     each = [Oracle(X, sets, "auc", queries=[q]).cut(W).dpsi for q in queries]
     np.testing.assert_allclose(oracle.cut(W).dpsi, np.mean(each, axis=0), rtol=0, atol=1e-12)
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from musicsim.metric.cone import Cone
-from musicsim.metric.regularizers import RowNorms, Trace
+from musicsim.metric.cone import Cone, RowNorms, Trace
 
 
 def row_norms(W):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from musicsim.metric import WCCN, within_covariance
+from musicsim.metric import WCCN, compute_within_covariance
 from musicsim.relevance import Relevance
 
 
@@ -31,15 +31,17 @@ def looped(X, y):
 def test_covariance_matches_loops(sizes):
     X, y = songs_of_classes(0, sizes, 4)
     named = [f"artist {label}" for label in y]
-    np.testing.assert_allclose(within_covariance(X, named), looped(X, named), atol=1e-12)
+    np.testing.assert_allclose(compute_within_covariance(X, named), looped(X, named), atol=1e-12)
     unknown = [*named[:-1], None]
     if sum(n > 1 for n in sizes[:-1]) or sizes[-1] > 2:
-        np.testing.assert_allclose(within_covariance(X, unknown), looped(X, unknown), atol=1e-12)
+        np.testing.assert_allclose(compute_within_covariance(X, unknown), looped(X, unknown), atol=1e-12)
 
 
 def test_pairs_of_balanced_classes_match_labels():
     X, y = songs_of_classes(1, (4, 4, 4), 3)
-    np.testing.assert_allclose(within_covariance(X, Relevance.from_labels(y)), within_covariance(X, y), atol=1e-12)
+    np.testing.assert_allclose(
+        compute_within_covariance(X, Relevance.from_labels(y)), compute_within_covariance(X, y), atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("shrinkage", [0.0, 0.3, 0.9])
@@ -80,7 +82,7 @@ def test_whitening_is_scale_invariant_and_rotation_equivariant():
 def test_covariances_are_weighted_equally_in_any_unit():
     X, y = songs_of_classes(5, (8, 8, 8), 4)
     folders = np.arange(24) % 5
-    A, B = within_covariance(X, y), within_covariance(X, folders)
+    A, B = compute_within_covariance(X, y), compute_within_covariance(X, folders)
     both = WCCN(0.2).fit_covariances([A, B]).covariance_
     np.testing.assert_allclose(WCCN(0.2).fit_covariances([100.0 * A, B]).covariance_, both, atol=1e-12)
     alone = [WCCN(0.2).fit_covariances([W]).covariance_ for W in (A, B)]

@@ -14,8 +14,8 @@ def _patient_pages(monkeypatch: pytest.MonkeyPatch) -> None:
         return
     from musicsim.ui.base.desk import Task
 
-    within = Task.within
-    monkeypatch.setattr(Task, "within", lambda task, _seconds: within(task, PATIENCE_S))
+    wait = Task.wait
+    monkeypatch.setattr(Task, "wait", lambda task, _seconds: wait(task, PATIENCE_S))
 
 
 @pytest.fixture

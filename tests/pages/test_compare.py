@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.survey.questions import Question, Rate, Standing
+from musicsim.explorer.survey.questions import AnswerSummary, Question, Rate
 from musicsim.library.db import schema
 from musicsim.library.importing.answers import export_answers
 from musicsim.library.stores.judgments import Judgment
@@ -64,7 +64,7 @@ class Survey:
 def survey(monkeypatch) -> Survey:
     made = Survey()
     monkeypatch.setattr(compare_session, "next_question", made)
-    monkeypatch.setattr(compare_session, "foreseen", lambda now, of, chosen: chosen == 1)
+    monkeypatch.setattr(compare_session, "is_predicted", lambda now, of, chosen: chosen == 1)
     return made
 
 
@@ -379,9 +379,11 @@ def test_survey_is_described_in_plain_words(full, survey, monkeypatch):
     for name in ("me", "Ann"):
         full.judgments.add(name, "odd", ids[:3], 0)
     rate = Rate(0.7, 10, 0.397, 0.892, 1 / 3)
-    mine = Standing(27, 2, 1, rate, NOTHING, NOTHING)
-    everybody = Standing(30, 3, 2, rate, Rate(0.5, 4, 0.15, 0.85, 1 / 3), Rate(0.9, 20, 0.7, 0.97, 1 / 3))
-    monkeypatch.setattr(compare_answers, "standing", lambda answers, listener=None: mine if listener else everybody)
+    mine = AnswerSummary(27, 2, 1, rate, NOTHING, NOTHING)
+    everybody = AnswerSummary(30, 3, 2, rate, Rate(0.5, 4, 0.15, 0.85, 1 / 3), Rate(0.9, 20, 0.7, 0.97, 1 / 3))
+    monkeypatch.setattr(
+        compare_answers, "summarize_answers", lambda answers, listener=None: mine if listener else everybody
+    )
     app = compare()
     type_name(app, "me")
     told = said(app)

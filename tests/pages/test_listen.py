@@ -6,8 +6,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from musicsim.explorer.search.artists import find_similar_artists
-from musicsim.explorer.search.query import Examples, find_similar
+from musicsim.explorer.search.query import Examples, find_similar, find_similar_artists
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library, Song
 from musicsim.ui.base.frame import SHELL
@@ -32,7 +31,7 @@ def buttons(monkeypatch):
         for artist, ids in by_artist.items():
             rows = snapshot.row_ids[snapshot.rows_of(ids)]
             st.button("lasso", key=f"{key} lasso {artist}", on_click=on_outline, args=(rows,), disabled=not on_outline)
-        st.caption(f"{key}: {options['chosen']} {sorted(int(i) for i in options['found'])}")
+        st.caption(f"{key}: {options['chosen']} {sorted(int(i) for i in options['marked'])}")
 
     def find(label, *, key, search, on_pick, **_):
         for match in search(st.session_state.get(SEARCHED, "")):

@@ -189,10 +189,10 @@ def test_hub_reduction_is_a_setting(full):
 @pytest.fixture
 def jobs_started(monkeypatch):
     """Return names of the jobs that an import starts; none of them runs."""
-    from musicsim.ui.library import listening_lists
+    from musicsim.ui.library import listening_import
 
     started = []
-    monkeypatch.setattr(listening_lists, "start_job", lambda library, kind: started.append(kind))
+    monkeypatch.setattr(listening_import, "start_job", lambda library, kind: started.append(kind))
     return started
 
 
@@ -261,12 +261,12 @@ def test_imported_playlists_show_category_and_accepted_spellings(section, full, 
 
 
 def test_learning_from_playlists_waits_for_running_job(section, full, jobs_started, monkeypatch):
-    from musicsim.ui.library import listening_lists
+    from musicsim.ui.library import listening_import
 
     song = full.songs()[0]
     app = look(section, ("one.m3u", m3u((song.artist, song.title))))
     with monkeypatch.context() as at_work:
-        at_work.setattr(listening_lists.jobs, "current", lambda library: full.jobs.get(number))
+        at_work.setattr(listening_import.jobs, "current", lambda library: full.jobs.get(number))
         number = full.jobs.create("scan", {})
         press(app, "Import")
         assert jobs_started == []

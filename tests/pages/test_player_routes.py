@@ -7,9 +7,9 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from musicsim.api import offered
+from musicsim.api import filter_routes
 from musicsim.ui.base.uploads import Upload
-from musicsim.ui.components.player_routes import player_routes, upload_address
+from musicsim.ui.components.listening import player_routes, upload_address
 
 
 @pytest.fixture
@@ -104,5 +104,5 @@ def test_invalid_play_is_no_server_error(client, full, asked, status):
 def test_visitors_store_no_plays(full, monkeypatch):
     full.close()
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
-    with TestClient(Starlette(routes=offered(player_routes()))) as visitor:
+    with TestClient(Starlette(routes=filter_routes(player_routes()))) as visitor:
         assert visitor.post("/plays?song=1&kind=play").status_code in (404, 405)

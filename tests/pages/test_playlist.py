@@ -23,13 +23,13 @@ from tests.waiting import PATIENCE_S
 def requests(monkeypatch):
     """All playlist requests, in order."""
     seen: list[PlaylistRequest] = []
-    draw = Walk.draw
+    draw = Walk.generate
 
     def watched(walk, request, random_state=None):
         seen.append(request)
         return draw(walk, request, random_state)
 
-    monkeypatch.setattr(Walk, "draw", watched)
+    monkeypatch.setattr(Walk, "generate", watched)
     return seen
 
 

@@ -16,7 +16,7 @@ from musicsim.library.importing.answers import import_answers
 from musicsim.public import visitor_may
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.base.keys import CHOSEN
-from musicsim.ui.listen.selection import FOUND
+from musicsim.ui.listen.selection import MARKED
 from tests.intact import Watch
 from tests.pages.actions import labels, open_page, said
 from tests.waiting import PATIENCE_S
@@ -142,7 +142,7 @@ def watch(strangers, tmp_path, monkeypatch):
 def test_actions_change_nothing(name, strangers, watch):
     song = strangers.songs()[0]
     private = [str(song.path.parent), "the neighbour's secret", "Traceback"]
-    state = {CHOSEN.name: song.id, FOUND.name: strangers.table().ids[:5]}
+    state = {CHOSEN.name: song.id, MARKED.name: strangers.table().ids[:5]}
     assert use_everything(name, watch, private, state) >= (3 if name == "library" else 5)
 
 
@@ -194,14 +194,14 @@ def test_answers_are_private_and_saved_only_if_enabled(strangers, monkeypatch, t
         import streamlit as st
 
         from musicsim.explorer.libraries import open_library
-        from musicsim.ui.base.visitors import keep_answers, opinions, visitor_name
+        from musicsim.ui.base.visitors import VISITOR_NAME, keep_answers, opinions
 
         library = open_library()
         store = opinions(library).judgments
         ids = [song.id for song in library.songs()]
 
         def answer() -> None:
-            store.add(visitor_name(), "odd", ids[:3], 1)
+            store.add(VISITOR_NAME.get(), "odd", ids[:3], 1)
             keep_answers(library)
 
         def forget() -> None:

@@ -9,7 +9,7 @@ def _page():
     import streamlit as st
 
     from musicsim.errors import StorageError
-    from musicsim.ui.base.errors import show_error
+    from musicsim.ui.base.text import show_error
 
     st.text(show_error(StorageError("There is no room left in /x.")))
     st.text(show_error(ValueError("a mistake of ours")))

@@ -16,7 +16,7 @@ from musicsim.explorer.refresh.model_catalogue import add_representation
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.why_groups import GROUPS, REST
-from musicsim.explorer.search.why_sides import explained
+from musicsim.explorer.search.why_sides import explain_result
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.library.stores.duplicates import SamePair
@@ -256,7 +256,7 @@ def test_combined_model_shows_weights_on_every_page(learned):
         assert model_choice(page).value == model_id
     seen = take_snapshot(learned)
     first, second = seen.row_ids[:2].tolist()
-    assert {part.words for part in explained(seen, first, second)[2].parts} - {REST} <= {"rhythm", *GROUPS}
+    assert {part.words for part in explain_result(seen, first, second)[2].parts} - {REST} <= {"rhythm", *GROUPS}
 
 
 @pytest.mark.long

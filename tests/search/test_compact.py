@@ -61,7 +61,7 @@ def test_added_rows_are_found_and_ids_go_on(data):
 def test_it_comes_back_from_a_folder_and_takes_more_rows(index, data, tmp_path):
     X, Q = data
     index.save(tmp_path / "index")
-    assert CompactIndex.saved_rows(tmp_path / "index") == (len(X), len(X))
+    assert CompactIndex.count_saved_rows(tmp_path / "index") == (len(X), len(X))
     more = np.concatenate([X, Q])
     again = CompactIndex.load(tmp_path / "index", more)
     assert again.n_samples_ == len(more)

@@ -170,7 +170,7 @@ def leaves_met(forest, q, n_probes):
             b_r, b_l = trees.nodes[node, d : d + 2]
             margin = trees.nodes[node, :d] @ y - (float(b_r) + float(b_l)) / 2
             near, far = links[node, ::-1] if margin > 0 else links[node]
-            z = abs(margin) * forest.sharpness_
+            z = abs(margin) * float(forest.sharpness_[0])
             left.append((odds(z), int(far)))
             unsure += doubt(z)
             node = int(near)

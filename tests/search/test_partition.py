@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from musicsim.search import ExactIndex, PartitionIndex
-from musicsim.search import cells as cells_module
+from musicsim.search import partition as partition_module
 from musicsim.search import tree_index as module
-from musicsim.search.cells import k_means
 from musicsim.search.code_kernels import code_size, decode
+from musicsim.search.partition import k_means
 from tests.search.answers import assert_answers, rows_of, shapes, songs
 from tests.search.naive_trees import same_answers
 
@@ -177,7 +177,7 @@ def test_threads_change_nothing():
 
 @pytest.fixture
 def in_small_blocks(monkeypatch):
-    monkeypatch.setattr(cells_module, "BLOCK_ROWS", 512)
+    monkeypatch.setattr(partition_module, "BLOCK_ROWS", 512)
 
 
 @pytest.fixture
@@ -192,7 +192,7 @@ def mapped(tmp_path):
 def test_rows_of_a_file_in_blocks_make_the_index_of_those_in_memory(mapped, monkeypatch):
     X, index = songs(5000, 24), PartitionIndex(explained=0.9, n_jobs=1, random_state=3)
     whole = clone(index).fit(X).trees_
-    monkeypatch.setattr(cells_module, "BLOCK_ROWS", 512)
+    monkeypatch.setattr(partition_module, "BLOCK_ROWS", 512)
     blocks = clone(index).fit(X).trees_
     of_file = clone(index).set_params(n_jobs=2).fit(mapped(X)).trees_
     for part in ("leaves", "items", "codes", "step"):

@@ -557,7 +557,7 @@ def test_what_is_saved_says_how_many_rows(index, tmp_path):
     index = clone(index).fit(X[:200])
     index.add(X[200:])
     index.save(tmp_path / "index")
-    assert type(index).saved_rows(tmp_path / "index") == (300, 200)
+    assert type(index).count_saved_rows(tmp_path / "index") == (300, 200)
     assert type(index).load(tmp_path / "index", X).n_built_ == 200
 
 

@@ -18,13 +18,13 @@ import numpy as np
 from musicsim import evaluation, relevance, search
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.errors import ModelError
-from musicsim.explorer.evaluation.fixed_splits import split_rows
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import RANKED, Lead
 from musicsim.explorer.models.artifacts import load_report
-from musicsim.explorer.query_blocks import QUERIES_AT_ONCE, of_blocks
+from musicsim.explorer.query_blocks import QUERIES_AT_ONCE, map_blocks
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.hooks import load_hooks
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
 from musicsim.progress import Progress, no_progress
@@ -174,15 +174,12 @@ def evaluate(snapshot: Snapshot, kind: str, progress: Progress = no_progress, *,
     """Evaluate a model; arguments and errors are those of :func:`measure_scores`."""
     scores = measure_scores(snapshot, kind, split=split, progress=progress)
     record = snapshot.record
-    return Quality(
-        record.name if record else "",
-        scores,
-        measure_lists(snapshot, progress=progress),
-        held_out(snapshot.library, record) if record else None,
-    )
+    lists = measure_lists(snapshot, progress=progress)
+    held_out = load_held_out(snapshot.library, record) if record else None
+    return Quality(record.name if record else "", scores, lists, held_out)
 
 
-def held_out(library: Library, record: ModelRecord) -> HeldOut | None:
+def load_held_out(library: Library, record: ModelRecord) -> HeldOut | None:
     """Return the stored scores of a learned model on held-out artists; None for any other model."""
     report = load_report(library.models.path(record.id))
     if "split" not in report:  # answers are held out, not artists
@@ -203,27 +200,12 @@ def measure_scores(
 ) -> Scores:
     """Rank all songs for each query by plain distance, and compare the order with its relevant songs.
 
-    Parameters
-    ----------
-    kind : str
-        One of :data:`musicsim.explorer.learning.supervision.KINDS`.
-    split : str, optional
-        Name of a fixed split: its test songs are the queries, and its training songs are ranked.
-    most_queries : int
-        Maximum number of queries; a seeded sample if there are more.
-    random_state : int
-        Seed of the sample and of the intervals, which resample artists.
-    progress : Progress, optional
+    `kind` is one of :data:`musicsim.explorer.requests.training.KINDS`. With the name of a fixed `split`, its test songs
+    are the queries, and its training songs are ranked. More than `most_queries` queries are sampled with the seed
+    `random_state`, which also resamples artists for the intervals. Raises ModelError if the library lacks ground truth
+    of this kind, the split lacks test or training songs, or a vector is damaged; NotFoundError if the split does not
+    exist.
 
-    Raises
-    ------
-    ModelError
-        If the library lacks ground truth of this kind, the split lacks test or training songs, or a vector is damaged.
-    NotFoundError
-        If the split does not exist.
-
-    Notes
-    -----
     2,000 queries of 5,000 songs take a few seconds. Memory: 8 bytes times songs times dimensions, plus that of
     :func:`~musicsim.evaluation.query_scores`: 260 MB for 100,000 songs of 139 dimensions.
     """
@@ -242,7 +224,7 @@ def measure_scores(
     blocks = _blocks(len(query_rows))
     queries, X = _vectors(snapshot, query_rows), _vectors(snapshot, ranked)
     ranking = partial(_score_block, queries, X, relevance.restrict(query_rows, ranked))
-    for block, block_scores in zip(blocks, of_blocks(snapshot.library, ranking, blocks, len(blocks)), strict=True):
+    for block, block_scores in zip(blocks, map_blocks(snapshot.library, ranking, blocks, len(blocks)), strict=True):
         for name, values in scores.items():
             values[block] = block_scores[name]
         progress("ranking similar songs", block[-1] + 1, len(query_rows))
@@ -312,19 +294,10 @@ def measure_lists(
 ) -> ListsOfBoth | None:
     """Find the ten nearest of every song, without and with hub reduction; None with fewer than two songs.
 
-    Parameters
-    ----------
-    most_songs : int
-        Of a larger library, only a seeded sample is compared.
-    random_state : int
-        Seed of the sample.
-    progress : Progress, optional
-
-    Notes
-    -----
-    Reorders at least 500 candidates, and enough to include ten songs by other artists. Memory: 3 kB plus 12 bytes times
-    the songs of the largest artist per query of a block of 256, plus 320 bytes per song: 15 MB for 10,000 songs. Mutual
-    proximity: Schnitzer et al., JMLR 2012.
+    Of a larger library, only a sample of `most_songs` songs with the seed `random_state` is compared. Reorders at least
+    500 candidates, and enough to include ten songs by other artists. Memory: 3 kB plus 12 bytes times the songs of the
+    largest artist per query of a block of 256, plus 320 bytes per song: 15 MB for 10,000 songs. Mutual proximity:
+    Schnitzer et al., JMLR 2012.
     """
     n = snapshot.n_indexed
     if n < 2:
@@ -355,11 +328,8 @@ def _nearest(
     n = len(X)
     reach = min(n, max(_CANDIDATES, K + int(np.bincount(artists).max())) + 1)
     parts, blocks = [], _blocks(n)
-    for block, near in zip(
-        blocks,
-        of_blocks(library, partial(_find_nearest, X, index, proximity, artists, reach), blocks, len(blocks)),
-        strict=True,
-    ):
+    nearest = map_blocks(library, partial(_find_nearest, X, index, proximity, artists, reach), blocks, len(blocks))
+    for block, near in zip(blocks, nearest, strict=True):
         parts.append(near)
         progress("looking for hubs", block[-1] + 1, n)
     plain, reduced = np.concatenate(parts, axis=2)
@@ -408,15 +378,8 @@ def _summarize(
         own = shares[np.array([g == genre for g in genres])]
         if np.isfinite(own).any():
             same_of[genre] = float(np.nanmean(own))
-    return Lists(
-        evaluation.hubness(near, len(ids)),
-        len(hubs) / len(ids),
-        hubs,
-        ids[counts == 0].tolist(),
-        mean,
-        same_of,
-        confusion,
-    )
+    orphans = ids[counts == 0].tolist()
+    return Lists(evaluation.hubness(near, len(ids)), len(hubs) / len(ids), hubs, orphans, mean, same_of, confusion)
 
 
 def _confusion(near: Int64Array, genres: Sequence[str | None], sizes: Mapping[str, int]) -> Confusion:
@@ -433,3 +396,21 @@ def _confusion(near: Int64Array, genres: Sequence[str | None], sizes: Mapping[st
         shares = counts[:, shown] / counts.sum(axis=1, keepdims=True)
     every = [*names, _OTHERS, _UNKNOWN]
     return Confusion(names, np.array([sizes[g] for g in names], np.int64), [every[i] for i in shown], shares)
+
+
+def split_rows(snapshot: Snapshot, name: str) -> tuple[Int64Array, Int64Array]:
+    """Return the rows of a split's test and training songs, ascending; duplicates of training songs are not test songs.
+
+    Raises NotFoundError if the split does not exist, ModelError if one of its parts lacks a song with a vector.
+    """
+    parts = snapshot.library.splits.get(name)
+    train, test = (snapshot.rows_of([i for i, own in parts.items() if own == part]) for part in ("train", "test"))
+    train, test = np.unique(train[train >= 0]), np.setdiff1d(test[test >= 0], train)
+    if not len(test) or not len(train):
+        raise ModelError(f"the split {name!r} lacks test or training songs here: its files are missing.")
+    return test, train
+
+
+def list_known_faults(library: Library) -> list[str]:
+    """Return known faults of the songs' labels, from the hook ``known_faults``, ``function(library) -> list[str]``."""
+    return [fault for hook in load_hooks("known_faults") for fault in hook(library)]

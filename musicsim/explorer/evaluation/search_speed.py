@@ -5,7 +5,7 @@ found by comparing every song, that an index finds. A result at the distance of 
 """
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -60,10 +60,6 @@ class SearchSpeed:
             "that are found. Time: median of one query on one thread. Memory: in addition to the vectors."
         )
 
-    def as_json(self) -> dict[str, Any]:
-        """All fields as JSON values."""
-        return asdict(self)
-
 
 def measure_search(
     snapshot: Snapshot,
@@ -73,27 +69,11 @@ def measure_search(
     random_state: int = 0,
     progress: Progress = no_progress,
 ) -> SearchSpeed:
-    """Build each kind of index over the songs of a snapshot, and run the same queries on all.
+    """Build each kind of index over the songs of a snapshot, and run the same queries on all; nothing is written.
 
-    Parameters
-    ----------
-    n_queries : int
-        Maximum number of songs that are queries.
-    max_songs : int
-        A larger library is measured on a seeded sample of this size.
-    random_state : int
-        Seed of the samples.
-    progress : Progress, optional
-        Gets the current step, the amount done, and the total. An exception from it ends the measurement.
-
-    Raises
-    ------
-    ModelError
-        If the library has too few songs for an index.
-
-    Notes
-    -----
-    Half a minute for 100,000 songs on two cores. Nothing is written.
+    Songs above `max_songs` and queries are sampled with the seed `random_state`. An exception of `progress` ends the
+    measurement. Half a minute for 100,000 songs on two cores. Raises ModelError if the library has too few songs for an
+    index.
     """
     n_songs = snapshot.n_indexed
     if n_songs < CHOSEN_FROM:
@@ -111,7 +91,7 @@ def measure_search(
         index = build_index(kind, X)
         build_s = time.perf_counter() - started
         progress(f"searching: {title}", place, len(KINDS))
-        recall, ms = _searched(index, X, queries, limits)
+        recall, ms = _time_searches(index, X, queries, limits)
         mb = 0.0 if isinstance(index, search.ExactIndex) else index.nbytes_ / 1e6
         rows.append(KindSpeed(kind, recall, ms, build_s, mb, kind == snapshot.index_kind))
     progress("searching", len(KINDS), len(KINDS))
@@ -126,8 +106,7 @@ def _distances_of_last(X: Float32Array, queries: Int64Array) -> Float32Array:
     return np.sort(others, axis=1)[:, -1].astype(np.float32) * np.float32(1 + 1e-6)
 
 
-def _searched(index: Any, X: Float32Array, queries: Int64Array, limits: Float32Array) -> tuple[float, float]:
-    """Return the recall, and the median milliseconds of a query."""
+def _time_searches(index: Any, X: Float32Array, queries: Int64Array, limits: Float32Array) -> tuple[float, float]:
     shares, seconds = np.empty(len(queries)), np.empty(len(queries))
     with one_blas_thread():
         index.query(X[queries[:1]], K + 1)  # the first call loads compiled code

@@ -17,10 +17,7 @@ def files_with_passwords() -> tuple[str, ...]:
 
 
 def back_up(library: Library, target: Path, progress: Progress, *, with_passwords: bool = False) -> BackupReport:
-    """Write a library as one file; see :func:`musicsim.library.archive.backup.save_backup`.
-
-    `with_passwords` includes the connections to music servers and players, which have passwords.
-    """
+    """Write a library as one file, with the connections to servers and players only if `with_passwords`."""
     return save_backup(library, target, progress, files_with_passwords() if with_passwords else ())
 
 
@@ -32,10 +29,7 @@ def restore(
     with_passwords: bool = False,
     accept: Callable[[Consent], bool] = refuse,
 ) -> Restored:
-    """Restore a library from a backup; see :func:`musicsim.library.archive.backup.restore_backup`.
-
-    `with_passwords` restores the connections to music servers and players, too, if the backup has them.
-    """
+    """Restore a library from a backup, with the connections to servers and players only if `with_passwords`."""
     return restore_backup(source, folder, progress, files_with_passwords(), with_private=with_passwords, accept=accept)
 
 

@@ -1,9 +1,7 @@
 """Checks of a library, and repairs that do not lose data.
 
 The hook ``checks`` is ``function(library) -> Iterable[Finding]``, for the files of extensions in the library's folder.
-
-The sentence of a finding does not contain names of songs, people or places. Those are separate, because bug reports
-leave them out.
+The sentence of a finding does not name songs, people or places. Bug reports leave out its separate names.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +14,7 @@ from musicsim.explorer.learning.task import Quiet
 from musicsim.explorer.refresh.add_music import scan_and_refresh
 from musicsim.explorer.refresh.fitting import REPRESENTATION_KIND
 from musicsim.explorer.refresh.learned_model import LEARNED_KIND
-from musicsim.explorer.refresh.model_catalogue import damage, make_again, stale_reason
+from musicsim.explorer.refresh.model_catalogue import damage, refit_model, stale_reason
 from musicsim.explorer.refresh.outdated import pending_upgrade
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.hooks import load_hooks
@@ -78,10 +76,7 @@ def examine(library: Library, progress: Progress) -> Iterator[Finding]:
 
 
 def repair(library: Library, findings: list[Finding], progress: Progress) -> list[str]:
-    """Run the repairs that the findings list; return a sentence for each.
-
-    Raises StoreLockedError if another process is changing this library; StorageError if it cannot be written to.
-    """
+    """Run the repairs of the findings, and return a sentence for each; raises StoreLockedError or StorageError."""
     wanted = {finding.fix for finding in findings}
     return [sentence for name, do in _REPAIRS.items() if name in wanted and (sentence := do(library, progress))]
 
@@ -127,7 +122,7 @@ def _check_features(library: Library, progress: Progress) -> Iterator[Finding]:
         yield Finding("features", NOTE, words, _FIX.format("deletes them"), orphans, "sweep")
     if not library.settings["keep_frames"]:
         return
-    lacking, damaged = set(hashes) - store.list_stored(), _damaged_frames(library, progress)
+    lacking, damaged = set(hashes) - store.list_stored(), _find_damaged_frames(library, progress)
     for affected, state in ((lacking, "are not stored"), (damaged, "are damaged")):
         paths = tuple(str(song.path) for song in _songs_with_file(library, affected))
         if paths:
@@ -140,8 +135,7 @@ def _check_features(library: Library, progress: Progress) -> Iterator[Finding]:
         yield Finding("features", OK, f"of {len(set(hashes)):,} songs, all readable")
 
 
-def _damaged_frames(library: Library, progress: Progress) -> set[str]:
-    """Return the content hashes of songs whose stored frames are damaged."""
+def _find_damaged_frames(library: Library, progress: Progress) -> set[str]:
     damaged = set()
     stored = library.frame_files.list_stored() & set(library.content_hashes())
     for done, content_hash in enumerate(sorted(stored)):
@@ -222,7 +216,7 @@ def _sweep(library: Library, _progress: Progress) -> str:
 
 def _analyze_again(library: Library, progress: Progress) -> str:
     lacking = set(library.content_hashes()) - library.frame_files.list_stored()
-    songs = _songs_with_file(library, lacking | _damaged_frames(library, progress))
+    songs = _songs_with_file(library, lacking | _find_damaged_frames(library, progress))
     with library.exclusive("repairing files"):
         for song in songs:
             library.frame_files.drop(song.content_hash)
@@ -234,7 +228,9 @@ def _refit(library: Library, progress: Progress) -> str:
     refresh(library, progress=progress)  # fits built-in and stale models
     damaged = [record for record in library.models.all() if damage(library, record) is not None]
     with library.exclusive("repairing files"):
-        n_fitted = sum(make_again(library, record, Quiet(progress)) for record in damaged if record.kind in _REFITTABLE)
+        n_fitted = sum(
+            refit_model(library, record, Quiet(progress)) for record in damaged if record.kind in _REFITTABLE
+        )
     if n_fitted:
         refresh(library, progress=progress)
     fitted_again = f", {n_fitted} fitted again" if n_fitted else ""

@@ -26,7 +26,7 @@ _MAX_ERROR = 0.05  # dB of a coefficient; float32 causes 0.001 of it
 _REINSTALL = "Install musicsim again: `make app`, or `pip install --upgrade`."
 
 
-def look_at(folder: Path) -> Iterator[Finding]:
+def check_machine(folder: Path) -> Iterator[Finding]:
     """Check the machine for a library in a folder, which need not exist."""
     yield from _check_decoders()
     yield _check_features()
@@ -71,7 +71,6 @@ def memory_bytes() -> int | None:
 
 
 def _limit(name: str) -> int | None:
-    """Return a limit of this process, or None."""
     try:
         import resource
     except ImportError:  # Windows

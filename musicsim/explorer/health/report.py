@@ -9,6 +9,7 @@ from typing import Any
 from musicsim import logs
 from musicsim.explorer.health.doctor import Finding
 from musicsim.explorer.health.machine import memory_bytes, n_cores, versions
+from musicsim.explorer.rendering import render_fields
 from musicsim.library import Library
 from musicsim.library.disk.arrays import atomic_path
 
@@ -21,11 +22,9 @@ def bug_report(findings: Iterable[Finding], folder: Path, library: Library | Non
         "made_at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "versions": versions(),
         "machine": {"cores": n_cores(), "memory_bytes": memory_bytes()},
-        "findings": [
-            {"what": one.what, "level": one.level, "words": one.words, "remedy": one.remedy} for one in findings
-        ],
+        "findings": [render_fields(one, "what", "level", "words", "remedy") for one in findings],
         "library": None if library is None else _library_facts(library),
-        "log": [logs.without_private(line) for line in logs.last_lines(folder, _N_LINES)],
+        "log": [logs.redact_private(line) for line in logs.last_lines(folder, _N_LINES)],
     }
 
 
@@ -43,20 +42,18 @@ def _library_facts(library: Library) -> dict[str, Any]:
         "revision": library.revision,
         "bytes": _sizes(library.folder),
         "models": [
-            {
-                "id": record.id,
-                "kind": record.kind,
-                "songs": record.n_songs_fitted,
-                "features": record.n_features,
-                "dimensions": record.n_dimensions,
-                "is_active": record.is_active,
-            }
+            render_fields(
+                record,
+                "id",
+                "kind",
+                "is_active",
+                songs="n_songs_fitted",
+                features="n_features",
+                dimensions="n_dimensions",
+            )
             for record in library.models.all()
         ],
-        "jobs": [
-            {"id": job.id, "kind": job.kind, "state": job.state, "done": job.done, "total": job.total}
-            for job in library.jobs.recent()
-        ],
+        "jobs": [render_fields(job, "id", "kind", "state", "done", "total") for job in library.jobs.recent()],
     }
 
 
@@ -73,7 +70,6 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 
 def _lines(report: dict[str, Any]) -> Iterable[str]:
-    """Yield a report as text: one line per fact, and the log unchanged."""
     for name, value in report.items():
         yield f"== {name}"
         if name == "findings":

@@ -10,32 +10,34 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from musicsim import evaluation, metric
 from musicsim import relevance as relevances
+from musicsim._arrays import Float64Array, Int64Array
+from musicsim.audio import DELTA_WIDTH, HOP, SAMPLE_RATE
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.multi_kernel import SourceMLR
 from musicsim.explorer.learning.task import (
     MAX_OF_KERNELS,
     MAX_SONGS,
     MAX_TESTED,
-    FloatArray,
     LearningSettings,
-    Rows,
     Task,
     TrainingProgress,
-    about,
     artist_folds,
-    no_example,
-    to_learn_from,
+    choose_training_songs,
+    describe_task,
+    make_no_example_error,
     what_changed,
     whole_groups,
 )
-from musicsim.explorer.learning.verdict import RANKED, fallen, leads_of
-from musicsim.explorer.learning.within import WithinSongs
+from musicsim.explorer.learning.verdict import RANKED, find_losses, leads_of
+from musicsim.explorer.models.encoders import has_features
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
 SOUND_ALONE = "the sound alone"
@@ -47,12 +49,16 @@ _SHRINKAGES = (0.3, 0.5, 0.8, 0.9)
 _MEANS = ((0.0, 0.1), (0.0, 1.0), (0.3, 1.0))  # t and reg of GMML
 _CS = (1.0, 10.0, 100.0, 1e3)
 _RANKINGS_KEPT = 3  # after the first fold
-_TOLERANCE, _MAX_CUTS = 1e-2, 60
-_MARGIN = 1.64
-"""Minimum gain in standard errors; the best of fifty useless methods often exceeds one."""
+_MARGIN = 1.64  # minimum gain in standard errors; the best of fifty useless methods often exceeds one
 _SEED = 0
+_SOLVER: dict[str, Any] = {"tol": 1e-2, "max_cuts": 60, "random_state": _SEED}  # of rankings
+SONGS = "songs"
+_LABELS = {"genre": "genres", "artist": "artists", "folder": "folders"}
+_PART = round(20 * SAMPLE_RATE / HOP)  # frames; shorter songs have two parts
+_MAX_PARTS = 6  # per song
+_MAX_DIVIDED = 300  # that are divided into parts
 
-Learn = Callable[[Rows, int], FloatArray]
+Learn = Callable[[Int64Array, int], Float64Array]
 """Learns L, (r, d), from training rows; a ranking uses at most as many of them as the second argument says."""
 
 
@@ -62,13 +68,13 @@ class Way:
 
     words: str
     learn: Learn  # raises ValueError if the rows contain nothing to learn from
-    scores: list[dict[str, FloatArray]] = field(default_factory=list)  # of queries, by fold and measure
+    scores: list[dict[str, Float64Array]] = field(default_factory=list)  # of queries, by fold and measure
 
 
 class _Choice:
     """Compares methods with the sound alone."""
 
-    def __init__(self, task: Task, watcher: TrainingProgress, plain: FloatArray) -> None:
+    def __init__(self, task: Task, watcher: TrainingProgress, plain: Float64Array) -> None:
         self._task, self._watcher = task, watcher
         known = np.concatenate([task.split.train, task.split.validation])
         rows = _whole_groups(task, known, _MAX_CHOSEN_ON)
@@ -78,7 +84,7 @@ class _Choice:
         for number in range(len(self.folds)):
             self._judge(self.plain, number)
         if not np.isfinite(_concatenate(self.plain)["auc"]).any():
-            raise no_example(task)
+            raise make_no_example_error(task)
         self._groups = [task.supervision.groups[q] for fold in self.folds for q in fold.queries]
         self.is_over = False
 
@@ -106,7 +112,7 @@ class _Choice:
         best, largest = self.plain, 0.0
         for way in self.tried:
             leads = leads_of(_concatenate(self.plain), _concatenate(way), self._groups)
-            if not leads or fallen(leads):
+            if not leads or find_losses(leads):
                 continue
             gain = self._gain(way)
             mean, low, high = evaluation.bootstrap_pairs(gain, np.zeros(len(gain)), self._groups, random_state=_SEED)
@@ -120,10 +126,10 @@ class _Choice:
         matching = [way for way in self.tried if way.words.startswith(words)]
         return max(matching, key=self._mean_gain, default=None)
 
-    def _gain(self, way: Way) -> FloatArray:
+    def _gain(self, way: Way) -> Float64Array:
         """Return the gain of each query so far over the sound alone, the mean over the measures."""
         before = _concatenate(self.plain, len(way.scores))
-        gains: FloatArray = np.mean([after - before[name] for name, after in _concatenate(way).items()], axis=0)
+        gains: Float64Array = np.mean([after - before[name] for name, after in _concatenate(way).items()], axis=0)
         return gains
 
     def _mean_gain(self, way: Way) -> float:
@@ -136,16 +142,16 @@ class _Choice:
         way.scores.append(_scores(self._task, way.learn(fold.train, _MAX_RANKED), fold.queries, fold.database))
 
 
-def _whole_groups(task: Task, rows: Rows, most: int) -> Rows:
+def _whole_groups(task: Task, rows: Int64Array, most: int) -> Int64Array:
     return whole_groups(task.supervision.groups, rows, most)
 
 
-def _scores(task: Task, L: FloatArray, queries: Rows, database: Rows) -> dict[str, FloatArray]:
+def _scores(task: Task, L: Float64Array, queries: Int64Array, database: Int64Array) -> dict[str, Float64Array]:
     relevance = task.supervision.relevance(database).restrict(queries, database)
     return evaluation.query_scores(task.X[queries] @ L.T, task.X[database] @ L.T, relevance, k=10)
 
 
-def _concatenate(way: Way, n_folds: int | None = None) -> dict[str, FloatArray]:
+def _concatenate(way: Way, n_folds: int | None = None) -> dict[str, Float64Array]:
     return {name: np.concatenate([scores[name] for scores in way.scores[:n_folds]]) for name in RANKED}
 
 
@@ -153,26 +159,85 @@ def _quality(way: Way) -> float:
     return float(np.nanmean([np.nanmean(scores) for scores in _concatenate(way).values()]))
 
 
+class WithinSongs:
+    """Covariances within classes of songs; `kinds` are combinations of classes, closest to the supervision first."""
+
+    def __init__(self, snapshot: Snapshot, task: Task) -> None:
+        self._task = task
+        self._labels = {
+            words: getattr(snapshot.columns, name).texts()
+            for name, words in _LABELS.items()
+            if name in ("artist", "folder") or name == task.supervision.kind
+        }
+        own = _LABELS.get(task.supervision.kind, "similar songs")
+        self._parts, self._song_of_part = _parts(snapshot)
+        parts = (SONGS,) if len(self._parts) else ()
+        others = ("artists", "folders")
+        every = (*(() if own in others else (own,)), *others, *parts)
+        self.kinds: list[tuple[str, ...]] = list(
+            filter(None, dict.fromkeys([(own,), parts, (own, *parts), others, every]))
+        )
+
+    def covariance(self, space: Float64Array, kind: str, rows: Int64Array) -> Float64Array:
+        """Return the covariance within classes of `rows` in a space (r, d); raises ValueError if no class has two."""
+        if kind == SONGS:
+            return metric.compute_within_covariance(self._parts @ space.T, self._song_of_part)
+        labels = self._labels.get(kind)
+        X = self._task.X[rows] @ space.T
+        if labels is not None:
+            return metric.compute_within_covariance(X, [labels[row] for row in rows])
+        return metric.compute_within_covariance(X, self._task.supervision.relevance(rows).restrict(rows, rows))
+
+
+def _parts(snapshot: Snapshot) -> tuple[Float64Array, Int64Array]:
+    """Return vectors of parts of sampled songs, and the song of each; empty without audio features."""
+    model = snapshot.model
+    assert model is not None
+    empty = np.empty((0, model.n_dimensions)), np.empty(0, dtype=np.int64)
+    if not model.encoder_.uses_audio:
+        return empty
+    stored = snapshot.library.frame_files.list_stored()
+    rows = np.sort(np.random.default_rng(_SEED).permutation(snapshot.n_indexed)[:_MAX_DIVIDED])
+    songs = [song for song in snapshot.songs_at(rows) if song.content_hash in stored]
+    vectors, song_of_part = [], []
+    for number, song in enumerate(songs):
+        frames = snapshot.library.frame_files.frames(song.content_hash)
+        length = min(_PART, len(frames) // 2)
+        if length < DELTA_WIDTH:
+            continue
+        starts = np.linspace(0, len(frames) - length, min(_MAX_PARTS, len(frames) // length)).astype(int)
+        features = model.features([frames.part(start, start + length) for start in starts.tolist()])
+        if not has_features(features).all():  # frames of an older version
+            continue
+        vectors.append(model.vectors(features))
+        song_of_part += [number] * len(starts)
+    if not vectors:
+        return empty
+    return np.concatenate(vectors).astype(np.float64), np.array(song_of_part, dtype=np.int64)
+
+
 class Ways:
     """The methods of learning on the vectors of one model, or of several joined models."""
 
-    def __init__(self, task: Task, space: FloatArray, suffix: str = "") -> None:
+    def __init__(self, task: Task, space: Float64Array, suffix: str = "") -> None:
         self._task, self._space, self._suffix = task, space, suffix
 
     def whitenings(self, within: WithinSongs) -> list[Way]:
         """Return WCCN within each kind of songs, with several shrinkages."""
         return [
             Way(
-                f"whitening within {' and '.join(kinds)}, shrinkage {g:g}{self._suffix}",
-                self._whitening(within, kinds, g),
+                f"whitening within {' and '.join(kinds)}, shrinkage {shrinkage:g}{self._suffix}",
+                partial(self._whiten, within, kinds, shrinkage),
             )
-            for kinds in within.kinds
-            for g in _SHRINKAGES
+            for kinds, shrinkage in product(within.kinds, _SHRINKAGES)
         ]
 
     def means(self) -> list[Way]:
         """Return geometric means with several options."""
-        return [Way(f"geometric mean, t {t:g}, reg {reg:g}{self._suffix}", self._mean(t, reg)) for t, reg in _MEANS]
+        return [
+            Way(f"geometric mean, t {t:g}, reg {reg:g}{self._suffix}", partial(self._fit_mean, t, reg))
+            for t, reg in _MEANS
+        ]
 
     def rankings(self, first: Way | None) -> list[Way]:
         """Return MLR on these vectors and after a whitening, each also blended half and half with its start."""
@@ -180,57 +245,40 @@ class Ways:
         return [
             Way(
                 f"ranking, C {C:g}{words}{', blended' if is_blended else ''}{self._suffix}",
-                self._ranking(C, way, is_blended=is_blended),
+                partial(self._fit_ranking, C, way, is_blended),
             )
-            for C in _CS
-            for way, words in starts
-            for is_blended in (False, True)
+            for C, (way, words), is_blended in product(_CS, starts, (False, True))
         ]
 
-    def _whitening(self, within: WithinSongs, kinds: tuple[str, ...], shrinkage: float) -> Learn:
-        def learn(rows: Rows, _: int) -> FloatArray:
-            covariances = [within.covariance(self._space, kind, rows) for kind in kinds]
-            return metric.WCCN(shrinkage).fit_covariances(covariances).components_ @ self._space
+    def kernel_rankings(self) -> list[Way]:
+        """Return MLR with one kernel per joined model."""
+        return [Way(f"ranking with a kernel for each model, C {C:g}", partial(self._fit_kernels, C)) for C in _CS]
 
-        return learn
+    def _whiten(
+        self, within: WithinSongs, kinds: tuple[str, ...], shrinkage: float, rows: Int64Array, _most: int
+    ) -> Float64Array:
+        covariances = [within.covariance(self._space, kind, rows) for kind in kinds]
+        return metric.WCCN(shrinkage).fit_covariances(covariances).components_ @ self._space
 
-    def _mean(self, t: float, reg: float) -> Learn:
-        def learn(rows: Rows, _: int) -> FloatArray:
-            X = self._task.X[rows] @ self._space.T
-            learner = metric.GMML(t=t, reg=reg).fit(X, _relevance(self._task, rows))
-            return learner.components_ @ self._space
+    def _fit_mean(self, t: float, reg: float, rows: Int64Array, _most: int) -> Float64Array:
+        X = self._task.X[rows] @ self._space.T
+        return metric.GMML(t=t, reg=reg).fit(X, _relevance(self._task, rows)).components_ @ self._space
 
-        return learn
+    def _fit_ranking(self, C: float, first: Way | None, is_blended: bool, rows: Int64Array, most: int) -> Float64Array:
+        before = self._space if first is None else first.learn(rows, most)
+        sample = _whole_groups(self._task, rows, most)
+        X = self._task.X[sample] @ before.T
+        mlr = metric.MLR(self._task.settings.loss, C=C, **_SOLVER)
+        L = fit_ranking(mlr, X, _relevance(self._task, sample))
+        return (_blend(L, X) if is_blended else L) @ before
 
-    def _ranking(self, C: float, first: Way | None, *, is_blended: bool) -> Learn:
-        def learn(rows: Rows, most: int) -> FloatArray:
-            before = self._space if first is None else first.learn(rows, most)
-            sample = _whole_groups(self._task, rows, most)
-            X = self._task.X[sample] @ before.T
-            mlr = metric.MLR(self._task.settings.loss, C=C, tol=_TOLERANCE, max_cuts=_MAX_CUTS, random_state=_SEED)
-            L = fit_ranking(mlr, X, _relevance(self._task, sample))
-            return (_blend(L, X) if is_blended else L) @ before
-
-        return learn
-
-
-def _kernel_rankings(task: Task) -> list[Way]:
-    """Return MLR with one kernel per joined model."""
-
-    def ranking(C: float) -> Learn:
-        def learn(rows: Rows, most: int) -> FloatArray:
-            sample = _whole_groups(task, rows, min(most, MAX_OF_KERNELS))
-            mlr = SourceMLR(
-                task.blocks, task.settings.loss, C=C, tol=_TOLERANCE, max_cuts=_MAX_CUTS, random_state=_SEED
-            )
-            return fit_ranking(mlr, task.X[sample], _relevance(task, sample))
-
-        return learn
-
-    return [Way(f"ranking with a kernel for each model, C {C:g}", ranking(C)) for C in _CS]
+    def _fit_kernels(self, C: float, rows: Int64Array, most: int) -> Float64Array:
+        sample = _whole_groups(self._task, rows, min(most, MAX_OF_KERNELS))
+        mlr = SourceMLR(self._task.blocks, self._task.settings.loss, C=C, **_SOLVER)
+        return fit_ranking(mlr, self._task.X[sample], _relevance(self._task, sample))
 
 
-def _relevance(task: Task, rows: Rows) -> relevances.Relevance:
+def _relevance(task: Task, rows: Int64Array) -> relevances.Relevance:
     return task.supervision.relevance(rows).restrict(rows, rows)
 
 
@@ -238,17 +286,17 @@ class NothingLearnedError(ValueError):
     """The metric of these songs is 0; with the same C, that of a subset may differ."""
 
 
-def fit_ranking(mlr: metric.MLR | SourceMLR, X: FloatArray, relevance: relevances.Relevance) -> FloatArray:
+def fit_ranking(mlr: metric.MLR | SourceMLR, X: Float64Array, relevance: relevances.Relevance) -> Float64Array:
     """Fit MLR and return its components; raises NothingLearnedError if they are 0."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about open gaps; the metric is evaluated anyway
-        L: FloatArray = mlr.fit(X, relevance).components_
+        L: Float64Array = mlr.fit(X, relevance).components_
     if not L.any():
         raise NothingLearnedError("C is too small: nothing was learned. Try a larger value.")
     return L
 
 
-def _blend(L: FloatArray, X: FloatArray) -> FloatArray:
+def _blend(L: Float64Array, X: Float64Array) -> Float64Array:
     """Return the map of the sum of a metric and plain distance, each half of the mean squared distance of X."""
     plain, learned = (float(np.var(Y, axis=0).sum()) for Y in (X, X @ L.T))
     return metric.factor(np.eye(X.shape[1]) + (plain / learned) * (L.T @ L))
@@ -256,13 +304,13 @@ def _blend(L: FloatArray, X: FloatArray) -> FloatArray:
 
 def learn_automatically(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
-) -> tuple[FloatArray, dict[str, Any]]:
+) -> tuple[Float64Array, dict[str, Any]]:
     """Choose a method of learning, or none; returns L and the report.
 
     If several models are joined, the first is the sound alone, and L is 0 on the others unless they help.
     """
-    task = Task.of(snapshot, settings, blocks)
-    to_learn_from(task)  # raises if the data is too little
+    task = Task.from_settings(snapshot, settings, blocks)
+    choose_training_songs(task)  # raises if the data is too little
     identity = np.eye(task.X.shape[1])
     plain = identity[blocks[0]] if blocks else identity
     watcher("comparing parts of songs")
@@ -278,7 +326,7 @@ def learn_automatically(
     first = choice.most_promising("whitening")
     choice.try_all(Ways(task, plain).rankings(first), _RANKINGS_KEPT)
     if blocks:
-        choice.try_all(_kernel_rankings(task), _RANKINGS_KEPT)
+        choice.try_all(Ways(task, plain).kernel_rankings(), _RANKINGS_KEPT)
     chosen = choice.best()
     watcher("evaluating on held-out artists")
     known = np.concatenate([task.split.train, task.split.validation])
@@ -294,14 +342,14 @@ def learn_automatically(
         _scores(task, L_of_known, queries, database),
         [task.supervision.groups[q] for q in queries],
     )
-    rejected = chosen.words if chosen is not choice.plain and (not leads or fallen(leads)) else ""
+    rejected = chosen.words if chosen is not choice.plain and (not leads or find_losses(leads)) else ""
     used = choice.plain if rejected else chosen
     watcher("learning from all songs")
     try:
         L = used.learn(_whole_groups(task, np.arange(len(task.X)), MAX_SONGS), MAX_SONGS)
     except NothingLearnedError:
         L = L_of_known
-    report = about(task) | {
+    report = describe_task(task) | {
         "setting": used.words,
         "rejected": rejected,
         "C": None,
@@ -314,11 +362,8 @@ def learn_automatically(
     return L, report | what_changed(snapshot, settings, task.X @ plain.T, task.X @ L.T, leads)
 
 
-def learn_ranking(task: Task, watcher: TrainingProgress) -> FloatArray | None:
-    """Return L of the ranking that is significantly better on held-out training artists, or None.
-
-    Test songs are not used.
-    """
+def learn_ranking(task: Task, watcher: TrainingProgress) -> Float64Array | None:
+    """Return L of the ranking that is significantly better on held-out training artists, or None."""
     plain = np.eye(task.X.shape[1])
     try:
         choice = _Choice(task, watcher, plain)

@@ -13,21 +13,19 @@ from typing import Any
 import numpy as np
 
 from musicsim import evaluation, metric, relevance
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.explorer.learning.task import (
     MAX_VALIDATED,
-    FloatArray,
-    Rows,
     Task,
     TrainingProgress,
-    about,
-    sampled,
-    to_choose_on,
-    to_learn_from,
+    choose_training_songs,
+    choose_validation_queries,
+    describe_task,
+    sample_songs,
     what_changed,
 )
 from musicsim.explorer.learning.verdict import leads_of
-from musicsim.explorer.models.local_metrics import LocalMetrics
-from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.models.similarity_model import LocalMetrics, SimilarityModel
 from musicsim.explorer.requests.training import LOCAL, MEAN, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
@@ -58,21 +56,21 @@ def trials(method: str, n_songs: int) -> list[Trial]:
     ]
 
 
-def fitted(
-    X: FloatArray, relevance: relevance.Relevance, method: str, options: dict[str, Any]
+def fit_learner(
+    X: Float64Array, relevance: relevance.Relevance, method: str, options: dict[str, Any]
 ) -> metric.GMML | metric.LGMMLByExample:
     """Fit one metric, or local ones; raises ValueError unless a song has both a similar and a dissimilar one."""
     learner = metric.GMML(**options) if method == MEAN else metric.LGMMLByExample(**options, random_state=_SEED)
     return learner.fit(X, relevance)
 
 
-def held_out_scores(
+def score_queries(
     learner: metric.GMML | metric.LGMMLByExample,
-    X: FloatArray,
+    X: Float64Array,
     relevance: relevance.Relevance,
-    queries: Rows,
-    database: Rows,
-) -> dict[str, FloatArray]:
+    queries: Int64Array,
+    database: Int64Array,
+) -> dict[str, Float64Array]:
     """Return the scores of queries like :func:`musicsim.evaluation.query_scores`, under the metric of each query.
 
     X (n_songs, d) and `relevance` are of all songs; `queries` and `database` are rows. Memory: 2 kB per song of the
@@ -94,18 +92,18 @@ def held_out_scores(
 
 def learn_means(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
-) -> tuple[SimilarityModel, FloatArray, dict[str, Any]]:
+) -> tuple[SimilarityModel, Float64Array, dict[str, Any]]:
     """Learn one metric, or one per region of songs; returns the model, L and the report."""
-    task = Task.of(snapshot, settings, blocks)
-    train, relevance = to_learn_from(task)
-    queries, database, untrained = to_choose_on(task, MAX_VALIDATED)
+    task = Task.from_settings(snapshot, settings, blocks)
+    train, relevance = choose_training_songs(task)
+    queries, database, untrained = choose_validation_queries(task, MAX_VALIDATED)
     path: list[dict[str, Any]] = []
     best: tuple[float, Trial, Any] | None = None
     grid = trials(settings.method, len(train))
     for number, trial in enumerate(grid):
         watcher(f"trying {trial.words}", number, len(grid) + 1)
-        learner = fitted(task.X[train], relevance, settings.method, trial.options)
-        scores = held_out_scores(learner, task.X, task.relevance, queries, database)[settings.loss]
+        learner = fit_learner(task.X[train], relevance, settings.method, trial.options)
+        scores = score_queries(learner, task.X, task.relevance, queries, database)[settings.loss]
         quality = float(np.nanmean(scores))
         path.append({"setting": trial.words, "quality": quality})
         watcher.trace({"quality": quality, "untrained": untrained, "setting": trial.words})
@@ -116,21 +114,21 @@ def learn_means(
     assert best is not None
     _, trial, held_out = best
     watcher("learning from all songs", len(grid), len(grid) + 1)
-    rows = sampled(task, np.arange(len(task.X)))
+    rows = sample_songs(task, np.arange(len(task.X)))
     relevance = task.supervision.relevance(rows).restrict(rows, rows)
-    learner = fitted(task.X[rows], relevance, settings.method, trial.options)
+    learner = fit_learner(task.X[rows], relevance, settings.method, trial.options)
     assert snapshot.model is not None
-    model = snapshot.model.with_metric(learner.components_, snapshot.X)
+    model = snapshot.model.add_metric(learner.components_, snapshot.X)
     assert model.metric_ is not None
     if settings.method == LOCAL:
-        model = model.with_local(LocalMetrics.of(learner, model.metric_))
+        model = model.add_local_metrics(LocalMetrics.from_fit(learner, model.metric_))
     watcher("evaluating on held-out artists")
     queries, database = task.queries(task.split.test, _MAX_TESTED)
     relevance = task.relevance.restrict(queries, database)
     before = evaluation.query_scores(task.X[queries], task.X[database], relevance, k=10)
-    after = held_out_scores(held_out, task.X, task.relevance, queries, database)
+    after = score_queries(held_out, task.X, task.relevance, queries, database)
     leads = leads_of(before, after, [task.supervision.groups[q] for q in queries])
-    report = about(task) | {"setting": trial.words, "C": None, "path": path, "untrained": untrained}
+    report = describe_task(task) | {"setting": trial.words, "C": None, "path": path, "untrained": untrained}
     report["stopped_early"] = len(path) < len(grid)
-    L: FloatArray = learner.components_
+    L: Float64Array = learner.components_
     return model, L, report | what_changed(snapshot, settings, task.X, task.X @ L.T, leads)

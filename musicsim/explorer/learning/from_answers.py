@@ -38,7 +38,7 @@ class Answered:
     questions: list[tuple[Any, ...]]
 
     @classmethod
-    def of(cls, snapshot: Snapshot, listener: str = "") -> Answered:
+    def collect(cls, snapshot: Snapshot, listener: str = "") -> Answered:
         """Collect the sure answers of a listener, or of all, except about duplicates or songs without a vector."""
         answered = cls([], [])
         for answer in snapshot.library.judgments.answers(listener or None):
@@ -103,8 +103,6 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class _Learner:
-    """Learns from comparisons of rows of X."""
-
     X: Float64Array
     loss: str
     structure: str
@@ -126,22 +124,15 @@ class _Learner:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about open gaps, which are in the report
             model = self._create_model(C)
-            if self.loss == ORDER:
+            is_order = self.loss == ORDER
 
-                def on_order_step(step: dict[str, Any]) -> bool:
-                    # a metric of 0 loses 1 on every comparison, so its objective is C
+            def on_fit_step(step: dict[str, Any]) -> bool:
+                if is_order:  # a metric of 0 loses 1 on every comparison, so its objective is C
                     return on_step(step | {"has_learned": lambda: step["objective"] < C * (1 - 1e-9)})
+                return on_step(step | {"iteration": step["cut"], "has_learned": lambda: step["components"]().any()})
 
-                model.fit(self.X[rows], local, callback=on_order_step)
-                n_cuts = model.n_iter_
-            else:
-
-                def on_cut(step: dict[str, Any]) -> bool:
-                    has_learned = {"has_learned": lambda: bool(step["components"]().any())}
-                    return on_step(step | {"iteration": step["cut"]} | has_learned)
-
-                model.fit(self.X[rows], relevance_of(local, len(rows)), callback=on_cut)
-                n_cuts = model.n_cuts_
+            model.fit(self.X[rows], local if is_order else relevance_of(local, len(rows)), callback=on_fit_step)
+            n_cuts = model.n_iter_ if is_order else model.n_cuts_
         gap = max(0.0, model.objective_ - model.dual_bound_) / max(model.objective_, 1e-300)
         L: Float64Array = model.components_
         return L, {"gap": gap, "n_cuts": n_cuts, "rank": int(L.any(axis=1).sum())}
@@ -189,34 +180,16 @@ def learn_from_answers(
     random_state: int = 0,
     on_progress: Callable[[str, dict[str, Any]], bool],
 ) -> Judged:
-    """Learn a metric from answers, and evaluate it on held-out answers.
+    """Learn a metric from answers about songs X (n_songs, d), and evaluate it on held-out answers.
 
-    Parameters
-    ----------
-    X : float64 ndarray of shape (n_songs, d)
-    Cs : sequence of float
-        Values of C to choose from.
-    loss : str
-        "order" for the comparisons themselves (algorithm 2.2), or a loss of :class:`musicsim.metric.MLR`, with
-        relevance derived from the comparisons.
-    structure : str
-        Full or diagonal.
-    blocks : sequence of slice
-        The columns of each of several joined models; a full metric has one block for each.
-    on_progress : callable of (message, point)
-        Called every few steps with a point of the live plot: "untrained" is the share of answers in order before
-        learning, "quality" that of held-out answers so far. Return True to stop as soon as a metric is not 0.
+    `Cs` are the values of C to choose from. The loss is "order" for the comparisons themselves (algorithm 2.2), or one
+    of :class:`musicsim.metric.MLR`, with relevance derived from the comparisons. `structure` is full or diagonal; a
+    full metric has one block for each of `blocks`, the columns of several joined models. `on_progress` gets a message
+    and a point of the live plot every few steps: "untrained" is the share of answers in order before learning,
+    "quality" that of held-out answers so far. It returns True to stop as soon as a metric is not 0.
 
-    Returns
-    -------
-    Judged
-        If stopped: the metric of the last finished outer fold, with its C and path; else the best C of the first
-        fold; else the first fit.
-
-    Raises
-    ------
-    ModelError
-        If there are too few answers, or nothing is learned.
+    If stopped, returns the metric of the last finished outer fold, with its C and path; else the best C of the first
+    fold; else the first fit. Raises ModelError if there are too few answers, or nothing is learned.
     """
     if too_few(answered):
         raise ModelError(too_few(answered))
@@ -237,8 +210,6 @@ def learn_from_answers(
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """A metric with its C and path."""
-
     L: Float64Array
     C: float
     path: list[dict[str, Any]]
@@ -266,10 +237,7 @@ class _Fits:
         self._best: _Result | None = None
 
     def fit(self, answered: Answered, C: float, message: str) -> tuple[Float64Array, dict[str, Any]]:
-        """Return L and the report of the fit.
-
-        Raises _Stopped if it was cut short, because a metric after a few steps may be worse than none.
-        """
+        """Return L and the report; raises _Stopped if the fit was cut short, because it may be worse than none."""
         is_cut = False
 
         def on_step(step: dict[str, Any]) -> bool:
@@ -299,10 +267,7 @@ class _Fits:
 
 
 def _cross_validate(fits: _Fits, answered: Answered, Cs: Sequence[float], random_state: int) -> _Result:
-    """Evaluate each fold by the metric learned from the others, then learn from all answers.
-
-    Raises _Stopped; ModelError if nothing is learned.
-    """
+    """Evaluate each fold by a metric learned from the others, then learn from all answers; raises _Stopped."""
     folds = answered.folds(_OUTER, random_state)
     for n_done, (train, test) in enumerate(folds, 1):
         message = f"holding out a fifth of the answers, {n_done} of {len(folds)}"

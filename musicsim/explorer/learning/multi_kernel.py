@@ -24,7 +24,7 @@ class _OfSources:
     def _kernels(self, X: Float64Array) -> list[Float64Array]:
         return [X[:, block] @ X[:, block].T for block in self.blocks]
 
-    def _joined(self, components: Sequence[Float64Array], X: Float64Array) -> Float64Array:
+    def _join_blocks(self, components: Sequence[Float64Array], X: Float64Array) -> Float64Array:
         """Return L in block form, float64 (r, d), from projections of the kernels between rows of X."""
         parts = []
         for N, block in zip(components, self.blocks, strict=True):
@@ -41,19 +41,8 @@ class _OfSources:
 class SourceEmbedding(_OfSources):
     """Partial order embedding with several kernels (algorithm 2.4), as a linear map.
 
-    Parameters
-    ----------
-    blocks : sequence of slice
-        The columns of each source.
-    C, tol, max_iter
-        See :class:`musicsim.order.PartialOrderEmbedding`.
-
-    Attributes
-    ----------
-    components_ : float64 ndarray of shape (r, d)
-        L in block form; distances are those of ``X @ L.T``.
-    objective_, dual_bound_, n_iter_
-        See :class:`musicsim.order.PartialOrderEmbedding`.
+    `blocks` are the columns of each source; the other parameters and the attributes are those of
+    :class:`musicsim.order.PartialOrderEmbedding`, except `components_` (r, d), which is L in block form.
     """
 
     def __init__(self, blocks: Sequence[slice], C: float = 1.0, tol: float = 1e-2, max_iter: int = 2000) -> None:
@@ -64,59 +53,33 @@ class SourceEmbedding(_OfSources):
         model = order.PartialOrderEmbedding("full", self.C, tol=self.tol, max_iter=self.max_iter)
         model.fit(self._kernels(X), comparisons, callback)
         self.objective_, self.dual_bound_, self.n_iter_ = model.objective_, model.dual_bound_, model.n_iter_
-        self.components_ = self._joined(model.components_, X)
+        self.components_ = self._join_blocks(model.components_, X)
         return self
 
 
 class SourceMLR(_OfSources):
     """Metric learning to rank with several kernels (equation 4.14), as a linear map.
 
-    Parameters
-    ----------
-    blocks : sequence of slice
-        The columns of each source.
-    loss, k, C, tol, max_cuts, random_state
-        See :class:`musicsim.metric.MultipleKernelMLR`.
-
-    Attributes
-    ----------
-    components_ : float64 ndarray of shape (r, d)
-        L in block form.
-    objective_, dual_bound_, n_cuts_, history_
-        See :class:`musicsim.metric.MultipleKernelMLR`.
-
-    Notes
-    -----
-    The fit computes and decomposes a kernel between all rows of X per source, 8 n^2 bytes each.
+    `blocks` are the columns of each source; the other parameters and the attributes are those of
+    :class:`musicsim.metric.MultipleKernelMLR`, except `components_` (r, d), which is L in block form. The fit computes
+    and decomposes a kernel between all rows of X per source, 8 n^2 bytes each.
     """
 
-    def __init__(
-        self,
-        blocks: Sequence[slice],
-        loss: str = "auc",
-        k: int = 10,
-        C: float = 1.0,
-        tol: float = 1e-3,
-        max_cuts: int = 200,
-        random_state: int | None = None,
-    ) -> None:
-        self.blocks, self.loss, self.k, self.C = blocks, loss, k, C
-        self.tol, self.max_cuts, self.random_state = tol, max_cuts, random_state
+    def __init__(self, blocks: Sequence[slice], loss: str = "auc", C: float = 1.0, **options: Any) -> None:
+        self.blocks, self.loss, self.C, self._options = blocks, loss, C, options
 
     def fit(self, X: Float64Array, y: Any, callback: Callable[..., object] | None = None) -> Self:
         """Learn from a relevance between rows of X; see :meth:`musicsim.metric.MLR.fit` for the callback."""
 
         def on_step(step: dict[str, Any]) -> bool:
-            joined = {"components": lambda: self._joined(step["components"](), X)}
+            joined = {"components": lambda: self._join_blocks(step["components"](), X)}
             return bool(callback is not None and callback(step | joined))
 
-        model = metric.MultipleKernelMLR(
-            self.loss, self.k, self.C, tol=self.tol, max_cuts=self.max_cuts, random_state=self.random_state
-        )
+        model = metric.MultipleKernelMLR(self.loss, C=self.C, **self._options)
         model.fit(self._kernels(X), y, on_step)
         self.objective_, self.dual_bound_ = model.objective_, model.dual_bound_
         self.n_cuts_, self.history_ = model.n_cuts_, model.history_
-        self.components_ = self._joined(model.components_, X)
+        self.components_ = self._join_blocks(model.components_, X)
         return self
 
     def fit_path(

@@ -1,4 +1,4 @@
-"""Learning a metric on the vectors of a model by ranking (thesis 5.4.2).
+"""Learning a metric on the vectors of a model by ranking (thesis 5.4.2), and from answers of the Compare page.
 
 Metrics with rising C are learned from 40% of the artists. C is chosen on 30% and evaluated on the other 30%; then the
 final metric is learned from all.
@@ -12,23 +12,24 @@ from typing import Any
 import numpy as np
 
 from musicsim import metric
+from musicsim._arrays import Float64Array
 from musicsim.errors import ModelError
+from musicsim.explorer.learning.from_answers import Answered, learn_from_answers, shares_in_order
 from musicsim.explorer.learning.multi_kernel import SourceMLR
 from musicsim.explorer.learning.task import (
     CS,
     MAX_TESTED,
     MAX_VALIDATED,
-    FloatArray,
     Task,
     TrainingProgress,
-    about,
-    sampled,
-    to_choose_on,
-    to_learn_from,
+    choose_training_songs,
+    choose_validation_queries,
+    describe_task,
+    sample_songs,
     what_changed,
 )
 from musicsim.explorer.learning.verdict import compare
-from musicsim.explorer.requests.training import LearningSettings
+from musicsim.explorer.requests.training import ORDER, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
 _TOLERANCE, _MAX_CUTS = 1e-2, 150
@@ -46,7 +47,7 @@ class _Watch:
         self._fit, self._C = -1, float("nan")
         self._quality, self._best, self._n_without_gain = self.plain, -np.inf, 0
         self._scored_at, self._cost_s = -np.inf, 0.0
-        self._latest: Callable[[], FloatArray] | None = None
+        self._latest: Callable[[], Float64Array] | None = None
         self._has_learned = False
 
     def __call__(self, step: dict[str, Any]) -> bool:
@@ -84,9 +85,9 @@ class _Watch:
 
 def learn_from_relevance(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
-) -> tuple[FloatArray, dict[str, Any]]:
+) -> tuple[Float64Array, dict[str, Any]]:
     """Learn L by ranking; returns it and the report."""
-    task = Task.of(snapshot, settings, blocks)
+    task = Task.from_settings(snapshot, settings, blocks)
     chosen, path, is_finished = _fit_path(task, watcher)
     L = _fit_all(task, chosen, watcher) if is_finished else chosen["components"]
     watcher("evaluating on held-out artists")
@@ -94,7 +95,7 @@ def learn_from_relevance(
     held_out = task.X @ chosen["components"].T  # L was learned from the test artists, too
     leads = compare(task.X, held_out, task.relevance, queries, database, task.supervision.groups)
     return L, {
-        **about(task),
+        **describe_task(task),
         "C": chosen["C"],
         "untrained": task.score(None, *task.queries(task.split.validation, MAX_TESTED)),
         "path": [{name: value for name, value in entry.items() if name != "components"} for entry in path],
@@ -114,10 +115,10 @@ def _create_learner(task: Task, **options: Any) -> Any:
 
 def _fit_path(task: Task, watcher: TrainingProgress) -> tuple[dict[str, Any], list[dict[str, Any]], bool]:
     """Return the best entry of the path of C, the path, and whether it was finished."""
-    train, relevance = to_learn_from(task)
+    train, relevance = choose_training_songs(task)
     if task.settings.C is None:
         Cs: tuple[float, ...] = CS
-        queries, database, _ = to_choose_on(task, MAX_TESTED)
+        queries, database, _ = choose_validation_queries(task, MAX_TESTED)
     else:
         Cs = (task.settings.C,)
         queries, database = task.queries(task.split.validation, MAX_TESTED)
@@ -143,9 +144,9 @@ def _fit_path(task: Task, watcher: TrainingProgress) -> tuple[dict[str, Any], li
     return best, path, not watcher.is_enough()
 
 
-def _fit_all(task: Task, chosen: dict[str, Any], watcher: TrainingProgress) -> FloatArray:
+def _fit_all(task: Task, chosen: dict[str, Any], watcher: TrainingProgress) -> Float64Array:
     """Learn L from all artists with the chosen C; returns the chosen metric if stopped early."""
-    rows = sampled(task, np.arange(len(task.X)))
+    rows = sample_songs(task, np.arange(len(task.X)))
 
     def on_step(step: dict[str, Any]) -> bool:
         watcher.trace({n: step[n] for n in ("cut", "objective", "dual_bound", "gap", "seconds")} | {"C": None})
@@ -158,3 +159,40 @@ def _fit_all(task: Task, chosen: dict[str, Any], watcher: TrainingProgress) -> F
         mlr.fit(task.X[rows], task.supervision.relevance(rows).restrict(rows, rows), callback=on_step)
     is_complete = mlr.components_.any() and not watcher.is_enough()  # otherwise it may be worse
     return mlr.components_ if is_complete else chosen["components"]
+
+
+def learn_from_survey(
+    snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
+) -> tuple[Float64Array, dict[str, Any]]:
+    """Learn L from the answers of the Compare page; returns it and the report."""
+    X = np.asarray(snapshot.X, dtype=np.float64)
+    answered = Answered.collect(snapshot, settings.listener)
+
+    def on_progress(message: str, point: dict[str, Any]) -> bool:
+        watcher.trace(point)
+        watcher(message)
+        return watcher.is_enough()
+
+    judged = learn_from_answers(
+        X,
+        answered,
+        Cs=CS if settings.C is None else (settings.C,),
+        loss=settings.loss,
+        structure=settings.structure,
+        blocks=blocks,
+        random_state=settings.random_state,
+        on_progress=on_progress,
+    )
+    leads = {} if judged.lead is None else {ORDER: judged.lead}
+    compared = answered.all()
+    n_questions, n_songs = len(set(answered.questions)), len(np.unique(compared))
+    return judged.L, {
+        "answers": {"n": len(answered), "questions": n_questions, "comparisons": len(compared), "songs": n_songs},
+        "detail": f"{len(answered):,} answers",
+        "C": judged.C,
+        "untrained": judged.untrained,
+        "path": judged.path,
+        "alone": [float(shares_in_order(X[:, block], answered).mean()) for block in blocks],
+        "stopped_early": watcher.is_enough(),
+        **what_changed(snapshot, settings, X, X @ judged.L.T, leads),
+    }

@@ -25,7 +25,7 @@ from musicsim.library.stores.judgments import RESULT
 _SIMILAR_BY_TAGS = 10
 _MIN_QUERIES = 10
 _MAX_CACHED = 16  # relevances; with many plays, computing one takes seconds
-_MIN_SHARE = 0.2  # of songs with a relevant song, for a kind to be preselected
+_MIN_SHARE = 0.2  # of songs with a relevant song, for a kind to be choose_default_kind
 
 Compute: TypeAlias = "Callable[[Int64Array], relevances.Relevance]"  # quoted: the name imports numba
 """Computes the relevance of all songs to a database of rows."""
@@ -48,34 +48,16 @@ class Coverage:
 
 
 class Supervision:
-    """One kind of supervision over the songs of a snapshot.
+    """One kind of supervision, one of :data:`KINDS`, over the songs of a snapshot.
 
-    Parameters
-    ----------
-    kind : str
-        One of :data:`musicsim.explorer.requests.training.KINDS`.
-    k : int
-        Number of artists or songs that count as similar.
-    threshold : int
-        Minimum number of plays for a person to count as a listener of an artist.
-    generated : bool
-        Also use playlists that this program generated. They repeat what the models already contain.
+    `k` artists or songs count as similar; a person counts as a listener of an artist from `threshold` plays on. With
+    `generated`, playlists that this program generated count, too; they repeat what the models already contain. Raises
+    ModelError if the library has no data of the kind.
 
-    Attributes
-    ----------
-    groups : list of str
-        The artist of each song, or its folder; songs of a group are never split.
-    detail : str
-        Amount of data, in words.
-    lacks : str
-        The reason if it is too little to learn from, as far as that does not depend on the songs.
-    searches_itself : bool
-        Whether held-out songs search each other, because all songs relevant to them are held out, too.
-
-    Raises
-    ------
-    ModelError
-        If the library has no data of the kind.
+    `groups` are the artists of the songs, or their folders; songs of a group are never split. `detail` is the amount of
+    data, in words; `lacks` is the reason if it is too little to learn from, as far as that does not depend on the
+    songs. `searches_itself` is true if held-out songs search each other, because all songs relevant to them are held
+    out, too.
     """
 
     def __init__(
@@ -100,10 +82,7 @@ class Supervision:
         self._cache: dict[bytes, relevances.Relevance] = {}
 
     def relevance(self, database: Int64Array | None = None) -> relevances.Relevance:
-        """Return the relevance of all songs as queries to a database of rows (all by default).
-
-        Use :meth:`musicsim.relevance.Relevance.restrict` to select a split.
-        """
+        """Return the relevance of all songs as queries to a database of rows, by default all."""
         rows = np.arange(len(self.groups)) if database is None else np.asarray(database)
         key = rows.tobytes()
         if key not in self._cache:
@@ -178,7 +157,7 @@ class Supervision:
         return compute
 
     def _prepare_answers(self) -> Compute:
-        answered = Answered.of(self._snapshot)
+        answered = Answered.collect(self._snapshot)
         if not len(answered):
             raise ModelError("nobody has compared songs yet: answer some questions on the Compare page.")
         self.detail = f"{len(answered):,} answers, {len(answered.all()):,} comparisons"
@@ -249,7 +228,7 @@ def coverage(snapshot: Snapshot) -> list[Coverage]:
     return coverages
 
 
-def preselected(coverages: Sequence[Coverage]) -> str | None:
+def choose_default_kind(coverages: Sequence[Coverage]) -> str | None:
     """Return the default kind: the first that covers a fifth of the songs, else the largest; None without any."""
     enough = [c for c in coverages if c.is_enough]
     wide = next((c for c in enough if c.share >= _MIN_SHARE and c.kind not in (ANSWERS, JUDGEMENTS)), None)

@@ -13,22 +13,18 @@ from musicsim import __version__, evaluation, relevance
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.supervision import Supervision
-from musicsim.explorer.learning.verdict import Lead, changed_queries, is_better, space_hubness
+from musicsim.explorer.learning.verdict import Lead, find_changed_queries, is_better, space_hubness
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.progress import Progress
 
-CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
-"""Values of C to try, from weak to strong."""
+CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)  # values of C to try, from weak to strong
 MAX_VALIDATED = 300  # queries, if each may have its own metric or progress is plotted
 MAX_TESTED = 2_000
 MAX_SONGS = 4_000  # of a fit; a cut then takes half a second
 MAX_OF_KERNELS = 1_500  # songs of a fit with several kernels; their decomposition then takes a second
 MIN_ARTISTS = 5
 _SEED = 0
-
-FloatArray = Float64Array
-Rows = Int64Array
 
 
 class TrainingProgress(Progress, Protocol):
@@ -61,14 +57,14 @@ class Quiet:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Rows for training, validation and testing; no artist is in two of them."""
+    """Int64Array for training, validation and testing; no artist is in two of them."""
 
-    train: Rows
-    validation: Rows
-    test: Rows
+    train: Int64Array
+    validation: Int64Array
+    test: Int64Array
 
     @classmethod
-    def by_artist(cls, groups: Sequence[str], random_state: int) -> Split:
+    def from_groups(cls, groups: Sequence[str], random_state: int) -> Split:
         """Split artists 40 : 30 : 30; raises ModelError if there are too few."""
         names = np.asarray(groups)
         if (n_artists := len(np.unique(names))) < MIN_ARTISTS:
@@ -83,15 +79,15 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Rows to train on, and queries by other artists with the database they search."""
+    """Int64Array to train on, and queries by other artists with the database they search."""
 
-    train: Rows
-    queries: Rows
-    database: Rows
+    train: Int64Array
+    queries: Int64Array
+    database: Int64Array
 
 
 def artist_folds(
-    supervision: Supervision, rows: Rows, n_folds: int, most_queries: int, rng: np.random.Generator
+    supervision: Supervision, rows: Int64Array, n_folds: int, most_queries: int, rng: np.random.Generator
 ) -> Iterator[Fold]:
     """Yield folds of whole artists, each held out once, with at most `most_queries` queries."""
     groups = np.asarray(supervision.groups)
@@ -103,7 +99,7 @@ def artist_folds(
         yield Fold(train, queries, held_out if supervision.searches_itself else train)
 
 
-def whole_groups(groups: Sequence[str], rows: Rows, most: int) -> Rows:
+def whole_groups(groups: Sequence[str], rows: Int64Array, most: int) -> Int64Array:
     """Return at most `most` rows, of whole artists drawn with a fixed seed, because single songs are useless."""
     if len(rows) <= most:
         return np.sort(rows)
@@ -117,7 +113,7 @@ def whole_groups(groups: Sequence[str], rows: Rows, most: int) -> Rows:
 class Task:
     """Songs, their ground truth, and the evaluation of metrics on held-out artists."""
 
-    X: FloatArray
+    X: Float64Array
     supervision: Supervision
     split: Split
     settings: LearningSettings
@@ -126,12 +122,12 @@ class Task:
     blocks: Sequence[slice]
 
     @classmethod
-    def of(cls, snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice]) -> Task:
+    def from_settings(cls, snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice]) -> Task:
         """Set up a task; `blocks` are the columns of each of several joined models."""
         supervision = Supervision(
             snapshot, settings.supervision, k=settings.k, threshold=settings.threshold, generated=settings.generated
         )
-        split = Split.by_artist(supervision.groups, settings.random_state)
+        split = Split.from_groups(supervision.groups, settings.random_state)
         rng = np.random.default_rng(settings.random_state)
         X = np.asarray(snapshot.X, dtype=np.float64)
         return cls(X, supervision, split, settings, supervision.relevance(split.train), rng, blocks)
@@ -141,19 +137,19 @@ class Task:
         """Return whether the metric has a block per joined model; a diagonal metric does not need blocks."""
         return bool(self.blocks) and (self.settings.structure, self.settings.regularizer) == ("full", "trace")
 
-    def queries(self, rows: Rows, most: int) -> tuple[Rows, Rows]:
+    def queries(self, rows: Int64Array, most: int) -> tuple[Int64Array, Int64Array]:
         """Return at most `most` held-out queries, and the database they search.
 
         A sample only contains queries with a relevant song, because some ground truths cover few songs.
         """
         queries = rows
         if len(rows) > most:
-            drawn = self.rng.permutation(rows)
-            useful = list(islice((row for row in drawn if len(self.relevance.relevant(row))), most))
-            queries = np.sort(useful or drawn[:most])
+            shuffled = self.rng.permutation(rows)
+            useful = list(islice((row for row in shuffled if len(self.relevance.relevant(row))), most))
+            queries = np.sort(useful or shuffled[:most])
         return queries, (rows if self.supervision.searches_itself else self.split.train)
 
-    def score(self, L: FloatArray | None, queries: Rows, database: Rows) -> float:
+    def score(self, L: Float64Array | None, queries: Int64Array, database: Int64Array) -> float:
         """Return the mean of the loss's measure under the metric L, or of plain distance."""
         Y = self.X if L is None else self.X @ L.T
         relevance = self.relevance.restrict(queries, database)
@@ -162,7 +158,7 @@ class Task:
 
 
 def what_changed(
-    snapshot: Snapshot, settings: LearningSettings, before: FloatArray, after: FloatArray, leads: dict[str, Lead]
+    snapshot: Snapshot, settings: LearningSettings, before: Float64Array, after: Float64Array, leads: dict[str, Lead]
 ) -> dict[str, Any]:
     """Return the common part of all reports: settings, verdict and changes of the vectors."""
     ids = snapshot.row_ids.tolist()
@@ -175,19 +171,19 @@ def what_changed(
         "hubness": {"before": space_hubness(before), "after": space_hubness(after)},
         "changed": [
             {"query": ids[q], "before": [ids[i] for i in a], "after": [ids[i] for i in b]}
-            for q, a, b in changed_queries(before, after)
+            for q, a, b in find_changed_queries(before, after)
         ],
     }
 
 
-def sampled(task: Task, rows: Rows) -> Rows:
+def sample_songs(task: Task, rows: Int64Array) -> Int64Array:
     most = MAX_OF_KERNELS if task.has_kernels else MAX_SONGS
     return rows if len(rows) <= most else np.sort(task.rng.permutation(rows)[:most])
 
 
-def to_learn_from(task: Task) -> tuple[Rows, relevance.Relevance]:
+def choose_training_songs(task: Task) -> tuple[Int64Array, relevance.Relevance]:
     """Return the training songs and their ground truth; raises ModelError if it is too little."""
-    train = sampled(task, task.split.train)
+    train = sample_songs(task, task.split.train)
     relevance = task.supervision.relevance(train).restrict(train, train)
     if not any(len(relevance.relevant(i)) and len(relevance.irrelevant(i)) for i in range(len(relevance))):
         raise ModelError(
@@ -197,16 +193,16 @@ def to_learn_from(task: Task) -> tuple[Rows, relevance.Relevance]:
     return train, relevance
 
 
-def to_choose_on(task: Task, most: int) -> tuple[Rows, Rows, float]:
+def choose_validation_queries(task: Task, most: int) -> tuple[Int64Array, Int64Array, float]:
     """Return validation queries, their database and the score of plain distance; raises ModelError if it is NaN."""
     queries, database = task.queries(task.split.validation, most)
     untrained = task.score(None, queries, database)
     if not np.isfinite(untrained):
-        raise no_example(task)
+        raise make_no_example_error(task)
     return queries, database, untrained
 
 
-def no_example(task: Task) -> ModelError:
+def make_no_example_error(task: Task) -> ModelError:
     """Return the error for a task in which no held-out query can be evaluated."""
     return ModelError(
         f"no held-out song has both a similar and a dissimilar song by {task.settings.supervision} among the songs "
@@ -214,7 +210,7 @@ def no_example(task: Task) -> ModelError:
     )
 
 
-def about(task: Task) -> dict[str, Any]:
+def describe_task(task: Task) -> dict[str, Any]:
     """Return the part of the report about the ground truth, the split and each joined model alone."""
     groups = np.asarray(task.supervision.groups)
     queries, database = task.queries(task.split.test, MAX_TESTED)

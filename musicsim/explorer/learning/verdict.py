@@ -16,6 +16,7 @@ RANKED = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "precision": "P@10"}
 MEASURES = RANKED | {ORDER: "comparisons in order"}
 BETTER, WORSE, NO_DIFFERENCE = "better", "worse", "no difference shown"
 _MAX_FOR_HUBS = 5_000
+_SEED = 0
 _MAX_COMPARED, _MOST_CHANGED, _SHOWN = 2_000, 10, 5
 
 
@@ -42,7 +43,6 @@ def compare(
     queries: Int64Array,
     database: Int64Array,
     groups: Any,
-    random_state: int = 0,
 ) -> dict[str, Lead]:
     """Compare the scores of the same queries in two spaces.
 
@@ -51,7 +51,7 @@ def compare(
     """
     split = relevance.restrict(queries, database)
     old, new = (evaluation.query_scores(X[queries], X[database], split, k=10) for X in (before, after))
-    return leads_of(old, new, [groups[q] for q in queries], random_state)
+    return leads_of(old, new, [groups[q] for q in queries])
 
 
 def leads_of(
@@ -72,10 +72,10 @@ def leads_of(
 
 def is_better(leads: dict[str, Lead], loss: str) -> bool:
     """Return whether the measure of the loss or AUC is significantly better, and no measure significantly worse."""
-    return any(leads[name].low > 0 for name in {loss, "auc", ORDER} & leads.keys()) and not fallen(leads)
+    return any(leads[name].low > 0 for name in {loss, "auc", ORDER} & leads.keys()) and not find_losses(leads)
 
 
-def fallen(leads: Mapping[str, Lead]) -> list[str]:
+def find_losses(leads: Mapping[str, Lead]) -> list[str]:
     """Return the measures that are significantly worse."""
     return [name for name, lead in leads.items() if lead.high < 0]
 
@@ -88,29 +88,24 @@ def lead_words(name: str, lead: Lead) -> str:
     )
 
 
-def listed(words: Sequence[str]) -> str:
+def join_words(words: Sequence[str]) -> str:
     """Join words with commas, and with "and" before the last."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def space_hubness(X: FloatingArray, random_state: int = 0) -> float:
+def space_hubness(X: FloatingArray) -> float:
     """Return the skewness of the 10-occurrence, of a seeded sample of at most 5,000 songs."""
     if len(X) > _MAX_FOR_HUBS:
-        X = X[np.sort(np.random.default_rng(random_state).permutation(len(X))[:_MAX_FOR_HUBS])]
+        X = X[np.sort(np.random.default_rng(_SEED).permutation(len(X))[:_MAX_FOR_HUBS])]
     return evaluation.hubness(evaluation.nearest_neighbours(X, min(10, len(X) - 1))) if len(X) > 1 else 0.0
 
 
-def changed_queries(
-    before: FloatingArray, after: FloatingArray, random_state: int = 0
-) -> list[tuple[int, list[int], list[int]]]:
-    """Return the ten songs whose ten nearest changed most, as (row, five nearest before, five nearest after).
-
-    The largest change comes first. Spaces are (n_songs, d); only a seeded sample of at most 2,000 songs is compared.
-    """
+def find_changed_queries(before: FloatingArray, after: FloatingArray) -> list[tuple[int, list[int], list[int]]]:
+    """Return ten songs whose ten nearest changed most, the largest change first: (row, five before, five after)."""
     rows = np.arange(len(before))
     if len(rows) > _MAX_COMPARED:
-        rows = np.sort(np.random.default_rng(random_state).permutation(rows)[:_MAX_COMPARED])
+        rows = np.sort(np.random.default_rng(_SEED).permutation(rows)[:_MAX_COMPARED])
     k = min(10, len(rows) - 1)
     if k < 1:
         return []

@@ -77,10 +77,7 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, stored: 
 
 
 class _Level:
-    """The headers of a model, or of a part of it (with a prefix), to be checked against its description.
-
-    `read` reads an array whose header has been checked.
-    """
+    """The headers of a model or, with a prefix, of a part of it; `read` reads an array whose header was checked."""
 
     def __init__(
         self,
@@ -133,7 +130,6 @@ class _Level:
         return any(self._prefix + name in self._headers for name in arrays)
 
     def _require(self, arrays: Mapping[str, StoredArray]) -> None:
-        """Check the headers of arrays, and add the arrays to the required ones."""
         for short_name, stored in arrays.items():
             name = self._prefix + short_name
             if name not in self._headers:

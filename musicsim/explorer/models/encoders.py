@@ -33,8 +33,7 @@ ReadFeatures: TypeAlias = Callable[[Sequence[Song]], Floats]
 
 # Vectors are of the order of 1. Products of a few numbers of this size do not overflow in float32, and they stay below
 # the padding value of the kernels' blocks.
-MAX_NUMBER = 1e9
-"""Largest absolute value of a stored floating-point number."""
+MAX_NUMBER = 1e9  # largest absolute value of a stored floating-point number
 MIN_SCALE = 1e-12  # smallest stored divisor
 _N_COLUMNS = 3 * N_MFCC  # of frames
 _SEED = 0
@@ -76,7 +75,7 @@ class Part(Protocol):
     def n_dimensions(self) -> int: ...
     def transform(self, list_of_frames: Iterable[Frames], /) -> Floats: ...
     def vectors(self, features: Floats, /) -> Floats: ...
-    def about(self) -> AboutModel: ...
+    def describe(self) -> AboutModel: ...
     def arrays(self) -> Arrays: ...
 
 
@@ -99,10 +98,7 @@ class EncoderSettings:
 class Encoder(Protocol):
     """Computes the features that a model compares; stored with the model.
 
-    Attributes
-    ----------
-    stored : mapping of StoredArray by name
-        Requirements of the arrays of :meth:`arrays`, checked before a file is read.
+    `stored` are the requirements of the arrays of :meth:`arrays` by name, checked before a file is read.
     """
 
     stored: ClassVar[Mapping[str, StoredArray]]
@@ -130,10 +126,7 @@ class Encoder(Protocol):
     def fit(
         cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, progress: Progress, /
     ) -> tuple[Sequence[Song], Self]:
-        """Fit an encoder; returns the songs that have the data it needs, and the encoder.
-
-        Raises ModelError or LibraryError if the library lacks the data.
-        """
+        """Return the songs that have the needed data, and an encoder; raises ModelError or LibraryError."""
         raise TypeError(f"{cls.__name__} cannot be fitted on a library alone.")
 
     @abstractmethod
@@ -155,19 +148,16 @@ class Encoder(Protocol):
 
     @classmethod
     def n_stored_features(cls, _about: AboutModel, model: StoredModel, /) -> int:
-        """Return the number of features of a stored encoder before it is read.
-
-        Raises ValueError if the arrays do not fit the description.
-        """
+        """Return the number of features of a stored encoder; raises ValueError if its arrays do not fit."""
         return model.lengths["f"]
 
 
-def with_prefix(prefix: str, arrays: Arrays) -> Arrays:
+def add_prefix(prefix: str, arrays: Arrays) -> Arrays:
     """Add a prefix to the names of arrays."""
     return {prefix + name: array for name, array in arrays.items()}
 
 
-def without_prefix(prefix: str, arrays: Arrays) -> Arrays:
+def strip_prefix(prefix: str, arrays: Arrays) -> Arrays:
     """Return the arrays whose names have a prefix, without the prefix."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
@@ -177,7 +167,7 @@ def has_features(features: Floats) -> BoolArray:
     return np.any(np.nan_to_num(features) != 0, axis=1)
 
 
-def known_rows(ids: Int64Array, rows: Callable[[Any], Floats], width: int) -> ReadFeatures:
+def make_row_reader(ids: Int64Array, rows: Callable[[Any], Floats], width: int) -> ReadFeatures:
     """Return a reader of songs' rows, which `rows` returns by their positions in `ids`; unknown songs have NaN."""
     position_of = {song_id: position for position, song_id in enumerate(ids.tolist())}
 
@@ -228,14 +218,14 @@ class SoundEncoder(FrameEncoder):
         for row, song in enumerate(songs):
             assert isinstance(song, SongFrames)
             if song.fluctuation is not None:
-                features[row, TIMBRE] = self.embedding.transform(part_gaussians(song).merged())[0]
+                features[row, TIMBRE] = self.embedding.transform(part_gaussians(song).merge())[0]
                 features[row, FLUCTUATION] = song.mean_fluctuation
         return features
 
     def arrays(self) -> Arrays:
         fitted = self.embedding.population_
         arrays = {"mean": fitted.mean, "covariance": fitted.covariance, "songs": np.array(fitted.n_songs, np.float64)}
-        return with_prefix("population_", arrays)
+        return add_prefix("population_", arrays)
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, _about: AboutModel, _load_part: LoadPart, /) -> Self:
@@ -276,10 +266,7 @@ class CodewordEncoder(FrameEncoder):
 
     @classmethod
     def fit_frames(cls, frames: Floats, n_codewords: int, tau: int, random_state: int | None) -> Self:
-        """Learn at most `n_codewords` codewords from frames sampled evenly over songs; fewer in small libraries.
-
-        Raises ModelError if there are fewer frames than `tau`.
-        """
+        """Learn at most `n_codewords` codewords from frames; raises ModelError if there are fewer than `tau`."""
         if len(frames) < tau:
             raise ModelError(f"{len(frames)} frames are too few for a codebook with tau={tau}. Add a longer song.")
         n_codewords = max(tau, codebook.suggest_n_codewords(len(frames), maximum=n_codewords))
@@ -366,11 +353,11 @@ class MixtureEncoder(FrameEncoder):
         return self.space.transform(mixtures.fit_mixtures(_delta_mfcc(list_of_frames), random_state=self.space.seed_))
 
     def arrays(self) -> Arrays:
-        return with_prefix(_PREFIX, self.space.arrays())
+        return add_prefix(_PREFIX, self.space.arrays())
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, _about: AboutModel, _load_part: LoadPart, /) -> Self:
-        return cls(mixtures.MixtureSpace.from_arrays(without_prefix(_PREFIX, arrays)))
+        return cls(mixtures.MixtureSpace.from_arrays(strip_prefix(_PREFIX, arrays)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,11 +393,11 @@ class SemanticEncoder(FrameEncoder):
         return self.multinomials.transform(_delta_mfcc(list_of_frames))
 
     def arrays(self) -> Arrays:
-        return with_prefix(_PREFIX, self.multinomials.arrays())
+        return add_prefix(_PREFIX, self.multinomials.arrays())
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, _about: AboutModel, _load_part: LoadPart, /) -> Self:
-        return cls(mixtures.SemanticMultinomials.from_arrays(without_prefix(_PREFIX, arrays)))
+        return cls(mixtures.SemanticMultinomials.from_arrays(strip_prefix(_PREFIX, arrays)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,10 +32,7 @@ class SentModel:
 
 
 def save_model_file(library: Library, model_id: str, target: Path) -> None:
-    """Export a model, without any songs, as one file.
-
-    Raises NotFoundError for an unknown id; ModelError if the model's files are missing.
-    """
+    """Export a model as one file, without songs; raises NotFoundError, or ModelError if its files are missing."""
     record = library.models.get(model_id)
     folder = library.models.path(model_id)
     if not all((folder / name).exists() for name in ("model.json", "model.npz")):

@@ -24,10 +24,10 @@ from musicsim.explorer.models.encoders import (
     ReadFeatures,
     StoredArray,
     StoredModel,
+    add_prefix,
     has_features,
-    known_rows,
-    with_prefix,
-    without_prefix,
+    make_row_reader,
+    strip_prefix,
 )
 from musicsim.explorer.models.schema import AboutModel, AboutSources, read_json
 from musicsim.library import Library, Song
@@ -84,17 +84,17 @@ class JointEncoder(Encoder):
 
     def arrays(self) -> Arrays:
         about = AboutSources(
-            names=list(self.names), model_ids=list(self.model_ids), parts=[part.about() for part in self.parts]
+            names=list(self.names), model_ids=list(self.model_ids), parts=[part.describe() for part in self.parts]
         )
         arrays: Arrays = {"front_about": np.array(about.model_dump_json())}
         for number, part in enumerate(self.parts):
-            arrays |= with_prefix(f"front_{number}_", part.arrays())
+            arrays |= add_prefix(f"front_{number}_", part.arrays())
         return arrays
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, _about: AboutModel, load_part: LoadPart, /) -> Self:
         about = read_json(AboutSources, str(arrays["front_about"]))
-        parts = [load_part(part, without_prefix(f"front_{n}_", arrays)) for n, part in enumerate(about.parts)]
+        parts = [load_part(part, strip_prefix(f"front_{n}_", arrays)) for n, part in enumerate(about.parts)]
         return cls(tuple(about.names), tuple(about.model_ids), tuple(parts))
 
     @classmethod
@@ -104,10 +104,9 @@ class JointEncoder(Encoder):
 
 
 def _part_reader(library: Library, part: Part, model_id: str, progress: Progress) -> ReadFeatures:
-    """Return a reader of vectors under one of several models; NaN for songs without one."""
     if any(record.id == model_id and record.is_complete for record in library.models.all(retired=True)):
         stored = library.vectors(model_id)
-        return known_rows(stored.song_ids, lambda positions: stored.X[positions], part.n_dimensions)
+        return make_row_reader(stored.song_ids, lambda positions: stored.X[positions], part.n_dimensions)
     read = part.encoder_.reader(library, progress)
 
     def vectors(songs: Sequence[Song]) -> Floats:
@@ -124,8 +123,6 @@ def _part_reader(library: Library, part: Part, model_id: str, progress: Progress
 def statistics(features: Floats) -> Float64Array:
     """Return the mean and the covariance for :func:`fill`, float64 (1 + d, d): the mean is the first row.
 
-    Notes
-    -----
     The covariance is that of songs without missing blocks, shrunk as by Ledoit and Wolf (Journal of Multivariate
     Analysis 2004). With fewer than two such songs, columns are taken as independent. Memory: 8 d^2 bytes.
     """
@@ -144,10 +141,7 @@ def statistics(features: Floats) -> Float64Array:
 
 
 def fill(features: Floats, weights: Float64Array | None) -> Floats:
-    """Replace missing features (n_songs, d), which are NaN, by their conditional mean in a normal distribution.
-
-    `weights` (1 + d, d) come from :func:`statistics`.
-    """
+    """Replace missing features, which are NaN, by their conditional mean, given :func:`statistics` as `weights`."""
     assert weights is not None
     missing = np.isnan(features)
     if not missing.any():

@@ -30,13 +30,10 @@ from musicsim.hooks import load_hooks
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
 
-FLUCTUATION_SHARE = 1 / 4
-"""Share of fluctuation in the mean squared distance of the model Sound."""
-COMBINED = "combined"
-"""The representation that joins other models."""
+FLUCTUATION_SHARE = 1 / 4  # share of fluctuation in the mean squared distance of the model Sound
+COMBINED = "combined"  # the representation that joins other models
 
-Axes: TypeAlias = tuple[Float64Array, Float64Array]
-"""The mean of the mapped features, and the axes as rows."""
+Axes: TypeAlias = tuple[Float64Array, Float64Array]  # the mean of the mapped features, and the axes as rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +98,7 @@ def sound_axes(features: Floats, within: Sequence[Float64Array] | None, variance
     return np.concatenate([timbre[0], fluctuation[0]]), block_diag(share[0] * timbre[1], share[1] * fluctuation[1])
 
 
-RARITY = Weights(_fit_rarity, ("f",))
-"""Weights of columns for :func:`weight_by_rarity`."""
+RARITY = Weights(_fit_rarity, ("f",))  # weights of columns for :func:`weight_by_rarity`
 _STATISTICS = Weights(statistics, ("1 + f", "f"))
 
 CORE = {
@@ -138,6 +134,6 @@ def representations() -> Mapping[str, Representation]:
     return registry
 
 
-def offered() -> tuple[str, ...]:
+def list_addable() -> tuple[str, ...]:
     """Return the representations of which users can add a model without importing data."""
     return tuple(name for name, kind in representations().items() if not kind.is_built_in and not kind.needs_data)

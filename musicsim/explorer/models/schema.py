@@ -5,10 +5,8 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-MAX_JSON = 1 << 20
-"""Maximum size of a JSON file in bytes; typical ones have a few thousand."""
-SOUND = "sound"
-"""The representation of the native model."""
+MAX_JSON = 1 << 20  # maximum size of a JSON file in bytes; typical ones have a few thousand
+SOUND = "sound"  # the representation of the native model
 _MAX_PARTS = 256
 _LARGEST = 1e12
 _MAX_SEED = 2**63 - 1
@@ -20,15 +18,14 @@ class _Schema(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
 
 
-def _bounded(number: float) -> float:
+def _check_range(number: float) -> float:
     if abs(number) > _LARGEST:
         raise ValueError("number out of range")
     return number
 
 
 Count = Annotated[int, Field(ge=0, le=2**40)]
-Figure = Annotated[float, AfterValidator(_bounded)]
-"""A measured value; NaN if it could not be measured."""
+Figure = Annotated[float, AfterValidator(_check_range)]  # a measured value; NaN if it could not be measured
 Number = Annotated[Figure, Field(allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Text = Annotated[str, Field(max_length=10_000)]
@@ -88,17 +85,15 @@ class _Settings(_Schema):
     generated: bool = False
 
 
-class _Lead(_Schema):
-    before: Figure
-    after: Figure
-    mean: Figure
-    low: Figure
-    high: Figure
-
-
 class _Pair(_Schema):
     before: Figure
     after: Figure
+
+
+class _Lead(_Pair):
+    mean: Figure
+    low: Figure
+    high: Figure
 
 
 class _Part(_Schema):
@@ -120,8 +115,6 @@ class _Answers(_Schema):
 
 
 class _Tried(_Schema):
-    """Result of a value of C, or of another setting."""
-
     quality: Figure
     C: Number = _ABSENT
     gap: Figure = _ABSENT

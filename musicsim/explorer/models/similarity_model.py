@@ -2,20 +2,20 @@
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from musicsim import __version__
+from musicsim import __version__, metric
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.audio import FEATURE_VERSION, MIN_FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.arrays import MissingRepresentationError, read_arrays
 from musicsim.explorer.models.encoders import Encoder, Frames
 from musicsim.explorer.models.joint_space import column_scales
-from musicsim.explorer.models.local_metrics import LocalMetrics
 from musicsim.explorer.models.representations import Representation, representations
 from musicsim.explorer.models.schema import AboutModel, Versions, read_json_file
 from musicsim.library.disk.arrays import atomic_folder
@@ -28,40 +28,58 @@ _USUAL_SPREAD = 0.5  # half the mean squared distance of two songs; typical of r
 _REFIT = "Fit it again from the Library page."
 
 
+@dataclass(frozen=True, slots=True)
+class LocalMetrics:
+    """Metrics on the vectors of a model; their mean over songs is plain distance (SIGIR 2017, 4.4)."""
+
+    anchors: Float64Array  # (m, d): the center of each region
+    metrics: Float64Array  # (m, d, d)
+    decay: float  # the weight of metric r at x falls as `exp(-decay (x - p_r)^T M_r (x - p_r))` (equation 11)
+
+    @classmethod
+    def from_fit(cls, learned: "metric.LGMMLByExample", components: Float64Array) -> "LocalMetrics":
+        """Convert a fit on vectors x to the vectors ``components @ x``.
+
+        `components` (d, d) is invertible, and ``components.T @ components`` is proportional to the fit's mean metric.
+        """
+        back = np.linalg.inv(components)
+        metrics = np.einsum("ji,rjk,kl->ril", back, learned.metrics_, back, optimize=True)
+        # scale the metrics so that their mean is the identity
+        unit = float(np.trace(back.T @ learned.mean_metric_ @ back)) / len(back)
+        return cls(learned.anchors_ @ components.T, metrics / unit, 0.5 * float(learned.rho) * unit)
+
+    def weights_at(self, x: FloatingArray) -> Float64Array:
+        """Return the weight of each metric at a point, (m,), sum 1."""
+        offsets = np.asarray(x, dtype=np.float64) - self.anchors
+        squared = np.einsum("ri,rij,rj->r", offsets, self.metrics, offsets, optimize=True)
+        weights: Float64Array = np.exp(-self.decay * (squared - squared.min()))
+        return weights / weights.sum()
+
+    def arrays(self) -> dict[str, Any]:
+        """The arrays of :meth:`from_arrays`."""
+        return {"local_anchors": self.anchors, "local_metrics": self.metrics, "local_decay": np.float64(self.decay)}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Any]) -> "LocalMetrics | None":
+        """Restore from :meth:`arrays`; None without local metrics."""
+        if "local_anchors" not in arrays:
+            return None
+        return cls(arrays["local_anchors"], arrays["local_metrics"], float(arrays["local_decay"]))
+
+
 class SimilarityModel:
     """Turns songs into vectors whose Euclidean distance is dissimilarity.
 
-    Parameters
-    ----------
-    representation : str, default "ppk"
-        One of :func:`musicsim.explorer.models.representations.representations`.
-    n_codewords : int, default 1024
-        Maximum; fewer for a small library (:func:`musicsim.codebook.suggest_n_codewords`).
-    tau : int, default 4
-        Codewords per frame.
-    variance : float in (0, 1], default 0.95
-        Share of the songs' variance that PCA keeps.
-    random_state : int or None
-        Seed of the order of frames in the codebook, and of other samples.
+    `representation` is one of :func:`musicsim.explorer.models.representations.representations`. There are at most
+    `n_codewords` codewords, fewer for a small library (:func:`musicsim.codebook.suggest_n_codewords`), and `tau` per
+    frame. PCA keeps the share `variance` of the songs' variance. The seed `random_state` orders the frames of the
+    codebook, and draws other samples.
 
-    Attributes
-    ----------
-    encoder_ : Encoder
-        Computes features from frames or other data.
-    mean_ : float64 ndarray of shape (n_mapped,)
-        Mean of the mapped features.
-    axes_ : float64 ndarray of shape (n_axes, n_mapped)
-        Principal axes, orthogonal rows of equal length (the identity below 50 songs), or the axes that the
-        representation fits.
-    metric_ : float64 ndarray of shape (r, n_axes) or None
-        L of a learned metric; None before learning.
-    local_ : LocalMetrics or None
-        One metric on the vectors per region of songs; their mean is plain distance. None for most models.
-    n_songs_ : int
-        Number of songs that the axes were fitted on.
+    `encoder_` computes features from frames or other data. `mean_` (n_mapped,) is the mean of the mapped features, and
+    `axes_` (n_axes, n_mapped) are principal axes, orthogonal rows of equal length (the identity below 50 songs), or the
+    axes that the representation fits. `metric_` (r, n_axes) is L of a learned metric. `local_` has one metric on the
+    vectors per region of songs. Both are None for most models. `n_songs_` songs were used to fit the axes.
 
-    Notes
-    -----
     Thesis 5.3: online Hartigan k-means, top-tau histograms (5.5), the map of the probability product kernel (5.7).
     A square-root histogram is a unit vector, so ``1 - d^2 / 2`` is the kernel of two songs, up to the variance that
     PCA omits. Other representations and learned metrics are scaled to similar distances. Memory: 4 kB per song while
@@ -100,7 +118,7 @@ class SimilarityModel:
         """
         self.n_songs_ = len(features)
         self.weights_ = None if self.kind.weights is None else self.kind.weights.fit(features)
-        mapped = self.mapped(features)
+        mapped = self.map_features(features)
         width = mapped.shape[1]
         if self.kind.fit_axes is not None:
             self.mean_, self.axes_ = self.kind.fit_axes(mapped, within, self.variance)
@@ -125,13 +143,13 @@ class SimilarityModel:
             self.axes_ = self.axes_ * np.sqrt(_USUAL_SPREAD / spread)
         return self
 
-    def with_local(self, local: LocalMetrics) -> "SimilarityModel":
+    def add_local_metrics(self, local: LocalMetrics) -> "SimilarityModel":
         """Return a copy with one metric per region of its vectors."""
         model = copy.copy(self)
         model.local_ = local
         return model
 
-    def with_metric(self, L: Float64Array, vectors: FloatingArray) -> "SimilarityModel":
+    def add_metric(self, L: Float64Array, vectors: FloatingArray) -> "SimilarityModel":
         """Return a copy with a learned metric L^T L on the vectors, L (r, n_dimensions), applied after the present one.
 
         The metric is scaled so that `vectors` (n_songs, n_dimensions) keep their mean squared distance, because the
@@ -147,7 +165,7 @@ class SimilarityModel:
         learned.metric_ = scaled if self.metric_ is None else scaled @ self.metric_
         return learned
 
-    def untrained(self) -> "SimilarityModel":
+    def remove_metric(self) -> "SimilarityModel":
         """Return a copy without a learned metric."""
         plain = copy.copy(self)
         plain.metric_, plain.local_ = None, None
@@ -169,11 +187,7 @@ class SimilarityModel:
         return self.encoder_.n_features
 
     def features(self, list_of_frames: Iterable[Frames]) -> Float32Array:
-        """Compute features from :data:`musicsim.explorer.models.encoders.Frames`, float32 (n_songs, n_features).
-
-        Columns of joined models that do not use audio are NaN. Raises ModelError if the representation does not use
-        audio.
-        """
+        """Compute features (n_songs, n_features), NaN for parts without audio; raises ModelError if no part uses it."""
         if not self.encoder_.uses_audio:
             raise ModelError(
                 f"the model in use compares {self.kind.description}, which is not available for uploaded sound. "
@@ -181,29 +195,26 @@ class SimilarityModel:
             )
         return self.encoder_.encode_frames(list_of_frames)
 
-    def mapped(self, features: Float32Array) -> Float32Array:
+    def map_features(self, features: Float32Array) -> Float32Array:
         """Map features to the space of distances, float32 (n_songs, n_mapped); histograms to their square roots."""
         return self.kind.map(features, self.weights_)
 
     def vectors(self, features: Float32Array) -> Float32Array:
         """Compute vectors from features, float32 (n_songs, n_dimensions)."""
-        return ((self.mapped(features) - self.mean_) @ self.components_.T).astype(np.float32)
+        return ((self.map_features(features) - self.mean_) @ self.components_.T).astype(np.float32)
 
     def transform(self, list_of_frames: Iterable[Frames]) -> Float32Array:
         """Compute vectors from frames; see :meth:`features`."""
         return self.vectors(self.features(list_of_frames))
 
     def save(self, folder: str | Path) -> None:
-        """Write ``model.json`` and ``model.npz`` into the new folder `folder`, atomically.
-
-        Raises ModelError if the folder exists.
-        """
+        """Write ``model.json`` and ``model.npz`` into a new folder, atomically; raises ModelError if it exists."""
         folder = Path(folder)
         if folder.exists():
             raise ModelError(f"{folder} exists already. Save the model under another name.")
         with atomic_folder(folder) as temporary:
             np.savez(temporary / "model.npz", **self.arrays())
-            (temporary / "model.json").write_text(self.about().model_dump_json(indent=2), encoding="utf-8")
+            (temporary / "model.json").write_text(self.describe().model_dump_json(indent=2), encoding="utf-8")
 
     def arrays(self) -> dict[str, Any]:
         """The fitted arrays, without objects that need pickle."""
@@ -216,7 +227,7 @@ class SimilarityModel:
             arrays |= self.local_.arrays()
         return arrays | self.encoder_.arrays()
 
-    def about(self) -> AboutModel:
+    def describe(self) -> AboutModel:
         """The parameters and versions, which together with :meth:`arrays` restore the model."""
         return AboutModel(
             format_version=FORMAT_VERSION,
@@ -249,7 +260,7 @@ class SimilarityModel:
 
     @classmethod
     def from_arrays(cls, about: AboutModel, arrays: dict[str, npt.NDArray[Any]]) -> "SimilarityModel":
-        """Restore a model from its :meth:`about` and validated :meth:`arrays`."""
+        """Restore a model from its :meth:`describe` and validated :meth:`arrays`."""
         model = cls(about.representation, about.n_codewords, about.tau, about.variance, about.random_state)
         model.n_songs_ = about.n_songs
         model.mean_, model.axes_ = arrays["mean"], arrays["components"]

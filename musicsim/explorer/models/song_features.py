@@ -22,10 +22,7 @@ SONGS_PER_TASK = 16  # of a thread
 def feature_blocks(
     library: Library, model: SimilarityModel, songs: Sequence[Song], progress: Progress
 ) -> Iterator[tuple[Sequence[Song], Floats]]:
-    """Yield blocks of songs with their features under a model, float32 (n, n_features).
-
-    Rows of songs without features are 0 or NaN (:func:`musicsim.explorer.models.encoders.has_features`).
-    """
+    """Yield blocks of songs with their features, float32 (n, n_features); 0 or NaN for songs without features."""
     if not songs:
         return
     read = model.encoder_.reader(library, progress)

@@ -14,7 +14,7 @@ from musicsim import playlist
 from musicsim._arrays import Int64Array
 from musicsim.explorer.models.artifacts import FittedWalk, drop_walk, load_walk, save_walk
 from musicsim.explorer.playlists.edges import build_hypergraph, default_weights
-from musicsim.explorer.playlists.song_labels import SEED, learn_sources, read_words, with_company_of
+from musicsim.explorer.playlists.song_labels import SEED, learn_sources, read_words, replace_company
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.library import Library
 from musicsim.progress import Progress
@@ -44,7 +44,7 @@ class Lists:
         return Lists([self.rows[i] for i in places], [self.categories[i] for i in places])
 
 
-def listed(snapshot: Snapshot, *, generated: bool = True) -> Lists:
+def collect_playlists(snapshot: Snapshot, *, generated: bool = True) -> Lists:
     """Return the library's playlists with at least two songs, on request without those generated here.
 
     Songs without a vector are skipped, and so is a song right after itself.
@@ -62,16 +62,16 @@ def listed(snapshot: Snapshot, *, generated: bool = True) -> Lists:
     return lists
 
 
-def refit_walks(library: Library, progress: Progress) -> None:
-    """Refit the walks of all models on the library's playlists, plays and tags."""
+def refit_walks(library: Library, progress: Progress) -> bool:
+    """Refit the walks of all models on the library's playlists, plays and tags; returns True for a finished job."""
     with library.exclusive("fitting playlist walks"):
         read_words(library, progress)
         for record in library.models.all():
             fit_walk(library, record.id, progress)
+    return True
 
 
 def _digest(graph: playlist.Hypergraph, lists: Lists) -> str:
-    """Return a hash of the data that the weights are fitted on."""
     digest = hashlib.sha256("\n".join([*graph.names, *map(str, lists.categories)]).encode("utf-8", "replace"))
     for part in (graph.incidence.indptr, graph.incidence.indices, *(np.array(rows) for rows in lists.rows)):
         digest.update(part.astype(np.int64).tobytes() + b"|")
@@ -87,7 +87,7 @@ def fit_walk(library: Library, model_id: str, progress: Progress) -> None:
     snapshot = take_snapshot(library, model_id)
     if snapshot.record is None or not snapshot.n_indexed:
         return
-    lists = listed(snapshot)
+    lists = collect_playlists(snapshot)
     sources = learn_sources(snapshot, lists.rows, progress)
     folder = library.models.path(snapshot.record.id)
     if not lists.rows:
@@ -103,7 +103,7 @@ def fit_walk(library: Library, model_id: str, progress: Progress) -> None:
     def graph_of(part: Lists) -> playlist.Hypergraph:
         if part is lists:
             return graph
-        return build_hypergraph(snapshot, with_company_of(sources, part.rows, progress), own=False)
+        return build_hypergraph(snapshot, replace_company(sources, part.rows, progress), own=False)
 
     progress("evaluating on held-out playlists")
     facts, gains = _evaluate(lists, graph_of)

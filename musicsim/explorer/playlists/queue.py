@@ -121,7 +121,7 @@ def _walked(
         surprise=request.surprise, avoid_recent=False,
     )  # fmt: skip
     try:
-        drawn = walker.draw(asked, random_state=request.seed + number)
+        drawn = walker.generate(asked, random_state=request.seed + number)
     except NotFoundError:  # too few songs for a walk
         return []
     steps = list(zip(drawn.songs, drawn.edges, strict=True))[first is not None :]

@@ -100,7 +100,6 @@ def play_counts(snapshot: Snapshot) -> Float64Array:
 
 
 def _plays_table(snapshot: Snapshot) -> "sparse.csr_array":
-    """Return the plays (n_listeners, n_indexed) of the songs of a snapshot."""
     from scipy import sparse
 
     plays = snapshot.library.plays()
@@ -111,7 +110,6 @@ def _plays_table(snapshot: Snapshot) -> "sparse.csr_array":
 
 
 def _words_table(snapshot: Snapshot) -> tuple[list[str], "sparse.csr_array"]:
-    """Return the words of the songs, and their counts (n_indexed, n_words)."""
     from scipy import sparse
 
     n = snapshot.n_indexed
@@ -168,7 +166,7 @@ def _company(
     return groups, playlist.nearest_by_direction(vectors, min(_MAX_NEIGHBOURS, max(_MIN_NEIGHBOURS, n_seen // 10)))
 
 
-def with_company_of(sources: Sources, playlists: Sequence[Sequence[int]], progress: Progress) -> Sources:
+def replace_company(sources: Sources, playlists: Sequence[Sequence[int]], progress: Progress) -> Sources:
     """Return the sources with co-occurrence from other playlists, such as the training part of a split."""
     groups, neighbours = _company(playlists, len(sources.song_ids), progress)
     return replace(sources, company=groups, neighbours=neighbours)
@@ -185,7 +183,6 @@ def _listeners(plays: "sparse.csr_array", progress: Progress) -> dict[str, Int64
 def _topics(
     words: "sparse.csr_array", vocabulary: Sequence[str], progress: Progress
 ) -> tuple[Int64Array, tuple[str, ...]]:
-    """Return the topics (n_songs, 5) of the words, and the words of each topic."""
     topics = np.full((words.shape[0], _TOPIC_DEPTH), -1, dtype=np.int64)
     n_with_words = int(np.count_nonzero(np.diff(words.indptr)))
     if n_with_words < MIN_WITH_WORDS:

@@ -1,38 +1,223 @@
-"""The songs that one playlist is generated from, and their weights for its request."""
+"""The songs that one playlist is generated from, and what steers its steps: weights by place, and distances in sound.
+
+Distances in sound pace the steps of a library without enough playlists to learn them from.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from musicsim import playlist
-from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int64Array
-from musicsim.explorer.playlists.pace import SoundRanks, at_pace, median_of
-from musicsim.explorer.playlists.paths import along, evenly, places_of, rising
+from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array, IntpArray
 from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.snapshot.filtering import passing
+from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.importing.spelling import plain_artist, plain_title
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 
+_NEAR_LINE = 0.03  # share of the songs that count as near the line
+_MIN_NEAR = 8
+_NARROW, _FEW = 0.02, 2  # deviation on a rise: a share of the songs, and at least the share of this many songs
+_FLOOR = 1e-4  # weight of a song far from the line, so that the walk never gets stuck
+
+
+# Median rank of the next song at both ends, as a share of the library. Artist spacing leaves some steps without a near
+# song: 0.017 keeps half of the steps within 0.02.
+_SMOOTH, _SURPRISING = 0.017, 0.25
+_SHARPEST, _FLATTEST = 6.0, -3.0  # limits of the exponent: of exp(-x rank / median), and of exp(-x rank)
+_HALVINGS = 25
+_ROUNDING = 1e-6  # of squared distances, as a share of the squared norms
+_NEAR_SONG = 0.1  # share of the library that counts as similar to a song
 # Paced steps depend on shares of the library, which are the same in a sample; a step among 20,000 songs takes 15 ms.
 MAX_SONGS = 20_000
-RESTS_S = 24 * 3600.0
-"""Seconds for which songs of a saved playlist weigh less."""
+RESTS_S = 24 * 3600.0  # seconds for which songs of a saved playlist weigh less
 _RESTED = 0.1  # their weight
-_WIDEST = 4.0  # the temperature at surprise 1; its inverse at 0
+_MAX_TEMPERATURE = 4.0  # the temperature at surprise 1; its inverse at 0
 _AROUND = 0.5  # surprise of the steps that define the surroundings of a song
 _MIN_AROUND = 0.02  # smallest weight of a song that is far from all songs of `like`
 _JUMPS_ABOVE = 0.5  # surprise
 
 
-def allowed_rows(snapshot: Snapshot, request: PlaylistRequest) -> BoolArray:
+def places_of(X: FloatingArray, rows: Sequence[int], length: int) -> list[int]:
+    """Return places at even distances for rows of X to pass through: the first at 0, and the last at the end."""
+    far = np.linalg.norm(np.diff(X[list(rows)].astype(np.float64), axis=0), axis=1)
+    far = far if far.sum() > 0 else np.ones_like(far)
+    shares = (length - 1) * far / far.sum()
+    steps = np.maximum(np.floor(shares).astype(int), 1)
+    while steps.sum() < length - 1:
+        steps[np.argmax(shares - steps)] += 1
+    while steps.sum() > length - 1:  # very short stretches took one step each
+        steps[np.argmax(steps)] -= 1
+    return [0, *np.cumsum(steps).tolist()]
+
+
+def weigh_along(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Weighing:
+    """Return weights of songs by place that are large near the straight line between two fixed songs.
+
+    A song at distance d from the place's point on the line weighs exp(-(d^2 - a^2) / (b^2 - a^2)). The distance a is
+    that of the nearest song, b that of the k-th nearest, with k = 3% of the songs. In many dimensions all distances are
+    large, and only their differences count. Places that are not between fixed songs do not have weights. Time: one
+    distance to each song per place.
+    """
+    places = sorted(fixed)
+    squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    k = _n_near(len(X))
+
+    def weigh(place: int) -> Float64Array | None:
+        before = [p for p in places if p < place]
+        after = [p for p in places if p > place]
+        if not before or not after:
+            return None
+        start, stop = before[-1], after[0]
+        t = (place - start) / (stop - start)
+        point = (1 - t) * X[fixed[start]].astype(np.float64) + t * X[fixed[stop]].astype(np.float64)
+        return _nearest_first(np.maximum(squares - 2.0 * (X @ point) + point @ point, 0.0), k)
+
+    return weigh
+
+
+def steer_evenly(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Steering:
+    """Return weights of songs between two fixed ones that avoid long steps, now and later.
+
+    With m steps left to the fixed song z, a song y after x costs max(d(x, y), d(y, z) / (m - 1)): the longest step if
+    all later steps are equal. Its weight is as in :func:`weigh_along`, with the cost as the distance. Costs up to a
+    usual step weigh the same; otherwise some steps would be needlessly short, and the largest would stick out. A usual
+    step is the mean distance of the fixed songs to their k-th nearest song, or the largest of the distances to their
+    nearest. Places that are not between fixed songs do not have weights.
+    """
+    places = sorted(fixed)
+    squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    k = _n_near(len(X))
+
+    def distances(row: int) -> Float64Array:
+        return np.sqrt(np.maximum(squares - 2.0 * (X @ X[row]) + squares[row], 0.0))
+
+    near = np.array([np.sort(np.partition(distances(row), k)[: k + 1])[[min(1, k), k]] for row in fixed.values()])
+    usual = max(near[:, 0].max(), near[:, 1].mean())
+
+    def steer(place: int, previous: int, probabilities: Float64Array) -> Float64Array | None:
+        del probabilities
+        stop = next((p for p in places if p > place), None)
+        if stop is None or place < places[0]:
+            return None
+        cost = np.maximum(distances(previous), distances(fixed[stop]) / (stop - place))
+        return _nearest_first(np.maximum(cost, usual) ** 2, k)
+
+    return steer
+
+
+def _n_near(n_songs: int) -> int:
+    return min(max(_MIN_NEAR, round(_NEAR_LINE * n_songs)), n_songs - 1)
+
+
+def _nearest_first(squares: Float64Array, k: int) -> Float64Array | None:
+    """Return weights that fall with squared distances, to 1/e at the k-th nearest; None if all are equally near."""
+    squares = squares - squares.min()
+    width = np.partition(squares, k)[k] or squares[squares > 0].min(initial=np.inf)
+    return np.maximum(np.exp(-squares / width), _FLOOR) if 0 < width < np.inf else None
+
+
+def weigh_rising(
+    values: FloatingArray, allowed: BoolArray, length: int, first: int | None = None
+) -> playlist.Weighing | None:
+    """Return weights of songs by place for a playlist along which a value rises; None if fewer than two have a value.
+
+    A song whose value is greater than that of a share r of the allowed songs weighs exp(-((r - t) / s)^2 / 2) at the
+    place with share t. The shares t increase evenly from 0 to 1 over `length` places, or from the value of the song
+    `first`, so that every place has equally many songs to choose from. The deviation s is 0.02, or the share of two
+    songs if that is more. `values` (n_songs,) are nan if unknown; negative values make it fall.
+    """
+    known = np.sort(values[allowed & np.isfinite(values)].astype(np.float64))
+    if len(known) < 2:
+        return None
+    # songs with equal values all have the middle of their shares
+    below, upto = (np.searchsorted(known, values, side) for side in ("left", "right"))
+    shares = np.where(np.isfinite(values), (below + upto) / (2 * len(known)), np.nan)
+    start = 0.0 if first is None or not np.isfinite(shares[first]) else float(shares[first])
+    width = max(_NARROW, _FEW / len(known))
+
+    def weigh(place: int) -> Float64Array:
+        wanted = start + (1 - start) * min(place / max(length - 1, 1), 1.0)
+        weights = np.exp(-0.5 * np.square((shares - wanted) / width))
+        return np.maximum(np.nan_to_num(weights), _FLOOR)
+
+    return weigh
+
+
+def median_of(surprise: float) -> float:
+    """Return the share of the library within which half of the steps end: 2% at 0, 7% in the middle, 25% at 1."""
+    return float(_SMOOTH * (_SURPRISING / _SMOOTH) ** surprise)
+
+
+class SoundRanks:
+    """Ranks of songs X by distance from one of them; `nearest` is the share of the songs that count as near."""
+
+    def __init__(self, X: FloatingArray) -> None:
+        self._X = X
+        self._last: tuple[int, Float64Array] | None = None  # each step needs the same ranks three times
+        self.nearest = max(_NEAR_SONG, 1.0 / max(1, len(X) - 1))
+
+    @cached_property
+    def _squares(self) -> Float64Array:
+        squares: Float64Array = np.einsum("ij,ij->i", self._X, self._X, dtype=np.float64)
+        return squares
+
+    def shares(self, row: int) -> Float64Array:
+        """Return the rank of each song as a share of the others: 0 for the song itself, 1 for the farthest."""
+        last = self._last
+        if last is None or last[0] != row:
+            distance = self._squares - 2.0 * (self._X @ self._X[row])
+            distance[row] = -np.inf
+            shares = np.empty(len(distance))
+            shares[np.argsort(distance, kind="stable")] = np.linspace(0.0, 1.0, len(distance))
+            last = self._last = row, shares
+        return last[1]
+
+    def share_between(self, start: FloatingArray, end: FloatingArray) -> float:
+        """Return the share of the songs that are nearer to the vector `start` than `end` is."""
+        distance = self._squares - 2.0 * (self._X @ start)
+        limit = end @ end - 2.0 * (end @ start) - _ROUNDING * (start @ start + end @ end)
+        return np.count_nonzero(distance < limit) / max(1, len(distance) - 1)
+
+    def near(self, row: int) -> IntpArray:
+        """Return the songs near to a song and the song itself, ascending."""
+        return np.flatnonzero(self.shares(row) <= self.nearest)
+
+
+def make_paced_steering(
+    shares: Callable[[int], Float64Array], median: float
+) -> Callable[[int, int, Float64Array], Float64Array]:
+    """Return steering for `PlaylistModel.generate` that lets half of the steps end within a share of the library.
+
+    Among all distributions of the next song with the same mean rank, exp(-x rank) times the walk's own is the nearest
+    to it (by Kullback-Leibler divergence). Bisection finds the exponent x that moves the median to this share, within
+    limits that leave a choice of a few songs. `shares` returns the rank shares (n_songs,) of all songs from a song.
+    """
+
+    def steer(place: int, previous: int, probabilities: Float64Array) -> Float64Array:
+        del place
+        ranks = shares(previous)
+        possible = np.flatnonzero(probabilities)
+        rank, p = ranks[possible], probabilities[possible]
+        is_near = rank <= median
+        low, high = _FLATTEST, _SHARPEST / median
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            weighed = p * np.exp(-middle * (rank - rank.min()))
+            low, high = (middle, high) if weighed[is_near].sum() < weighed.sum() / 2 else (low, middle)
+        return np.exp(-high * np.maximum(ranks - rank.min(), 0.0))
+
+    return steer
+
+
+def find_allowed_rows(snapshot: Snapshot, request: PlaylistRequest) -> BoolArray:
     """Return which rows pass the request's filters, are not excluded and have no thumb down, bool (n_indexed,)."""
-    allowed = passing(snapshot, request)
+    allowed = filter_rows(snapshot, request)
     if allowed is None:
         allowed = np.ones(snapshot.n_indexed, dtype=bool)
     disliked = (song_id for song_id, thumb in snapshot.library.feedback().items() if thumb < 0)
@@ -42,7 +227,7 @@ def allowed_rows(snapshot: Snapshot, request: PlaylistRequest) -> BoolArray:
 
 
 def song_weights(snapshot: Snapshot, request: PlaylistRequest, plays: Float64Array) -> Float64Array | None:
-    """Return the weight of each row by its plays (n_indexed,), skips and recent use; None if all are equal."""
+    """Return the weight of each row by its plays (n_indexed,) and recent use; None if all are equal."""
     rested_ids = request.rested
     if request.avoid_recent:
         since = time.time() - RESTS_S
@@ -62,7 +247,7 @@ def song_weights(snapshot: Snapshot, request: PlaylistRequest, plays: Float64Arr
 
 def temperature_of(surprise: float) -> float:
     """Return the temperature of the walk: 1/4 for smooth, 1 in the middle, 4 for surprising."""
-    return float(_WIDEST ** (2.0 * surprise - 1.0))
+    return float(_MAX_TEMPERATURE ** (2.0 * surprise - 1.0))
 
 
 def works_of(snapshot: Snapshot, rows: Int64Array | None = None) -> list[tuple[str, str] | None]:
@@ -104,10 +289,7 @@ class Pool:
     uses_sound: bool = True  # False: ignore the path between stops, and what rises
 
     def generate(self, length: int, n_left: int, random_state: int | None) -> tuple[playlist.Playlist, list[str]]:
-        """Generate a playlist with the widest artist spacing that is possible, and notes on unmet options.
-
-        `n_left` songs match the request: a playlist with all of them is not retried with a narrower spacing.
-        """
+        """Generate a playlist from `n_left` matching songs, with the widest possible artist spacing, and notes."""
         request, notes = self.request, list[str]()
         stops = [self._number(i) for i in request.stops]
         if len(stops) > length:
@@ -161,11 +343,11 @@ class Pool:
         self, path: Mapping[int, int], length: int, first: int | None, notes: list[str]
     ) -> playlist.Weighing | None:
         """Return the product of all weights of songs by place; note it if too few songs have the rising value."""
-        lines = [along(self.X, path)] if path else []
+        lines = [weigh_along(self.X, path)] if path else []
         if self.request.along is not None:
             values = getattr(self.snapshot.columns, self.request.along)[self.rows]
             is_rising = self.request.direction == "rising"
-            rise = rising(values if is_rising else -values, self.allowed, length, first)
+            rise = weigh_rising(values if is_rising else -values, self.allowed, length, first)
             if rise is None:
                 notes.append(f"too few songs have a known {self.request.along} for a {self.request.direction} playlist")
             elif self.uses_sound:
@@ -182,10 +364,10 @@ class Pool:
 
     def _steering(self, path: Mapping[int, int]) -> playlist.Steering | None:
         """Return how far steps go: evenly on a path, freely on a rise, otherwise by the requested surprise."""
-        even = evenly(self.X, path) if path else None
+        even = steer_evenly(self.X, path) if path else None
         if not self.is_paced or self.request.along is not None:
             return even
-        paced = at_pace(self.ranks.shares, median_of(self.request.surprise))
+        paced = make_paced_steering(self.ranks.shares, median_of(self.request.surprise))
 
         def steer(place: int, previous: int, probabilities: Float64Array) -> Float64Array | None:
             weights = even(place, previous, probabilities) if even else None
@@ -201,7 +383,7 @@ class Pool:
         songs = [self._number(i) for i in self.request.like]
         steps = [self.model.transition_probabilities(song) for song in songs]
         if self.is_paced:
-            pace = at_pace(self.ranks.shares, median_of(_AROUND))
+            pace = make_paced_steering(self.ranks.shares, median_of(_AROUND))
             steps = [p * pace(0, song, p) for song, p in zip(songs, steps, strict=True)]
         near = np.mean(steps, axis=0)
         top = near.max(initial=0.0)

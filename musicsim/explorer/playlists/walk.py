@@ -15,14 +15,14 @@ from musicsim import playlist
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
-from musicsim.explorer.playlists.cluster_names import ClusterNames
-from musicsim.explorer.playlists.edges import FAMILIES, build_hypergraph, default_weights
-from musicsim.explorer.playlists.pace import SoundRanks, median_of
+from musicsim.explorer.playlists.edges import FAMILIES, ClusterNames, build_hypergraph, default_weights
 from musicsim.explorer.playlists.song_labels import load_sources, play_counts
 from musicsim.explorer.playlists.steering import (
     Pool,
-    allowed_rows,
+    SoundRanks,
+    find_allowed_rows,
     is_sampled,
+    median_of,
     sample_rows,
     song_weights,
     temperature_of,
@@ -45,7 +45,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnPlaylist:
+class GeneratedPlaylist:
     """A playlist with, for each song, the edge that led to it; `notes` list the options that could not be met."""
 
     songs: tuple[Song, ...]
@@ -73,14 +73,9 @@ class Dialect:
 class Walk:
     """Generate playlists from a snapshot, and explain their steps.
 
-    Attributes
-    ----------
-    n_playlists : int
-        Playlists that the weights were fitted on; 0 for the default weights.
-    n_judged : int
-        Held-out playlists that the gains were measured on.
-    dialects : tuple of Dialect
-        First the walk of all playlists, if there is one, then its dialects from large to small.
+    `n_playlists` is the number of playlists that the weights were fitted on, 0 for the default weights; `n_judged` that
+    of held-out playlists. `dialects` are the walk of all playlists, if there is one, then its dialects from large to
+    small.
     """
 
     _uses_sound = True
@@ -128,7 +123,6 @@ class Walk:
 
     @cached_property
     def _ranks(self) -> SoundRanks:
-        """Ranks among all songs, or among a sample of a large library."""
         n = self.snapshot.n_indexed
         if not is_sampled(n):
             return self._rank(self.snapshot.X)
@@ -152,10 +146,7 @@ class Walk:
         return ClusterNames(self.snapshot, self._plays)
 
     def families(self, dialect: str | None = None) -> list[tuple[str, float]]:
-        """Return each family of edges, as a label, with its share of the weight; the largest first.
-
-        As in figure 7.5 of the thesis a conjunction counts for each of its families: the sum may be above 1.
-        """
+        """Return families of edges, largest share first; a conjunction counts for each, so the sum may be above 1."""
         shares = self._model(dialect).family_shares()
         return sorted(((FAMILIES[f][0], share) for f, share in shares.items()), key=lambda pair: -pair[1])
 
@@ -171,14 +162,10 @@ class Walk:
             return 2.0 * median_of(surprise) * (self.snapshot.n_indexed - 1)
         return self._model(dialect).step_width(temperature_of(surprise))
 
-    def draw(self, request: PlaylistRequest, random_state: int | None = None) -> DrawnPlaylist:
-        """Generate a playlist.
-
-        Raises NotFoundError if the library is empty, or lacks the requested songs or dialect; ValueError if the fixed
-        places contradict each other.
-        """
+    def generate(self, request: PlaylistRequest, random_state: int | None = None) -> GeneratedPlaylist:
+        """Generate a playlist; raises NotFoundError without songs or the dialect, ValueError if places conflict."""
         model = self._model(request.dialect)
-        allowed = allowed_rows(self.snapshot, request)
+        allowed = find_allowed_rows(self.snapshot, request)
         required = [self.snapshot.row_of(i) for i in (*request.stops, *request.keep.values())]
         n_left = len(np.union1d(np.flatnonzero(allowed), required))
         pool = self._pool(request, model, allowed, required, random_state)
@@ -187,15 +174,15 @@ class Walk:
 
         durations = self.snapshot.columns.duration_s[pool.rows[pool.allowed]]
         usual = max(float(durations.mean()) if len(durations) else 240.0, 1.0)
-        wanted, tried = 60.0 * request.minutes, dict[int, DrawnPlaylist]()
+        wanted, tried = 60.0 * request.minutes, dict[int, GeneratedPlaylist]()
         min_length = max(1, len(required), *(place + 1 for place in request.keep))
         length = max(min_length, round(wanted / usual))
         while length not in tried and len(tried) < _MAX_TRIES:
-            tried[length] = drawn = self._generate(pool, length, n_left, random_state)
-            length = max(min_length, length + round((wanted - drawn.duration_s) / usual))
-            if len(drawn.songs) < max(tried):  # no more songs match
+            tried[length] = generated = self._generate(pool, length, n_left, random_state)
+            length = max(min_length, length + round((wanted - generated.duration_s) / usual))
+            if len(generated.songs) < max(tried):  # no more songs match
                 break
-        best = min(tried.values(), key=lambda drawn: abs(drawn.duration_s - wanted))
+        best = min(tried.values(), key=lambda one: abs(one.duration_s - wanted))
         if abs(best.duration_s - wanted) > max(usual, 0.1 * wanted):
             note = f"{best.duration_s / 60:.0f} minutes rather than {request.minutes:.0f}: no closer match"
             return replace(best, notes=(*best.notes, note))
@@ -226,26 +213,23 @@ class Walk:
             snapshot, request, rows, allowed[rows], model, X, ranks, works, weights, self._is_paced, self._uses_sound
         )
 
-    def _generate(self, pool: Pool, length: int, n_left: int, random_state: int | None) -> DrawnPlaylist:
+    def _generate(self, pool: Pool, length: int, n_left: int, random_state: int | None) -> GeneratedPlaylist:
         generated, notes = pool.generate(length, n_left, random_state)
         steps = [*([generated.opening] if generated.songs else []), *generated.transitions]
         edges = tuple(self._edge(step, pool.X) if step else None for step in steps)
         songs = self.snapshot.songs_at(pool.rows[list(generated.songs)])
-        return DrawnPlaylist(tuple(songs), edges, tuple(notes))
+        return GeneratedPlaylist(tuple(songs), edges, tuple(notes))
 
     def explain(
-        self, song_ids: Sequence[int], taken: Mapping[tuple[int, int], Edge] | None = None, dialect: str | None = None
-    ) -> DrawnPlaylist:
-        """Return a playlist of these songs with a reason for each step.
-
-        `taken` has known edges by song id and next song id; other steps get their likeliest edge in the dialect.
-        """
-        model, taken = self._model(dialect), taken or {}
+        self, song_ids: Sequence[int], known: Mapping[tuple[int, int], Edge] | None = None, dialect: str | None = None
+    ) -> GeneratedPlaylist:
+        """Return these songs with a reason per step: from `known`, by pairs of ids, or the likeliest in the dialect."""
+        model, known = self._model(dialect), known or {}
         rows = [self.snapshot.row_of(i) for i in song_ids]
         edges: list[Edge | None] = [None] * min(1, len(rows))
         for (row, next_row), pair in zip(pairwise(rows), pairwise(song_ids), strict=True):
-            edges.append(taken.get(pair) or self._edge(model.explain(row, next_row), self.snapshot.X))
-        return DrawnPlaylist(tuple(self.snapshot.songs_at(rows)), tuple(edges))
+            edges.append(known.get(pair) or self._edge(model.explain(row, next_row), self.snapshot.X))
+        return GeneratedPlaylist(tuple(self.snapshot.songs_at(rows)), tuple(edges))
 
     def _describe(self, name: str, *, both: bool = True) -> str:
         return playlist.describe_edge(name, both=both, called=self._cluster_names.name)
@@ -280,6 +264,6 @@ class ShuffleWalk(Walk):
         self._graph = playlist.build_edges(n_songs) if n_songs > 1 else None
         self._weights[""] = np.ones(1)
 
-    def draw(self, request: PlaylistRequest, random_state: int | None = None) -> DrawnPlaylist:
+    def generate(self, request: PlaylistRequest, random_state: int | None = None) -> GeneratedPlaylist:
         """Generate a playlist of random songs that match the request."""
-        return super().draw(replace(request, surprise=1.0, like=(), dialect=None), random_state)
+        return super().generate(replace(request, surprise=1.0, like=(), dialect=None), random_state)

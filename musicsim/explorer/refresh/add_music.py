@@ -1,6 +1,6 @@
-"""Add music to a library and update its models; compose and add the demo collection.
+"""Add music to a library and update its models, also after an update of the program; compose the demo collection.
 
-Both draw a first map early, and again each time a new library has doubled, so that it can be explored meanwhile.
+New music draws a first map early, and again each time a new library has doubled, so that it can be explored meanwhile.
 """
 
 import os
@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from musicsim import demo
-from musicsim.addresses import located
+from musicsim.addresses import resolve_address
+from musicsim.audio import Descriptors, describe
+from musicsim.errors import FeatureVersionError
+from musicsim.explorer.refresh.outdated import native_is_outdated
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library import AddReport, Library
 from musicsim.library.disk.arrays import atomic_path
@@ -20,19 +23,17 @@ from musicsim.library.importing import import_files
 from musicsim.library.processes.workers import worker_context
 from musicsim.library.scan.files import content_hash
 from musicsim.library.scan.ingest import Scan, add_stream
-from musicsim.progress import Progress
+from musicsim.progress import Canceled, Progress
 
 FIRST_MAP = 60
 _DEMO_WORKERS = 2
 _UPLOADS = "uploads"
 _MAX_LEFTOVER_BYTES = 2 << 30
+_BATCH = 200  # songs per transaction that updates descriptors
 
 
 def bring_model_up(library: Library, progress: Progress, done: int = 0, total: int = 0) -> bool:
-    """Fit or extend the model, unless it is up to date; return False if it was canceled.
-
-    `progress` keeps showing that `done` of `total` files are added.
-    """
+    """Update the model if needed; `progress` keeps showing `done` of `total` files. Returns False if canceled."""
     if library.is_refreshed:
         return True
 
@@ -52,12 +53,7 @@ def add_and_refresh(
     n_workers: int | None = None,
     progress: Progress,
 ) -> AddReport:
-    """Add folders and files, then fit or extend the model.
-
-    `retry` retries files that failed before; `anyway` also adds short and silent files.
-
-    Raises LibraryError if a source does not exist, or another process is adding to this library.
-    """
+    """Add folders and files, then update the models; `retry` also adds failed files, `anyway` short or silent ones."""
     # a file that is retried may be missing by now
     options = {"retry": retry, "anyway": anyway, "absent_ok": retry or anyway, "n_workers": n_workers}
     return scan_and_refresh(library, sources, progress, **options)
@@ -66,11 +62,7 @@ def add_and_refresh(
 def scan_again(
     library: Library, folders: Sequence[str | Path] = (), *, n_workers: int | None = None, progress: Progress
 ) -> AddReport:
-    """Scan the library's folders again, or some of them, for new, changed, moved and missing files.
-
-    Songs of a folder that does not exist (an unplugged drive) are missing until it is back. The other arguments are
-    those of :func:`add_and_refresh`.
-    """
+    """Scan the library's folders again, or some of them; songs of an unplugged drive are missing until it is back."""
     sources = list(folders) or library.files.roots()
     return scan_and_refresh(library, sources, progress, absent_ok=True, n_workers=n_workers)
 
@@ -79,7 +71,7 @@ def scan_and_refresh(library: Library, sources: Sequence[str | Path], progress: 
     """Scan the sources, with the options of :class:`Scan`, and update the models."""
     progress("looking for music")
     # a model fits songs of one feature version: outdated songs are analyzed, too, after the new ones
-    outdated = {path for path, _ in library.files.find_outdated() if located(path).exists()}
+    outdated = {path for path, _ in library.files.find_outdated() if resolve_address(path).exists()}
     scan = Scan(library, [*sources, *sorted(outdated)], **options)
     scan.todo.sort(key=lambda task: task.path in outdated)
     n_new = sum(task.path not in outdated for task in scan.todo)
@@ -93,24 +85,17 @@ def scan_and_refresh(library: Library, sources: Sequence[str | Path], progress: 
             scan.report.cancelled = True
             return scan.report
     scan.finish()
-    forget_leftovers(library)
+    delete_leftovers(library)
     return scan.report
 
 
 def _first_maps(n_songs: int) -> list[int]:
     """Return the numbers of songs of a new library at which a map is drawn: 60, 120, 240 and so on."""
-    ends, end = [], FIRST_MAP
-    while 2 * end <= n_songs:
-        ends.append(end)
-        end *= 2
-    return ends
+    return [FIRST_MAP << n for n in range((n_songs // FIRST_MAP).bit_length() - 1)]
 
 
 def keep_upload(library: Library, name: str, data: bytes) -> Path:
-    """Write an uploaded file into the library's folder and return its path; never overwrites another file.
-
-    Raises StorageError if the library's folder cannot be written to.
-    """
+    """Write an uploaded file into the library's folder, never over another one, and return its path."""
     plain = re.sub(r"[^\w .()&'+-]", "_", Path(name).name).lstrip(". ")[-120:] or "upload"
     folder = library.folder / _UPLOADS
     digest = content_hash(data)
@@ -125,11 +110,8 @@ def keep_upload(library: Library, name: str, data: bytes) -> Path:
     return target
 
 
-def forget_leftovers(library: Library, max_bytes: int = _MAX_LEFTOVER_BYTES) -> None:
-    """Delete uploaded files that did not become songs, oldest first, until the rest takes at most `max_bytes`.
-
-    Call it only when all uploaded files have been processed.
-    """
+def delete_leftovers(library: Library, max_bytes: int = _MAX_LEFTOVER_BYTES) -> None:
+    """Delete uploads that did not become songs, oldest first, down to `max_bytes`; only if all were processed."""
     folder = library.folder / _UPLOADS
     if not folder.is_dir():
         return
@@ -164,11 +146,7 @@ def demo_folder(library: Library) -> Path:
 
 
 def build_demo(library: Library, *, seed: int = 0, progress: Progress) -> bool:
-    """Compose the demo collection into the library's folder, add it, and import its listeners.
-
-    Other seeds give other music. Returns False if it was canceled; songs that were written stay, and a second call
-    continues.
-    """
+    """Compose and add the demo collection with its listeners; returns False if canceled, a second call continues."""
     progress("composing the first songs")
     plans = demo.plan_collection(seed=seed)
     folder = demo_folder(library)
@@ -193,3 +171,41 @@ def build_demo(library: Library, *, seed: int = 0, progress: Progress) -> bool:
     for name in ("plays.csv", "tags.csv", "playlists.csv"):
         import_files(library, listening / name)
     return bring_model_up(library, progress)
+
+
+def bring_up_to_date(library: Library, *, progress: Progress) -> bool:
+    """Update descriptors, analyze outdated songs again, then refit; returns False, with the old model, if canceled."""
+    try:
+        _update_descriptors(library, progress)
+    except Canceled:
+        return False
+    paths = [path for path, _ in library.files.find_outdated()]
+    if not paths and not native_is_outdated(library):
+        return True
+    return not scan_and_refresh(library, paths, progress, absent_ok=True).cancelled
+
+
+def _update_descriptors(library: Library, progress: Progress) -> None:
+    with library.exclusive("updating songs"):
+        was_refreshed = library.is_refreshed
+        songs = list(library.descriptors.find_outdated().items())
+        with_aspects = library.frame_files.list_stored_aspects() if songs else set()
+        for start in range(0, len(songs), _BATCH):
+            progress("tempo, key and loudness", start, len(songs), seconds_left=None)
+            batch = songs[start : start + _BATCH]
+            library.descriptors.save({i: _descriptors(library, digest, digest in with_aspects) for i, digest in batch})
+        progress("tempo, key and loudness", len(songs), len(songs), seconds_left=None)
+        if was_refreshed:  # models do not depend on descriptors
+            library.note_refreshed()
+
+
+def _descriptors(library: Library, content_hash: str, has_aspects: bool) -> Descriptors:
+    frames = library.frame_files
+    try:
+        mfcc = frames.frames(content_hash).mfcc
+    except FeatureVersionError:
+        return Descriptors()
+    if not has_aspects:
+        return describe(mfcc)
+    aspects = frames.aspects([content_hash])
+    return describe(mfcc, aspects.harmony[0], aspects.rhythm[0])

@@ -1,29 +1,109 @@
-"""Fit models without supervision: the built-in ones, and other representations."""
+"""Fit models without supervision, the built-in ones and other representations, and publish them in the library."""
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from musicsim._arrays import Float64Array
-from musicsim.explorer.models.encoders import CodewordEncoder, EncoderSettings, FrameEncoder
+from musicsim import gaussians
+from musicsim._arrays import Float32Array, Float64Array
+from musicsim.audio import SongFrames
+from musicsim.explorer.models.artifacts import save_report
+from musicsim.explorer.models.encoders import CodewordEncoder, EncoderSettings, FrameEncoder, SoundEncoder
 from musicsim.explorer.models.representations import CODEWORDS, representations
 from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.models.song_features import feature_blocks
-from musicsim.explorer.refresh.placing import SEED, follow_owner, songs_with_frames
-from musicsim.explorer.refresh.publish import publish
-from musicsim.explorer.refresh.sound import fit_sound, song_parts
+from musicsim.explorer.playlists.fit import fit_walk
+from musicsim.explorer.playlists.song_labels import read_words
+from musicsim.explorer.refresh.placing import SEED, follow_owner, save_clusters_and_map, songs_with_frames
 from musicsim.library import Library, Song
+from musicsim.library.processes.pools import on_all_cores
 from musicsim.library.stores.models import CODEWORDS_KIND, MAX_NAME, NATIVE_KIND, ModelRecord
+from musicsim.library.stores.song_gaussians import part_gaussians, part_length
 from musicsim.progress import Progress
 
 NATIVE, CODEWORDS_NAME = "Sound", "Codewords"
 REPRESENTATION_KIND = "representation"
 SONGS_FOR_AXES = 20_000  # 113 MB of features of Sound
+_MAX_SONGS = 1_000  # that show the variation within songs
+
+
+def publish(
+    library: Library,
+    model: SimilarityModel,
+    record: ModelRecord,
+    *,
+    fill: Callable[[], None],
+    progress: Progress,
+    report: Mapping[str, Any] | None = None,
+    walk: bool = True,
+    activate: bool = False,
+) -> str:
+    """Write a fitted model with everything that depends on it, and return its id; it becomes visible in the last step.
+
+    `record` is new (:func:`musicsim.explorer.refresh.fitting.new_record`). `fill` adds the vectors of songs, after the
+    model is registered. `report` has JSON values for the model's card. `walk` also fits the playlist walk, and
+    `activate` uses the model from now on. The caller holds the library's lock, and always calls
+    ``models.discard_unfinished`` afterwards.
+    """
+    folder = library.models.path(record.id)
+    model.save(folder)
+    if report:
+        save_report(folder, report)
+    library.models.register(record)
+    fill()
+    save_clusters_and_map(library, record, progress)
+    if walk:
+        read_words(library, progress)
+        fit_walk(library, record.id, progress)
+    library.models.finish(record.id, activate=activate)
+    return record.id
+
+
+@dataclass(frozen=True, slots=True)
+class SongParts:
+    """Parts of a song."""
+
+    timbre: gaussians.SongGaussians  # of the 39 columns of frames, one per part
+    fluctuation: Float32Array  # (n_parts, 594): mean patterns
+
+
+def song_parts(library: Library, songs: Sequence[Song], progress: Progress) -> list[SongParts]:
+    """Return the parts of a seeded sample of songs of this feature version; 70 MB for 1,000 songs."""
+    sample = np.sort(np.random.default_rng(SEED).permutation(len(songs))[:_MAX_SONGS]).tolist()
+    hashes = (songs[i].content_hash for i in sample)
+    parts: list[SongParts] = []
+    with closing(on_all_cores(lambda digest: parts_of(library.frame_files.frames(digest)), hashes)) as results:
+        for _ in sample:
+            if len(parts) % 16 == 0:
+                progress("comparing parts of songs", len(parts), len(sample))
+            parts.append(next(results))
+    return parts
+
+
+def parts_of(frames: SongFrames) -> SongParts:
+    """Return the parts of a song, of :func:`part_length`."""
+    timbre, length = part_gaussians(frames), part_length(len(frames))
+    patterns = [frames.part(i * length, (i + 1) * length).mean_fluctuation for i in range(len(timbre))]
+    return SongParts(timbre, np.array(patterns))
+
+
+def fit_sound(songs: Sequence[SongParts], *, use_prior: bool = True) -> tuple[SoundEncoder, list[Float64Array]]:
+    """Return the encoder of the native model, and covariances within songs of timbre and of fluctuation.
+
+    `use_prior` adds the program's own statistics of music, for small libraries. The covariances are arguments of
+    :meth:`SimilarityModel.fit_space`.
+    """
+    prior = gaussians.load_prior().population if use_prior else None
+    embedding, within_timbre = gaussians.fit_embedding([song.timbre for song in songs], prior)
+    song_of = np.repeat(np.arange(len(songs)), [len(song.fluctuation) for song in songs])
+    patterns = np.concatenate([song.fluctuation for song in songs])
+    return SoundEncoder(embedding), [within_timbre, gaussians.pool_covariance(patterns, song_of)]
 
 
 def songs_to_describe(library: Library, representation: str) -> list[Song]:
@@ -90,10 +170,10 @@ def fit_codewords(library: Library, songs: Sequence[Song], progress: Progress) -
 
 def free_name(library: Library, wanted: str) -> str:
     """Return the name, with a number if a model has it already."""
-    taken = {record.name for record in library.models.all()}
+    names = {record.name for record in library.models.all()}
     wanted = " ".join(wanted.split())[: MAX_NAME - 5] or "my model"
-    numbered = (f"{wanted} {n}" for n in range(2, len(taken) + 3))
-    return wanted if wanted not in taken else next(name for name in numbered if name not in taken)
+    numbered = (f"{wanted} {n}" for n in range(2, len(names) + 3))
+    return wanted if wanted not in names else next(name for name in numbered if name not in names)
 
 
 def fit_representation(
@@ -132,7 +212,6 @@ def _fit_rest(
     walk: bool = True,
     activate: bool = False,
 ) -> str:
-    """Fit the vector space after a fitted encoder and publish the model."""
     order = [songs[i] for i in np.random.default_rng(SEED).permutation(len(songs))]
     first, rest = order[:SONGS_FOR_AXES], order[SONGS_FOR_AXES:]
     first_features = np.concatenate([f for _, f in feature_blocks(library, model, first, progress)])

@@ -10,16 +10,14 @@ from musicsim.errors import ModelError
 from musicsim.explorer.learning.automatic import learn_automatically
 from musicsim.explorer.learning.closed_form import learn_means
 from musicsim.explorer.learning.multi_kernel import source_shares
-from musicsim.explorer.learning.ranking import learn_from_relevance
-from musicsim.explorer.learning.survey import learn_from_survey
+from musicsim.explorer.learning.ranking import learn_from_relevance, learn_from_survey
 from musicsim.explorer.learning.task import TrainingProgress
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.joint_space import JointEncoder
 from musicsim.explorer.models.representations import COMBINED
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.explorer.refresh.fitting import SONGS_FOR_AXES, new_record
+from musicsim.explorer.refresh.fitting import SONGS_FOR_AXES, new_record, publish
 from musicsim.explorer.refresh.placing import SEED, follow_owner
-from musicsim.explorer.refresh.publish import publish
 from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, RANKING, LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
@@ -34,32 +32,12 @@ _MIN_COVERAGE = 0.9  # of the songs, for a model that is used without being requ
 def learn(
     library: Library, settings: LearningSettings, name: str, watcher: TrainingProgress, *, use: bool = False
 ) -> str:
-    """Learn a metric on the vectors of a model and store it as a model of its own.
+    """Learn a metric on the vectors of a model, store it as a model of its own, and return its id.
 
-    Parameters
-    ----------
-    name : str
-        A model of this name is replaced.
-    use : bool
-        Use the model from now on if it is better.
+    A model of the same name is replaced. With `use`, the model is used from now on if it is better. Raises ModelError
+    if supervision or held-out data is missing, there are too few artists, or nothing is learned; NotFoundError if a
+    model named in `settings` does not exist; StoreLockedError if another process is adding to this library.
 
-    Returns
-    -------
-    str
-        The id of the model.
-
-    Raises
-    ------
-    ModelError
-        If supervision or held-out data to choose settings on is missing, there are too few artists, or nothing is
-        learned.
-    NotFoundError
-        If the model named in `settings` does not exist.
-    StoreLockedError
-        If another process is adding to this library.
-
-    Notes
-    -----
     Larger libraries are sampled with a seed: 4,000 songs, or 1,500 if several models are kernels. Memory: 8 bytes times
     songs times dimensions, twice, and that of :class:`~musicsim.metric.MLR` for 4,000 songs, or 18 MB per kernel.
     """
@@ -90,13 +68,13 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
             snapshot = take_snapshot(library, base.id)
             model = snapshot.model
             assert model is not None
-        model = model.with_metric(L, snapshot.X)
+        model = model.add_metric(L, snapshot.X)
     elif settings.method != RANKING:
         model, L, report = learn_means(snapshot, settings, blocks, watcher)
     else:
         learn_from = learn_from_survey if settings.supervision == ANSWERS else learn_from_relevance
         L, report = learn_from(snapshot, settings, blocks, watcher)
-        model = model.with_metric(L, snapshot.X)
+        model = model.add_metric(L, snapshot.X)
     names = " + ".join(record.name for record in chosen)
     report |= {"name": name, "base": names, "created_at": started, "seconds": time.time() - started}
     alone = report.pop("alone")
@@ -117,7 +95,7 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
     return publish(library, model, record, fill=fill, report=report, progress=watcher)
 
 
-def preselected_models(library: Library) -> list[ModelRecord]:
+def choose_default_models(library: Library) -> list[ModelRecord]:
     """Return the built-in models with vectors for most songs: the native one, then codewords."""
     native, codewords = library.models.native(), library.models.codewords()
     if native is None:
@@ -135,7 +113,7 @@ def _base_models(library: Library, settings: LearningSettings) -> list[ModelReco
     if settings.on:
         chosen = [library.models.find(name) for name in settings.on]
     else:
-        chosen = preselected_models(library) if settings.method == AUTOMATIC else [native]
+        chosen = choose_default_models(library) if settings.method == AUTOMATIC else [native]
     for record in chosen:
         if record.kind == LEARNED_KIND:
             raise ModelError(f"{record.name!r} is itself a learned model: train on the model it was trained on.")
@@ -186,7 +164,7 @@ def hide(library: Library, record: ModelRecord) -> None:
     library.models.delete(record.id)
 
 
-def replaced_sources(library: Library, record: ModelRecord) -> list[str]:
+def find_replaced_sources(library: Library, record: ModelRecord) -> list[str]:
     """Return the names of a combination's sources that now belong to other models."""
     current = {other.name: other.id for other in library.models.all()}
     pairs = zip(record.settings.get("sources", ()), record.settings.get("model_ids", ()), strict=False)

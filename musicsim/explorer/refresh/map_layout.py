@@ -14,8 +14,7 @@ import numpy as np
 from musicsim import search
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 
-MAX_LAID_OUT = 20_000
-"""Maximum number of songs for t-SNE, which takes a minute and a half of one core."""
+MAX_LAID_OUT = 20_000  # maximum number of songs for t-SNE, which takes a minute and a half of one core
 
 _PERPLEXITY = 30.0
 # t-SNE needs about three neighbors per unit of perplexity. Below this, the two main axes show as much. Only distinct
@@ -36,20 +35,11 @@ def _perplexity(n_songs: int) -> float:
 
 
 def fit_map(X: Float32Array, random_state: int = _SEED, *, start: Float32Array | None = None) -> Float32Array:
-    """Place songs on a plane.
+    """Place songs X (n_songs, n_features) on a plane, float32 (n_songs, 2).
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_songs, n_features)
-    start : ndarray of shape (n_songs, 2), optional
-        Another map of the same songs. The new one starts from it and is rotated so that songs move little. A map
-        without width is ignored.
-
-    Returns
-    -------
-    float32 ndarray of shape (n_songs, 2), no unit
-        The two main axes below 12 songs, else t-SNE (15 s of one core for 5,000 songs); above :data:`MAX_LAID_OUT`
-        songs, t-SNE of a sample (5 minutes of one core for a million songs).
+    `start` (n_songs, 2) is another map of the same songs. The new one starts from it and is rotated so that songs move
+    little. A map without width is ignored. The result is the two main axes below 12 songs, else t-SNE (15 s of one core
+    for 5,000 songs); above :data:`MAX_LAID_OUT` songs, t-SNE of a sample (5 minutes for a million songs).
     """
     n = len(X)
     if n > MAX_LAID_OUT:

@@ -3,7 +3,6 @@
 import logging
 from pathlib import Path
 
-from musicsim._arrays import Float32Array
 from musicsim.errors import FeatureVersionError, ModelError, MusicsimError
 from musicsim.explorer.learning.task import TrainingProgress
 from musicsim.explorer.models.files import read_model_file
@@ -14,11 +13,11 @@ from musicsim.explorer.refresh.fitting import (
     fit_representation,
     free_name,
     new_record,
+    publish,
     songs_to_describe,
 )
-from musicsim.explorer.refresh.learned_model import COMBINED_KIND, LEARNED_KIND, learn_unlocked, replaced_sources
+from musicsim.explorer.refresh.learned_model import COMBINED_KIND, LEARNED_KIND, find_replaced_sources, learn_unlocked
 from musicsim.explorer.refresh.placing import missing_features, place_new, songs_with_frames
-from musicsim.explorer.refresh.publish import publish
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot import neighbours
 from musicsim.library import Library
@@ -38,7 +37,7 @@ def stale_reason(library: Library, record: ModelRecord) -> str | None:
         return None
     base = None if record.base_id is None else library.models.get(record.base_id)
     if base is not None and base.kind == COMBINED_KIND:
-        replaced = replaced_sources(library, base)
+        replaced = find_replaced_sources(library, base)
         if replaced:
             return f"{', '.join(replaced)} was replaced since it was fitted"
     elif base is not None and base.is_retired:
@@ -54,7 +53,7 @@ def damage(library: Library, record: ModelRecord) -> MusicsimError | None:
     try:
         SimilarityModel.load(library.models.path(record.id))
         library.models.features(record.id)
-        neighbours.compared(library.models.path(record.id), library.models.vectors(record.id).X)
+        neighbours.build_exact_index(library.models.path(record.id), library.models.vectors(record.id).X)
     except (ModelError, FeatureVersionError) as error:
         return error
     return None
@@ -66,11 +65,8 @@ def stale_models(library: Library) -> list[ModelRecord]:
     return sorted(stale, key=lambda record: record.kind == LEARNED_KIND)
 
 
-def make_again(library: Library, record: ModelRecord, watcher: TrainingProgress) -> bool:
-    """Fit a stale model again with its own settings; the caller holds the library's lock.
-
-    Return False if that fails; the model does not change.
-    """
+def refit_model(library: Library, record: ModelRecord, watcher: TrainingProgress) -> bool:
+    """Refit a stale model with its own settings, under the library's lock; returns False, unchanged, if that fails."""
     try:
         if record.kind == LEARNED_KIND:
             learn_unlocked(library, LearningSettings(**record.settings), record.name, watcher)
@@ -85,11 +81,7 @@ def make_again(library: Library, record: ModelRecord, watcher: TrainingProgress)
 
 
 def add_representation(library: Library, settings: RepresentationSettings, name: str, progress: Progress) -> str:
-    """Fit a model of another representation on all songs; return its id.
-
-    Raises ModelError if the library lacks the data of the representation; FeatureVersionError if the frames of some
-    songs are not stored; StoreLockedError if another process is adding to this library.
-    """
+    """Fit a model of another representation on all songs; return its id. Raises ModelError, FeatureVersionError."""
     with library.exclusive("making a model"):
         try:
             n_songs = len(library.songs())
@@ -102,12 +94,8 @@ def add_representation(library: Library, settings: RepresentationSettings, name:
             library.models.discard_unfinished()
 
 
-def take_model(library: Library, source: Path, progress: Progress) -> str:
-    """Import a model file of another library (:mod:`musicsim.explorer.models.files`), for all songs; return its id.
-
-    Raises ModelError if the file is not a model; FeatureVersionError if it is of another version of the program, or no
-    frames are stored; StoreLockedError if another process is adding to this library.
-    """
+def import_model_file(library: Library, source: Path, progress: Progress) -> str:
+    """Import a model file of another library, for all songs; return its id. Raises ModelError, FeatureVersionError."""
     with library.exclusive("importing a model"), scratch_of(library.folder).folder() as scratch:
         try:
             imported = read_model_file(source, scratch)
@@ -119,16 +107,13 @@ def take_model(library: Library, source: Path, progress: Progress) -> str:
 
             def fill() -> None:
                 place_new(library, record, progress)
-                _check_vectors(library.vectors(record.id).X, source.name, imported.model)
+                X = library.vectors(record.id).X
+                if not len(X):
+                    compared = imported.model.kind.description
+                    raise ModelError(f"{source.name}: no song of this library has what it compares, {compared}.")
+                if not (X.min() >= -_MAX_VECTOR and X.max() <= _MAX_VECTOR):  # False for NaN
+                    raise ModelError(f"{source.name}: its numbers do not fit each other. Export the model again.")
 
             return publish(library, imported.model, record, fill=fill, report=imported.report, progress=progress)
         finally:
             library.models.discard_unfinished()
-
-
-def _check_vectors(X: Float32Array, file: str, model: SimilarityModel) -> None:
-    """Raise ModelError if no song of the library has a vector under the model, or a vector is out of range."""
-    if not len(X):
-        raise ModelError(f"{file}: no song of this library has what it compares, {model.kind.description}.")
-    if not (X.min() >= -_MAX_VECTOR and X.max() <= _MAX_VECTOR):  # False for NaN
-        raise ModelError(f"{file}: its numbers do not fit each other. Export the model again.")

@@ -5,7 +5,16 @@ from datetime import datetime
 from typing import Any
 
 from musicsim.explorer.learning.automatic import SOUND_ALONE
-from musicsim.explorer.learning.verdict import BETTER, MEASURES, NO_DIFFERENCE, WORSE, Lead, fallen, lead_words, listed
+from musicsim.explorer.learning.verdict import (
+    BETTER,
+    MEASURES,
+    NO_DIFFERENCE,
+    WORSE,
+    Lead,
+    find_losses,
+    join_words,
+    lead_words,
+)
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.representations import CODEWORDS, representations
 from musicsim.explorer.models.schema import SOUND
@@ -88,14 +97,11 @@ def facts(library: Library, record: ModelRecord, report: Mapping[str, Any]) -> l
 
 
 def _quote(names: Sequence[str]) -> str:
-    return listed([f"“{name}”" for name in names])
+    return join_words([f"“{name}”" for name in names])
 
 
 def report_of(library: Library, record: ModelRecord) -> dict[str, Any]:
-    """Return the report of a model; empty if it was not learned, or if the report is invalid.
-
-    An imported model contains the report of its sender.
-    """
+    """Return the report of a model; empty if it was not learned, or if its report, maybe imported, is invalid."""
     try:
         report = load_report(library.models.path(record.id))
         if report:  # refuse unknown measures and methods
@@ -123,14 +129,14 @@ def headline(report: Mapping[str, Any]) -> tuple[str, str]:
         if "answers" in report
         else f"{report['split']['test']['artists']} held-out artists"
     )
-    worse = fallen(leads)
-    losses = listed([lead_words(name, leads[name]) for name in worse]) if worse else ""
+    worse = find_losses(leads)
+    losses = join_words([lead_words(name, leads[name]) for name in worse]) if worse else ""
     if report.get("rejected"):
         reason = f"on {judges}, {losses} with {report['rejected']}"
         return WORSE, f"This library's sound alone is better, and was kept: {reason}."
     if worse:
         risen = [MEASURES[name] for name, lead in leads.items() if lead.low > 0]
-        although = f", though {listed(risen)} rose" if risen else ""
+        although = f", though {join_words(risen)} rose" if risen else ""
         return WORSE, f"On {judges}, it is worse: {losses}{although}."
     if report.get("setting") == SOUND_ALONE:
         n = len(report["path"]) - 1
@@ -159,7 +165,7 @@ def figures(report: Mapping[str, Any]) -> list[dict[str, str]]:
     return [*rows, hubs | {"difference": f"{after - before:+.2f}", "95% interval": "", "": "lower is better"}]
 
 
-def judged_on(report: Mapping[str, Any]) -> str:
+def describe_split(report: Mapping[str, Any]) -> str:
     """Return a sentence on the split into training, validation and test."""
     stopped = " It was stopped early." if report["stopped_early"] else ""
     if "answers" in report:

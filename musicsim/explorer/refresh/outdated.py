@@ -1,4 +1,4 @@
-"""Pending work in a library after an update of the program; `upgrade.py` and `refresh.py` do it.
+"""Pending work in a library after an update of the program; `add_music.py` and `refresh.py` do it.
 
 Every page and `musicsim info` call it, so it imports no module that fits models.
 """
@@ -53,10 +53,7 @@ def pending_upgrade(library: Library) -> Upgrade | None:
 
 
 def native_is_outdated(library: Library) -> bool:
-    """Return whether the native model is of an older feature version, and all songs are ready for a new one.
-
-    They are ready if this version has analyzed them, and their audio features are stored.
-    """
+    """Return whether the native model is of an older version, and this version has analyzed and stored all songs."""
     return _native_is_older(library) and not library.files.find_outdated()
 
 

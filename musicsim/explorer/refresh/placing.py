@@ -26,11 +26,7 @@ _GROWTH_FOR_NEW_MAP = 1.2
 
 
 def songs_with_frames(library: Library, songs: Sequence[Song]) -> list[Song]:
-    """Return the songs with stored frames of a version that this one can read.
-
-    They are ordered by hash, so that the same songs give the same model, regardless of the order in which they were
-    added.
-    """
+    """Return the songs with readable stored frames, by hash, so that a model does not depend on the order of adding."""
     stored = library.frame_files.find_stored([song.content_hash for song in songs])
     readable = (s for s in songs if s.content_hash in stored and s.feature_version >= MIN_FEATURE_VERSION)
     return sorted(readable, key=lambda song: song.content_hash)
@@ -45,10 +41,7 @@ def missing_features(library: Library, problem: str) -> FeatureVersionError:
 
 
 def place_new(library: Library, record: ModelRecord, progress: Progress) -> None:
-    """Add vectors to an unchanged model for songs with frames that lack one.
-
-    Reads only songs without a vector. Raises ModelError if the vectors of other songs are lost.
-    """
+    """Add vectors of new songs with frames to an unchanged model; raises ModelError if those of others are lost."""
     if record.base_id is not None:
         follow_owner(library, record)
         return
@@ -94,16 +87,17 @@ def _fit_clusters(X: Float32Array) -> dict[str, Int64Array]:
 
 
 def save_clusters_and_map(library: Library, record: ModelRecord, progress: Progress) -> None:
-    """Fit clusters, map and search index of a model.
-
-    The map of a learned model starts from the map of its base model.
-    """
+    """Fit clusters, map and search index of a model; the map of a learned model starts from that of its base."""
     rows = library.vectors(record.id)
     folder = library.models.path(record.id)
     progress("grouping songs into clusters")
     labels = _fit_clusters(rows.X)
     progress("drawing the map")
-    start = _places_of(library, record.base_id, rows.song_ids) if record.base_id else None
+    start = None
+    if record.base_id is not None:
+        base_ids, base_places = load_map(library.models.path(record.base_id))
+        entries = places_among(base_ids, rows.song_ids)
+        start = base_places[entries] if len(entries) and entries.min() >= 0 else None
     places = fit_map(rows.X, start=start)
     # written only when both are complete, so that a canceled job changes neither
     save_clusters(folder, rows.song_ids, labels)
@@ -117,13 +111,6 @@ def _update_index(library: Library, record: ModelRecord, progress: Progress) -> 
     if neighbours.index_kind(X.shape, settings["index_kind"]) != "exact":
         progress("building the search index")
         neighbours.update_index(library.models.path(record.id), X, settings["index_memory_mb"], settings["index_kind"])
-
-
-def _places_of(library: Library, model_id: str, song_ids: Int64Array) -> Float32Array | None:
-    """Return the places of songs on the map of another model; None if it lacks one."""
-    ids, places = load_map(library.models.path(model_id))
-    entries = places_among(ids, song_ids)
-    return None if not len(entries) or entries.min() < 0 else places[entries]
 
 
 def update_clusters_and_map(library: Library, record: ModelRecord, progress: Progress) -> None:

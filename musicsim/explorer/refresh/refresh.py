@@ -13,7 +13,7 @@ from musicsim.explorer.learning.task import Quiet
 from musicsim.explorer.playlists.fit import fit_walk
 from musicsim.explorer.playlists.song_labels import read_words
 from musicsim.explorer.refresh.fitting import fit_codewords, fit_native
-from musicsim.explorer.refresh.model_catalogue import damage, make_again, stale_models
+from musicsim.explorer.refresh.model_catalogue import damage, refit_model, stale_models
 from musicsim.explorer.refresh.outdated import native_is_outdated
 from musicsim.explorer.refresh.placing import missing_features, place_new, songs_with_frames, update_clusters_and_map
 from musicsim.explorer.snapshot.same_sound import find_new_duplicates
@@ -52,7 +52,7 @@ def refresh(library: Library, *, force: bool = False, progress: Progress = no_pr
             _update_models(library, force, progress)
             for record in stale_models(library):
                 progress(f"refitting {record.name}")
-                make_again(library, record, Quiet(progress))
+                refit_model(library, record, Quiet(progress))
         except Canceled:
             return False
         finally:
@@ -67,7 +67,6 @@ def refresh(library: Library, *, force: bool = False, progress: Progress = no_pr
 
 
 def _drop_frames(library: Library) -> None:
-    """Delete the frames and aspects of all songs with a file."""
     stored = library.frame_files.list_stored() | library.frame_files.list_stored_aspects()
     if stored:
         files = library.files_of(library.table().ids.tolist()).values()

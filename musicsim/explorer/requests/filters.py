@@ -19,7 +19,7 @@ class Filters:
     """Conditions on songs; an empty one accepts every song.
 
     Ranges are inclusive. A song without an artist, a year, a tempo and so on fails every condition on it.
-    :func:`musicsim.explorer.snapshot.filtering.passing` applies them.
+    :func:`musicsim.explorer.snapshot.filtering.filter_rows` applies them.
     """
 
     words: str = option(

@@ -99,7 +99,6 @@ def _read_options(request: Any) -> dict[str, Option]:
 
 
 def _shape(hint: Any) -> dict[str, Any]:
-    """Return element, collection and number of values of a type."""
     if get_origin(hint) in (Union, UnionType):
         (hint,) = (part for part in get_args(hint) if part is not NoneType)
     origin, parts = get_origin(hint), get_args(hint)
@@ -112,7 +111,7 @@ def _shape(hint: Any) -> dict[str, Any]:
     return {"element": parts[0], "many": origin}
 
 
-def changed(request: Any) -> dict[str, Any]:
+def list_changes(request: Any) -> dict[str, Any]:
     """Return the options of a request that differ from their defaults, by field, as JSON values."""
     values = {name: (getattr(request, name), option.default) for name, option in options_of(type(request)).items()}
     return {
@@ -123,10 +122,7 @@ def changed(request: Any) -> dict[str, Any]:
 
 
 def settle(request: Any) -> None:
-    """Convert lists of values to the types of the fields, and check all values; for the end of ``__post_init__``.
-
-    Raises OptionError for the first invalid field.
-    """
+    """Convert lists to the types of their fields, and check all values; raises OptionError for an invalid one."""
     for name, option in options_of(type(request)).items():
         value = getattr(request, name)
         if option.many:

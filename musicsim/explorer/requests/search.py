@@ -1,12 +1,17 @@
-"""Options of a search for similar songs."""
+"""Options of a search for similar songs, and order of listed songs."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
+from musicsim import library
+from musicsim.audio import HEARD
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import option, settle
 
 MAX_RESULTS = 200
 _MAX_PART_S = 1e6  # no file is that long; larger numbers overflow
+_SORT_KEYS = ("id", "title", "artist", "album", "year", "genre", "duration_s", "key", *HEARD)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,3 +41,26 @@ class SearchRequest(Filters):
             both = set(one) & set(other)
             if both:
                 raise ValueError(f"song {min(both)} is marked both as fitting and as not fitting: choose one.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListRequest:
+    """Order of a list of songs."""
+
+    sort: str = option("id", "Sort by this value; songs without it come last.", choices=_SORT_KEYS)
+    descending: bool = option(False, "From the largest to the smallest.")
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+
+def sort_songs(songs: "Iterable[library.Song]", request: ListRequest) -> "list[library.Song]":
+    """Return songs sorted as requested, ignoring case; ties by id."""
+
+    def value(song: "library.Song") -> Any:
+        value = getattr(song, request.sort)
+        return value.casefold() if isinstance(value, str) else value
+
+    by_id = sorted(songs, key=lambda song: song.id)
+    known = [song for song in by_id if value(song) is not None]
+    return sorted(known, key=value, reverse=request.descending) + [song for song in by_id if value(song) is None]

@@ -17,18 +17,18 @@ class Thumbs:
     """A listener's thumbs on the results of one search."""
 
     # pairs of song id and 1 (fits), -1 (does not fit) or 0 (no thumb), in the order in which they were given
-    said: tuple[tuple[int, int], ...] = ()
+    votes: tuple[tuple[int, int], ...] = ()
     earlier: "Thumbs | None" = None  # the thumbs before a new start
 
     @classmethod
-    def of(cls, fitting: Iterable[int], unfitting: Iterable[int]) -> "Thumbs":
+    def from_ids(cls, fitting: Iterable[int], unfitting: Iterable[int]) -> "Thumbs":
         """Return thumbs from song ids."""
         return cls((*((song_id, 1) for song_id in fitting), *((song_id, -1) for song_id in unfitting)))
 
     @property
     def judged(self) -> dict[int, int]:
         """The last thumb on each song: 1 or -1 by song id."""
-        return {song_id: value for song_id, value in dict(self.said).items() if value}
+        return {song_id: value for song_id, value in dict(self.votes).items() if value}
 
     @property
     def fitting(self) -> list[int]:
@@ -40,23 +40,23 @@ class Thumbs:
         """Ids of the songs that do not fit."""
         return [song_id for song_id, value in self.judged.items() if value < 0]
 
-    def saying(self, song_id: int, value: int) -> "Thumbs":
+    def add(self, song_id: int, value: int) -> "Thumbs":
         """Return these thumbs and one more."""
-        return replace(self, said=(*self.said, (song_id, value)))
+        return replace(self, votes=(*self.votes, (song_id, value)))
 
-    def of_songs(self, song_ids: Collection[int]) -> "Thumbs":
+    def select(self, song_ids: Collection[int]) -> "Thumbs":
         """Return the thumbs on these songs."""
-        return replace(self, said=tuple(thumb for thumb in self.said if thumb[0] in song_ids))
+        return replace(self, votes=tuple(thumb for thumb in self.votes if thumb[0] in song_ids))
 
-    def started_over(self) -> "Thumbs":
+    def start_over(self) -> "Thumbs":
         """Return no thumbs, from which these can be restored."""
         return Thumbs(earlier=self)
 
-    def undone(self) -> "Thumbs":
+    def undo(self) -> "Thumbs":
         """Return the thumbs without the last one; without thumbs, those before the new start."""
-        if not self.said:
+        if not self.votes:
             return self.earlier or self
-        return replace(self, said=self.said[:-1])
+        return replace(self, votes=self.votes[:-1])
 
 
 def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collection[int]) -> Thumbs:
@@ -65,7 +65,7 @@ def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collecti
     unknown = ids - {song.id for song in library.songs(ids, missing=True)}
     if unknown:
         raise NotFoundError(f"{library.folder.name}: song {min(unknown)} does not exist. `musicsim list` shows ids.")
-    return Thumbs.of(fitting, unfitting)
+    return Thumbs.from_ids(fitting, unfitting)
 
 
 def query_metric(snapshot: Snapshot, vector: FloatingArray, thumbs: Thumbs) -> "metric.Feedback | None":

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from musicsim import audio, kernels, metric
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.audio import SongFrames
-from musicsim.errors import AudioTooShortError, ModelError
+from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.search.feedback import Thumbs, query_metric
@@ -20,6 +21,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
 from musicsim.library.stores.genres import genre_key
+from musicsim.library.tags.artists import fold_name
 
 # Nearest songs that mutual proximity reorders and the limit per artist selects from. An artist may have hundreds of
 # songs in one region, and a second search costs more than a larger first one.
@@ -30,6 +32,8 @@ _TAGS_COMPARED = 8  # per song, the heaviest
 # With several examples: the weight of those that results should not be like, and the smallest distance that counts.
 _UNLIKE, _SMALLEST = 0.5, 1e-6
 _SAME_TEMPO = 1.04  # the precision of listeners and of estimates
+N_ENTRIES = 3  # entry points per similar artist
+_MAX_SEEDS = 8  # songs that represent the artist of a query
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +73,7 @@ class Examples:
     unlike: tuple[int, ...] = ()  # ids of songs that results should not be like
 
 
-Query = int | Example | Examples
-"""A song id, sound from outside the library, or several of them."""
+Query = int | Example | Examples  # a song id, sound from outside the library, or several of them
 
 
 def examples_of(query: Query) -> Examples:
@@ -79,9 +82,7 @@ def examples_of(query: Query) -> Examples:
 
 
 def read_example(snapshot: Snapshot, source: Path | bytes, name: str) -> Example:
-    """Decode a file or its bytes in this process and compute its vector under the model of the snapshot.
-
-    Servers use :func:`musicsim.explorer.search.uploads.decode_upload` instead.
+    """Decode a file or its bytes in this process and compute its vector; servers use :func:`uploads.decode_upload`.
 
     Raises AudioError, with the name in its message, if the sound cannot be decoded or is too short; ModelError if the
     library lacks a model.
@@ -98,11 +99,7 @@ def model_to_compare_with(snapshot: Snapshot) -> SimilarityModel:
 
 
 def make_example(snapshot: Snapshot, sound: "audio.Sound", digest: str, name: str) -> Example:
-    """Return decoded sound, which has coefficients, with its vector under the model of the snapshot.
-
-    `digest` is the hash of the file's bytes. Raises AudioTooShortError, with the name in its message, if the sound is
-    too short; ModelError if the library lacks a model.
-    """
+    """Return decoded sound as an example, given the hash of its bytes; raises AudioTooShortError or ModelError."""
     model = model_to_compare_with(snapshot)
     if sound.mfcc is None:
         raise ValueError("sound.mfcc is None: read the coefficients from their file.")
@@ -111,17 +108,9 @@ def make_example(snapshot: Snapshot, sound: "audio.Sound", digest: str, name: st
         features = model.features([frames])
     except AudioTooShortError as error:
         raise AudioTooShortError(f"{name}: {error}") from error
-    return Example(
-        name,
-        model.vectors(features)[0],
-        sound.outline,
-        sound.duration_s,
-        features[0],
-        frames,
-        sound.notes,
-        snapshot.library.song_with_sound(digest, sound.sound_hash),
-        sound.is_cut,
-    )
+    vector, song_id = model.vectors(features)[0], snapshot.library.song_with_sound(digest, sound.sound_hash)
+    outline, length = sound.outline, sound.duration_s
+    return Example(name, vector, outline, length, features[0], frames, sound.notes, song_id, sound.is_cut)
 
 
 def find_similar(
@@ -137,33 +126,15 @@ def find_similar(
 ) -> list[Hit]:
     """Return the `k` songs most similar to a song of the library, to sound from outside, or to several of them.
 
-    Parameters
-    ----------
-    query : Query
-        Several examples are combined by the mean of the inverse squares of the distances, minus half the same mean for
-        the songs to avoid: songs near one example come before songs halfway between all.
-    max_per_artist : int or None, default 2
-        None for no limit. If the artist is unknown, the folder counts instead (:attr:`Song.group`).
-    filters : Filters, optional
-        Only songs that pass are results.
-    exclude : iterable of int
-        Ids of songs that are never results. Examples and their duplicates never are.
-    hub_reduction : bool, optional
-        Reorder the nearest candidates by mutual proximity, so that hubs count for less. By default as in the library's
-        settings.
-    thumbs : Thumbs, optional
-        Songs that do not fit are never results. Songs that fit ignore the limit per artist. Both adapt the metric
-        around the query (:func:`musicsim.explorer.search.feedback.query_metric`).
+    Several examples are combined by the mean of the inverse squares of the distances, minus half the same mean for the
+    songs to avoid. So songs near one example come before songs halfway between all. `max_per_artist` counts folders
+    instead if the artist is unknown; None removes the limit. `exclude` are ids of songs that are never results;
+    examples and their duplicates never are. `hub_reduction` reorders the nearest candidates by mutual proximity; by
+    default as in the library's settings. Thumbs adapt the metric around the query; songs that do not fit are never
+    results, and songs that fit ignore the limit per artist.
 
-    Returns
-    -------
-    list of Hit
-        Nearest first; fewer than `k` if no more songs qualify.
-
-    Raises
-    ------
-    NotFoundError
-        If a song is not in the library or lacks a vector.
+    Results are nearest first; there are fewer than `k` if no more songs qualify. Raises NotFoundError if a song is not
+    in the library or lacks a vector.
     """
     examples = examples_of(query)
     like, unlike = ([_row_and_vector(snapshot, one) for one in some] for some in (examples.like, examples.unlike))
@@ -183,20 +154,14 @@ def find_similar(
     is_plain = all(local is None for local in metrics)
     n_candidates = min(n_allowed, max(4 * k, CANDIDATES if is_plain else _METRIC_CANDIDATES))
     while n_allowed:
-        found = [_candidates(snapshot, vector, n_candidates, condition, allowed, excluded) for _, vector in like]
-        rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
-        distances = np.stack(
-            [
-                _distances(snapshot, vector, rows, local, reduce)
-                for (_, vector), local in zip(like, metrics, strict=True)
-            ]
-        )
-        avoided = [
-            _distances(snapshot, vector, rows, query_metric(snapshot, vector, Thumbs()), reduce) for _, vector in unlike
-        ]
+        candidates = [_candidates(snapshot, vector, n_candidates, condition, allowed, excluded) for _, vector in like]
+        rows = candidates[0] if len(candidates) == 1 else np.unique(np.concatenate(candidates))
+        measure = partial(_distances, snapshot, rows, reduce)
+        distances = np.stack([measure(vector, local) for (_, vector), local in zip(like, metrics, strict=True)])
+        avoided = [measure(vector, query_metric(snapshot, vector, Thumbs())) for _, vector in unlike]
         order, combined = _combine(distances, np.array(avoided))
         rows, nearest = rows[order], distances.argmin(axis=0)[order]
-        chosen = limited_per_artist(snapshot, rows, k, max_per_artist, fitting)
+        chosen = limit_per_artist(snapshot, rows, k, max_per_artist, fitting)
         if len(chosen) == k or n_candidates == n_allowed:
             return _hits(snapshot, [row for row, _ in like], rows[chosen], combined[chosen], nearest[chosen])
         n_candidates = min(n_allowed, 4 * n_candidates)
@@ -204,12 +169,12 @@ def find_similar(
 
 
 def _distances(
-    snapshot: Snapshot, vector: Float32Array, rows: Int64Array, local: "metric.Feedback | None", reduce: bool
+    snapshot: Snapshot, rows: Int64Array, reduce: bool, vector: Float32Array, local: "metric.Feedback | None" = None
 ) -> FloatingArray:
     """Return the distances of rows from an example, by the metric around it, on request after hub reduction."""
     X = snapshot.vectors_at(rows)
     distances = np.linalg.norm(X - vector, axis=1) if local is None else local.distances(X)
-    return snapshot.adjusted(vector, distances, rows) if reduce else distances
+    return snapshot.adjust_distances(vector, distances, rows) if reduce else distances
 
 
 def _combine(like: FloatingArray, unlike: FloatingArray) -> tuple[Int64Array, FloatingArray]:
@@ -229,10 +194,7 @@ def _combine(like: FloatingArray, unlike: FloatingArray) -> tuple[Int64Array, Fl
 
 
 def similarity_of(snapshot: Snapshot, query: Query, other_id: int) -> float:
-    """Return the similarity of a song to a query, 0 to 1, as in a list of results without thumbs.
-
-    Raises NotFoundError if a song is not in the library or lacks a vector.
-    """
+    """Return the similarity of a song to a query, 0 to 1, as in a list of results without thumbs."""
     like, unlike = _pairwise(snapshot, query, other_id)
     _, (distance,) = _combine(like[:, None], unlike[:, None])
     return float(kernels.ppk_similarity(distance))
@@ -249,7 +211,7 @@ def _pairwise(snapshot: Snapshot, query: Query, other_id: int) -> tuple[Float64A
     rows, reduce = np.array([snapshot.row_of(other_id)]), snapshot.library.settings["hub_reduction"]
     examples = examples_of(query)
     like, unlike = (
-        np.array([_distances(snapshot, _row_and_vector(snapshot, one)[1], rows, None, reduce)[0] for one in some])
+        np.array([_distances(snapshot, rows, reduce, _row_and_vector(snapshot, one)[1])[0] for one in some])
         for some in (examples.like, examples.unlike)
     )
     return like, unlike
@@ -263,7 +225,6 @@ def _candidates(
     allowed: BoolArray | None,
     excluded: Int64Array,
 ) -> Int64Array:
-    """Return the n nearest rows that are allowed and not excluded."""
     if allowed is not None:
         return snapshot.nearest(vector, n, allowed=allowed, condition=condition)
     # a few more rows are faster than a mask of all songs
@@ -272,14 +233,13 @@ def _candidates(
 
 
 def _row_and_vector(snapshot: Snapshot, query: int | Example) -> tuple[int, Float32Array]:
-    """Return the row of an example, -1 if it is not in the library, and its vector."""
     if isinstance(query, Example):
         return (-1 if query.song_id is None else int(snapshot.rows_of([query.song_id])[0])), query.vector
     row = snapshot.row_of(query)
     return row, snapshot.vectors_at([row])[0]
 
 
-def limited_per_artist(
+def limit_per_artist(
     snapshot: Snapshot, rows: Int64Array, k: int, max_per_artist: int | None, always: frozenset[int] = frozenset()
 ) -> list[int]:
     """Return the positions in `rows` of the first `k` within the limit; rows in `always` ignore it."""
@@ -341,3 +301,49 @@ def short_reason(tags_of: Mapping[int, Sequence[tuple[str, float]]], song: Song 
         if song.tempo and other.tempo and abs(math.log(song.tempo / other.tempo)) <= math.log(_SAME_TEMPO):
             facts.append(f"both about {song.tempo:.0f} beats/min")
     return " · ".join(facts[:2]) or "close in sound"
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarArtist:
+    """An artist, and the artist's songs that are nearest to the query, nearest first."""
+
+    name: str
+    entries: tuple[Hit, ...]
+
+
+def choose_songs_of(snapshot: Snapshot, artist: str) -> Examples:
+    """Return up to eight songs of an artist, evenly spaced, as a query; raises NotFoundError without any."""
+    rows = np.flatnonzero(snapshot.columns.group.is_in([fold_name(artist)]))
+    if not len(rows):
+        raise NotFoundError(f"{snapshot.library.name}: no song by {artist[:100]!r} found.")
+    some = np.unique(np.linspace(0, len(rows) - 1, _MAX_SEEDS).astype(int))
+    return Examples(tuple(snapshot.row_ids[rows[some]].tolist()))
+
+
+def find_similar_artists(
+    snapshot: Snapshot,
+    query: Query,
+    n_artists: int,
+    *,
+    filters: Filters | None = None,
+    exclude: Iterable[int] = (),
+    thumbs: Thumbs | None = None,
+) -> list[SimilarArtist]:
+    """Return other artists with songs near a query, nearest first; parameters are those of :func:`find_similar`."""
+    ids = [one.song_id if isinstance(one, Example) else one for one in examples_of(query).like]
+    rows = snapshot.rows_of([i for i in ids if i is not None])
+    codes = snapshot.columns.group.codes
+    own = snapshot.row_ids[np.isin(codes, codes[rows[rows >= 0]])]
+    excluded, k = [*exclude, *own.tolist()], N_ENTRIES * n_artists
+    while True:
+        hits = find_similar(
+            snapshot, query, k, max_per_artist=N_ENTRIES, filters=filters, exclude=excluded, thumbs=thumbs
+        )
+        by_artist: dict[str, list[Hit]] = {}
+        for hit in hits:
+            if hit.song.artist:
+                by_artist.setdefault(hit.song.group, []).append(hit)
+        if len(by_artist) >= n_artists or len(hits) < k:
+            break
+        k *= 2
+    return [SimilarArtist(entries[0].song.by, tuple(entries)) for entries in list(by_artist.values())[:n_artists]]

@@ -15,12 +15,12 @@ from musicsim.explorer.search.query import (
     Hit,
     Query,
     find_similar,
-    limited_per_artist,
+    limit_per_artist,
     model_to_compare_with,
 )
-from musicsim.explorer.snapshot.filtering import passing
+from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.snapshot.words import understood
+from musicsim.explorer.snapshot.words import parse_words
 
 
 def find_requested(
@@ -32,26 +32,16 @@ def find_requested(
 ) -> list[Hit]:
     """Return the results of a request; without an example, the songs that match its words best.
 
-    Parameters
-    ----------
-    query : int, Example or Examples, optional
-        The first example, to which those of the request are added; or the result of :func:`with_examples`, which is
-        used unchanged. A page that searches several times makes it once.
-    thumbs : Thumbs, optional
-        Replace those of the request.
-    exclude : collection of int
-        Ids of songs that are never results.
-
-    Raises
-    ------
-    NotFoundError
-        If a song is not in the library or lacks a vector, or for an unknown word.
+    `query` is the first example, to which those of the request are added; or the result of :func:`combine_examples`,
+    which is used unchanged. A page that searches several times makes it once. `thumbs` replace those of the request;
+    `exclude` are ids that are never results. Raises NotFoundError if a song is not in the library or lacks a vector, or
+    for an unknown word.
     """
     if query is None and not request.like:
-        rows = rows_fitting(snapshot, request)
+        rows = find_matching_rows(snapshot, request)
         rows = rows[~np.isin(rows, snapshot.rows_of([*request.unlike, *exclude]))]
         hits = []
-        for song in snapshot.songs_at(rows[limited_per_artist(snapshot, rows, request.k, request.per_artist or None)]):
+        for song in snapshot.songs_at(rows[limit_per_artist(snapshot, rows, request.k, request.per_artist or None)]):
             tempo = f"{song.tempo:.0f} beats/min" if song.tempo else ""
             hits.append(Hit(song, None, 0.0, " · ".join(fact for fact in (tempo, song.key_words) if fact)))
         return hits
@@ -59,7 +49,7 @@ def find_requested(
         thumbs = thumbs_by_id(snapshot.library, request.fits, request.does_not_fit)
     return find_similar(
         snapshot,
-        query if isinstance(query, Examples) else with_examples(snapshot, query, request),
+        query if isinstance(query, Examples) else combine_examples(snapshot, query, request),
         request.k,
         max_per_artist=request.per_artist or None,
         filters=request,
@@ -69,7 +59,7 @@ def find_requested(
     )
 
 
-def with_examples(snapshot: Snapshot, query: int | Example | None, request: SearchRequest) -> Examples:
+def combine_examples(snapshot: Snapshot, query: int | Example | None, request: SearchRequest) -> Examples:
     """Return a query, or its requested part, together with the examples of a request."""
     others = tuple(i for i in dict.fromkeys(request.like) if i != query)
     if query is None:
@@ -79,11 +69,7 @@ def with_examples(snapshot: Snapshot, query: int | Example | None, request: Sear
 
 
 def part_of(snapshot: Snapshot, query: int | Example, start_s: float, end_s: float) -> Example:
-    """Return some seconds of a song with stored frames, or of sound from outside, as an example.
-
-    Raises AudioTooShortError if the part is too short; FeatureVersionError if the frames of the song are not stored;
-    NotFoundError if the song is not in the library.
-    """
+    """Return some seconds of a song, or of sound, as an example; raises AudioTooShortError or FeatureVersionError."""
     if isinstance(query, int):
         song = snapshot.library.song(query)
         song_id: int | None = query
@@ -99,28 +85,21 @@ def part_of(snapshot: Snapshot, query: int | Example, start_s: float, end_s: flo
     except AudioTooShortError as error:
         raise AudioTooShortError(f"{name}, {start_s:g} to {end_s:g} s: {error}") from error
     first, last = (round(frame * len(peaks) / max(1, len(frames))) for frame in (start, stop))
-    return Example(
-        f"{name}, {start_s:.0f} to {end_s:.0f} s",
-        model.vectors(features)[0],
-        peaks[first : max(last, first + 1)],
-        len(part) * HOP / SAMPLE_RATE,
-        features[0],
-        part,
-        song_id=song_id,
-        starts_s=start_s,
-    )
+    title, vector = f"{name}, {start_s:.0f} to {end_s:.0f} s", model.vectors(features)[0]
+    peaks, duration_s = peaks[first : max(last, first + 1)], len(part) * HOP / SAMPLE_RATE
+    return Example(title, vector, peaks, duration_s, features[0], part, song_id=song_id, starts_s=start_s)
 
 
-def rows_fitting(snapshot: Snapshot, request: SearchRequest) -> Int64Array:
+def find_matching_rows(snapshot: Snapshot, request: SearchRequest) -> Int64Array:
     """Return the rows that match the words and filters of a request, int64, best match first.
 
     A song matches better the more extreme its descriptors are ("slow": the slowest), by the sum of its ranks. Raises
-    like :func:`passing`.
+    like :func:`filter_rows`.
     """
-    mask = passing(snapshot, request)
+    mask = filter_rows(snapshot, request)
     rows = np.arange(snapshot.n_indexed) if mask is None else np.flatnonzero(mask)
     ranks = np.zeros(len(rows))
-    for part in understood(snapshot, request.words).parts:
+    for part in parse_words(snapshot, request.words).parts:
         if part.along is not None:
             name, sign = part.along
             values = (sign if part.is_not else -sign) * getattr(snapshot.columns, name)[rows]

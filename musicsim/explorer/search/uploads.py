@@ -17,13 +17,10 @@ from musicsim.public import is_public
 from musicsim.storage import writing_to
 
 _MAX_MB = 200  # as server.maxUploadSize in .streamlit/config.toml
-VISITORS_MB = 20
-"""Maximum size of a visitor's upload."""
+VISITORS_MB = 20  # maximum size of a visitor's upload
 _VISITORS_MINUTES, _VISITORS_SECONDS = 15.0, 60.0
-MINUTES = 20.0
-"""Minutes of an upload that are analyzed by default."""
-MAX_MINUTES = 600.0
-"""Maximum that can be requested: the frames are in the server's memory, 8 MB per hour."""
+MINUTES = 20.0  # minutes of an upload that are analyzed by default
+MAX_MINUTES = 600.0  # maximum that can be requested: the frames are in the server's memory, 8 MB per hour
 
 
 def max_mb() -> int:
@@ -36,10 +33,9 @@ def decode_upload(
 ) -> Decoding["audio.Sound"]:
     """Start to decode the first `minutes` of a file or recording in a worker; the result has its coefficients.
 
-    Limits of time and memory are those of the library; bytes are written to a temporary file in its folder. Messages
-    use `name`. Visitors of a public demonstration have lower limits and take turns, by the address in `visitor`.
-
-    Raises ModelError if the library lacks a model; AudioError if the file is too large.
+    Limits are those of the library, and lower for visitors, who take turns by the address in `visitor`. Bytes are
+    written to a temporary file in the library's folder. Messages use `name`. Raises ModelError if the library lacks a
+    model; AudioError if the file is too large.
     """
     model_to_compare_with(snapshot)
     size = source.stat().st_size if isinstance(source, Path) else len(source)

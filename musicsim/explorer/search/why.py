@@ -1,11 +1,8 @@
 """Explanation of the similarity of two songs: shared codewords and passages, tags, and listeners in common.
 
 Shares are those of the model in use. If it compares features other than codewords, its parts are groups of features
-(:mod:`musicsim.explorer.search.why_groups`), and shared passages come from the library's model of codewords.
-
-A song is a histogram over the codewords of one codebook. Squared distances are those of the metric
-``M = components^T components``, with the matrix ``components`` (r, n_codewords) of the model. Frame i of a song starts
-at i times 256 / 22050 s.
+(:mod:`musicsim.explorer.search.why_groups`), and shared passages come from the library's model of codewords. Frame i of
+a song starts at i times 256 / 22050 s.
 """
 
 from __future__ import annotations
@@ -51,16 +48,11 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class CodewordShare:
-    """Contribution of a codeword to similarity and squared distance; "after" is None without a learned metric."""
+class CodewordShare(Share):
+    """Contribution of a codeword; `words` describe its sound relative to the other codewords."""
 
     codeword: int
-    words: str  # its sound relative to the other codewords
     more_in: int  # 0 if the first song has more of it, 1 if the second has
-    similarity_before: float
-    similarity_after: float | None
-    distance_before: float
-    distance_after: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,30 +89,15 @@ class Why:
 def codeword_shares(a: npt.ArrayLike, b: npt.ArrayLike, components: npt.ArrayLike) -> tuple[Float64Array, Float64Array]:
     """Return the share of each codeword in the squared distance of two songs, and in their similarity.
 
-    Parameters
-    ----------
-    a, b : arrays of shape (n_codewords,)
-        Mapped histograms: after the square root, for the probability product kernel.
-    components : array of shape (r, n_codewords)
-        L of the metric M = L^T L.
+    The mapped histograms a and b (n_codewords,) are square roots for the probability product kernel; `components` (r,
+    n_codewords) are L of the metric M = L^T L. The shares sum to d^2 = (a - b)^T M (a - b) and to 1 - d^2 / 2, which
+    the pages show as similarity, clipped at 0. Raises ValueError if the shapes do not fit.
 
-    Returns
-    -------
-    distance, similarity : float64 ndarrays of shape (n_codewords,)
-        They sum to d^2 = (a - b)^T M (a - b) and to 1 - d^2 / 2, which the pages show as similarity, clipped at 0.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit.
-
-    Notes
-    -----
     With delta = a - b, codeword w has the share delta_w (M delta)_w of the distance. A metric couples codewords, so a
-    share may be negative: the codeword compensates for a difference in others. The share of the similarity is
-    (a_w^2 / |a|^2 + b_w^2 / |b|^2) / 2, minus half the share of the distance. If M is the identity and a, b are
-    square-root histograms, this is a_w b_w: the term of the probability product kernel (thesis, equation 5.6). A song
-    that is mapped to 0 has no codewords. Memory: O(r + n_codewords); M is never formed.
+    share may be negative: the codeword compensates for a difference in others. The share of the similarity is (a_w^2 /
+    |a|^2 + b_w^2 / |b|^2) / 2, minus half the share of the distance. If M is the identity and a, b are square-root
+    histograms, this is a_w b_w: the term of the probability product kernel (thesis, equation 5.6). A song that is
+    mapped to 0 has no codewords.
     """
     a, b, L = (np.asarray(x, dtype=np.float64) for x in (a, b, components))
     if a.ndim != 1 or a.shape != b.shape or L.ndim != 2 or L.shape[1] != len(a):
@@ -169,25 +146,10 @@ def explain_pair(
 ) -> Why:
     """Explain the similarity of two songs under a model, before and after learning.
 
-    Parameters
-    ----------
-    codewords : SimilarityModel, optional
-        The library's model of codewords, for a `model` that compares something else.
-    compared : Compared, optional
-        The features of the two songs under such a model.
+    For a `model` that does not compare codewords, `compared` has its features of the two songs, and `codewords` is the
+    library's model of codewords; without `compared`, such a model raises ModelError. Songs without frames have no
+    curve, and there are passages only if both songs have frames.
 
-    Returns
-    -------
-    Why
-        Songs without frames have no curve, and there are passages only if both songs have frames.
-
-    Raises
-    ------
-    ModelError
-        If the model does not compare histograms of codewords, and `compared` is not given.
-
-    Notes
-    -----
     Only the first ten minutes of a song are compared. Memory: 32 bytes per frame, 2 MB for ten minutes, and one block
     of frames at a time.
     """
@@ -217,18 +179,15 @@ def explain_pair(
     if codewords is None or one.histogram is None or other.histogram is None:
         return why
     if compared is not None:
-        before, after = _histogram_shares(one, other, codewords.untrained())
+        before, after = _histogram_shares(one, other, codewords.remove_metric())
     return _add_codewords(why, one, other, _codebook_of(codewords), before, after)
 
 
 def _add_codewords(
     why: Why, one: Side, other: Side, codebook: codebooks.Codebook, before: Shares, after: Shares | None
 ) -> Why:
-    """Add the shared codewords of two songs, and their passages."""
-    assert one.histogram is not None
-    assert other.histogram is not None
     _, similarity = after or before
-    in_both = (one.histogram > 0) & (other.histogram > 0)
+    in_both = (_histograms(one, other) > 0).all(axis=0)
     top = _largest(np.where(in_both, similarity, 0.0), N_SHARED)
     first, second = _nearest(one, codebook), _nearest(other, codebook)
     return replace(
@@ -240,12 +199,13 @@ def _add_codewords(
     )
 
 
+def _histograms(one: Side, other: Side) -> Float32Array:
+    return np.stack([side.histogram for side in (one, other) if side.histogram is not None])
+
+
 def _histogram_shares(one: Side, other: Side, model: SimilarityModel) -> tuple[Shares, Shares | None]:
-    """Return the shares of codewords before and after learning."""
-    assert one.histogram is not None
-    assert other.histogram is not None
-    a, b = model.mapped(np.stack([one.histogram, other.histogram]))
-    before = codeword_shares(a, b, model.untrained().components_)
+    a, b = model.map_features(_histograms(one, other))
+    before = codeword_shares(a, b, model.remove_metric().components_)
     return before, None if model.metric_ is None else codeword_shares(a, b, model.components_)
 
 
@@ -287,9 +247,7 @@ def _largest(shares: Float64Array, n: int) -> list[int]:
 def _codeword_shares(
     codebook: codebooks.Codebook, codewords: Sequence[int], one: Side, other: Side, before: Shares, after: Shares | None
 ) -> tuple[CodewordShare, ...]:
-    assert one.histogram is not None
-    assert other.histogram is not None
-    more_in = (other.histogram > one.histogram).astype(int).tolist()
+    more_in = _histograms(one, other).argmax(axis=0).tolist()  # the first if equal
     return tuple(
         CodewordShare(
             codeword=w,

@@ -20,8 +20,7 @@ _COVERED = 0.8  # share of the similarity that is shown by group; the remainder 
 REST = "everything else"
 _N_COARSE = 5  # MFCC of the coarse tone color: the level, and four of the spectrum's shape
 
-Shares: TypeAlias = tuple[Float64Array, Float64Array]
-"""Shares of the squared distance, and of the similarity."""
+Shares: TypeAlias = tuple[Float64Array, Float64Array]  # shares of the squared distance, and of the similarity
 
 _LEVEL, _TONE, _DETAIL, _LEVEL_MOVES, _TONE_MOVES, _TONE_TURNS, _MEAN = range(7)
 GROUPS = {
@@ -55,7 +54,7 @@ class Compared:
     after: Float64Array | None  # None without a learned metric
 
     @classmethod
-    def joined(cls, parts: Sequence["Compared"]) -> Self:
+    def concatenate(cls, parts: Sequence["Compared"]) -> Self:
         """Concatenate features; groups of the same name become one."""
         names = tuple(dict.fromkeys(name for part in parts for name in part.names))
         return cls(
@@ -110,24 +109,10 @@ def group_shares(
 ) -> Shares:
     """Return the share of each group of features in the squared distance of two songs, and in their similarity.
 
-    Parameters
-    ----------
-    a, b : arrays of shape (n_features,)
-        Mapped features of the songs.
-    sample : array of shape (n, n_features)
-        Mapped features of other songs of the library.
-    components : array of shape (r, n_features)
-        L of the metric M = L^T L.
-    group : int64 ndarray of shape (n_features,)
-        The group of each feature, less than `n_groups`.
+    The songs a and b (n_features,) and `sample` (n, n_features), other songs of the library, are mapped features.
+    `components` (r, n_features) are L of the metric M = L^T L; `group` (n_features,) is the group of each feature. The
+    shares (n_groups,) sum to d^2 = (a - b)^T M (a - b) and to 1 - d^2 / 2, which the pages show as similarity.
 
-    Returns
-    -------
-    distance, similarity : float64 ndarrays of shape (n_groups,)
-        They sum to d^2 = (a - b)^T M (a - b) and to 1 - d^2 / 2, which the pages show as similarity.
-
-    Notes
-    -----
     With delta = a - b, feature w has the share delta_w (M delta)_w of the distance. The share of a group in the
     similarity is its mean share of the squared distances of the sample, minus half its share of this distance. A group
     in which two songs are equal gives all of its mean share; one with a typical distance gives half.
@@ -143,10 +128,7 @@ def group_shares(
 
 
 def largest_shares(names: Sequence[str], before: Shares, after: Shares | None) -> tuple[Share, ...]:
-    """Return the groups with the largest shares of the similarity under the model in use, and the remainder as one.
-
-    `before` and `after` are results of :func:`group_shares` without and with a learned metric.
-    """
+    """Return the groups with the largest shares of the similarity under the model in use, and the rest as one."""
     _, similarity = after or before
     order = np.argsort(-similarity, kind="stable")
     enough = np.flatnonzero(np.cumsum(similarity[order]) >= _COVERED * similarity.sum())

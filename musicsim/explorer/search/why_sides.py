@@ -23,12 +23,8 @@ from musicsim.library.stores.models import Vectors
 _SAMPLE = 300  # songs for typical distances, 1 MB
 
 
-def explained(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[Side, Side, Why]:
-    """Return a query, a result, and why they are similar under the model of the snapshot.
-
-    The query is a song id, or sound from outside. Raises NotFoundError if a song is not in the library or has not been
-    compared yet; ModelError if the library lacks a model.
-    """
+def explain_result(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[Side, Side, Why]:
+    """Return a query, a result, and why they are similar under the model; raises NotFoundError or ModelError."""
     model = model_to_compare_with(snapshot)
     one, other = sides_of(snapshot, query, other_id)
     if model.representation in CODEWORDS:
@@ -60,16 +56,13 @@ def _compare(snapshot: Snapshot, model: SimilarityModel, query: int | Example, o
                 sound, axes = _compare_under(snapshot, part, part_id, songs, sample), part.components_
                 compared = replace(sound, before=before @ axes, after=None if after is None else after @ axes)
         parts.append(compared)
-    return Compared.joined(parts)
+    return Compared.concatenate(parts)
 
 
 def _compare_under(
     snapshot: Snapshot, model: SimilarityModel, model_id: str | None, songs: Sequence[int | Example], sample: list[int]
 ) -> Compared:
-    """Return the features of two songs and of a sample under one model.
-
-    Raises NotFoundError if features of a song are not stored.
-    """
+    """Return features of two songs and of a sample under a model; raises NotFoundError if any is not stored."""
     stored_ids = sample + [song for song in songs if isinstance(song, int)]
     stored = dict(zip(stored_ids, _rows(snapshot, model_id, stored_ids), strict=True))
     pair = [stored[song] if isinstance(song, int) else _example_features(snapshot, song, model) for song in songs]
@@ -79,7 +72,7 @@ def _compare_under(
         raise NotFoundError(
             "songs of this library have not been compared yet: wait until the running job has finished."
         )
-    mapped = model.mapped(features)
+    mapped = model.map_features(features)
     is_sound = model.representation == SOUND
     n = mapped.shape[1]
     return Compared(
@@ -87,7 +80,7 @@ def _compare_under(
         group=sound_groups(n) if is_sound else np.zeros(n, dtype=np.int64),
         pair=mapped[: len(pair)],
         sample=mapped[len(pair) :],
-        before=model.untrained().components_,
+        before=model.remove_metric().components_,
         after=None if model.metric_ is None else model.components_,
     )
 
@@ -99,7 +92,7 @@ def _example_features(snapshot: Snapshot, example: Example, model: SimilarityMod
 
 
 def sides_of(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[Side, Side]:
-    """Return a query and a result, ready to be explained; parameters and errors are those of :func:`explained`."""
+    """Return a query and a result, ready to be explained; parameters and errors are those of :func:`explain_result`."""
     if isinstance(query, int):
         first, second = _song_sides(snapshot, [query, other_id])
         return first, second
@@ -169,7 +162,6 @@ def _representative(snapshot: Snapshot, song_id: int) -> int:
 
 
 def _rows(snapshot: Snapshot, model_id: str | None, song_ids: list[int]) -> list[Float32Array | None]:
-    """Return features of songs under a model; None for songs without."""
     stored = _features(snapshot.library, model_id, snapshot.revision)
     places = np.flatnonzero(np.isin(stored.song_ids, song_ids))
     place_of = dict(zip(stored.song_ids[places].tolist(), places.tolist(), strict=True))
@@ -190,6 +182,5 @@ def _frame_blocks(library: Library, song: Song) -> Iterator[Float32Array] | None
 
 
 def _tags(snapshot: Snapshot, song: Song) -> tuple[str, ...]:
-    """Return tags, heaviest first; the genre without tags."""
     tags = tuple(tag for tag, _ in snapshot.tags_of([song.id]).get(song.id, ()))
     return tags or ((song.genre,) if song.genre else ())

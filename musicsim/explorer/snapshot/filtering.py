@@ -12,22 +12,19 @@ from musicsim.errors import NotFoundError
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.snapshot.conditions import All, Among, Condition, Listed, Not, Within
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.snapshot.words import understood
+from musicsim.explorer.snapshot.words import parse_words
 from musicsim.library.stores.genres import genre_key
 from musicsim.public import is_public, refuse_visitors
 
 
-def passing(snapshot: Snapshot, filters: Filters) -> BoolArray | None:
-    """Return which rows pass, bool (n_indexed,); None for an empty filter.
-
-    Raises NotFoundError for words that the library does not know.
-    """
+def filter_rows(snapshot: Snapshot, filters: Filters) -> BoolArray | None:
+    """Return which rows pass (n_indexed,), None for an empty filter; raises NotFoundError for unknown words."""
     condition = condition_of(snapshot, filters)
     return None if condition is None else condition.rows(snapshot.columns)
 
 
 def condition_of(snapshot: Snapshot, filters: Filters) -> All | None:
-    """Return a filter as a condition; None for an empty filter. Raises like :func:`passing`."""
+    """Return a filter as a condition; None for an empty filter. Raises like :func:`filter_rows`."""
     if filters.folders or filters.no_folders:
         refuse_visitors()
     choices = {"artist": filters.artists, "folder": filters.folders, "key": filters.keys, "mode": filters.modes}
@@ -99,7 +96,7 @@ def filter_choices(snapshot: Snapshot) -> FilterChoices:
 
 
 def _fits_words(snapshot: Snapshot, text: str) -> list[Condition]:
-    words = understood(snapshot, text)
+    words = parse_words(snapshot, text)
     if words.unknown:
         raise NotFoundError(
             f"{snapshot.library.name}: nothing matches {', '.join(f'“{word}”' for word in words.unknown)}. "

@@ -1,28 +1,283 @@
-"""The columns of a map as bytes for a browser: places, colors and the names of regions.
+"""The columns of a map: places, colors and the names of regions, and all as bytes for a browser.
 
-Each is a line of JSON, padded with spaces so that it ends, with its line feed, at a multiple of four bytes. Arrays
-follow, little-endian, with an entry for every song in the order of :class:`MapView`. Places are shares of the home
-window: 0 to 1 from left to right and from bottom to top.
+Labels keep their color in the library's settings, so that a change of a few songs does not recolor the map.
+
+For a browser, each column is a line of JSON, padded with spaces so that it ends, with its line feed, at a multiple of
+four bytes. Arrays follow, little-endian, with an entry for every song in the order of :class:`MapView`. Places are
+shares of the home window: 0 to 1 from left to right and from bottom to top.
 """
 
 import json
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from hashlib import blake2b
+from heapq import nsmallest
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from musicsim._arrays import Float64Array
-from musicsim.errors import NotFoundError
-from musicsim.explorer.snapshot.map_colours import colouring, colours_offered
-from musicsim.explorer.snapshot.map_regions import regions_of
+from musicsim._arrays import Float32Array, Float64Array, Int64Array, Uint8Array
+from musicsim.audio import HEARD
+from musicsim.errors import NotFoundError, StorageError
+from musicsim.explorer.requests.filters import HEARD_WORDS
 from musicsim.explorer.snapshot.map_view import Window, map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library import Library
+from musicsim.library.db.columns import Labels, SongColumns
+from musicsim.public import is_public, refuse_visitors
 
+_UNITS = {"year": "", "tempo": "beats/min", "loudness": "LUFS", "brightness": "Hz", "energy": "dB/s"}
+COLOUR_BY = ("genre", "artist", "folder", "tag", "year", "cluster", "key", "mode", *HEARD)
+UNKNOWN_COLOUR = "#b9b4a8"
+_UNKNOWN = ("unknown", UNKNOWN_COLOUR)
+_OTHERS = ("others", "#8f897c")
+# Okabe and Ito's colors, which people with any kind of color vision can tell apart; then Paul Tol's muted ones.
+_FULL = (
+    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9",
+    "#882255", "#999933", "#332288", "#44aa99", "#aa4499", "#117733",
+)  # fmt: skip
+# Plasma without its palest end: none of its steps is gray, the color of unknown values.
+_SCALE = ("#0d0887", "#46039f", "#7201a8", "#9c179e", "#bd3786", "#d8576b", "#ed7953", "#fb9f3a")
+_N_STEPS = 64
+_PERCENTILES = (2, 98)  # ends of a scale: a few outliers do not use up the colors
+_TYPICAL = 0.6  # standard deviations of all songs by which the mean of a region must differ
+_MAX_WORDS = 2
+# a genre names a region if more than this share of the region's songs with a genre have it
+_MAIN_SHARE = 0.5
+_MAIN_LEAD = 1.5  # and this times its share among all songs
 _STEPS = 65_535  # along each axis: a third of a pixel at the largest zoom
 
 Places = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A cluster on the map."""
+
+    cluster: int
+    name: str  # "" if nothing is typical
+    # the median of its songs, in the map's unit
+    x: float
+    y: float
+    n_songs: int
+
+
+Levels = list[list[Region]]  # regions by zoom: those of the fewest clusters first
+
+
+def regions_of(snapshot: Snapshot) -> Levels:
+    """Return the regions of a snapshot's map for every number of clusters; 0.5 s for 1,000,000 songs."""
+    sizes = sorted(snapshot.clusters, key=int)
+    return [_find_regions(snapshot.clusters[size], snapshot.map, snapshot.columns) for size in sizes]
+
+
+def _find_regions(clusters: Int64Array, places: Float32Array, columns: SongColumns) -> list[Region]:
+    rows = np.flatnonzero((clusters >= 0) & np.isfinite(places).all(axis=1))
+    order = rows[np.argsort(clusters[rows], kind="stable")]
+    labels, starts = np.unique(clusters[order], return_index=True)
+    genres = _main_genres(clusters, columns.genre)
+    n_clusters = int(clusters.max(initial=-1)) + 1
+    differences = np.column_stack([_differences(clusters, n_clusters, getattr(columns, name)) for name in HEARD])
+    regions = []
+    for label, songs in zip(labels.tolist(), np.split(order, starts[1:]), strict=False):
+        differs = differences[label]
+        typical = [i for i in np.argsort(-np.abs(differs), kind="stable") if abs(differs[i]) >= _TYPICAL]
+        words = [HEARD_WORDS[HEARD[i]][0 if differs[i] > 0 else 1] for i in typical[:_MAX_WORDS]]
+        x, y = np.median(places[songs], axis=0).tolist()
+        regions.append(Region(label, ", ".join([*genres.get(label, ()), *words]), x, y, len(songs)))
+    return regions
+
+
+def _differences(clusters: Int64Array, n_clusters: int, values: Float32Array) -> Float64Array:
+    """Return by how many standard deviations each cluster's mean differs from the overall mean; 0 if unknown."""
+    known = np.isfinite(values) & (clusters >= 0)
+    if not known.any():
+        return np.zeros(n_clusters)
+    labels, values = clusters[known], values[known].astype(np.float64)
+    n_songs = np.bincount(labels, minlength=n_clusters)
+    means = np.bincount(labels, values, n_clusters) / np.maximum(n_songs, 1)
+    # if all songs are alike, the deviation is rounding error
+    if values.std() <= 1e-6 * abs(values.mean()):
+        return np.zeros(n_clusters)
+    return np.where(n_songs > 0, (means - values.mean()) / values.std(), 0.0)
+
+
+def _main_genres(clusters: Int64Array, genre: Labels) -> dict[int, list[str]]:
+    has_genre = np.array([name != "" for name in genre.names] + [False])[genre.codes] & (clusters >= 0)
+    if not has_genre.any():
+        return {}
+    counts = np.zeros((int(clusters.max()) + 1, len(genre.names)), dtype=np.int64)
+    np.add.at(counts, (clusters[has_genre], genre.codes[has_genre]), 1)
+    overall = counts.sum(axis=0) / counts.sum()
+    main = counts.argmax(axis=1)
+    share = counts.max(axis=1) / np.maximum(counts.sum(axis=1), 1)
+    is_main = (share > _MAIN_SHARE) & (share >= np.minimum(_MAIN_LEAD * overall[main], 0.9))
+    return {cluster: [genre.names[main[cluster]]] for cluster in np.flatnonzero(is_main).tolist()}
+
+
+def _rgb(colour: str) -> Float64Array:
+    return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)], dtype=np.float64)
+
+
+def _hex(rgb: Float64Array) -> str:
+    return "#" + "".join(f"{round(part):02x}" for part in rgb.tolist())
+
+
+PALETTE = (*_FULL, *(_hex(0.55 * _rgb(colour) + 0.45 * 255.0) for colour in _FULL))
+"""Colors of labels; the second half are tints of the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The meaning of a code: a label, or a step of a scale (without a name)."""
+
+    name: str
+    colour: str
+    n_songs: int
+    is_known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The range of numbers that colors show; numbers outside have the color of the nearer end."""
+
+    low: float
+    high: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Colouring:
+    """A code for every row of a snapshot."""
+
+    codes: Uint8Array  # (n_indexed,): indices in `entries`
+    entries: list[Entry]  # labels by falling number of songs, then "others"; or the steps of `scale`. Last "unknown".
+    scale: Scale | None = None  # None for labels
+
+
+def colouring(snapshot: Snapshot, by: str) -> Colouring:
+    """Return the colors of all rows by one of :data:`COLOUR_BY`."""
+    if by not in colours_offered():
+        refuse_visitors()
+    if by in _UNITS:
+        return _colour_by_number(getattr(snapshot.columns, by).astype(np.float64), by)
+    if by == "cluster":
+        return _colour_by_cluster(snapshot)
+    labels = _labels(snapshot, by)
+    return _colour_by_label(labels, _assign_slots(snapshot.library, by, labels))
+
+
+def label_colours(snapshot: Snapshot, by: str) -> dict[str, str]:
+    """Return the color of each label that has its own."""
+    slots = _assign_slots(snapshot.library, by, _labels(snapshot, by))
+    return {name: PALETTE[slot] for name, slot in slots.items()}
+
+
+def colours_offered() -> tuple[str, ...]:
+    """Return the possible meanings of colors; visitors may not see names of folders."""
+    return tuple(by for by in COLOUR_BY if by != "folder" or not is_public())
+
+
+def _labels(snapshot: Snapshot, by: str) -> Labels:
+    if by == "tag":  # the heaviest of each song
+        places: dict[str, int] = {}
+        tag_of = {i: places.setdefault(tags[0][0], len(places)) for i, tags in snapshot.tags_of().items()}
+        codes = [tag_of.get(i, -1) for i in snapshot.row_ids.tolist()]
+        return Labels(np.array(codes, dtype=np.int32), list(places))
+    labels: Labels = getattr(snapshot.columns, by)
+    return Labels(labels.codes, _short_folder_names(labels.names)) if by == "folder" else labels
+
+
+def _short_folder_names(names: Sequence[str]) -> list[str]:
+    """Return the last part of each path, with as many parents as make it unique."""
+    parts = [PurePath(name).parts for name in names]
+    n_parts = [1] * len(names)
+    while True:
+        short = ["/".join(path[-n:]) or name for path, n, name in zip(parts, n_parts, names, strict=True)]
+        count = Counter(short)
+        ambiguous = [i for i, name in enumerate(short) if count[name] > 1 and n_parts[i] < len(parts[i])]
+        if not ambiguous:
+            return short
+        for i in ambiguous:
+            n_parts[i] += 1
+
+
+def _assign_slots(library: Library, by: str, labels: Labels) -> dict[str, int]:
+    """Return the index in the palette of the most frequent labels, and save it.
+
+    Labels keep their slots. A label that many others have overtaken loses its slot.
+    """
+    n_songs = labels.counts()
+    n_songs.pop("", None)
+    saved = {name: slot for name, slot in library.colours(by).items() if slot < len(PALETTE)}
+    frequent = nsmallest(2 * len(PALETTE), n_songs, key=lambda name: (-n_songs[name], name))
+    slots = {name: slot for name, slot in saved.items() if name in frequent}
+    # unused colors come before those of labels without songs, whose songs may come back
+    free = set(range(len(PALETTE))) - set(slots.values())
+    ordered = sorted(free, key=lambda slot: (slot in saved.values(), slot))
+    slots |= dict(zip([name for name in frequent if name not in slots], ordered, strict=False))
+    new = {name: slot for name, slot in saved.items() if slot not in slots.values()} | slots
+    if new != library.colours(by):
+        with suppress(StorageError):  # a read-only library cannot save them
+            library.keep_colours(by, new)
+    return slots
+
+
+def _colour_by_label(labels: Labels, slots: dict[str, int]) -> Colouring:
+    n_songs = labels.counts()
+    own = sorted(slots, key=lambda name: (-n_songs[name], name))
+    code_of = {name: code for code, name in enumerate(own)}
+    others, unknown = len(own), len(own) + 1
+    codes = [unknown if name == "" else code_of.get(name, others) for name in labels.names]
+    return _count(
+        np.array([*codes, unknown], dtype=np.uint8)[labels.codes],  # code -1: the last
+        [*((name, PALETTE[slots[name]]) for name in own), _OTHERS, _UNKNOWN],
+    )
+
+
+def _colour_by_cluster(snapshot: Snapshot) -> Colouring:
+    """Return colors by the coarsest clusters, named after what is typical of them."""
+    coarsest = min(snapshot.clusters, key=int, default=None)
+    if coarsest is None:
+        return _count(np.zeros(snapshot.n_indexed, dtype=np.uint8), [_UNKNOWN])
+    labels = snapshot.clusters[coarsest]
+    names = {region.cluster: region.name for region in regions_of(snapshot)[0]}
+    n_clusters = int(labels.max(initial=-1)) + 1
+    seen = Counter[str]()
+    looks = []
+    for cluster in range(n_clusters):
+        name = names.get(cluster) or "no common trait"
+        seen[name] += 1
+        looks.append((f"{name} ({seen[name]})" if seen[name] > 1 else name, PALETTE[cluster % len(PALETTE)]))
+    codes = np.where(labels < 0, n_clusters, labels).astype(np.uint8)
+    return _count(codes, [*looks, _UNKNOWN])
+
+
+def _colour_by_number(values: Float64Array, by: str) -> Colouring:
+    is_known = values > 0 if by == "year" else np.isfinite(values)
+    known = values[is_known]
+    low, high = np.percentile(known, (0, 100) if by == "year" else _PERCENTILES) if len(known) else (0.0, 1.0)
+    codes = np.full(len(values), _N_STEPS, dtype=np.uint8)
+    share = (known - low) / max(high - low, np.finfo(float).tiny)
+    codes[is_known] = np.clip(share * _N_STEPS, 0, _N_STEPS - 1).astype(np.uint8)
+    ends = np.array([_rgb(colour) for colour in _SCALE])
+    at = np.linspace(0, len(ends) - 1, _N_STEPS)
+    steps = np.column_stack([np.interp(at, range(len(ends)), part) for part in ends.T])
+    return _count(codes, [*(("", _hex(rgb)) for rgb in steps), _UNKNOWN], Scale(float(low), float(high), _UNITS[by]))
+
+
+def _count(codes: Uint8Array, looks: list[tuple[str, str]], scale: Scale | None = None) -> Colouring:
+    """Return a coloring from codes and the name and color of each; the last is the unknown."""
+    counts = np.bincount(codes, minlength=len(looks)).tolist()
+    entries = [
+        Entry(name, colour, n, is_known=i < len(looks) - 1)
+        for i, ((name, colour), n) in enumerate(zip(looks, counts, strict=True))
+    ]
+    return Colouring(codes, entries, scale)
 
 
 def to_unit(home: Window, places: Places) -> Float64Array:
@@ -42,7 +297,7 @@ def map_column(snapshot: Snapshot, name: str) -> bytes:
     """Return a column of the map; raise NotFoundError for an unknown one.
 
     Columns are "places": song ids (uint32), then x, then y (uint16); "regions": JSON alone; and each of
-    :func:`musicsim.explorer.snapshot.map_colours.colours_offered`: codes (uint8).
+    :func:`musicsim.explorer.snapshot.map_columns.colours_offered`: codes (uint8).
     """
     view = map_view(snapshot.map)
     if name == "regions":

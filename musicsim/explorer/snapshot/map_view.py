@@ -29,10 +29,7 @@ Made = TypeVar("Made")
 
 
 class OncePer(Generic[Source, Made]):
-    """A small thread-safe LRU cache of values made from large objects that lack a hash, such as arrays.
-
-    `make` takes the object and further hashable arguments. Objects are compared by identity.
-    """
+    """A small thread-safe LRU cache of values made from large objects, such as arrays, compared by identity."""
 
     def __init__(self, make: Callable[..., Made], most: int = 6) -> None:
         self._make, self._most = make, most
@@ -85,16 +82,9 @@ class MapView:
     def inside(self, x: Sequence[float], y: Sequence[float]) -> Int64Array:
         """Return the rows of all songs inside an outline, in the order of the sample.
 
-        Parameters
-        ----------
-        x, y : sequences of n_corners numbers
-            The last corner is joined to the first. If the outline crosses itself, areas that are encircled twice are
-            outside (even-odd rule).
-
-        Notes
-        -----
-        A song is inside if a ray from it to the right crosses an odd number of edges. Songs are sorted by height, so
-        the time per edge is linear in the number of songs at its height.
+        The last corner is joined to the first. If the outline crosses itself, areas that are encircled twice are
+        outside (even-odd rule). A song is inside if a ray from it to the right crosses an odd number of edges. Songs
+        are sorted by height, so the time per edge is linear in the number of songs at its height.
         """
         order = self._by_height
         heights = self._y[order].astype(np.float64)
@@ -113,10 +103,7 @@ map_view: "OncePer[Float32Array, MapView]" = OncePer(MapView)
 
 
 def place_by_neighbours(places: Float32Array, rows: Int64Array) -> Float32Array:
-    """Return the median place (2,) of a new song's nearest neighbors, as openTSNE does to start from; nan without any.
-
-    Neighbors without a place are left out.
-    """
+    """Return the median place (2,) of neighbors that have one, as openTSNE does to start from; nan without any."""
     near = places[rows]
     near = near[np.isfinite(near).all(axis=1)]
     return np.median(near, axis=0) if len(near) else np.full(2, np.nan, dtype=np.float32)
@@ -137,7 +124,6 @@ def place_vector(
 
 
 def _home(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Window:
-    """Return the window of the whole map with a margin."""
     if not len(x):
         return Window(-1.0, 1.0, -1.0, 1.0)
     low, high = (float(x.min()), float(y.min())), (float(x.max()), float(y.max()))

@@ -19,8 +19,7 @@ from musicsim import search
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.errors import OwnerOnlyError
 from musicsim.explorer.models.artifacts import load_clusters, load_map
-from musicsim.explorer.models.local_metrics import LocalMetrics
-from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.models.similarity_model import LocalMetrics, SimilarityModel
 from musicsim.explorer.snapshot import neighbours
 from musicsim.explorer.snapshot.same_sound import representatives
 from musicsim.library import Library
@@ -31,8 +30,7 @@ from musicsim.places import places_in_order
 
 T = TypeVar("T")
 
-_MAX_MODELS = 4
-"""Models of a library whose rows stay in memory, for comparisons of models."""
+_MAX_MODELS = 4  # models of a library whose rows stay in memory, for comparisons of models
 _MAX_IN_ADVANCE = 100_000
 _SAMPLE_SIZE = 5_000
 
@@ -65,7 +63,7 @@ class HubReduction:
         self._n_rows, self._vectors, self._proximity = n_rows, vectors, proximity
         self._is_small = n_rows <= max_in_advance
 
-    def adjusted(self, vector: Float32Array, distances: FloatingArray, rows: Int64Array) -> Float64Array:
+    def adjust_distances(self, vector: Float32Array, distances: FloatingArray, rows: Int64Array) -> Float64Array:
         """Return the distances (k,) of candidates from a query (n_dimensions,), adjusted by mutual proximity."""
         if self._is_small:
             proximity = self._proximity()
@@ -86,25 +84,10 @@ class HubReduction:
 class ModelRows:
     """Songs with a vector under a model, without duplicates: arrays that pages and searches share.
 
-    Parameters
-    ----------
-    table : SongTable
-        All songs that are not missing.
-    stored : SongRows
-        The rows of the model's files.
-    representative_of : mapping of song id to song id
-        The song shown for each duplicate.
-
-    Attributes
-    ----------
-    ids : int64 ndarray of shape (n_rows,)
-        Song ids.
-    places : int64 ndarray of shape (n_rows,)
-        Indices in `table`, and in every later table of the same songs.
-    file : float32 ndarray of shape (n_file_rows, n_dimensions)
-        All vectors of the model's file, as a memory map; also of songs that are not rows here.
-    file_rows : int64 ndarray of shape (n_rows,), ascending
-        Indices in `file`.
+    Made from all songs that are not missing, the rows of the model's files, and the song shown for each duplicate, by
+    id. `ids` (n_rows,) are song ids, and `places` (n_rows,) their indices in `table`, and in every later table of the
+    same songs. `file` (n_file_rows, n_dimensions) are all vectors of the model's file, as a memory map; also of songs
+    that are not rows here. `file_rows` (n_rows,), ascending, are indices in `file`.
     """
 
     def __init__(
@@ -128,7 +111,7 @@ class ModelRows:
         self._files: dict[str, tuple[tuple[int, int] | None, Any]] = {}
         self._lock = threading.RLock()
 
-    def of(self, song_ids: npt.ArrayLike) -> Int64Array:
+    def find_rows(self, song_ids: npt.ArrayLike) -> Int64Array:
         """Return the rows of songs, int64 (n_ids,); -1 for songs without one."""
         places = places_in_order(self.inputs.song_ids, np.asarray(song_ids, dtype=np.int64))
         return np.where(places >= 0, self._row_of_place[places], -1) if len(self.ids) else np.full_like(places, -1)
@@ -244,10 +227,9 @@ class ModelRows:
             return value
 
     def _align(self, ids: Int64Array, values: npt.NDArray[Any], missing: float) -> npt.NDArray[Any]:
-        """Return values by song id in the order of the rows."""
         if np.array_equal(ids, self.ids):
             return values
-        rows = self.of(ids)
+        rows = self.find_rows(ids)
         known = rows >= 0
         aligned = np.full((len(self.ids), *values.shape[1:]), missing, dtype=values.dtype)
         aligned[rows[known]] = values[known]
@@ -257,15 +239,8 @@ class ModelRows:
 _prepared: set[tuple[Path, str]] = set()
 
 
-class _Cache:
-    """Rows by model, and representatives, of one library."""
-
-    def __init__(self) -> None:
-        self.rows: dict[str, ModelRows] = {}
-        self.representatives: tuple[list[SamePair], dict[int, int]] = ([], {})
-
-
-_caches: "WeakKeyDictionary[Library, _Cache]" = WeakKeyDictionary()
+_rows: "WeakKeyDictionary[Library, dict[str, ModelRows]]" = WeakKeyDictionary()
+_representatives: "WeakKeyDictionary[Library, tuple[list[SamePair], dict[int, int]]]" = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
@@ -273,19 +248,16 @@ def representatives_of(library: Library) -> dict[int, int]:
     """Return the song shown for each duplicate, by id; the same object until one of them changes."""
     pairs = library.same_pairs()
     with _lock:
-        cache = _caches.setdefault(library, _Cache())
-        if cache.representatives[0] is not pairs:
+        if library not in _representatives or _representatives[library][0] is not pairs:
             ids = {i for pair in pairs for i in (pair.first_id, pair.second_id)}
-            cache.representatives = pairs, representatives(library.songs(ids), pairs) if pairs else {}
-        return cache.representatives[1]
+            _representatives[library] = pairs, representatives(library.songs(ids), pairs) if pairs else {}
+        return _representatives[library][1]
 
 
-def cached_rows(
-    library: Library, record: ModelRecord, table: SongTable, representative_of: dict[int, int]
-) -> ModelRows:
+def share_rows(library: Library, record: ModelRecord, table: SongTable, representative_of: dict[int, int]) -> ModelRows:
     """Return the rows of a model, shared with other snapshots unless songs have changed."""
     with _lock:
-        cache = _caches.setdefault(library, _Cache()).rows
+        cache = _rows.setdefault(library, {})
         rows = cache.pop(record.id, None)
         inputs = _RowInputs(library.models.song_rows(record.id), table.ids, representative_of)
         if rows is None or any(a is not b for a, b in zip(rows.inputs, inputs, strict=True)):

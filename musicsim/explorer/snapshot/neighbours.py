@@ -28,11 +28,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-INDEXED_FROM = 100_000
-"""Songs from which a library gets an index: comparing fewer takes less than 15 ms."""
+INDEXED_FROM = 100_000  # songs from which a library gets an index: comparing fewer takes less than 15 ms
 
-CHOSEN_FROM = 1_000
-"""Songs from which a library gets the kind of index that its settings choose."""
+CHOSEN_FROM = 1_000  # songs from which a library gets the kind of index that its settings choose
 
 # Names of classes, because importing the one of bit codes takes a second.
 _CLASSES = {"partition": "PartitionIndex", "forest": "SpillForest", "tree": "SpillTree", "codes": "CompactIndex"}
@@ -51,8 +49,7 @@ _PARTITION_BYTES = 1.3  # per number of a vector: 0.13 GB for a million songs of
 _FOLDER = "index"
 INDEX_FILE = f"{_FOLDER}/index.json"
 
-N_CANDIDATES = 500
-"""Candidates that hub reduction reorders."""
+N_CANDIDATES = 500  # candidates that hub reduction reorders
 
 _RECALL = 0.95  # of all candidates; of the nearest ten more than 99%
 _N_QUERIES = 100
@@ -87,7 +84,6 @@ def build_index(kind: str, X: Float32Array) -> "FileIndex | search.ExactIndex":
 
 
 def _calibrate(kind: str, index: Any, X: Float32Array) -> None:
-    """Set the number of probes, if the kind of index has one."""
     if kind in ("partition", "forest"):
         search.calibrate(index, X, N_CANDIDATES, _RECALL, n_queries=_N_QUERIES, random_state=_SEED)
 
@@ -138,10 +134,7 @@ class _Files:
 
 
 class _MappedNeighbours:
-    """:class:`Neighbours` in another process: maps the files on first use.
-
-    Raises FileNotFoundError if this process cannot find the files.
-    """
+    """:class:`Neighbours` in another process, mapped on first use; raises FileNotFoundError without the files."""
 
     def __init__(self, files: _Files, file_rows: Int64Array) -> None:
         self._files, self._file_rows = files, file_rows
@@ -175,14 +168,11 @@ def load_index(
         except (ValueError, OSError) as error:
             _log.warning("The index in %s is not used, every song is compared: %s", folder, error)
     X = rows()
-    return Neighbours(compared(folder, X), np.arange(len(X)))
+    return Neighbours(build_exact_index(folder, X), np.arange(len(X)))
 
 
-def compared(folder: Path, X: Float32Array) -> "search.ExactIndex":
-    """Return an index that compares all vectors (n_rows, n_dimensions) of the model in a folder.
-
-    Raises ModelError if they are not finite, for example after damage to the disk.
-    """
+def build_exact_index(folder: Path, X: Float32Array) -> "search.ExactIndex":
+    """Return an index that compares all vectors of the model in a folder; raises ModelError if they are not finite."""
     try:
         return search.ExactIndex().fit(X)
     except ValueError as error:
@@ -192,7 +182,7 @@ def compared(folder: Path, X: Float32Array) -> "search.ExactIndex":
 
 
 def _load(folder: Path, X: Float32Array) -> "FileIndex":
-    name = search.kind_of_index(folder)
+    name = search.read_index_kind(folder)
     if name not in _CLASSES.values():
         raise ValueError(f"{folder} contains a {name}, which is not an index of a library.")
     index: FileIndex = getattr(search, name).load(folder, X)
@@ -212,7 +202,7 @@ def update_index(folder: Path, X: Float32Array, memory_mb: float = np.inf, choic
         with filelock.FileLock(folder / f"{_FOLDER}.lock", timeout=0):
             for leftover in folder.glob(f".{_FOLDER}-*"):  # of a process that was killed while it wrote
                 shutil.rmtree(leftover, ignore_errors=True)
-            index = _updated_index(folder / _FOLDER, X, kind)
+            index = _extend_or_build(folder / _FOLDER, X, kind)
             if index is None:
                 return False
             index.save(folder / _FOLDER)
@@ -224,11 +214,11 @@ def update_index(folder: Path, X: Float32Array, memory_mb: float = np.inf, choic
         return False
 
 
-def _updated_index(target: Path, X: Float32Array, kind: str) -> Any:
+def _extend_or_build(target: Path, X: Float32Array, kind: str) -> Any:
     """Return an index of all rows; None if the file has nearly all of them."""
     index_class = getattr(search, _CLASSES[kind])
     try:
-        n, n_built = index_class.saved_rows(target)
+        n, n_built = index_class.count_saved_rows(target)
         index_class.load(target, X[:n])  # raises if it was made from other rows, or is of another kind
         if len(X) - n <= _ADDED_ON_READING * n:
             return None

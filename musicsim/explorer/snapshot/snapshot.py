@@ -13,12 +13,11 @@ import numpy.typing as npt
 from musicsim import search
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.errors import NotFoundError
-from musicsim.explorer.models.local_metrics import LocalMetrics
-from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.models.similarity_model import LocalMetrics, SimilarityModel
 from musicsim.explorer.snapshot.conditions import All
 from musicsim.explorer.snapshot.map_view import OncePer
-from musicsim.explorer.snapshot.model_rows import ModelRows, cached_rows, representatives_of
-from musicsim.explorer.snapshot.neighbours import Neighbours, compared
+from musicsim.explorer.snapshot.model_rows import ModelRows, representatives_of, share_rows
+from musicsim.explorer.snapshot.neighbours import Neighbours, build_exact_index
 from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 from musicsim.library.db.columns import SongColumns, SongTable
@@ -103,7 +102,7 @@ class Snapshot:
     @cached_property
     def model_rows(self) -> ModelRows | None:
         """Rows of the model and all that is computed from them; None without a model."""
-        return cached_rows(self.library, self.record, self._table, self.representative_of) if self.record else None
+        return share_rows(self.library, self.record, self._table, self.representative_of) if self.record else None
 
     @property
     def n_songs(self) -> int:
@@ -126,10 +125,12 @@ class Snapshot:
             ids = np.array([i if -(2**63) <= i < 2**63 else -1 for i in ids], dtype=np.int64)
         if self.model_rows is None:
             return np.full(len(ids), -1, dtype=np.int64)
-        rows = self.model_rows.of(ids)
+        rows = self.model_rows.find_rows(ids)
         if self.representative_of:
             without = np.flatnonzero(rows < 0)
-            rows[without] = self.model_rows.of([self.representative_of.get(i, -1) for i in ids[without].tolist()])
+            rows[without] = self.model_rows.find_rows(
+                [self.representative_of.get(i, -1) for i in ids[without].tolist()]
+            )
         return rows
 
     def row_of(self, song_id: int) -> int:
@@ -180,22 +181,15 @@ class Snapshot:
 
     def index_of(self, X: Float32Array) -> search.ExactIndex:
         """Return an index of some of the vectors; raise ModelError if they are damaged."""
-        return compared(self._needed.folder, X)
+        return build_exact_index(self._needed.folder, X)
 
     def nearest(
         self, vector: Float32Array, k: int, *, allowed: BoolArray | None = None, condition: All | None = None
     ) -> Int64Array:
         """Return the rows of the k songs nearest to a vector, nearest first, from the engine or this machine.
 
-        Parameters
-        ----------
-        vector : float32 ndarray of shape (n_dimensions,)
-        k : int
-            The maximum; with few allowed rows there are fewer.
-        allowed : bool ndarray of shape (n_indexed,), optional
-            Rows that may be found.
-        condition : All, optional
-            The condition that `allowed` was computed from, for engines that filter themselves.
+        There are fewer if few rows are `allowed` (n_indexed,). `condition`, from which `allowed` was computed, is for
+        engines that filter themselves.
         """
         rows = self.engine.nearest(vector, k, allowed, condition) if self.engine is not None else None
         return self.index.query(vector[None, :], k, allowed=allowed)[1][0] if rows is None else rows
@@ -223,9 +217,9 @@ class Snapshot:
         """Mutual proximity of the songs of :attr:`X`; 1.3 s for 100,000 songs of 100 dimensions."""
         return self._needed.proximity
 
-    def adjusted(self, vector: Float32Array, distances: FloatingArray, rows: Int64Array) -> Float64Array:
+    def adjust_distances(self, vector: Float32Array, distances: FloatingArray, rows: Int64Array) -> Float64Array:
         """Return the distances (k,) of a query to some rows after hub reduction."""
-        return self._needed.hubs.adjusted(vector, distances, rows)
+        return self._needed.hubs.adjust_distances(vector, distances, rows)
 
     @property
     def _needed(self) -> ModelRows:
@@ -248,10 +242,7 @@ class Snapshot:
         return [songs[i] for i in wanted if i in songs]
 
     def songs_at(self, rows: Rows | None = None) -> list[Song]:
-        """Return the songs of some rows, in their order, or of all; 2 kB each.
-
-        Raises NotFoundError if a song was removed after the snapshot was taken: the next snapshot does not have it.
-        """
+        """Return songs by row, or all, 2 kB each; raises NotFoundError for a song removed after the snapshot."""
         ids = (self.row_ids if rows is None else self.row_ids[np.asarray(rows, dtype=np.int64)]).tolist()
         songs = {song.id: song for song in self.songs_by_id(ids)}
         missing = [i for i in ids if i not in songs]
@@ -344,8 +335,5 @@ def take_snapshot(library: Library, model_id: str | None = None) -> Snapshot:
 
 
 def snapshot_under(library: Library, model: str | None) -> Snapshot:
-    """Return the present snapshot of a library under a model given by name; None for the active one.
-
-    Raises NotFoundError if the model does not exist.
-    """
+    """Return the present snapshot under a model by name, None for the active one; raises NotFoundError."""
     return take_snapshot(library, library.models.find(model).id if model else None)

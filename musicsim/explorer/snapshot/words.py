@@ -68,12 +68,12 @@ class Words:
         """The text without unknown words."""
         return " ".join(part.text for part in self.parts)
 
-    def without(self, place: int) -> str:
+    def drop_part(self, place: int) -> str:
         """Return the text without the part at a place."""
         return " ".join([*(part.text for i, part in enumerate(self.parts) if i != place), *self.unknown])
 
 
-def understood(snapshot: Snapshot, text: str) -> Words:
+def parse_words(snapshot: Snapshot, text: str) -> Words:
     """Read the first 200 letters of a text as conditions on songs."""
     return _reader(snapshot).read(text[:_MAX_TEXT])
 
@@ -84,8 +84,6 @@ def _reader(snapshot: Snapshot) -> "_Reader":
 
 
 class _Reader:
-    """Read phrases with the tags, genres and artists of a library."""
-
     def __init__(self, snapshot: Snapshot) -> None:
         columns = snapshot.columns
         self._snapshot = snapshot
@@ -177,7 +175,6 @@ class _Reader:
 
 
 def _group_spellings(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the spellings of each name by its key."""
     spellings: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
         spellings.setdefault(genre_key(name), []).append(name)

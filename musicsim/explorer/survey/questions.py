@@ -1,13 +1,12 @@
 """Questions of the Compare page: selection of the next question, and reliability of the answers so far.
 
-A fifth of the questions are drawn at random, so that the share of answers that the model predicts is an unbiased
-estimate. Half of these repeat a random question of another listener, if possible, to measure agreement. A tenth repeat
-an earlier question of the same listener, in another order; this consistency bounds the accuracy of any model.
+A fifth of the questions are random, for an unbiased estimate of the share of answers that the model predicts. Half of
+these repeat a random question of another listener, to measure agreement. A tenth repeat an earlier question of the same
+listener, in another order; this consistency bounds the accuracy of any model.
 
 All others are the most informative: those on which sampled tastes disagree while each is certain
-(:mod:`musicsim.explorer.survey.tastes`). Simulated listeners weighed 30 dimensions and answered with noise. The model
-predicted 0.75, 0.79 and 0.84 of their unseen answers after 40, 80 and 150 of these questions. After random questions,
-it predicted 0.70, 0.75 and 0.80. Choosing by the entropy of the model's own answer was no better than random questions.
+(:mod:`musicsim.explorer.survey.tastes`). For simulated listeners, the model then predicts 0.75, 0.79 and 0.84 of unseen
+answers after 40, 80 and 150 questions; after random questions, 0.70, 0.75 and 0.80.
 """
 
 import math
@@ -56,7 +55,7 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AnswerSummary:
     """Number and reliability of the answers so far."""
 
     n_answers: int  # including unsure ones
@@ -78,32 +77,13 @@ def next_question(
 ) -> Question:
     """Return the next question; the module docstring describes the selection.
 
-    Parameters
-    ----------
-    snapshot : Snapshot
-        The songs, with the model to be trained.
-    answers : sequence of Judgment
-        Of all listeners, oldest first.
-    listener : str
-        Only intended repetitions are asked twice, unless nearly all questions have been answered.
-    form : str
-        "odd" or "like".
-    n_songs : int
-        3 or 4, including the reference song of "like".
+    `snapshot` has the model to be trained, and `answers` are those of all listeners, oldest first. Only intended
+    repetitions are asked twice, unless nearly all questions have been answered. `form` is "odd" or "like"; `n_songs` is
+    3 or 4, including the reference song of "like". Raises ModelError if fewer than `n_songs` songs can be compared.
 
-    Raises
-    ------
-    ModelError
-        If fewer than `n_songs` songs can be compared.
-    ValueError
-        If `form`, `n_songs` or `listener` is not valid.
-
-    Notes
-    -----
     Samples 1000 songs, 300 questions about them, and uses the last 500 comparisons of the listener. The information of
     a question is divided by 1 + the mean number of earlier questions about its songs. With a million songs of 100
-    dimensions this takes 3 ms of CPU time before the first answer, and 25 to 60 ms after 5000, depending on the
-    variances of the dimensions.
+    dimensions this takes 3 ms before the first answer, and 25 to 60 ms after 5000.
     """
     if form not in FORMS:
         raise ValueError(f"form={form!r} must be one of {', '.join(FORMS)}.")
@@ -192,11 +172,11 @@ class _History:
 
     def count_of(self, rows: Int64Array) -> Int64Array:
         """Return the number of the listener's questions about each song, (n_rows,)."""
-        asked, counts = np.unique(np.array(self._rows_of_mine, dtype=np.int64), return_counts=True)
-        if not len(asked):
+        mine, counts = np.unique(np.array(self._rows_of_mine, dtype=np.int64), return_counts=True)
+        if not len(mine):
             return np.zeros(len(rows), dtype=np.int64)
-        at = np.minimum(np.searchsorted(asked, rows), len(asked) - 1)
-        return np.where(asked[at] == rows, counts[at], 0)
+        at = np.minimum(np.searchsorted(mine, rows), len(mine) - 1)
+        return np.where(mine[at] == rows, counts[at], 0)
 
     def repeat_one(self, rng: np.random.Generator, min_between: int = _MIN_BETWEEN) -> Question | None:
         """Return a question that the listener answered once, not as unsure, and not recently."""
@@ -227,7 +207,7 @@ class _History:
         return None
 
 
-def foreseen(snapshot: Snapshot, question: Question, chosen: int) -> bool:
+def is_predicted(snapshot: Snapshot, question: Question, chosen: int) -> bool:
     """Return whether the model predicts the listener's answer; False for a tie.
 
     `chosen` is a place in ``question.song_ids``. For "odd", the model chooses the song whose removal minimizes the mean
@@ -248,7 +228,7 @@ def foreseen(snapshot: Snapshot, question: Question, chosen: int) -> bool:
     return bool((np.delete(choice_costs, chosen - first) > choice_costs[chosen - first]).all())
 
 
-def standing(answers: Sequence[Judgment], listener: str | None = None) -> Standing:
+def summarize_answers(answers: Sequence[Judgment], listener: str | None = None) -> AnswerSummary:
     """Summarize the answers of all listeners, oldest first.
 
     With `listener`, only their answers count, and their agreement with others; `n_listeners` always counts all.
@@ -270,7 +250,7 @@ def standing(answers: Sequence[Judgment], listener: str | None = None) -> Standi
         for one, other in combinations(by_listener, 2):
             if listener in (None, one, other):
                 shared.append(_compare_answers(by_listener[one][0], by_listener[other][0]))
-    return Standing(
+    return AnswerSummary(
         n_answers=len(counted),
         n_unsure=sum(a.chosen is None for a in counted),
         n_listeners=len({a.listener for a in answers}),

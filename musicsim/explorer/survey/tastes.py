@@ -44,21 +44,11 @@ def costs(apart: Float64Array, n_shown: int, form: str) -> Float64Array:
 
 
 def sample_tastes(gaps: Float64Array, answer: Int64Array, rng: np.random.Generator) -> Float64Array:
-    """Draw tastes from their posterior, given answers.
+    """Draw tastes from their posterior, given answers: nonnegative (n_dimensions, 32).
 
-    Parameters
-    ----------
-    gaps : float64 ndarray of shape (n_comparisons, n_dimensions)
-        Squared differences of the farther pair minus those of the nearer pair, divided by the scale.
-    answer : int64 ndarray of shape (n_comparisons,)
-        The answer of each comparison, numbered from 0.
+    `gaps` (n_comparisons, n_dimensions) are squared differences of the farther pair minus those of the nearer pair,
+    divided by the scale. `answer` (n_comparisons,) is the number of the answer of each comparison, from 0.
 
-    Returns
-    -------
-    float64 ndarray of shape (n_dimensions, 32), nonnegative
-
-    Notes
-    -----
     Minimizes sum_c u_c log(1 + exp(-gaps_c . w)) + |w - w_0|^2 / 2 for each taste, with exponential u (per answer) and
     w_0, by accelerated projected gradients (Beck and Teboulle 2009) with one step size per dimension and adaptive
     restart (O'Donoghue and Candès 2015), until no weight changes by 0.001; at most 500 steps. For 500 comparisons in

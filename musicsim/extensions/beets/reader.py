@@ -25,10 +25,7 @@ _SCALES = (1, 5, 10, 100)  # maximum of ratings: mpdstats uses 1, people enter s
 
 
 def read_beets(data: RawBytes, rows: Gatherer) -> None:
-    """Read items with their tags; songs without tags are included for their ids.
-
-    Raises LibraryError if the file is damaged, in use, or not a library of beets.
-    """
+    """Read items with their tags; songs without tags are included for their ids."""
     source = data.source
     if source.member is not None:
         raise LibraryError(f"{source.label}: the library of beets cannot be read inside an archive. Unpack it first.")

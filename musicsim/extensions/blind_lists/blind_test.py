@@ -9,8 +9,8 @@ import numpy as np
 from musicsim._checks import check_choice
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
-from musicsim.explorer.playlists.steering import allowed_rows
-from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
+from musicsim.explorer.playlists.steering import find_allowed_rows
+from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.library import Library
 from musicsim.library.stores.judgments import Judgment, Opinions, Tally, summarize
@@ -44,8 +44,8 @@ SHUFFLE = Contender(None, "shuffle")  # every song with the same probability: th
 class BlindPair:
     """Two playlists side by side, and their contenders, which are hidden until the answer."""
 
-    left: DrawnPlaylist
-    right: DrawnPlaylist
+    left: GeneratedPlaylist
+    right: GeneratedPlaylist
     left_is: Contender
     right_is: Contender
     request: PlaylistRequest  # with the common first song, without the dialects
@@ -78,11 +78,7 @@ def contenders(library: Library) -> list[Contender]:
 
 
 def opponent_of(library: Library, model_id: str | None) -> Contender:
-    """Return the default opponent of a model.
-
-    It is the Sound model, which is not trained. The opponent of Sound is the newest model that is not built in, or the
-    shuffle.
-    """
+    """Return the default opponent: the Sound model; for Sound, the newest model not built in, or the shuffle."""
     others = [model for model in library.models.all() if model.kind not in BUILT_IN and model.id != model_id]
     native = library.models.native()
     if native is not None and native.id != model_id:
@@ -98,12 +94,9 @@ def draw_pair(
 ) -> BlindPair:
     """Generate a playlist with each contender for the same request, and put them on random sides.
 
-    `walks` are in the order of the contenders: :class:`Walk` of the model's snapshot, :class:`ShuffleWalk` for the
-    shuffle. Without a first song in the request, a common one is drawn. Equal playlists are generated again a few
-    times; check :attr:`BlindPair.is_equal`.
-
-    Raises ValueError if both contenders are the same; NotFoundError if no song that both know matches the request. Also
-    raises like :meth:`Walk.draw`.
+    `walks` are in the order of the contenders. Without a first song in the request, a common one is drawn. Equal
+    playlists are generated again a few times; check :attr:`BlindPair.is_equal`. Raises NotFoundError if no song that
+    both know matches.
     """
     if sides[0] == sides[1]:
         raise ValueError(f"both lists would be by “{sides[0].name}”: choose two different ones.")
@@ -115,7 +108,8 @@ def draw_pair(
         common = replace(common, first=_first_song(walks, request, rng))
     for _ in range(_MAX_TRIES):
         left, right = (
-            walks[side].draw(replace(common, dialect=sides[side].dialect), int(rng.integers(_SEEDS))) for side in order
+            walks[side].generate(replace(common, dialect=sides[side].dialect), int(rng.integers(_SEEDS)))
+            for side in order
         )
         if _ids(left) != _ids(right):
             break
@@ -124,7 +118,7 @@ def draw_pair(
 
 def _first_song(walks: tuple[Walk, Walk], request: PlaylistRequest, rng: np.random.Generator) -> int:
     """Draw a song that both walks know and the request allows, with uniform probability."""
-    allowed = [set(walk.snapshot.row_ids[allowed_rows(walk.snapshot, request)].tolist()) for walk in walks]
+    allowed = [set(walk.snapshot.row_ids[find_allowed_rows(walk.snapshot, request)].tolist()) for walk in walks]
     # songs with a fixed later place cannot be first
     known = sorted((allowed[0] & allowed[1]) - {*request.through, *request.keep.values()})
     if not known:
@@ -132,15 +126,12 @@ def _first_song(walks: tuple[Walk, Walk], request: PlaylistRequest, rng: np.rand
     return known[int(rng.integers(len(known)))]
 
 
-def _ids(drawn: DrawnPlaylist) -> list[int]:
+def _ids(drawn: GeneratedPlaylist) -> list[int]:
     return [song.id for song in drawn.songs]
 
 
 def record(opinions: Opinions, pair: BlindPair, chosen: Choice) -> int:
-    """Store an answer with the songs of both playlists, the seed and the request.
-
-    Returns its id, for ``opinions.judgments.forget``. Raises ValueError if `chosen` is not "left", "right" or "same".
-    """
+    """Store an answer with the songs of both playlists, the seed and the request; return its id."""
     check_choice("chosen", chosen, _CHOSEN)
     sides = (pair.left_is, pair.right_is)
     options = [side.name for side in sides]
@@ -161,11 +152,7 @@ def record(opinions: Opinions, pair: BlindPair, chosen: Choice) -> int:
 
 
 def tally(library: Library, opinions: Opinions | None = None) -> list[Tally]:
-    """Summarize the answers in a library, or other opinions about its models, by pair of contenders.
-
-    A renamed model keeps its answers. Answers about a deleted model keep its name. A new model with that name adds to
-    them.
-    """
+    """Summarize the answers by pair of contenders; those of `opinions` about models of the library, if given."""
     names = {model.id: model.name for model in library.models.all()}
 
     def current_names(answer: Judgment) -> tuple[str, str]:

@@ -7,25 +7,14 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.playlists.walk import DrawnPlaylist, ShuffleWalk, Walk
+from musicsim.explorer.playlists.walk import GeneratedPlaylist, ShuffleWalk, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.blind_lists.blind_test import (
-    SHUFFLE,
-    BlindPair,
-    Choice,
-    Contender,
-    contenders,
-    describe,
-    draw_pair,
-    opponent_of,
-    record,
-    tally,
-)
+from musicsim.extensions.blind_lists import blind_test as blind
 from musicsim.library import Library
 from musicsim.public import visitor_may
+from musicsim.ui.base import openers
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.openers import snapshot, walk
 from musicsim.ui.base.text import plain
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.components.listening import follow
@@ -34,9 +23,9 @@ from musicsim.ui.components.song_list import Action, clock, row_of, song_list
 
 _MIN_LENGTH, _DEFAULT_LENGTH, _MAX_LENGTH = 2, 8, 30
 _MAX_REASONS = 8
-_LABELS: dict[Choice, str] = {"left": "List 1 is better", "same": "No difference", "right": "List 2 is better"}
-_SHORTCUTS: dict[Choice, str] = {"left": "1", "same": "0", "right": "2"}
-_CONFIRMATIONS: dict[Choice, str] = {
+_LABELS: dict[blind.Choice, str] = {"left": "List 1 is better", "same": "No difference", "right": "List 2 is better"}
+_SHORTCUTS: dict[blind.Choice, str] = {"left": "1", "same": "0", "right": "2"}
+_CONFIRMATIONS: dict[blind.Choice, str] = {
     "left": "You chose list 1.",
     "same": "You heard no difference.",
     "right": "You chose list 2.",
@@ -45,11 +34,9 @@ _CONFIRMATIONS: dict[Choice, str] = {
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A pair of playlists, the folder of its library, and the answer with its id."""
-
     library: Path
-    pair: BlindPair
-    chosen: Choice | None = None
+    pair: blind.BlindPair
+    chosen: blind.Choice | None = None
     answer_id: int | None = None
 
 
@@ -57,8 +44,8 @@ _QUESTION: Key[_Question | None] = Key("blind_asked", lambda: None, "the two pla
 _ANSWERS: Key[list[tuple[Path, int]]] = Key(
     "blind_answers", list, "answers of this session that can be undone, each with the folder of its library"
 )
-_FIRST: Key[Contender | None] = Key("blind_first", lambda: None, "one of the two contenders")
-_SECOND: Key[Contender | None] = Key("blind_second", lambda: None, "the other contender")
+_FIRST: Key[blind.Contender | None] = Key("blind_first", lambda: None, "one of the two contenders")
+_SECOND: Key[blind.Contender | None] = Key("blind_second", lambda: None, "the other contender")
 _SONG: Key[int | None] = Key("blind_song", lambda: None, "id of the first song of both playlists")
 _WHY: Key[tuple[int, int] | None] = Key(
     "blind_why", lambda: None, "number of the playlist, and place of the song in it, whose transition is explained"
@@ -69,40 +56,40 @@ _LENGTH: Key[int] = Key("blind_length", lambda: _DEFAULT_LENGTH, "songs of each 
 @visitor_may
 def draw(_snapshot: Snapshot, *, busy: bool) -> None:
     """Draw two playlists side by side, the question, the contenders after the answer, and a tally of all answers."""
-    now = snapshot()
-    if now.n_indexed < 2:
+    snapshot = openers.snapshot()
+    if snapshot.n_indexed < 2:
         st.info("Comparing playlists needs at least two songs. Add more.", icon=":material/info:")
         return
     st.caption(
         "Two playlists are generated from the same request; their origin is hidden until you answer. Listen to how "
         "one song leads to the next, not to single songs."
     )
-    sides = _choose(now)
-    request = _request(now)
+    sides = _choose(snapshot)
+    request = _request(snapshot)
     question = _QUESTION.get()
     if question is not None and (
-        question.library != now.library.folder or {question.pair.left_is, question.pair.right_is} != set(sides)
+        question.library != snapshot.library.folder or {question.pair.left_is, question.pair.right_is} != set(sides)
     ):
         question = None
     if question is None:
         wants_pair = st.button("Generate two playlists", icon=":material/casino:", key="blind_draw", type="primary")
     else:
-        _show_pair(now, question)
+        _show_pair(snapshot, question)
         # the names replace the question at the same place, where the listener is looking
         wants_pair = _ask(question.pair) if question.chosen is None else _reveal(question, question.chosen)
     if wants_pair:
-        _generate(now, sides, request)
-    _tally(now.library)
+        _generate(snapshot, sides, request)
+    _tally(snapshot.library)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _contenders(folder: Path, revision: int, _library: Library) -> list[Contender]:
-    return contenders(_library)
+def _contenders(folder: Path, revision: int, _library: Library) -> list[blind.Contender]:
+    return blind.contenders(_library)
 
 
-def _choose(now: Snapshot) -> tuple[Contender, Contender]:
-    choices = _contenders(now.library.folder, now.revision, now.library)
-    in_use = next((one for one in choices if now.record and one.model_id == now.record.id), SHUFFLE)
+def _choose(snapshot: Snapshot) -> tuple[blind.Contender, blind.Contender]:
+    choices = _contenders(snapshot.library.folder, snapshot.revision, snapshot.library)
+    in_use = next((one for one in choices if snapshot.record and one.model_id == snapshot.record.id), blind.SHUFFLE)
     if _FIRST.get() not in choices:
         _FIRST.set(in_use)
     left, right = st.columns(2, gap="medium")
@@ -116,7 +103,7 @@ def _choose(now: Snapshot) -> tuple[Contender, Contender]:
     )
     others = [one for one in choices if one != first]
     if _SECOND.get() not in others:
-        opponent = opponent_of(now.library, first.model_id) if first != SHUFFLE else in_use
+        opponent = blind.opponent_of(snapshot.library, first.model_id) if first != blind.SHUFFLE else in_use
         _SECOND.set(opponent if opponent in others else others[0])
     _SECOND.keep()
     second = right.selectbox(
@@ -126,41 +113,42 @@ def _choose(now: Snapshot) -> tuple[Contender, Contender]:
     return first, second
 
 
-def _label(contender: Contender) -> str:
-    return "shuffle (every song equally likely)" if contender == SHUFFLE else contender.name
+def _label(contender: blind.Contender) -> str:
+    return "shuffle (every song equally likely)" if contender == blind.SHUFFLE else contender.name
 
 
-def _request(now: Snapshot) -> PlaylistRequest:
+def _request(snapshot: Snapshot) -> PlaylistRequest:
     first = _SONG.get()
-    if first is not None and now.rows_of([first])[0] < 0:
+    if first is not None and snapshot.rows_of([first])[0] < 0:
         first = None
         _SONG.set(None)
     _LENGTH.keep()
     left, right = st.columns([3, 1], gap="medium")
     with left:
         find_songs(
-            now, "First song of both", key=f"{_SONG.name}_finder", chosen=[] if first is None else [first],
+            snapshot, "First song of both", key=f"{_SONG.name}_finder", chosen=[] if first is None else [first],
             on_change=lambda ids: _SONG.set(next(iter(ids), None)), placeholder="random each time", most=1,
         )  # fmt: skip
     length = right.number_input("Songs", _MIN_LENGTH, _MAX_LENGTH, key=_LENGTH.name)
     return PlaylistRequest(length=int(length), first=first)
 
 
-def _walk_of(contender: Contender) -> Walk:
-    return walk(snapshot(contender.model_id)) if contender != SHUFFLE else ShuffleWalk(snapshot())
+def _walk_of(contender: blind.Contender) -> Walk:
+    snapshot = openers.snapshot(contender.model_id)
+    return ShuffleWalk(snapshot) if contender == blind.SHUFFLE else openers.walk(snapshot)
 
 
-def _generate(now: Snapshot, sides: tuple[Contender, Contender], request: PlaylistRequest) -> None:
+def _generate(snapshot: Snapshot, sides: tuple[blind.Contender, blind.Contender], request: PlaylistRequest) -> None:
     try:
-        pair = draw_pair(sides, (_walk_of(sides[0]), _walk_of(sides[1])), request)
+        pair = blind.draw_pair(sides, (_walk_of(sides[0]), _walk_of(sides[1])), request)
     except (MusicsimError, ValueError) as error:
         st.error(plain(error), icon=":material/error:")
         return
-    _QUESTION.set(_Question(now.library.folder, pair))
+    _QUESTION.set(_Question(snapshot.library.folder, pair))
     st.rerun()  # the button above has another label now
 
 
-def _show_pair(now: Snapshot, question: _Question) -> None:
+def _show_pair(snapshot: Snapshot, question: _Question) -> None:
     pair = question.pair
     is_answered = question.chosen is not None
     sides = ((pair.left, pair.left_is), (pair.right, pair.right_is))
@@ -168,7 +156,7 @@ def _show_pair(now: Snapshot, question: _Question) -> None:
     for number, (column, (drawn, contender)) in enumerate(zip(columns, sides, strict=True), start=1):
         with column:
             st.markdown(f"**List {number}**" + (f" · {plain(contender.name)}" if is_answered else ""))
-            _show_playlist(now, drawn, number, is_answered=is_answered)
+            _show_playlist(snapshot, drawn, number, is_answered=is_answered)
     step = _WHY.get()
     _WHY.set(None)
     if is_answered and step is not None:
@@ -177,7 +165,7 @@ def _show_pair(now: Snapshot, question: _Question) -> None:
         _explain(drawn, place, contender)
 
 
-def _ask(pair: BlindPair) -> bool:
+def _ask(pair: blind.BlindPair) -> bool:
     """Draw the question; return True if the user wants other playlists instead of answering."""
     if pair.is_equal:
         st.info(
@@ -193,15 +181,15 @@ def _ask(pair: BlindPair) -> bool:
         return st.button("Generate two others", icon=":material/casino:", key="blind_draw", type="tertiary")
 
 
-def _show_playlist(now: Snapshot, drawn: DrawnPlaylist, number: int, *, is_answered: bool) -> None:
+def _show_playlist(snapshot: Snapshot, drawn: GeneratedPlaylist, number: int, *, is_answered: bool) -> None:
     """Draw a playlist. Its reasons and notes are hidden until the answer, because they reveal the contender."""
     songs = list(drawn.songs)
 
     def act(action: Action) -> None:
-        if not now.songs_by_id([songs[action.index].id]):
+        if not snapshot.songs_by_id([songs[action.index].id]):
             st.toast("This song was removed from the library.", icon=":material/warning:")
             return
-        follow(action, now, songs)
+        follow(action, snapshot, songs)
         if action.kind == "why":
             _WHY.set((number, action.index))
         elif action.kind == "similar":
@@ -217,8 +205,7 @@ def _show_playlist(now: Snapshot, drawn: DrawnPlaylist, number: int, *, is_answe
 
 
 @st.dialog("Why this step?")
-def _explain(drawn: DrawnPlaylist, index: int, contender: Contender) -> None:
-    """Draw all possible reasons for a transition, and mark the one that was used."""
+def _explain(drawn: GeneratedPlaylist, index: int, contender: blind.Contender) -> None:
     previous, song, used = drawn.songs[index - 1], drawn.songs[index], drawn.edges[index]
     st.markdown(f"From **{plain(previous.title)}** to **{plain(song.title)}**")
     try:
@@ -235,17 +222,17 @@ def _explain(drawn: DrawnPlaylist, index: int, contender: Contender) -> None:
     st.caption("How likely each reason was; the ticked one was used.")
 
 
-def _answer(choice: Choice) -> None:
+def _answer(choice: blind.Choice) -> None:
     question = _QUESTION.get()
     if question is None or question.chosen is not None:
         return
-    library = snapshot().library
-    answer_id = record(opinions(library), question.pair, choice)
+    library = openers.snapshot().library
+    answer_id = blind.record(opinions(library), question.pair, choice)
     _QUESTION.set(replace(question, chosen=choice, answer_id=answer_id))
     _ANSWERS.set([*_ANSWERS.get(), (library.folder, answer_id)])
 
 
-def _reveal(question: _Question, chosen: Choice) -> bool:
+def _reveal(question: _Question, chosen: blind.Choice) -> bool:
     left, right = (plain(one.name) for one in (question.pair.left_is, question.pair.right_is))
     names = f"List 1 was made by **{left}**, list 2 by **{right}**."
     st.success(f"{_CONFIRMATIONS[chosen]} {names}", icon=":material/visibility:")
@@ -265,11 +252,11 @@ def _undo(library: Library) -> None:
 
 def _tally(library: Library) -> None:
     st.subheader("So far", anchor=False)
-    tallies = tally(library, opinions(library))
+    tallies = blind.tally(library, opinions(library))
     if not tallies:
         st.caption("No answers yet. Ten or more are needed to show a difference.")
         return
-    st.markdown("\n".join(f"- {plain(f'“{one.first}” and “{one.second}”: {describe(one)}.')}" for one in tallies))
+    st.markdown("\n".join(f"- {plain(f'“{one.first}” and “{one.second}”: {blind.describe(one)}.')}" for one in tallies))
     table = {
         "": [f"{plain(one.first)} – {plain(one.second)}" for one in tallies],
         "wins": [f"{one.wins_first} – {one.wins_second}" for one in tallies],

@@ -11,5 +11,5 @@ EXTENSION = Extension(
             "Maintain",
         )
     },
-    command_options={"app": "cli:with_bundle"},
+    command_options={"app": "cli:add_snapshot_option"},
 )

@@ -5,42 +5,42 @@ It is an archive (:mod:`musicsim.library.disk.archive_file`) with the database o
 of a library.
 """
 
+import fcntl
 import json
 import logging
+import os
 import re
+import shutil
 import sqlite3
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
 
+import filelock
 import numpy as np
 import sqlalchemy as sa
 
-from musicsim import LIBRARY_FILE
+from musicsim import LIBRARY_FILE, __version__
 from musicsim.audio import TYPICAL_S, transcode, transcode_suffix
-from musicsim.errors import LibraryError, StorageError
+from musicsim.errors import LibraryError, NotFoundError, StorageError
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.playlists.song_labels import play_counts
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.bundles.public_copy import (
-    EXCERPTS,
-    FILLED,
-    SETTINGS,
-    Excerpts,
-    copy_for_visitors,
-    excerpt_path,
-)
+from musicsim.extensions.bundles import public_copy
 from musicsim.library import Library
 from musicsim.library.archive.contents import MODEL_FILES, add_model, open_checked
 from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
 from musicsim.library.db.database import open_engine
+from musicsim.library.db.schema_version import SCHEMA_VERSION
 from musicsim.library.db.settings import read_settings
 from musicsim.library.disk.archive_file import ArchiveKind, ArchiveWriter, Progress, folder_next_to
 from musicsim.library.processes.pools import LocalPool
 from musicsim.library.stores.models import BUILT_IN, ModelRecord
+from musicsim.storage import writing_to
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ ENDING = ".tar.zst"
 _WALK_SOURCES = "walk_sources.npz"
 _REPORT = "report.json"
 _INDEX_FILE = r"[a-z_]+\.(npy|npz|json)"
-_EXCERPT = rf"{EXCERPTS}/\d{{3}}/\d{{1,18}}\.(mp3|wav)"
+_EXCERPT = rf"{public_copy.EXCERPTS}/\d{{3}}/\d{{1,18}}\.(mp3|wav)"
 _BUNDLE = ArchiveKind(
     "snapshot file",
     "snapshot.json",
@@ -60,6 +60,7 @@ _BUNDLE = ArchiveKind(
     ". Fetch or write it again.",
     mode=0o644,
 )
+_IN_USE, _UNPACKING = ".used", ".lock"  # locked by all processes that use a folder, and by the one that unpacks it
 _BITRATE = 96_000  # of excerpts
 _SONGS_AT_ONCE = 1000
 _META = {"schema_version", "revision", "settings", "colours"}  # the only keys of the table `meta`
@@ -75,13 +76,11 @@ class BundleReport:
 def write_bundle(
     library: Library, target: Path, progress: Progress, *, models: Iterable[str] = (), with_excerpts: bool = False
 ) -> BundleReport:
-    """Write a bundle of a library, and replace an existing bundle when it is complete.
+    """Write a bundle of a library, and replace an existing one when it is complete.
 
-    `models` are names of models to include. The active model, the built-in ones, and those with shared features are
-    always included. `with_excerpts` adds the most typical 30 seconds of each song.
-
-    Raises NotFoundError if a model does not exist, or the library lacks models. Raises LibraryError if `target` is
-    another kind of file, the library is damaged, or a model is deleted meanwhile.
+    `models` are names of models to include next to the active, the built-in, and those with shared features.
+    `with_excerpts` adds the most typical 30 seconds of each song. Raises LibraryError if `target` is another kind of
+    file, the library is damaged, or a model is deleted meanwhile.
     """
     store = library.models
     records = [store.get(), *map(store.find, models), *(record for record in store.all() if record.kind in BUILT_IN)]
@@ -89,12 +88,14 @@ def write_bundle(
     plays = play_counts(take_snapshot(library))
     low, high = np.quantile(plays, [1 / 3, 2 / 3]) if len(plays) else (0.0, 0.0)
     with folder_next_to(target) as work, _BUNDLE.write(target, work) as archive:
-        excerpts = Excerpts(suffix=transcode_suffix(), length_s=TYPICAL_S)
+        excerpts = public_copy.Excerpts(suffix=transcode_suffix(), length_s=TYPICAL_S)
         if with_excerpts:
             excerpts = replace(excerpts, song_ids=_add_excerpts(library, archive, work, excerpts.suffix, progress))
         progress("copying the database", 0, 0)
         database = work / LIBRARY_FILE
-        copy_for_visitors(library.folder / LIBRARY_FILE, database, model_ids, (float(low), float(high)), excerpts)
+        public_copy.copy_for_visitors(
+            library.folder / LIBRARY_FILE, database, model_ids, (float(low), float(high)), excerpts
+        )
         with closing(Library(library.folder, open_engine(database, read_only=True))) as copy:
             for n_done, model_id in enumerate(model_ids):
                 progress("copying models", n_done, len(model_ids))
@@ -149,7 +150,7 @@ def _add_excerpts(library: Library, archive: ArchiveWriter, work: Path, suffix: 
                 n_done += 1
                 if isinstance(problem, StorageError):
                     raise problem
-                if problem is None and archive.add_file(excerpt_path(song_id, suffix), excerpt):
+                if problem is None and archive.add_file(public_copy.excerpt_path(song_id, suffix), excerpt):
                     added.add(song_id)
                 else:
                     _log.info("no excerpt of song %s: %s", song_id, problem)
@@ -159,12 +160,7 @@ def _add_excerpts(library: Library, archive: ArchiveWriter, work: Path, suffix: 
 
 
 def unpack_bundle(stream: BinaryIO, name: str, target: Path, progress: Progress) -> None:
-    """Unpack a bundle into an empty folder, and add the caches of a large library.
-
-    `name` is the name of the file in messages.
-
-    Raises LibraryError if it is not a bundle, or is damaged; the content of the folder is then unusable.
-    """
+    """Unpack a bundle, called `name` in messages, into an empty folder, which is unusable after an error."""
     with _BUNDLE.refusing(name):
         _BUNDLE.unpack(stream, name, target, progress)
         progress("checking the database", 0, 0)
@@ -185,13 +181,80 @@ def _check_is_public(library: Library) -> None:
         meta = {str(row.key): str(row.value) for row in connection.execute(sa.select(schema.meta))}
         names = {key for key in meta if not key.startswith(CHANGES_PREFIX)}
         read_settings(meta.get("settings"))  # checks their values
-        if not names <= _META or not json.loads(meta.get("settings", "{}")).keys() <= SETTINGS:
+        if not names <= _META or not json.loads(meta.get("settings", "{}")).keys() <= public_copy.SETTINGS:
             raise ValueError("it contains private settings")
         for table in schema.metadata.sorted_tables:
-            if table.name not in (*FILLED, schema.meta.name) and connection.scalar(
+            if table.name not in (*public_copy.FILLED, schema.meta.name) and connection.scalar(
                 sa.select(sa.exists().select_from(table))
             ):
                 raise ValueError(f"it has rows in the table {table.name}")
         paths = sa.select(sa.type_coerce(schema.files.c.path, sa.Text))
         if not all(map(re.compile(_EXCERPT, re.ASCII).fullmatch, connection.scalars(paths))):
             raise ValueError("it lists files that it does not contain")
+
+
+@contextmanager
+def open_bundle(file: Path, progress: Progress) -> Iterator[Path]:
+    """Unpack a bundle, if needed, and yield the folder of its library, which does not change within the block."""
+    file = file.expanduser().resolve()
+    if not file.is_file():
+        raise NotFoundError(f"{file}: this file does not exist.")
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")  # XDG Base Directory Specification
+    folder = caches / "musicsim" / "snapshots"
+    with writing_to(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    library_name = file.name.removesuffix(ENDING) or "library"
+    with file.open("rb") as stream:
+        home = folder / _key(file, os.fstat(stream.fileno()))
+        used = _mark_used(home, file)
+        try:
+            if not home.exists():
+                with writing_to(folder), filelock.FileLock(home.with_suffix(_UNPACKING)):
+                    if not home.exists():
+                        _unpack(stream, file, home, library_name, progress)
+            _remove_unused(folder)
+            yield home / library_name
+        finally:
+            os.close(used)
+
+
+def _key(file: Path, status: os.stat_result) -> str:
+    state = f"{file}\n{status.st_size} {status.st_mtime_ns} {status.st_ino}\n{__version__} {SCHEMA_VERSION}"
+    return blake2b(os.fsencode(state), digest_size=12).hexdigest()
+
+
+def _unpack(stream: BinaryIO, file: Path, home: Path, library_name: str, progress: Progress) -> None:
+    temporary = home.with_name(f".{home.name}")
+    shutil.rmtree(temporary, ignore_errors=True)  # left by a process that was killed
+    try:
+        (temporary / library_name).mkdir(parents=True)
+        unpack_bundle(stream, file.name, temporary / library_name, progress)
+        temporary.rename(home)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _mark_used(home: Path, file: Path) -> int:
+    """Mark a folder as used by this process until the descriptor is closed; the mark contains the file's path."""
+    mark = home.with_suffix(_IN_USE)
+    while True:
+        descriptor = os.open(mark, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        with suppress(FileNotFoundError):  # another process removed the mark before it was locked
+            if os.fstat(descriptor).st_ino == mark.stat().st_ino:
+                os.pwrite(descriptor, os.fsencode(file), 0)
+                return descriptor
+        os.close(descriptor)
+
+
+def _remove_unused(folder: Path) -> None:
+    for mark in folder.glob(f"*{_IN_USE}"):
+        with suppress(OSError), mark.open("rb") as stream:  # OSError: used, removed by another process, or not ours
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file = Path(os.fsdecode(stream.read()))
+            if file.is_file() and _key(file, file.stat()) == mark.stem:
+                continue
+            for unpacked_folder in (mark.with_suffix(""), mark.with_name(f".{mark.stem}")):
+                shutil.rmtree(unpacked_folder, ignore_errors=True)
+            mark.with_suffix(_UNPACKING).unlink(missing_ok=True)
+            mark.unlink()

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, progress_bar
-from musicsim.cli.options import adding_options
-from musicsim.extensions.bundles.bundle import write_bundle
-from musicsim.extensions.bundles.unpacking import unpacked
+from musicsim.cli.options import add_options
+from musicsim.extensions.bundles.bundle import open_bundle, write_bundle
 
 
 def snapshot(
@@ -38,8 +37,8 @@ def snapshot(
     typer.echo(f"{report.n_songs} songs{excerpts}, {report.n_bytes / 1e6:.1f} MB: {file}")
 
 
-@adding_options
-def with_bundle(
+@add_options
+def add_snapshot_option(
     command: Callable[..., None],
     *,
     snapshot: Annotated[
@@ -59,6 +58,6 @@ def with_bundle(
     os.environ.pop("MUSICSIM_PUBLIC", None)  # visitors must not unpack anything
     with ExitStack() as stack:
         with progress_bar(is_noted=False) as progress:
-            folder = stack.enter_context(unpacked(snapshot, progress))
+            folder = stack.enter_context(open_bundle(snapshot, progress))
         os.environ["MUSICSIM_PUBLIC"] = "1"
         command(**values | {"library": folder})

@@ -107,12 +107,7 @@ class Excerpts:
 def copy_for_visitors(
     source: Path, target: Path, model_ids: Collection[str], thirds: tuple[float, float], excerpts: Excerpts = Excerpts()
 ) -> None:
-    """Write a new database with a consistent copy of the public part of another one.
-
-    `thirds` are the maximum plays of a song in the least played third, and in the middle one.
-
-    Raises LibraryError if the source is damaged; StorageError if the disk is full.
-    """
+    """Write a copy of the public part of a database; `thirds` bound the plays of the two less played thirds."""
     engine = open_engine(target, read_only=False)
     with engine.begin() as connection:
         create_tables(connection)
@@ -184,7 +179,6 @@ def _add_functions(
 
 
 def _fill_meta(copy: sqlite3.Connection) -> None:
-    """Add public settings, and the map colors of labels in the copy."""
     meta = dict(copy.execute("SELECT key, value FROM src.meta WHERE key IN ('settings', 'colours')"))
     settings = json.loads(meta.get("settings", "{}"))
     all_colors = json.loads(meta.get("colours", "{}"))

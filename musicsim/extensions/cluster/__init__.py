@@ -7,8 +7,8 @@ EXTENSION = Extension(
     needs=("distributed",),
     commands={"cluster": Command("cli:group", "Show the Dask cluster of the library (docs/scale.md).", "Maintain")},
     command_options={
-        "settings": "cli:with_trust",
-        **dict.fromkeys(("add", "scan", "evaluate", "export"), "cli:with_cluster"),
+        "settings": "cli:add_trust_option",
+        **dict.fromkeys(("add", "scan", "evaluate", "export"), "cli:add_cluster_option"),
     },
     sections=(Section("library", "Settings", "page:draw", tab="settings", place=91, needs_songs=False),),
     hooks={"pool": "connection:pool", "settings": "address:SETTINGS"},

@@ -1,8 +1,20 @@
-"""Addresses of Dask clusters."""
+"""Addresses of Dask clusters, and the clusters that the owner of this machine trusts.
+
+Another person may have written a library's settings, which contain the address of a cluster. So trust is never stored
+in a library, but per address in the user's configuration folder.
+"""
 
 import ipaddress
+import json
+import os
 import re
+from pathlib import Path
 
+from musicsim.library.disk.arrays import private_path
+
+CLUSTER_VARIABLE = "MUSICSIM_CLUSTER"  # environment variable with the address of a cluster
+TRUST_VARIABLE = "MUSICSIM_TRUST_CLUSTER"
+"""If this environment variable is 1, only the address in MUSICSIM_CLUSTER is trusted."""
 _LOCAL = re.compile(r"local:([1-9]\d{0,2})")
 # a plain host, because programs disagree on which part of user@host is the host
 _SCHEDULER = re.compile(r"(?P<protocol>tcp|tls|ws|wss)://(\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<host>[\w.-]+)):\d{1,5}/?")
@@ -21,16 +33,12 @@ def check_address(address: str) -> str:
 
 
 def is_encrypted(address: str) -> bool:
-    """Return whether the address of a scheduler uses TLS."""
     match = _SCHEDULER.fullmatch(address.strip())
     return match is not None and match["protocol"] in _ENCRYPTED
 
 
 def is_on_this_machine(address: str) -> bool:
-    """Return whether a cluster runs on this machine only: ``local:N``, ``localhost`` or a loopback address.
-
-    Names are not resolved, because their address can change between the check and the connection.
-    """
+    """Return whether a cluster runs on this machine only. Names are not resolved, because their address can change."""
     if n_own(address):
         return True
     match = _SCHEDULER.fullmatch(address.strip())
@@ -51,3 +59,37 @@ def n_own(address: str) -> int:
 
 SETTINGS = {"cluster": check_address}
 """The setting with the address of a library's cluster; empty for worker processes of this machine."""
+
+
+def needs_trust(address: str) -> bool:
+    """Return whether a cluster is on another machine without TLS, so that it must be trusted to be used."""
+    return bool(address) and not (is_on_this_machine(address) or is_encrypted(address))
+
+
+def is_trusted(address: str) -> bool:
+    if os.environ.get(TRUST_VARIABLE) == "1" and address == os.environ.get(CLUSTER_VARIABLE, "").strip():
+        return True
+    return address in _read_trusted()
+
+
+def trust(address: str, *, is_trusted: bool = True) -> None:
+    """Store on this machine that a cluster is trusted, or no longer. Raises ValueError if `address` is malformed."""
+    address = check_address(address)
+    addresses = _read_trusted() - {address}
+    if is_trusted:
+        addresses |= {address}
+    with private_path(_trust_file()) as temporary:
+        temporary.write_text(json.dumps({"format": 1, "addresses": sorted(addresses)}), encoding="utf-8")
+
+
+def _read_trusted() -> set[str]:
+    try:
+        stored = json.loads(_trust_file().read_text(encoding="utf-8"))
+        return {address for address in stored["addresses"] if isinstance(address, str)}
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+
+
+def _trust_file() -> Path:
+    configuration = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(configuration) / "musicsim" / "trusted_clusters.json"

@@ -7,11 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library
-from musicsim.cli.options import adding_options
-from musicsim.extensions.cluster.address import check_address
+from musicsim.cli.options import add_options
+from musicsim.extensions.cluster.address import CLUSTER_VARIABLE, check_address, is_trusted, needs_trust, trust
 from musicsim.extensions.cluster.connection import choosing, cluster_state
 from musicsim.extensions.cluster.pool import UNTRUSTED
-from musicsim.extensions.cluster.trust import CLUSTER_VARIABLE, is_trusted, needs_trust, trust
 
 _RISK = "Dask exchanges pickles: whoever controls the scheduler or the network on the way can run code on this machine."
 _Cluster = Annotated[
@@ -53,17 +52,16 @@ group.command()(status)
 group.callback()(lambda: None)  # otherwise Typer would drop the name of the only command
 
 
-@adding_options
-def with_cluster(
+@add_options
+def add_cluster_option(
     command: Callable[..., None], *, cluster: _Cluster = None, trust_cluster: _TrustCluster = False, **values: Any
 ) -> None:
-    """Run a command that may use a cluster."""
     with choosing(cluster, trusted=trust_cluster):
         command(**values)
 
 
-@adding_options
-def with_trust(
+@add_options
+def add_trust_option(
     command: Callable[..., None],
     *,
     trust_cluster: Annotated[

@@ -9,9 +9,8 @@ from contextvars import ContextVar
 
 from musicsim import library as libraries
 from musicsim.errors import LibraryError
-from musicsim.extensions.cluster.address import n_own
+from musicsim.extensions.cluster.address import CLUSTER_VARIABLE, is_trusted, n_own
 from musicsim.extensions.cluster.pool import ClusterState, open_cluster
-from musicsim.extensions.cluster.trust import CLUSTER_VARIABLE, is_trusted
 
 _chosen: ContextVar[tuple[str | None, bool]] = ContextVar("chosen", default=(None, False))
 
@@ -27,16 +26,12 @@ def choosing(address: str | None, *, trusted: bool) -> Iterator[None]:
 
 
 def pool(library: libraries.Library) -> AbstractContextManager[None]:
-    """Call :func:`on_cluster` with the chosen cluster."""
     address, trusted = _chosen.get()
     return on_cluster(library, address, trusted=trusted)
 
 
 def cluster_of(library: libraries.Library, address: str | None = None) -> str:
-    """Return the address of a library's cluster: `address`, else the environment's, else the settings'.
-
-    It is empty if worker processes of this machine do the work.
-    """
+    """Return the address of a library's cluster: `address`, else the environment's, else the settings'; "" for none."""
     if address is not None:
         return address
     return os.environ.get(CLUSTER_VARIABLE) or str(library.settings["cluster"])
@@ -44,12 +39,7 @@ def cluster_of(library: libraries.Library, address: str | None = None) -> str:
 
 @contextmanager
 def on_cluster(library: libraries.Library, address: str | None = None, *, trusted: bool = False) -> Iterator[None]:
-    """Use the cluster of a library within the block, at the address of :func:`cluster_of`.
-
-    `trusted` trusts it for this call; otherwise :mod:`musicsim.extensions.cluster.trust` decides.
-
-    Raises LibraryError if it is not trusted or does not answer.
-    """
+    """Use the cluster of a library, if any, within the block. Raises LibraryError unless it is trusted and answers."""
     address = cluster_of(library, address).strip()
     if not address:
         yield
@@ -63,10 +53,7 @@ def on_cluster(library: libraries.Library, address: str | None = None, *, truste
 
 
 def cluster_state(library: libraries.Library, address: str | None = None, *, trusted: bool = False) -> ClusterState:
-    """Return the current state of a library's cluster; the parameters are those of :func:`on_cluster`.
-
-    Raises LibraryError if the library lacks a cluster, or it is not trusted or does not answer.
-    """
+    """Return the current state of a library's cluster. Raises LibraryError without one that is trusted and answers."""
     address = cluster_of(library, address).strip()
     if not address:
         raise LibraryError(

@@ -4,8 +4,8 @@ import streamlit as st
 
 from musicsim.errors import LibraryError
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.extensions.cluster.address import CLUSTER_VARIABLE, is_trusted, needs_trust, trust
 from musicsim.extensions.cluster.connection import cluster_of, cluster_state
-from musicsim.extensions.cluster.trust import CLUSTER_VARIABLE, is_trusted, needs_trust, trust
 from musicsim.library import Library
 from musicsim.ui.base.text import plain
 
@@ -40,7 +40,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:  # it may change while a jo
             help="Scans run on its workers: the address of a scheduler, or local:4 for four workers on this machine. "
             f"Empty = worker processes of this machine. {CLUSTER_VARIABLE} in the environment takes precedence.",
         )  # fmt: skip
-        is_asked = st.button("Check", icon=":material/lan:", key="check_cluster", disabled=not cluster_of(library))
+        wants_check = st.button("Check", icon=":material/lan:", key="check_cluster", disabled=not cluster_of(library))
     address = str(library.settings["cluster"])
     if needs_trust(address):
         # a key per address, so that a tick does not apply to a new address
@@ -49,7 +49,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:  # it may change while a jo
             f"Trust {plain(address)} without TLS", is_trusted(address), key=key, on_change=_set_trust,
             args=(address, key), help=_TRUST,
         )  # fmt: skip
-    if is_asked:
+    if wants_check:
         try:
             state = cluster_state(library)
         except LibraryError as error:

@@ -61,8 +61,6 @@ _KILLED = object()  # result of tasks whose batch has killed too many workers
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """The workers of a cluster at one moment."""
-
     address: str
     dashboard: str | None  # URL of the scheduler's page
     n_workers: int
@@ -83,9 +81,6 @@ def open_cluster(address: str, *, is_trusted: bool = False) -> "Iterator[Cluster
 
     `is_trusted` allows a connection to another machine without TLS. Dask exchanges pickles: anyone who controls the
     scheduler, or the network in between, can run code on this machine. So the machine's owner decides, never a library.
-
-    Raises LibraryError if the address is malformed or not trusted, no scheduler answers, TLS lacks certificates, or
-    Dask is not installed.
     """
     try:
         address = check_address(address)
@@ -107,7 +102,6 @@ def open_cluster(address: str, *, is_trusted: bool = False) -> "Iterator[Cluster
 
 @contextmanager
 def _local_scheduler(n_workers: int) -> Iterator[str]:
-    """Start a cluster on this machine, with one thread per worker, and yield the address of its scheduler."""
     from distributed import LocalCluster
 
     with LocalCluster(
@@ -121,10 +115,7 @@ def _local_scheduler(n_workers: int) -> Iterator[str]:
 
 
 def _check_certificates(address: str) -> None:
-    """Raise LibraryError unless the owner of this machine has set their own certificate authority for Dask.
-
-    Without it ``tls://`` fails later, and ``wss://`` trusts any public authority.
-    """
+    """Check that this machine has its own certificates for Dask: else ``wss://`` trusts any public authority."""
     from distributed import Security
 
     try:
@@ -138,10 +129,7 @@ def _check_certificates(address: str) -> None:
 
 
 class ClusterPool(AbstractContextManager["ClusterPool"]):
-    """A client of the scheduler at an address; see :class:`musicsim.library.processes.pools.Pool`.
-
-    Raises LibraryError if no scheduler answers.
-    """
+    """A client of the scheduler at an address; see :class:`musicsim.library.processes.pools.Pool`."""
 
     shares_disk = False
 
@@ -171,10 +159,7 @@ class ClusterPool(AbstractContextManager["ClusterPool"]):
     def outcomes(
         self, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits, preload: tuple[str, ...] = ()
     ) -> Generator[tuple[T, Any] | None, None, None]:
-        """See :class:`musicsim.library.processes.pools.Pool`.
-
-        Raises LibraryError if the scheduler is away for ten minutes, or workers cannot do this work.
-        """
+        """Run tasks like `Pool.outcomes`. Raises LibraryError if the scheduler is away for ten minutes."""
         work = _Work(uuid.uuid4().hex, function, limits, preload, __version__)
         suspects: list[T] = []
         for item in self._run(work, tasks, MAX_BATCH, None):
@@ -235,7 +220,6 @@ class ClusterPool(AbstractContextManager["ClusterPool"]):
                 future.release()
 
     def _share(self, work: "_Work") -> "Future | None":
-        """Send the work to every worker; return None without workers."""
         if self._client.status != "running" or not self._client.nthreads():
             return None
         try:
@@ -244,7 +228,6 @@ class ClusterPool(AbstractContextManager["ClusterPool"]):
             return None
 
     def _max_pending(self) -> int:
-        """Return the maximum number of pending batches."""
         if time.monotonic() - self._counted > _COUNT_EVERY_S and self._client.status == "running":
             with suppress(OSError, TimeoutError):
                 self._n_threads = sum(self._client.nthreads().values())
@@ -317,7 +300,6 @@ class _Work:
 
 
 def _do(work: _Work, tasks: list[Any]) -> _Done:
-    """Process a batch on a worker of the cluster."""
     if work.version != __version__:
         raise LibraryError(f"a worker has version {__version__}")
     started = time.perf_counter()
@@ -361,7 +343,6 @@ class _Crews:
         timer.start()
 
     def _end(self, name: str, crew: Crew[Any], n_given: int) -> None:
-        """Close a crew that was not used in the meantime."""
         with self._lock:
             idle = self._idle.get(name, [])
             if crew not in idle or crew.n_given != n_given:

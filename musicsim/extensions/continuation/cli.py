@@ -8,8 +8,8 @@ import typer
 from rich.table import Column
 
 from musicsim.cli.console import emit, open_library, progress_bar, show
-from musicsim.cli.figures import format_figure
-from musicsim.cli.options import adding_options
+from musicsim.cli.evaluate import format_figure
+from musicsim.cli.options import add_options
 from musicsim.explorer.evaluation.quality import Figure
 from musicsim.extensions.continuation.continuation import LISTS, MEASURES, continue_lists
 
@@ -17,7 +17,7 @@ _HELP = "Evaluate how well the walk and other methods continue held-out lists: p
 _Lists = Annotated[str | None, typer.Option("--continue", help=_HELP, metavar="LISTS")]
 
 
-@adding_options
+@add_options
 def evaluate_options(command: Callable[..., None], *, lists: _Lists = None, **values: Any) -> None:
     if lists is None:
         command(**values)

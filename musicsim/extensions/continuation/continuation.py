@@ -6,24 +6,26 @@ recommendations. Methods do not learn from judged lists, except that BPR and ALS
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from musicsim import evaluation, playlist
-from musicsim._arrays import Float64Array, Int64Array
+from musicsim._arrays import Float64Array, FloatingArray, Int64Array, IntegerArray
 from musicsim._checks import check_choice
+from musicsim.blas import one_blas_thread
 from musicsim.errors import ModelError
 from musicsim.explorer.playlists.edges import build_hypergraph
 from musicsim.explorer.playlists.fit import Lists as Listed
-from musicsim.explorer.playlists.fit import fit_dialects, listed
-from musicsim.explorer.playlists.song_labels import load_sources, with_company_of
+from musicsim.explorer.playlists.fit import collect_playlists, fit_dialects
+from musicsim.explorer.playlists.song_labels import load_sources, replace_company
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.extensions.continuation.continuing import WALK, Lists, Task, Ways, ways
 from musicsim.library import Library
-from musicsim.progress import Progress, no_progress, prefixed
+from musicsim.progress import Progress, add_prefix, no_progress
 
 LISTS = ("playlists", "sittings")
 """Kinds of lists: playlists, except those generated here, and sittings (songs played in a row)."""
@@ -37,6 +39,149 @@ _ENOUGH = 200  # judged lists, after which no further part is judged
 _N_RECOMMENDED = 500
 
 Interval = tuple[float, float, float]  # a mean over lists, and the ends of its 95% interval
+Lists = Sequence[Sequence[int]]
+Score = Callable[[int, Sequence[int]], Float64Array]
+"""Takes the number of a judged list and its first songs; returns the scores of all songs, (n_songs,)."""
+Ways = dict[str, Callable[[], Score]]  # functions that fit the methods, by name
+
+POPULARITY, ARTIST, SOUND, ITEM_KNN, ALS, BPR, WALK = (
+    "popularity", "same artist", "nearest in sound", "item-kNN", "ALS (implicit)", "BPR (implicit)", "walk",
+)  # fmt: skip
+N_NEIGHBOURS = 200
+N_FACTORS, ALS_STEPS, BPR_STEPS = 64, 20, 100
+ALS_REGULARIZATION, ALS_ALPHA = 0.1, 10.0
+BPR_REGULARIZATION, BPR_LEARNING_RATE = 0.002, 0.05
+_BLOCK = 65_536  # songs per block of distances
+_TIES = 1e-6  # weight of popularity next to cosines, to break ties
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Lists of song rows to learn from, and the first songs of lists to continue."""
+
+    n_songs: int
+    train: Lists
+    begun: Lists
+    fit_walk: Callable[[Lists], playlist.PlaylistModel]
+    artists: IntegerArray | None = None  # (n_songs,), -1 if unknown; None without artists
+    vectors: FloatingArray | None = None  # (n_songs, n_dimensions) of the sound; None without a model
+    random_state: int = 0
+
+    def matrix(self, lists: Lists) -> sparse.csr_matrix:
+        """Return an indicator matrix, float32 (n_lists, n_songs); implicit needs csr_matrix, not csr_array."""
+        rows = np.repeat(np.arange(len(lists)), [len(songs) for songs in lists])
+        songs = np.concatenate([np.empty(0, np.int64), *(np.asarray(songs, np.int64) for songs in lists)])
+        shape = (len(lists), self.n_songs)
+        matrix = sparse.csr_matrix((np.ones(len(songs), np.float32), (rows, songs)), shape)
+        matrix.data[:] = 1
+        return matrix
+
+
+def ways(task: Task) -> Ways:
+    """Return every method that the task has data for."""
+    plays = np.asarray(task.matrix(task.train).sum(axis=0)).ravel().astype(np.float64)
+    popularity = plays / (1 + plays.max())  # below 1, so that it only breaks ties of counts
+    result: Ways = {POPULARITY: lambda: lambda _, songs: popularity}
+    if task.artists is not None:
+        result[ARTIST] = partial(_same_artist, task.artists, popularity)
+    if task.vectors is not None:
+        result[SOUND] = partial(_nearest, task.vectors)
+    return result | {
+        ITEM_KNN: partial(_item_knn, task, popularity),
+        ALS: partial(_als, task),
+        BPR: partial(_bpr, task),
+        WALK: lambda: score_by_walk(task.fit_walk(task.train)),
+    }
+
+
+def score_by_walk(model: playlist.PlaylistModel) -> Score:
+    """Score songs by the mean probability that they follow one of the first songs, whose own scores are meaningless."""
+    graph = model.hypergraph
+
+    def score(_: int, songs: Sequence[int]) -> Float64Array:
+        share = np.zeros(graph.n_edges)
+        for song in songs:
+            edges, probabilities = model.edge_probabilities(song)
+            share[edges] += probabilities / (graph.mass[edges] - graph.song_weight[song])
+        return graph.song_weight * (graph.incidence @ share) / len(songs)
+
+    return score
+
+
+def _same_artist(codes: IntegerArray, popularity: Float64Array) -> Score:
+    """Score songs by the number of first songs by their artist, then by popularity."""
+
+    def score(_: int, songs: Sequence[int]) -> Float64Array:
+        # index 0 is the unknown artist, which does not count
+        n_of = np.bincount(codes[list(songs)] + 1, minlength=codes.max(initial=-1) + 2)
+        n_of[0] = 0
+        return n_of[codes + 1] + popularity
+
+    return score
+
+
+def _nearest(vectors: FloatingArray) -> Score:
+    from scipy.spatial.distance import cdist
+
+    def score(_: int, songs: Sequence[int]) -> Float64Array:
+        own = vectors[list(songs)]
+        blocks = (vectors[start : start + _BLOCK] for start in range(0, len(vectors), _BLOCK))
+        return np.concatenate([-cdist(block, own, "sqeuclidean").min(axis=1) for block in blocks])
+
+    return score
+
+
+def _item_knn(task: Task, popularity: Float64Array) -> Score:
+    """Score songs by the sum of their cosines with the first songs, by lists; each has 200 nearest songs."""
+    lists = task.matrix(task.train).astype(np.float64)
+    together = sparse.csr_array(lists.T @ lists)
+    scale = sparse.diags_array(1 / np.sqrt(np.maximum(together.diagonal(), 1)))
+    cosine = sparse.csr_array(scale @ together @ scale)
+    cosine.setdiag(0)
+    for row in range(task.n_songs):
+        part = cosine.data[cosine.indptr[row] : cosine.indptr[row + 1]]
+        if len(part) > N_NEIGHBOURS:
+            part[part < np.partition(part, -N_NEIGHBOURS)[-N_NEIGHBOURS]] = 0
+
+    def score(_: int, songs: Sequence[int]) -> Float64Array:
+        return np.asarray(cosine[list(songs)].sum(axis=0)).ravel() + _TIES * popularity
+
+    return score
+
+
+def _als(task: Task) -> Score:
+    """Alternating least squares (Hu, Koren, Volinsky 2008); a list's factors are solved for from its first songs."""
+    from implicit.cpu.als import AlternatingLeastSquares
+
+    model = AlternatingLeastSquares(
+        N_FACTORS, regularization=ALS_REGULARIZATION, alpha=ALS_ALPHA, iterations=ALS_STEPS, num_threads=1,
+        random_state=task.random_state,
+    )  # fmt: skip
+    with one_blas_thread():  # otherwise implicit warns that it is slow
+        model.fit(task.matrix(task.train), show_progress=False)
+    begun = task.matrix(task.begun)
+
+    def score(at: int, _: Sequence[int]) -> Float64Array:
+        return np.asarray(model.item_factors @ model.recalculate_user(0, begun[at]), dtype=np.float64)
+
+    return score
+
+
+def _bpr(task: Task) -> Score:
+    """Bayesian personalized ranking (Rendle et al. 2009); it cannot add lists later, so it learns the first songs."""
+    from implicit.cpu.bpr import BayesianPersonalizedRanking
+
+    model = BayesianPersonalizedRanking(
+        N_FACTORS, learning_rate=BPR_LEARNING_RATE, regularization=BPR_REGULARIZATION, iterations=BPR_STEPS,
+        num_threads=1, random_state=task.random_state,
+    )  # fmt: skip
+    with one_blas_thread():
+        model.fit(task.matrix([*task.train, *task.begun]), show_progress=False)
+
+    def score(at: int, _: Sequence[int]) -> Float64Array:
+        return np.asarray(model.item_factors @ model.user_factors[len(task.train) + at], dtype=np.float64)
+
+    return score
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +237,10 @@ def split(lists: Lists, judged: Int64Array) -> tuple[Lists, Lists, Lists]:
 
 
 def lists_of(snapshot: Snapshot, kind: str) -> Lists:
-    """Return the lists of a kind (:data:`LISTS`) as rows of songs.
-
-    Raises ValueError if the kind is unknown.
-    """
+    """Return the lists of a kind (:data:`LISTS`) as rows of songs."""
     check_choice("kind", kind, LISTS)
     if kind == "playlists":
-        return listed(snapshot, generated=False).rows
+        return collect_playlists(snapshot, generated=False).rows
     number, song_id = snapshot.library.listening.sittings().T
     rows = snapshot.rows_of(song_id)
     number, rows = number[rows >= 0], rows[rows >= 0]
@@ -108,11 +250,10 @@ def lists_of(snapshot: Snapshot, kind: str) -> Lists:
 
 
 def n_long_lists(snapshot: Snapshot) -> dict[str, int]:
-    """Return the number of lists of each kind that are long enough to be judged."""
     return {kind: sum(map(len, parts_of(lists_of(snapshot, kind), 0))) for kind in LISTS}
 
 
-def recommended(scores: Float64Array, begun: Sequence[int]) -> Int64Array:
+def recommend(scores: Float64Array, begun: Sequence[int]) -> Int64Array:
     """Return the 500 songs with the best scores that are not in the list; ties are in row order."""
     new_scores = scores.copy()
     new_scores[list(begun)] = -np.inf
@@ -132,7 +273,7 @@ def measure(task: Task, rest: Lists, by: Ways, progress: Progress = no_progress)
         score, best = fit(), []
         for at, songs in enumerate(task.begun):
             progress(f"continuing lists: {name}", n_done + at, total)
-            best.append(recommended(score(at, songs), songs))
+            best.append(recommend(score(at, songs), songs))
         scores[name] = evaluation.continuation_scores(best, rest, (10,))
     return scores
 
@@ -146,7 +287,7 @@ def task_of(
         sources = replace(sources, listeners={})  # these groups contain the judged sittings
 
     def graph_of(lists: Listed) -> playlist.Hypergraph:
-        return build_hypergraph(snapshot, with_company_of(sources, lists.rows, progress), own=False)
+        return build_hypergraph(snapshot, replace_company(sources, lists.rows, progress), own=False)
 
     def fit_walk(lists: Lists) -> playlist.PlaylistModel:
         rows = [list(songs) for songs in lists]
@@ -161,9 +302,8 @@ def continue_lists(
 ) -> Continued:
     """Judge every method on the lists of a library, with the built-in Sound model, which does not learn from lists.
 
-    The parts are judged in turn, each after learning from all other lists, until 200 lists are judged.
-
-    Raises ModelError if there are fewer than ten lists of six songs or more.
+    The parts are judged in turn, each after learning from all other lists, until 200 lists are judged. Raises
+    ModelError if there are fewer than ten lists of six songs or more.
     """
     native = library.models.native()
     snapshot = take_snapshot(library, native.id if native else None)
@@ -175,7 +315,7 @@ def continue_lists(
     scores: list[dict[str, dict[str, Float64Array]]] = []
     n_judged = 0
     for number, part in enumerate(parts, start=1):
-        part_progress = prefixed(progress, f"part {number}: ")
+        part_progress = add_prefix(progress, f"part {number}: ")
         judged = part[:MAX_JUDGED]
         train, begun, rest = split(lists, judged)
         task = task_of(snapshot, kind, train, begun, part_progress, random_state)
@@ -183,7 +323,17 @@ def continue_lists(
         n_judged += len(judged)
         if n_judged >= _ENOUGH:
             break
-    return _summarize(kind, n_long, n_judged, snapshot.n_indexed, scores, random_state)
+    by_way = {
+        way: {name: np.concatenate([part[way][name] for part in scores]) for name in MEASURES} for way in scores[0]
+    }
+    order = sorted(by_way, key=lambda way: -by_way[way]["ndcg"].mean())
+
+    def compare(way: str, name: str, minus: Float64Array) -> Interval:
+        return evaluation.bootstrap_pairs(by_way[way][name], minus, random_state=random_state)
+
+    means = {way: {name: compare(way, name, np.zeros(n_judged)) for name in MEASURES} for way in order}
+    leads = {way: compare(WALK, "ndcg", by_way[way]["ndcg"]) for way in order if way != WALK}
+    return Continued(kind, n_long, n_judged, len(scores), snapshot.n_indexed, means, leads)
 
 
 def run_job(library: Library, *, lists: str, progress: Any) -> bool:
@@ -195,32 +345,7 @@ def run_job(library: Library, *, lists: str, progress: Any) -> bool:
 
 
 def too_few(n_long: int, kind: str) -> str:
-    """Return a message that there are too few lists, with a remedy."""
     return (
         f"This library has {n_long:,} {kind} with {MIN_SONGS} songs or more; at least {MIN_LISTS} are "
         "needed to hold some out. Import playlists or a listening history."
-    )
-
-
-def _summarize(
-    kind: str, n_long: int, n_judged: int, n_songs: int, parts: list[dict[str, dict[str, Float64Array]]], seed: int
-) -> Continued:
-    scores = {way: {name: np.concatenate([part[way][name] for part in parts]) for name in MEASURES} for way in parts[0]}
-    order = sorted(scores, key=lambda way: -scores[way]["ndcg"].mean())
-    zeros = np.zeros(n_judged)
-    return Continued(
-        kind,
-        n_long,
-        n_judged,
-        len(parts),
-        n_songs,
-        {
-            way: {name: evaluation.bootstrap_pairs(scores[way][name], zeros, random_state=seed) for name in MEASURES}
-            for way in order
-        },
-        {
-            way: evaluation.bootstrap_pairs(scores[WALK]["ndcg"], scores[way]["ndcg"], random_state=seed)
-            for way in order
-            if way != WALK
-        },
     )

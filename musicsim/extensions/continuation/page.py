@@ -12,18 +12,17 @@ from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import interval, plain
+from musicsim.ui.components.downloads import show_table
 from musicsim.ui.components.jobs_view import job_panel, start_job
-from musicsim.ui.components.table_download import saved_table
 
 _CHOSEN: Key[str] = Key("evaluate_lists", lambda: LISTS[0], "kind of the evaluated lists: playlists or sittings")
 _PLACES = {"clicks": 2}  # decimal places; 3 by default
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw the last results, and the button that starts an evaluation."""
     library = snapshot.library
     counts = desk().ask(task_key(snapshot, "long lists"), lambda _progress: n_long_lists(snapshot))
-    if not counts.within(AT_ONCE_S):
+    if not counts.wait(AT_ONCE_S):
         wait_for([counts])
         return
     n_long = value_of(counts)
@@ -57,7 +56,6 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
 
 
 def _start(library: Library, kind: str, last: Job | None) -> None:
-    """Draw the button that starts a run, and the progress or error of the last run."""
     running = jobs.current(library)
     st.button(
         f"Evaluate {kind}", icon=":material/calculate:", key="evaluate_continue", disabled=running is not None,
@@ -83,7 +81,7 @@ def _show(result: Continued) -> None:
         {"Method": way} | {label: interval(*scores[key], places=_PLACES.get(key, 3)) for key, label in MEASURES.items()}
         for way, scores in result.scores.items()
     ]
-    saved_table(pd.DataFrame(lines), name="continuation", key="evaluate_continuation")
+    show_table(pd.DataFrame(lines), name="continuation", key="evaluate_continuation")
     st.caption(
         f"{result.method} The 95% interval over lists is in gray. NDCG, R-precision and the hit rate range from 0 to "
         "1, higher is better. Clicks: pages of ten songs to skip before the first right one (51 if none of 500 is "

@@ -5,6 +5,6 @@ from musicsim.hooks import Extension
 EXTENSION = Extension(
     name="datasets",
     needs=("mirdata",),
-    command_options={"add": "cli:with_dataset"},
-    hooks={"known_faults": "datasets:known_faults"},
+    command_options={"add": "cli:add_dataset_options"},
+    hooks={"known_faults": "datasets:list_faults"},
 )

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from musicsim.cli.console import open_library, warn
-from musicsim.cli.options import adding_options
+from musicsim.cli.options import add_options
 from musicsim.extensions.datasets.datasets import label_songs, read_dataset
 
 
-@adding_options
-def with_dataset(
+@add_options
+def add_dataset_options(
     command: Callable[..., None],
     *,
     mirdata: Annotated[

@@ -36,8 +36,6 @@ _KNOWN_FAULTS = {
 
 @dataclass(slots=True)
 class DatasetTracks:
-    """Labels of the tracks that have audio."""
-
     name: str
     labels: dict[Path, dict[str, str]] = field(default_factory=dict)  # text by label
     tags: dict[Path, dict[str, float]] = field(default_factory=dict)  # weight by tag
@@ -51,21 +49,17 @@ class DatasetTracks:
 
 
 def read_dataset(name: str, data_home: Path, version: str = "default") -> DatasetTracks:
-    """Read the index, labels and split of a data set with mirdata's loader.
-
-    Raises LibraryError if mirdata is not installed, lacks the data set or its index, or the folder lacks audio; also if
-    the index is damaged, or lists files outside the folder.
-    """
+    """Read the index, labels and split of a data set. Raises LibraryError if one is missing, damaged or elsewhere."""
     dataset, track_ids = _open_dataset(name, data_home, version)
     tracks = DatasetTracks(name)
-    files = _listed_files(dataset, data_home)
+    files = _list_files(dataset, data_home)
     parts = _official_parts(dataset)
     for track_id in track_ids:
         try:
             track = dataset.track(track_id)
             audio = getattr(track, "audio_path", None)
         except Exception as error:
-            raise _damaged(name, error) from error
+            raise _damage_error(name, error) from error
         if audio is None or not Path(audio).is_file():
             tracks.n_absent += 1
             continue
@@ -111,17 +105,16 @@ def _open_dataset(name: str, data_home: Path, version: str) -> tuple[Any, list[s
         raise LibraryError(f"{name}: mirdata cannot load it ({error}).") from error
 
 
-def _damaged(name: str, error: BaseException) -> LibraryError:
+def _damage_error(name: str, error: BaseException) -> LibraryError:
     return LibraryError(
         f"{name}: the index of the data set is damaged ({type(error).__name__}). Fetch it again with mirdata."
     )
 
 
-def _listed_files(dataset: Any, data_home: Path) -> dict[str, list[Path]]:
-    """Return the files in the index by track.
+def _list_files(dataset: Any, data_home: Path) -> dict[str, list[Path]]:
+    """Return the files in the index by track. Raises LibraryError if the index is damaged, or a file is elsewhere.
 
-    Raises LibraryError if the index is damaged, or if a file is outside the folder of the data set, even through a
-    link: the loaders would read it, and its text would become tags.
+    Loaders would read a file outside the folder of the data set, even through a link, and its text would become tags.
     """
     top, home = data_home.absolute(), data_home.resolve()
 
@@ -141,20 +134,20 @@ def _listed_files(dataset: Any, data_home: Path) -> dict[str, list[Path]]:
         }
         metadata = [inside(entry[0]) for entry in (index.get("metadata") or {}).values() if entry and entry[0]]
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise _damaged(dataset.name, error) from error
+        raise _damage_error(dataset.name, error) from error
     for path in metadata:
         if _is_too_large(path, _MAX_METADATA):
             raise LibraryError(f"{path}: larger than {_MAX_METADATA >> 30} GB, so it is not read. Fetch it again.")
     return tracks
 
 
-def _is_too_large(path: Path, most: int = _MAX_ANNOTATIONS) -> bool:
-    """Return True if a file has more than `most` bytes, or is a pipe or a device."""
+def _is_too_large(path: Path, max_bytes: int = _MAX_ANNOTATIONS) -> bool:
+    """Return True if a file has more than `max_bytes` bytes, or is a pipe or a device."""
     try:
         status = path.stat()
     except OSError:  # a missing file is not read
         return False
-    return status.st_size > most or not stat.S_ISREG(status.st_mode)
+    return status.st_size > max_bytes or not stat.S_ISREG(status.st_mode)
 
 
 def _official_parts(dataset: Any) -> dict[str, str]:
@@ -190,11 +183,7 @@ def tag_weights(value: Any) -> dict[str, float]:
 
 
 def label_songs(library: libraries.Library, tracks: DatasetTracks) -> int:
-    """Label the songs of a data set that are in the library; return their number.
-
-    Labels become edits of the songs, which `musicsim edit --undo` reverts. The official split becomes a fixed split
-    with the name of the data set.
-    """
+    """Label the songs of a data set by edits, add its official split under its name, and return their number."""
     song_at = library.files.songs_at(tracks.labels)
     ids_by_labels: defaultdict[tuple[tuple[str, str], ...], list[int]] = defaultdict(list)
     for path, song_id in song_at.items():
@@ -216,7 +205,6 @@ def label_songs(library: libraries.Library, tracks: DatasetTracks) -> int:
 
 
 def _datasets(library: libraries.Library) -> list[str]:
-    """Return the names of the data sets that were added."""
     try:
         stored = json.loads(library.text(_NAMES) or "[]")
     except ValueError:  # a library from another program
@@ -224,6 +212,5 @@ def _datasets(library: libraries.Library) -> list[str]:
     return [name for name in stored if isinstance(name, str)] if isinstance(stored, list) else []
 
 
-def known_faults(library: libraries.Library) -> list[str]:
-    """Return the known faults of the data sets in a library."""
+def list_faults(library: libraries.Library) -> list[str]:
     return [_KNOWN_FAULTS[name] for name in _datasets(library) if name in _KNOWN_FAULTS]

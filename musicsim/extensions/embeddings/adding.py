@@ -6,7 +6,7 @@ from musicsim.errors import ModelError
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.model_catalogue import add_representation
 from musicsim.extensions.embeddings.encoder import OWN
-from musicsim.extensions.embeddings.onnx_models import OnnxModel, describe_songs
+from musicsim.extensions.embeddings.onnx_models import OnnxModel, compute_vectors
 from musicsim.extensions.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library import Library
 from musicsim.library.disk.csv_cells import shorten_problems
@@ -14,32 +14,27 @@ from musicsim.progress import Progress
 
 
 def add_own_vectors(library: Library, file: Path, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
-    """Import a file of vectors, and make a model that compares them by cosine.
-
-    The format is described in :mod:`musicsim.extensions.embeddings.files`. `name` is the model's name. Return its id.
-
-    Raises LibraryError if the file cannot be read, ModelError if none of its vectors belongs to a song of this
-    library, StoreLockedError if another process is adding to it.
-    """
+    """Import a file of vectors, and make a model called `name` that compares them by cosine; return its id."""
     return _add(library, EmbeddingStore(library).keep(file), name, progress)
 
 
 def add_onnx(library: Library, onnx: OnnxModel, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
-    """Run an ONNX model on the songs of a library, store its vectors, and make a model from them.
+    """Run an ONNX model on the songs of a library, and make a model from its vectors; a second run resumes the first.
 
-    Run it again to resume after an interruption, or after songs were added. Return the model's id. The problems of
-    `AboutEmbedding` are the songs without a vector.
-
-    Raises ModelError if the file cannot be run on sound, or no song gets a vector. Raises LibraryError if it cannot be
-    read, or onnxruntime is not installed. Raises StoreLockedError if another process is adding to this library.
+    The problems of `AboutEmbedding` are the songs without a vector. Raises ModelError if the file cannot be run on
+    sound, or no song gets a vector.
     """
     with library.exclusive("running a model on the songs"):
-        described = describe_songs(library, onnx, progress)
+        described = compute_vectors(library, onnx, progress)
     if not described.hashes:
         reason = described.problems[0] if described.problems else "add some songs first."
         raise ModelError(f"{onnx.path.name}: no song of this library got a vector: {reason}")
     about = EmbeddingStore(library).keep_vectors(
-        described.hashes, described.vectors, onnx.path.name, shorten_problems(described.problems), described.model.words
+        described.hashes,
+        described.vectors,
+        onnx.path.name,
+        shorten_problems(described.problems),
+        described.model.summary,
     )
     return _add(library, about, name, progress)
 
@@ -50,8 +45,7 @@ def _add(library: Library, about: AboutEmbedding, name: str, progress: Progress)
     return model_id, about, EmbeddingStore(library).match(about.key)
 
 
-def match_words(about: AboutEmbedding, matched: Matched) -> str:
-    """Describe the numbers of vectors with and without a song of this library."""
+def describe_matches(about: AboutEmbedding, matched: Matched) -> str:
     text = (
         f"{about.n_rows:,} vectors of {about.n_dimensions:,} numbers in {about.label}: {len(matched.song_ids):,} for "
         f"songs of this library, {matched.n_unmatched:,} for other songs"

@@ -5,20 +5,10 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import (
-    SOME_FAILED,
-    JsonOption,
-    LibraryOption,
-    emit,
-    errors,
-    open_library,
-    plain,
-    progress_bar,
-    warn,
-)
+from musicsim.cli import console
 from musicsim.explorer.refresh.fitting import free_name
 from musicsim.extensions.embeddings.adding import add_onnx as run_onnx
-from musicsim.extensions.embeddings.adding import add_own_vectors, match_words
+from musicsim.extensions.embeddings.adding import add_own_vectors, describe_matches
 from musicsim.extensions.embeddings.onnx_models import OnnxModel
 from musicsim.extensions.embeddings.store import AboutEmbedding, Matched
 
@@ -30,8 +20,8 @@ def add_embedding(
         Path,
         typer.Argument(help="An .npz, .npy or .parquet file with one vector per song and the song's id, path or hash."),
     ],
-    library: LibraryOption = None,
-    as_json: JsonOption = False,
+    library: console.LibraryOption = None,
+    as_json: console.JsonOption = False,
     name: Annotated[str, typer.Option(help="Name of the model; the file's name by default.")] = "",
 ) -> None:
     """Make a model from another program's vectors, for searching and training.
@@ -39,7 +29,7 @@ def add_embedding(
     Songs are matched by id, by path (absolute, or in a folder of the library), or by the hash of their file.
     The exit code is 3 if rows were left out or match no song of the library.
     """
-    with open_library(library) as lib, progress_bar() as progress:
+    with console.open_library(library) as lib, console.progress_bar() as progress:
         source = file.expanduser().absolute()
         model_id, about, matched = add_own_vectors(lib, source, free_name(lib, name or source.stem), progress)
         record = lib.models.get(model_id)
@@ -50,8 +40,8 @@ def add_onnx(
     file: Annotated[Path, typer.Argument(help="An ONNX file of a sound model, including its weights.")],
     sample_rate: Annotated[int, typer.Option(help="Sample rate that the model was trained on, in Hz.", metavar="HZ")],
     window: Annotated[float, typer.Option(help="Seconds of sound per input of the model.", metavar="SECONDS")],
-    library: LibraryOption = None,
-    as_json: JsonOption = False,
+    library: console.LibraryOption = None,
+    as_json: console.JsonOption = False,
     output: Annotated[str, typer.Option(help="Output with the vector, if the model has several.", metavar="NAME")] = "",
     name: Annotated[str, typer.Option(help="Name of the model; the file's name by default.")] = "",
 ) -> None:
@@ -64,25 +54,25 @@ def add_onnx(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     try:
-        with open_library(library) as lib, progress_bar() as progress:
+        with console.open_library(library) as lib, console.progress_bar() as progress:
             model_id, about, matched = run_onnx(lib, onnx, free_name(lib, name or onnx.path.stem), progress)
             record = lib.models.get(model_id)
     except KeyboardInterrupt:
-        errors.print("stopped; run the same command to resume.")
+        console.errors.print("stopped; run the same command to resume.")
         raise typer.Exit(_STOPPED) from None
     _show_added(record.name, about, matched, as_json=as_json)
 
 
 def _show_added(name: str, about: AboutEmbedding, matched: Matched, *, as_json: bool) -> None:
     if as_json:
-        emit({
+        console.emit({
             "model": name, "vectors": about.n_rows, "dimensions": about.n_dimensions, "songs": len(matched.song_ids),
             "unmatched": matched.n_unmatched, "problems": about.problems,
         })  # fmt: skip
     else:
-        typer.echo(plain(match_words(about, matched)))
+        console.echo(describe_matches(about, matched))
         for problem in about.problems:
-            warn("left out", problem)
-        typer.echo(plain(f"{name} was added; `musicsim models use {name!r}` activates it."))
+            console.warn("left out", problem)
+        console.echo(f"{name} was added; `musicsim models use {name!r}` activates it.")
     if matched.n_unmatched or about.problems:
-        raise typer.Exit(SOME_FAILED)
+        raise typer.Exit(console.SOME_FAILED)

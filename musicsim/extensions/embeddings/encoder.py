@@ -8,17 +8,7 @@ import numpy as np
 
 from musicsim._arrays import Float64Array
 from musicsim.errors import LibraryError, ModelError
-from musicsim.explorer.models.encoders import (
-    Arrays,
-    Encoder,
-    EncoderSettings,
-    Floats,
-    LoadPart,
-    ReadFeatures,
-    StoredArray,
-    StoredModel,
-    known_rows,
-)
+from musicsim.explorer.models import encoders
 from musicsim.explorer.models.representations import Representation
 from musicsim.explorer.models.schema import AboutModel
 from musicsim.extensions.embeddings.store import EmbeddingStore
@@ -26,20 +16,19 @@ from musicsim.library import Library, Song
 from musicsim.library.stores.models import ModelRecord
 from musicsim.progress import Progress
 
-OWN = "own"
-"""The representation of imported vectors."""
+OWN = "own"  # the representation of imported vectors
 
 
 @dataclass(frozen=True, slots=True)
-class VectorEncoder(Encoder):
-    stored: ClassVar = {"key": StoredArray((), np.str_), "n_dimensions": StoredArray((), np.int64, 1)}
+class VectorEncoder(encoders.Encoder):
+    stored: ClassVar = {"key": encoders.StoredArray((), np.str_), "n_dimensions": encoders.StoredArray((), np.int64, 1)}
 
     key: str  # in EmbeddingStore
     n_dimensions: int
 
     @classmethod
     def fit(
-        cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, _tell: Progress, /
+        cls, library: Library, songs: Sequence[Song], settings: encoders.EncoderSettings, _tell: Progress, /
     ) -> tuple[Sequence[Song], Self]:
         store = EmbeddingStore(library)
         used = {settings.vectors}
@@ -48,22 +37,24 @@ class VectorEncoder(Encoder):
         store.sweep(used)
         matched = set(store.match(settings.vectors).song_ids.tolist())
         described = [song for song in songs if song.id in matched]
-        about = store.about(settings.vectors)
+        about = store.describe(settings.vectors)
         if not described:
             problem = f"none of the {about.n_rows:,} vectors in {about.label} belongs to a song of this library"
             raise ModelError(f"{problem}: songs are matched by id, by path, or by the hash of their file.")
         return described, cls(about.key, about.n_dimensions)
 
-    def reader(self, library: Library, _tell: Progress, /) -> ReadFeatures:
+    def reader(self, library: Library, _tell: Progress, /) -> encoders.ReadFeatures:
         store, width = EmbeddingStore(library), self.n_features
-        nothing = known_rows(np.empty(0, np.int64), lambda at: np.empty((len(at), width), np.float32), width)
+        nothing = encoders.make_row_reader(
+            np.empty(0, np.int64), lambda at: np.empty((len(at), width), np.float32), width
+        )
         try:
             vectors, matched = store.vectors(self.key), store.match(self.key)
         except LibraryError:  # the model is from another library, or the vectors are damaged
             return nothing
         if vectors.shape[1] != width:  # the model file is forged
             return nothing
-        return known_rows(matched.song_ids, lambda at: vectors[matched.rows[at]], width)
+        return encoders.make_row_reader(matched.song_ids, lambda at: vectors[matched.rows[at]], width)
 
     @property
     def n_features(self) -> int:
@@ -72,19 +63,19 @@ class VectorEncoder(Encoder):
     def own_keys(self) -> list[str]:
         return [self.key]
 
-    def arrays(self) -> Arrays:
+    def arrays(self) -> encoders.Arrays:
         return {"key": np.array(self.key), "n_dimensions": np.array(self.n_dimensions)}
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays, _about: AboutModel, _load_part: LoadPart, /) -> Self:
+    def from_arrays(cls, arrays: encoders.Arrays, _about: AboutModel, _load_part: encoders.LoadPart, /) -> Self:
         return cls(str(arrays["key"]), int(arrays["n_dimensions"]))
 
     @classmethod
-    def n_stored_features(cls, _about: AboutModel, model: StoredModel, /) -> int:
+    def n_stored_features(cls, _about: AboutModel, model: encoders.StoredModel, /) -> int:
         return int(model.value("n_dimensions"))
 
 
-def _unit(features: Floats, _weights: Float64Array | None) -> Floats:
+def _unit(features: encoders.Floats, _weights: Float64Array | None) -> encoders.Floats:
     X = np.asarray(features, dtype=np.float64)  # squares of float32 may overflow
     return (X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(float).tiny)).astype(np.float32)
 
@@ -93,7 +84,7 @@ def _describe(library: Library, record: ModelRecord) -> str:
     n_songs = len(library.models.song_rows(record.id).rows)
     text = f"{n_songs:,} of {len(library):,} songs have a vector"
     try:
-        about = EmbeddingStore(library).about(record.settings["vectors"])
+        about = EmbeddingStore(library).describe(record.settings["vectors"])
     except LibraryError as error:
         return f"{text}; {error}"
     text += f"; the import has {about.n_rows:,} vectors of {about.n_dimensions:,} numbers, compared by cosine."

@@ -53,12 +53,10 @@ class EmbeddingFile:
 
 
 def read_embedding(path: Path) -> EmbeddingFile:
-    """Read a file of vectors in the format of its ending, one of :data:`ENDINGS`.
+    """Read a file of vectors in the format of its ending; invalid and repeated rows are left out and reported.
 
-    Rows with NaN, infinite values or only zeros, rows without a name, and repeated names are left out and reported.
-
-    Raises LibraryError if the file cannot be read in this format, lacks valid rows, or is too large: over 2 GB of
-    numbers, or a hundred times its own size.
+    Raises LibraryError if the file cannot be read, lacks valid rows, or is too large: over 2 GB of numbers, or a
+    hundred times its own size.
     """
     read = {".npz": _read_npz, ".npy": _read_npy, ".parquet": _read_parquet}.get(path.suffix.lower())
     if read is None:
@@ -117,7 +115,6 @@ def _check_header(stream: IO[bytes], n_bytes: int) -> None:
 
 
 def _check_ratio(n_bytes: int, path: Path) -> None:
-    """Check that the content does not need far more memory than the file's size."""
     if n_bytes > max(_ALWAYS_READ, _MAX_RATIO * path.stat().st_size):
         size = f"{n_bytes >> 20:,} MB, at least {_MAX_RATIO} times its size"
         raise ValueError(f"it would unpack to {size}; if these are vectors, save them as .npy")
@@ -179,7 +176,6 @@ def _read_parquet(path: Path) -> _Read:
 
 
 def _check_table(metadata: Any, path: Path) -> None:
-    """Check the declared size of a table before anything is read."""
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     chunks = [chunk for group in groups for chunk in map(group.column, range(group.num_columns))]
     n_values = sum(chunk.num_values for chunk in chunks)
@@ -210,7 +206,6 @@ def _read_names(pa: Any, column: Any) -> npt.NDArray[Any]:
 
 
 def _read_lists(column: Any) -> tuple[npt.NDArray[Any], BoolArray]:
-    """Return the existing vectors, and a mask of their rows."""
     compute = importlib.import_module("pyarrow.compute")
     is_there = np.asarray(column.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
     lists = column.drop_null()
@@ -264,7 +259,6 @@ def _check(label: str, names: npt.NDArray[Any] | None, vectors: npt.NDArray[Any]
 
 
 def _find_problems(rows: Float32Array, names: list[int] | list[str] | None) -> dict[int, str]:
-    """Return a sentence per invalid row, by its number."""
 
     def label(i: int) -> str:
         return f"row {i + 1}" if names is None else f"row {i + 1} ({str(names[i])[-80:]!r})"

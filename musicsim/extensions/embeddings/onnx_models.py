@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array
-from musicsim.addresses import located
+from musicsim.addresses import resolve_address
 from musicsim.audio import decode
 from musicsim.errors import LibraryError, ModelError
 from musicsim.extensions.embeddings.files import MAX_WIDE
@@ -37,8 +37,7 @@ from musicsim.storage import writing_to
 
 MIN_RATE, MAX_RATE = 1_000, 192_000
 MIN_WINDOW_S, MAX_WINDOW_S = 0.1, 120.0
-MAX_SONG_S = 1_800.0
-"""Maximum number of seconds that are used per song."""
+MAX_SONG_S = 1_800.0  # maximum number of seconds that are used per song
 _MAX_BYTES = 2**31  # of an ONNX file; the limit of protobuf
 _SAMPLES_AT_ONCE = 2**20  # of a batch
 _HASH_BYTES = 32
@@ -73,7 +72,7 @@ class OnnxModel:
         return content_hash(json.dumps([_METHOD, self.digest, self.sample_rate, self.n_samples, self.output]).encode())
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         output = f", output {self.output}" if self.output else ""
         return (
             f"Computed by {self.path.name} (hash {self.digest}) at {self.sample_rate:,} Hz, in windows of "
@@ -83,8 +82,6 @@ class OnnxModel:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """The vectors of a library's songs."""
-
     model: OnnxModel
     hashes: list[str]  # of the songs' files
     vectors: Float32Array  # (n_songs, d)
@@ -92,16 +89,11 @@ class Described:
     n_known: int  # songs with vectors from earlier runs
 
 
-def describe_songs(library: Library, model: OnnxModel, progress: Progress) -> Described:
+def compute_vectors(library: Library, model: OnnxModel, progress: Progress) -> Described:
     """Run an ONNX model on the songs of a library, in as many processes as a scan.
 
-    Each vector is saved immediately in the library's folder ``cache``; later runs only process the other songs.
-
-    Raises
-    ------
-    ModelError
-        If the file cannot be run, or has other inputs or outputs; LibraryError if it cannot be read, or onnxruntime
-        is not installed; StorageError if the disk is full.
+    Each vector is saved immediately in the library's folder ``cache``; later runs only process the other songs. Raises
+    ModelError if the file cannot be run; LibraryError if it cannot be read, or onnxruntime is not installed.
     """
     try:
         if not model.path.is_file() or not 0 < model.path.stat().st_size < _MAX_BYTES:
@@ -165,7 +157,6 @@ class _VectorCache:
         self.rows = {digest.decode("ascii", "replace"): row for row, digest in enumerate(self._data[0]["hash"])}
 
     def append(self, digest: str, vector: Float32Array) -> None:
-        """Write a vector; StorageError if the disk is full."""
         row = np.array([(digest.encode("ascii"), vector)], self._type)
         n_rows = len(self._data[0]) + len(self._data) - 1
         with writing_to(self._path):
@@ -178,7 +169,6 @@ class _VectorCache:
         self._data.append(row)
 
     def select(self, hashes: Iterable[str]) -> tuple[list[str], Float32Array]:
-        """Return the hashes that have a vector, and these vectors."""
         known = [digest for digest in hashes if digest in self.rows]
         rows = [self.rows[digest] for digest in known]
         return known, np.ascontiguousarray(np.concatenate(self._data)["vector"][rows])
@@ -191,11 +181,8 @@ def n_dimensions(model: OnnxModel) -> int:
 
 
 def song_vector(model: OnnxModel, path: Path) -> Float32Array:
-    """Return the vector of a song, float32 (d,).
-
-    Raises AudioError if it cannot be decoded; ModelError if the model fails, or its output is not finite or 0.
-    """
-    sound = decode(located(path), sr=model.sample_rate, duration=MAX_SONG_S, name=str(path))
+    """Return the vector of a song, float32 (d,). Raises ModelError if the model's output is not finite or 0."""
+    sound = decode(resolve_address(path), sr=model.sample_rate, duration=MAX_SONG_S, name=str(path))
     vector = _load(model).mean_vector(windows(sound.samples, model.n_samples))
     if not np.isfinite(vector).all() or not vector.any():
         output = "only zeros" if np.isfinite(vector).all() else "NaN or infinite values"
@@ -212,11 +199,7 @@ def windows(samples: Float32Array, length: int) -> Float32Array:
 
 
 class _Session:
-    """A loaded model.
-
-    Raises LibraryError if onnxruntime is not installed, ModelError if the file cannot be loaded or its input is not
-    sound.
-    """
+    """A loaded model. Raises ModelError if the file cannot be loaded, or its input is not sound."""
 
     def __init__(self, model: OnnxModel) -> None:
         try:
@@ -244,8 +227,8 @@ class _Session:
         self._input, self._shape = self._find_input()
         self._output = self._find_output()
         fixed = self._shape[0] if len(self._shape) > 1 and isinstance(self._shape[0], int) else None
-        most = max(1, _SAMPLES_AT_ONCE // model.n_samples)
-        self._batch, self._is_fixed = (fixed, True) if fixed else (1 if len(self._shape) == 1 else most, False)
+        n_at_once = max(1, _SAMPLES_AT_ONCE // model.n_samples)
+        self._batch, self._is_fixed = (fixed, True) if fixed else (1 if len(self._shape) == 1 else n_at_once, False)
 
     def _error(self, problem: str) -> ModelError:
         return ModelError(f"{self._model.path.name}: {problem}.")
@@ -281,7 +264,6 @@ class _Session:
         return names[0]
 
     def mean_vector(self, sound: Float32Array) -> Float32Array:
-        """Return the mean vector of windows (n, length), float32 (d,)."""
         total: Any = 0.0
         for start in range(0, len(sound), self._batch):
             total = total + self._run(sound[start : start + self._batch]).sum(axis=0)

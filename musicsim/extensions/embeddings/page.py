@@ -9,7 +9,7 @@ import streamlit as st
 from musicsim.errors import MusicsimError
 from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.embeddings.adding import match_words
+from musicsim.extensions.embeddings.adding import describe_matches
 from musicsim.extensions.embeddings.encoder import OWN
 from musicsim.extensions.embeddings.files import ENDINGS
 from musicsim.extensions.embeddings.store import EmbeddingStore
@@ -34,7 +34,7 @@ def _import(library: Library, name: str, data: bytes) -> None:
     except (MusicsimError, OSError) as error:
         _RESULT.set((library.folder, str(error), ""))
         return
-    lines = [match_words(about, matched), *about.problems]
+    lines = [describe_matches(about, matched), *about.problems]
     if not len(matched.song_ids):
         _RESULT.set((library.folder, lines[0], "\n".join(lines[1:])))
         return
@@ -44,7 +44,6 @@ def _import(library: Library, name: str, data: bytes) -> None:
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw the import of a file of vectors."""
     library = snapshot.library
     file = st.file_uploader(
         f"Embeddings as {', '.join(ENDINGS)}", type=[ending.lstrip(".") for ending in ENDINGS],

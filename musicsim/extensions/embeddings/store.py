@@ -40,8 +40,6 @@ class AboutEmbedding:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """The songs of stored vectors."""
-
     song_ids: Int64Array  # (n,), ascending
     rows: Int64Array  # (n,): the row of each song's vector
     n_unmatched: int  # rows of songs that are not in the library
@@ -50,22 +48,14 @@ class Matched:
 
 
 class EmbeddingStore:
-    """The imported vectors in a library's folder ``embeddings``.
-
-    Vectors are read as memory maps, 4 bytes per number; matching takes 0.4 kB per file of the library.
-    """
+    """The imported vectors in a library's folder ``embeddings``, read as memory maps."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
         self.folder = library.folder / "embeddings"
 
     def keep(self, path: Path, label: str = "") -> AboutEmbedding:
-        """Import a file of vectors, all or nothing, unless an undamaged import exists already.
-
-        The formats are described in :mod:`musicsim.extensions.embeddings.files`. `label` defaults to the file's name.
-
-        Raises LibraryError if the file cannot be read or saved, or is a plain array without a row for each song.
-        """
+        """Import a file of vectors, all or nothing; a plain array needs a row for each song."""
         file = read_embedding(path)
         names: Sequence[int | str] | None = file.names
         vectors = file.vectors
@@ -108,12 +98,11 @@ class EmbeddingStore:
 
     def _is_complete(self, key: str) -> bool:
         try:
-            return bool(self.about(key) and self._names(key))
+            return bool(self.describe(key) and self._names(key))
         except LibraryError:
             return False
 
-    def about(self, key: str) -> AboutEmbedding:
-        """Describe vectors without reading them; raises like :meth:`vectors`."""
+    def describe(self, key: str) -> AboutEmbedding:
         n_rows, n_dimensions = self.vectors(key).shape
         with self._find(key, "about.json") as path:
             facts = json.loads(path.read_text(encoding="utf-8"))
@@ -121,10 +110,7 @@ class EmbeddingStore:
             return AboutEmbedding(key, facts["label"], n_rows, n_dimensions, problems, facts.get("note", ""))
 
     def vectors(self, key: str) -> Float32Array:
-        """Return vectors, float32 (n_rows, n_dimensions), as a read-only memory map.
-
-        Raises NotFoundError if this library does not have them; LibraryError if they are damaged.
-        """
+        """Return vectors, float32 (n_rows, n_dimensions), as a read-only memory map. Raises LibraryError."""
         with self._find(key, "vectors.npy") as path:
             array: Float32Array = np.lib.format.open_memmap(path, mode="r")
             if array.ndim != 2 or array.dtype != np.float32:
@@ -151,10 +137,7 @@ class EmbeddingStore:
             raise LibraryError(f"the model's vectors are damaged ({key}/{name}): import their file again.") from error
 
     def match(self, key: str) -> Matched:
-        """Match vectors to songs by id, by the hash of a file, or by path, absolute or in a folder of the library.
-
-        Raises like :meth:`vectors`.
-        """
+        """Match vectors to songs by id, hash of a file, or path, absolute or in a folder of the library."""
         names = self._names(key)
         song_ids = self._find_songs(names)
         row_of: dict[int, int] = {}

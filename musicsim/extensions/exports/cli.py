@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, plain, progress_bar
-from musicsim.cli.options import taking
-from musicsim.explorer.pools import pooled
+from musicsim.cli.options import take_request
+from musicsim.explorer.pools import use_pool
 from musicsim.extensions.exports.export import export as write_export
 from musicsim.extensions.exports.request import EXPORTS, ExportRequest
 
 
-@taking(ExportRequest)
+@take_request(ExportRequest)
 def export(
     request: ExportRequest,
     what: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPORTS)}.", metavar="WHAT")],
@@ -26,7 +26,7 @@ def export(
         raise typer.BadParameter(f"{what!r} should be one of {', '.join(EXPORTS)}.", param_hint="WHAT")
     with (
         open_library(library) as lib,
-        pooled(lib) if EXPORTS[what].compares else nullcontext(),
+        use_pool(lib) if EXPORTS[what].compares else nullcontext(),
         progress_bar() as progress,
     ):
         exported = write_export(lib, what, file, request, model=model, progress=progress)
@@ -38,4 +38,4 @@ def export(
         typer.echo(plain(f"{n_rows:,} rows, {n_bytes / 1e6:.1f} MB{by}: {exported.path}"))
 
 
-export.__doc__ = "\n\n".join([str(export.__doc__), "  ".join(f"{name}: {kind.help}" for name, kind in EXPORTS.items())])
+export.__doc__ = "  ".join(f"{name}: {kind.help}" for name, kind in EXPORTS.items())

@@ -14,7 +14,7 @@ import numpy as np
 from musicsim import __version__
 from musicsim.errors import LibraryError
 from musicsim.explorer.models.encoders import CodewordEncoder
-from musicsim.explorer.pools import pooled
+from musicsim.explorer.pools import use_pool
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.exports.request import EXPORTS, JAMS, MIREX, ExportRequest
 from musicsim.extensions.exports.table_files import utf8, write_table
@@ -31,8 +31,6 @@ _MAX_ROWS, _MAX_SONGS = 10_000, 1_000  # of a block
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A file that was written."""
-
     path: Path
     n_rows: int  # rows of a table, queries of a distance list, songs of JAMS
     n_bytes: int
@@ -50,12 +48,7 @@ def export(
 ) -> Exported:
     """Write an export of a kind in :data:`EXPORTS`, all or nothing; the ending selects the format.
 
-    `model` is a name. The default is the active model; if it lacks histograms, those of the built-in Codewords are
-    exported. Memory: a block of rows, and a snapshot.
-
-    Raises LibraryError if the kind does not support the ending, or the file cannot be written. Raises NotFoundError if
-    the model does not exist, or no song has a vector. Raises ModelError if the model lacks histograms, or there are too
-    few artists for splits.
+    `model` is a name, by default of the active model, or of Codewords if that lacks histograms.
     """
     target = target.expanduser().absolute()
     ending, endings = target.suffix.lower(), EXPORTS[kind].endings
@@ -76,9 +69,8 @@ def export(
 
 
 def run_job(library: Library, *, what: str, path: str, progress: Any) -> bool:
-    """Export `what`, one of EXPORTS, to the file at `path`, as a background job."""
     Path(path).parent.mkdir(exist_ok=True)
-    with pooled(library) if EXPORTS[what].compares else nullcontext():
+    with use_pool(library) if EXPORTS[what].compares else nullcontext():
         exported = export(library, what, Path(path), ExportRequest(), progress=progress)
     progress.outcome = f"{exported.n_rows:,} rows · {exported.n_bytes / 1e6:,.1f} MB · {path}"
     return True
@@ -97,8 +89,7 @@ def _model_id(library: Library, kind: str, name: str | None) -> str | None:
 def _write_mirex(snapshot: Snapshot, target: Path, request: ExportRequest, progress: Progress) -> int:
     """Write the sparse distance list of MIREX's *Audio Music Similarity and Retrieval*, 2007 to 2013.
 
-    The first line names the algorithm. Each further line has a query: the name of its file, and for each of its nearest
-    songs a tab, name, comma and distance.
+    After the algorithm's name, each line has a query's file name, and tab, name, comma and distance of each result.
     """
     rows, name = queries(snapshot, request), _file_names(snapshot)
     k = _MIREX_K if request.k is None else request.k
@@ -135,7 +126,6 @@ def _one_line(text: str) -> str:
 
 
 def _write_jams(snapshot: Snapshot, target: Path, progress: Progress) -> int:
-    """Write a zip with one JAMS file per song with tags."""
     n_songs = 0
     rows = groupby(snapshot.library.listening.tag_rows(), key=lambda row: row[0])
     with atomic_path(target) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -148,7 +138,6 @@ def _write_jams(snapshot: Snapshot, target: Path, progress: Progress) -> int:
 
 
 def _jams(song: Song, tags: list[tuple[int, str, str, float]]) -> str:
-    """Return a JAMS file with one annotation per source, with tags and weights."""
     try:
         import jams
     except ImportError as error:

@@ -38,8 +38,6 @@ EXPORTS = {
 
 @dataclass(frozen=True, kw_only=True)
 class ExportRequest:
-    """Options of an export."""
-
     k: int | None = option(
         None,
         "Number of nearest songs per song, for neighbors and the map (0: no neighbors on the map). Default: 10; "

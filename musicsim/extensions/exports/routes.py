@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from musicsim.api.routes import refused
+from musicsim.api.responses import respond_to_error
 from musicsim.errors import LibraryError
 from musicsim.explorer.libraries import open_library
 from musicsim.library import Library
@@ -29,7 +29,7 @@ def _download(request: Request) -> Response:
     try:
         files = exports_of(open_library(request.query_params.get("library")))
     except LibraryError as error:
-        return refused(error)
+        return respond_to_error(error)
     name = request.path_params["name"]
     path = next((path for path in files if path.name == name), None)
     if path is None:
@@ -38,5 +38,4 @@ def _download(request: Request) -> Response:
 
 
 def routes(prefix: str = "") -> list[BaseRoute]:
-    """Return the routes; `prefix` is the path that the app is served under."""
     return [Route(prefix + "/exports/{name}", _download)]

@@ -45,10 +45,7 @@ class Table:
 
 
 def write_table(target: Path, table: Table) -> int:
-    """Write a table, all or nothing, in the format of the ending; return the number of rows.
-
-    Raises StorageError if the disk is full or the file is not writable.
-    """
+    """Write a table, all or nothing, in the format of the ending; return the number of rows."""
     with atomic_path(target) as temporary:
         return _WRITERS[target.suffix.lower()](temporary, table)
 
@@ -172,7 +169,7 @@ def utf8(value: str | None) -> str:
 _WRITERS: dict[str, Callable[[Path, Table], int]] = {".parquet": _write_parquet, ".npz": _write_npz, ".csv": _write_csv}
 
 
-def in_blocks(rows: Iterable[Sequence[Any]], size: int) -> Iterator[list[list[Any]]]:
+def split_into_blocks(rows: Iterable[Sequence[Any]], size: int) -> Iterator[list[list[Any]]]:
     """Yield rows of single values as blocks of columns."""
     rows = iter(rows)
     while block := list(islice(rows, size)):

@@ -15,11 +15,11 @@ from musicsim.audio import HEARD
 from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer.learning.task import Split
 from musicsim.explorer.models.encoders import CodewordEncoder
-from musicsim.explorer.query_blocks import QUERIES_AT_ONCE, of_blocks
+from musicsim.explorer.query_blocks import QUERIES_AT_ONCE, map_blocks
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.exports.request import ExportRequest
-from musicsim.extensions.exports.table_files import TEXT, Block, Column, Table, in_blocks
+from musicsim.extensions.exports.table_files import TEXT, Block, Column, Table, split_into_blocks
 from musicsim.library.disk.arrays import release_pages
 from musicsim.library.importing.answer_csv import ANSWER_COLUMNS, answer_cells
 from musicsim.library.importing.answers import collect_answers
@@ -40,7 +40,6 @@ def files_at(snapshot: Snapshot, rows: Int64Array) -> list[tuple[str, str]]:
 
 
 def _song_cells(snapshot: Snapshot, rows: Int64Array) -> list[Any]:
-    """Return the values of the columns `_SONG` for some rows of the model."""
     hashes, paths = zip(*files_at(snapshot, rows), strict=True)
     titles = [title for title, _ in snapshot.names_at(rows)]
     return [snapshot.row_ids[rows], hashes, paths, titles, snapshot.columns.artist.texts(rows)]
@@ -55,7 +54,6 @@ def row_blocks(rows: Int64Array, size: int, progress: Progress, message: str) ->
 
 
 def all_rows(snapshot: Snapshot) -> Int64Array:
-    """Return every row. Raises NotFoundError if the model lacks rows."""
     if not snapshot.n_indexed:
         raise NotFoundError(f"{snapshot.library.name}: no song has a vector to export yet. Add a folder.")
     return np.arange(snapshot.n_indexed)
@@ -64,21 +62,16 @@ def all_rows(snapshot: Snapshot) -> Int64Array:
 def neighbor_blocks(
     snapshot: Snapshot, rows: Int64Array, k: int, progress: Progress, message: str
 ) -> Iterator[tuple[Int64Array, Int64Array, Float32Array]]:
-    """Yield rows in blocks, with the rows of the `k` nearest other songs of each and their distances.
-
-    These are (n_rows, k), nearest first: Euclidean distances of vectors, as the index finds them, without hub
-    reduction.
-    """
+    """Yield blocks of rows, the rows of the `k` nearest other songs of each, and Euclidean distances, (n_rows, k)."""
     k = min(k, snapshot.n_indexed - 1)
     blocks = [rows[start : start + QUERIES_AT_ONCE] for start in range(0, len(rows), QUERIES_AT_ONCE)]
     with_vectors = ((block, snapshot.vectors_at(block)) for block in blocks)
-    results = of_blocks(snapshot.library, partial(_nearest, snapshot.index, k), with_vectors, len(blocks))
+    results = map_blocks(snapshot.library, partial(_nearest, snapshot.index, k), with_vectors, len(blocks))
     for block, result in zip(row_blocks(rows, QUERIES_AT_ONCE, progress, message), results, strict=True):
         yield block, *result
 
 
 def _nearest(index: Neighbours, k: int, block: tuple[Int64Array, Float32Array]) -> tuple[Int64Array, Float32Array]:
-    """Return rows and distances of the songs nearest to rows with vectors; may run on a cluster."""
     rows, vectors = block
     distances, neighbors = index.query(vectors, k + 1)
     order = np.argsort(neighbors == rows[:, None], axis=1, kind="stable")[:, :k]  # the song itself is last
@@ -86,7 +79,6 @@ def _nearest(index: Neighbours, k: int, block: tuple[Int64Array, Float32Array]) 
 
 
 def queries(snapshot: Snapshot, request: ExportRequest) -> Int64Array:
-    """Return the rows whose neighbors are requested, ascending."""
     rows = all_rows(snapshot)
     if request.sample is None or request.sample >= len(rows):
         return rows
@@ -167,7 +159,7 @@ def _map(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Tabl
 
 def _splits(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Table:
     rows = all_rows(snapshot)
-    split = Split.by_artist([str(group) for group in snapshot.columns.group.texts()], request.seed)
+    split = Split.from_groups([str(group) for group in snapshot.columns.group.texts()], request.seed)
     by_artist = {row: part for part in ("train", "validation", "test") for row in getattr(split, part).tolist()}
     fixed = {name: snapshot.library.splits.get(name) for name in snapshot.library.splits.names()}
 
@@ -182,7 +174,7 @@ def _splits(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> T
     return Table((*_SONG, *(Column(name, TEXT) for name in ("split", *(f"split: {name}" for name in fixed)))), blocks)
 
 
-def _with_songs(snapshot: Snapshot, blocks: Iterator[list[list]], place: int) -> Iterator[Block]:
+def _add_songs(snapshot: Snapshot, blocks: Iterator[list[list]], place: int) -> Iterator[Block]:
     """Replace the column `place` of song ids by the columns `_SONG`; songs that were just removed are left out."""
     for block in blocks:
         songs = {song.id: song for song in snapshot.library.songs(set(block[place]), missing=True)}
@@ -202,18 +194,18 @@ def _with_songs(snapshot: Snapshot, blocks: Iterator[list[list]], place: int) ->
 def _plays(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Table:
     rows = snapshot.library.listening.play_rows()
     columns = (*_SONG, Column("listener", TEXT), Column("plays", "i8"))
-    return Table(columns, _with_songs(snapshot, in_blocks(rows, _MAX_ROWS), 1))
+    return Table(columns, _add_songs(snapshot, split_into_blocks(rows, _MAX_ROWS), 1))
 
 
 def _tags(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Table:
     rows = snapshot.library.listening.tag_rows()
     columns = (*_SONG, Column("tag", TEXT), Column("source", TEXT), Column("weight", "f4"))
-    return Table(columns, _with_songs(snapshot, in_blocks(rows, _MAX_ROWS), 0))
+    return Table(columns, _add_songs(snapshot, split_into_blocks(rows, _MAX_ROWS), 0))
 
 
 def _answers(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Table:
     rows = map(answer_cells, collect_answers(snapshot.library))
-    return Table(tuple(Column(name, TEXT) for name in ANSWER_COLUMNS), in_blocks(rows, _MAX_ROWS))
+    return Table(tuple(Column(name, TEXT) for name in ANSWER_COLUMNS), split_into_blocks(rows, _MAX_ROWS))
 
 
 TABLE_OF: dict[str, Callable[[Snapshot, ExportRequest, Progress], Table]] = {

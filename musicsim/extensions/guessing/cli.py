@@ -40,16 +40,16 @@ def guess(
         typer.Option(help="Minimum number of votes; by default 6 of 10 for a genre, 2 of 3 for an artist.", min=1),
     ] = None,
 ) -> None:
-    least = USUAL_VOTES[target] if votes is None else votes
-    if least > N_VOTES[target]:
+    min_votes = USUAL_VOTES[target] if votes is None else votes
+    if min_votes > N_VOTES[target]:
         raise typer.BadParameter(
-            f"{least} should be at most {N_VOTES[target]}, the number of songs that vote.", param_hint="--votes"
+            f"{min_votes} should be at most {N_VOTES[target]}, the number of songs that vote.", param_hint="--votes"
         )
     with open_library(library) as lib:
         result = guess_labels(snapshot_under(lib, model), target, by=by)
-        guesses = [(guess, guess.new_tags(least)) for guess in result.with_votes(least)]
-        saves = accept and result.can_accept_all(least)
-        changes = enter_guesses(lib, [guess for guess, _ in guesses], least) if saves else []
+        guesses = [(guess, guess.new_tags(min_votes)) for guess in result.select(min_votes)]
+        saves = accept and result.can_accept_all(min_votes)
+        changes = enter_guesses(lib, [guess for guess, _ in guesses], min_votes) if saves else []
         n_accepted = len({change.song_id for change in changes})
     if as_json:
         shown = [{"song": song_json(g.song), **tags, "votes": g.votes, "of": g.n_voters} for g, tags in guesses]
@@ -62,7 +62,7 @@ def guess(
             for g, tags in guesses
         ]
         show(("id", "title", "by", target.value, "votes"), rows)
-    typer.echo(result.summary(least))
+    typer.echo(result.summary(min_votes))
     if accept and guesses and not saves:
         typer.echo(
             f"Nothing was saved: fewer than {MIN_RIGHT:.0%} of such guesses are known to be right. Use more --votes, "

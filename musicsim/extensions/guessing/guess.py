@@ -3,15 +3,15 @@
 Nearest-neighbor voting, level by level if labels have several (WWW 2012, 3.5.1 and 3.5.3).
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from musicsim._arrays import Int64Array
 from musicsim._checks import check_choice, check_whole
+from musicsim.errors import ModelError
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.guessing.judging import Judged, judge
 from musicsim.extensions.guessing.label_levels import LEVELS_OF, Levels
 from musicsim.extensions.guessing.voters import CodeVoters, VectorVoters, Voters, elect
 from musicsim.library import Library, Song
@@ -22,6 +22,78 @@ USUAL_VOTES = {"genre": 6, "artist": 2}  # default minimum of votes by target
 TARGETS = tuple(LEVELS_OF)  # labels that can be guessed: "genre" with its sub-genres, "artist" with the album
 MIN_RIGHT = 0.8  # share of right guesses that is needed to accept all guesses at once
 VOTERS = ("vectors", "codes")  # kinds of voters: the nearest by the model, or by codes learned from the labels
+_MAX_JUDGED = 1_000
+_JUDGED = 0.2  # held-out share of the labeled songs, if voters learn from the others
+_REACH = 100  # neighbors to search for songs of other groups
+_SEED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Shares of guesses whose levels with the minimum number of votes all match the song's known labels."""
+
+    right: dict[int, float]  # by minimum number of votes; minimums that no guess reaches are missing
+    # for the widest level, without votes by songs of the same artist (for genres) or album (for artists); None without
+    # other voters
+    right_apart: float | None
+    n_judged: int  # number of songs for `right`; 0 if too few have a label
+
+
+def judge(
+    voters_of: Callable[[Int64Array], Voters], levels: Levels, known: Int64Array, n_votes: int, *, learned: bool
+) -> Judged:
+    """Measure the accuracy of guesses; voters that are `learned` from the labels are judged on held-out songs."""
+    rows = np.random.default_rng(_SEED).permutation(known)
+    result = Judged({}, None, 0)
+    for apart in (False, True):
+        judged, others = _split(levels, rows, learned=learned, apart=apart)
+        if not len(judged):
+            continue
+        try:
+            voters = voters_of(others)
+        except ModelError:  # too few labels to learn from
+            continue
+        if apart:
+            result = replace(result, right_apart=_right_apart(voters, judged, levels, n_votes))
+        else:
+            result = replace(result, right=_right(voters, judged, levels, n_votes), n_judged=len(judged))
+    return result
+
+
+def _split(levels: Levels, rows: Int64Array, *, learned: bool, apart: bool) -> tuple[Int64Array, Int64Array]:
+    """Split labeled rows randomly into judged rows and voters; for learned voters a fifth is held out."""
+    if not learned:
+        return rows[:_MAX_JUDGED], rows
+    if not apart:
+        n_judged = min(_MAX_JUDGED, int(_JUDGED * len(rows)))
+        return rows[:n_judged], rows[n_judged:]
+    _, first, group = np.unique(levels.apart[rows], return_index=True, return_inverse=True)
+    order = np.argsort(first)  # groups in the random order of their first rows
+    sizes = np.bincount(group)[order]
+    is_held_out = np.isin(group, order[np.cumsum(sizes) - sizes < _JUDGED * len(rows)])
+    return rows[is_held_out][:_MAX_JUDGED], rows[~is_held_out]
+
+
+def _right(voters: Voters, judged: Int64Array, levels: Levels, n_votes: int) -> dict[int, float]:
+    outcomes: dict[int, list[bool]] = {min_votes: [] for min_votes in range(1, n_votes + 1)}
+    for row, near in zip(judged, voters.nearest(judged, n_votes), strict=True):
+        codes, votes = elect(levels.codes[near])
+        own = levels.codes[row][levels.codes[row] >= 0]
+        for min_votes, is_right in outcomes.items():
+            # levels without a label of the song cannot be judged
+            guess = codes[: sum(n >= min_votes for n in votes)][: len(own)]
+            if guess:
+                is_right.append(guess == tuple(own[: len(guess)].tolist()))
+    return {min_votes: float(np.mean(is_right)) for min_votes, is_right in outcomes.items() if is_right}
+
+
+def _right_apart(voters: Voters, judged: Int64Array, levels: Levels, n_votes: int) -> float | None:
+    is_right = []
+    for row, near in zip(judged, voters.nearest(judged, max(_REACH, n_votes)), strict=True):
+        others = near[levels.apart[near] != levels.apart[row]][:n_votes]
+        if len(others):
+            is_right.append(elect(levels.codes[others])[0][0] == levels.codes[row, 0])
+    return float(np.mean(is_right)) if is_right else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,47 +106,43 @@ class Guess:
     n_voters: int
     tags: tuple[str, ...]  # that store the labels
 
-    def new_tags(self, least: int) -> dict[str, str]:
-        """Return the tags with at least `least` votes that the song lacks."""
-        names = (name for name, votes in zip(self.names, self.votes, strict=True) if votes >= least)
+    def new_tags(self, min_votes: int) -> dict[str, str]:
+        names = (name for name, votes in zip(self.names, self.votes, strict=True) if votes >= min_votes)
         tags = dict(zip(self.tags, names, strict=False))
         return {tag: name for tag, name in tags.items() if getattr(self.song, tag) is None}
 
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """Guesses, and their measured accuracy."""
-
     target: str
     guesses: list[Guess]  # most votes first
     judged: Judged
     n_known: int  # number of songs with a label
 
-    def with_votes(self, least: int) -> list[Guess]:
-        """Return the guesses with at least `least` votes."""
-        return [guess for guess in self.guesses if guess.votes[0] >= least]
+    def select(self, min_votes: int) -> list[Guess]:
+        return [guess for guess in self.guesses if guess.votes[0] >= min_votes]
 
-    def can_accept_all(self, least: int) -> bool:
-        """Return True if guesses with at least `least` votes are accurate enough to accept them without a review."""
-        return self.judged.right.get(least, 0.0) >= MIN_RIGHT
+    def can_accept_all(self, min_votes: int) -> bool:
+        """Return True if guesses with so many votes are accurate enough to accept them without a review."""
+        return self.judged.right.get(min_votes, 0.0) >= MIN_RIGHT
 
-    def summary(self, least: int) -> str:
-        """Describe the guesses with at least `least` votes, and their accuracy."""
+    def summary(self, min_votes: int) -> str:
+        """Describe the guesses with at least `min_votes` votes, and their accuracy."""
         label = {"genre": "a genre", "artist": "an artist"}[self.target]
         if not self.n_known:
             return f"No analyzed song has {label} to guess from."
         if not self.guesses:
             return f"Every analyzed song already has {label}."
         text = (
-            f"{len(self.with_votes(least)):,} of {len(self.guesses):,} songs without {label} get a guess with at "
-            f"least {least} votes."
+            f"{len(self.select(min_votes)):,} of {len(self.guesses):,} songs without {label} get a guess with at "
+            f"least {min_votes} votes."
         )
         judged = self.judged
         if not judged.n_judged:
             return f"{text} Too few songs have {label} to measure how often such guesses are right."
-        if least not in judged.right:
+        if min_votes not in judged.right:
             return f"{text} No song with {label} has enough votes to check this."
-        right = f"{judged.right[least]:.0%} of such guesses are right."
+        right = f"{judged.right[min_votes]:.0%} of such guesses are right."
         text += f" Of {judged.n_judged:,} songs whose {self.target} is known, {right}"
         if judged.right_apart is None:
             return text
@@ -82,12 +150,9 @@ class Guesses:
         return f"{text} When songs of the same {group} may not vote, {judged.right_apart:.0%} of all guesses are right."
 
 
-def enter_guesses(library: Library, guesses: Iterable[Guess], least: int) -> list[TagChange]:
-    """Save the guesses with at least `least` votes for songs that still lack the label.
-
-    Returns changes that undo it with :meth:`TagEdits.change`.
-    """
-    entries = ((guess.song.id, guess.new_tags(least)) for guess in guesses)
+def enter_guesses(library: Library, guesses: Iterable[Guess], min_votes: int) -> list[TagChange]:
+    """Save the guesses with enough votes for songs that still lack the label; return the changes that undo it."""
+    entries = ((guess.song.id, guess.new_tags(min_votes)) for guess in guesses)
     return library.edits.change(TagChange(i, dict.fromkeys(tags), tags) for i, tags in entries if tags)
 
 
@@ -98,11 +163,9 @@ def guess_labels(
 
     A guess of an artist includes the album, if voters agree. Codes are learned from the labels three times, in about 3
     s each. They are judged on held-out songs, unless the other songs have too few labels. Ties go to the label of the
-    nearest of `n_votes` voters (:data:`N_VOTES` by default). Accuracy is measured on at most 1,000 songs, drawn with a
-    fixed seed.
+    nearest of `n_votes` voters. Accuracy is measured on at most 1,000 songs, drawn with a fixed seed.
 
-    Raises ValueError for an unknown `target` (:data:`TARGETS`) or `by` (:data:`VOTERS`), or `n_votes` below 1;
-    ModelError if there are too few labels to learn codes from.
+    Raises ModelError if there are too few labels to learn codes from.
     """
     check_choice("target", target, TARGETS)
     check_choice("by", by, VOTERS)

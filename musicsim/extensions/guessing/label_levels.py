@@ -31,8 +31,7 @@ class Levels:
 def _genres(snapshot: Snapshot) -> Levels:
     """Return genre and sub-genres of every row; groups are artists.
 
-    "Electronic / House" is a sub-genre of "Electronic" if another genre of the library is "Electronic" or begins with
-    it. Otherwise it is one name, such as "R&B/Soul".
+    "Electronic / House" is a sub-genre if another genre begins with "Electronic", else one name, such as "R&B/Soul".
     """
     columns = snapshot.columns
     genres = columns.genre.names
@@ -47,7 +46,6 @@ def _genres(snapshot: Snapshot) -> Levels:
 
 
 def _albums(snapshot: Snapshot) -> Levels:
-    """Return artist and album of every row; groups are albums."""
     artist = snapshot.columns.artist
     album = snapshot.library.albums()
     paths = [

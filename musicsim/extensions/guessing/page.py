@@ -22,9 +22,9 @@ from musicsim.extensions.guessing.guess import (
 from musicsim.library import Library
 from musicsim.library.stores.tag_edits import TagChange
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain, shown
-from musicsim.ui.components.table_download import table_download
-from musicsim.ui.library.review import chosen_or_all
+from musicsim.ui.base.text import clean, plain
+from musicsim.ui.components.downloads import table_download
+from musicsim.ui.library.review import pick_rows
 
 _VOTER_LABELS = {"vectors": "Nearest songs", "codes": "Learned codes"}
 _CODES_HELP = (
@@ -46,8 +46,8 @@ def _guesses(folder: Path, revision: int, model_id: str | None, target: str, by:
     return guess_labels(_snapshot, target, by=by)
 
 
-def _accept(library: Library, target: str, guesses: Sequence[Guess], least: int) -> None:
-    undo = enter_guesses(library, guesses, least)
+def _accept(library: Library, target: str, guesses: Sequence[Guess], min_votes: int) -> None:
+    undo = enter_guesses(library, guesses, min_votes)
     if undo:  # otherwise the previous guesses can still be undone
         _ACCEPTED[target].set((library.name, undo))
 
@@ -58,7 +58,6 @@ def _undo(library: Library, target: str, changes: list[TagChange]) -> None:
 
 
 def _draw_guesses(snapshot: Snapshot, target: str) -> None:
-    """Draw the songs without a label, with their guesses."""
     if not snapshot.n_indexed:
         st.caption("Songs have not been compared yet.")
         return
@@ -88,29 +87,29 @@ def _draw_guesses(snapshot: Snapshot, target: str) -> None:
     if not result.guesses:
         st.caption(result.summary(USUAL_VOTES[target]))
         return
-    least = choices[1].slider("Minimum votes", 1, N_VOTES[target], USUAL_VOTES[target], key=f"{target}s_votes")
+    min_votes = choices[1].slider("Minimum votes", 1, N_VOTES[target], USUAL_VOTES[target], key=f"{target}s_votes")
     voters = "songs with the nearest learned codes" if by == "codes" else "most similar songs"
-    st.caption(f"The {N_VOTES[target]} {voters} vote. {result.summary(least)}")
-    _draw_table(snapshot, target, result, least)
+    st.caption(f"The {N_VOTES[target]} {voters} vote. {result.summary(min_votes)}")
+    _draw_table(snapshot, target, result, min_votes)
 
 
-def _draw_table(snapshot: Snapshot, target: str, result: Guesses, least: int) -> None:
-    guesses = result.with_votes(least)
+def _draw_table(snapshot: Snapshot, target: str, result: Guesses, min_votes: int) -> None:
+    guesses = result.select(min_votes)
     actions = st.container(horizontal=True, vertical_alignment="center")
     # a key per list of songs: otherwise selected rows would stay selected with other songs in them
     songs = hash((snapshot.library.name, *(guess.song.id for guess in guesses)))
     selected = st.dataframe(
-        _table(guesses, least), hide_index=True, key=f"library_{target}s_{songs}", on_select="rerun",
+        _table(guesses, min_votes), hide_index=True, key=f"library_{target}s_{songs}", on_select="rerun",
         selection_mode="multi-row",
     ).selection.rows  # fmt: skip
-    can_accept_all = result.can_accept_all(least)
-    chosen = chosen_or_all(selected, guesses) if can_accept_all or selected else []
+    can_accept_all = result.can_accept_all(min_votes)
+    chosen = pick_rows(selected, guesses) if can_accept_all or selected else []
     with actions:
         st.button(
             f"Accept {len(chosen):,}", icon=":material/check:", disabled=not chosen, key=f"{target}s_accept",
-            on_click=_accept, args=(snapshot.library, target, chosen, least),
+            on_click=_accept, args=(snapshot.library, target, chosen, min_votes),
         )  # fmt: skip
-        table_download(f"guessed {target}s", lambda: _table(guesses, least), f"{target}s_file")
+        table_download(f"guessed {target}s", lambda: _table(guesses, min_votes), f"{target}s_file")
         st.caption(
             "Select rows to accept only these; without a selection, the button accepts all. The files do not change."
             if can_accept_all
@@ -119,15 +118,15 @@ def _draw_table(snapshot: Snapshot, target: str, result: Guesses, least: int) ->
         )
 
 
-def _table(guesses: Sequence[Guess], least: int) -> pd.DataFrame:
-    new_tags = [guess.new_tags(least) for guess in guesses]
+def _table(guesses: Sequence[Guess], min_votes: int) -> pd.DataFrame:
+    new_tags = [guess.new_tags(min_votes) for guess in guesses]
     tags = [tag for tag in ("genre", "artist", "album") if any(tag in new for new in new_tags)]
-    votes = [[n for n in guess.votes if n >= least] for guess in guesses]
+    votes = [[n for n in guess.votes if n >= min_votes] for guess in guesses]
     return pd.DataFrame(
         {
-            "title": [shown(guess.song.title) for guess in guesses],
-            "by": [shown(guess.song.by) for guess in guesses],
-            **{tag: [shown(new.get(tag, "")) for new in new_tags] for tag in tags},
+            "title": [clean(guess.song.title) for guess in guesses],
+            "by": [clean(guess.song.by) for guess in guesses],
+            **{tag: [clean(new.get(tag, "")) for new in new_tags] for tag in tags},
             "votes": [f"{', '.join(map(str, n))} of {guess.n_voters}" for n, guess in zip(votes, guesses, strict=True)],
         }
     )

@@ -79,8 +79,7 @@ def _blocks(rows: Int64Array, size: int) -> Iterator[Int64Array]:
 def elect(ballots: Int64Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the most frequent code of each level among the voters who agree on the wider ones, and its votes.
 
-    In `ballots`, (n_voters, n_levels), -1 is unknown. Ties go to the first voter. Levels narrower than the last known
-    one are left out.
+    In `ballots`, (n_voters, n_levels), -1 is unknown. Ties go to the first voter.
     """
     codes, votes = [], []
     for level in range(ballots.shape[1]):

@@ -21,18 +21,7 @@ from musicsim.errors import OwnerOnlyError
 from musicsim.explorer.models.artifacts import readable_arrays
 from musicsim.explorer.snapshot.neighbours import INDEXED_FROM
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.extensions.index_server.remote_index import (
-    NAMES,
-    NUMBERS,
-    IndexServerError,
-    RemoteIndex,
-    alias_of,
-    collection_of,
-    give_name,
-    index_server,
-    prefix_of,
-    remote_of,
-)
+from musicsim.extensions.index_server import remote_index as index
 from musicsim.library import Library
 from musicsim.library.db.cache import save_arrays
 from musicsim.places import places_among
@@ -52,18 +41,17 @@ def push(snapshot: Snapshot, progress: Progress = no_progress, *, exact: bool | 
     """Push the songs of a snapshot under the active model to the server; return False if nothing was to do.
 
     The result is also False if no server is set, or another process is pushing. If `exact`, the server compares with
-    all songs; otherwise it builds a graph (HNSW), by default for as many songs as this machine would build an index
-    for. Existing collections keep their kind. Raises IndexServerError if the server does not answer, or refuses.
+    all songs, else it builds a graph (HNSW); by default as this machine would. Existing collections keep their kind.
     """
     refuse_visitors()  # the barrier does not cover gRPC
-    remote = remote_of(snapshot)
+    remote = index.remote_of(snapshot)
     if remote is None or snapshot.record is None or not snapshot.n_indexed:
         return False
     folder = snapshot.library.models.path(snapshot.record.id)
     with suppress(filelock.Timeout), filelock.FileLock(folder / "push.lock", timeout=0):
-        name = give_name(snapshot.library)
-        collection = collection_of(name, snapshot.record.id)
-        return Push(snapshot, remote, folder, collection, exact).run(prefix_of(name), progress)
+        name = index.give_name(snapshot.library)
+        collection = index.collection_of(name, snapshot.record.id)
+        return Push(snapshot, remote, folder, collection, exact).run(index.prefix_of(name), progress)
     return False
 
 
@@ -71,7 +59,7 @@ class Push:
     """A push of one state of the songs to a collection."""
 
     def __init__(
-        self, snapshot: Snapshot, remote: RemoteIndex, folder: Path, collection: str, exact: bool | None
+        self, snapshot: Snapshot, remote: index.RemoteIndex, folder: Path, collection: str, exact: bool | None
     ) -> None:
         self._snapshot, self._remote, self._collection = snapshot, remote, collection
         self._exact = snapshot.n_indexed < INDEXED_FROM if exact is None else exact
@@ -81,7 +69,7 @@ class Push:
     def run(self, prefix: str, progress: Progress) -> bool:
         """Push the songs, and drop the library's other collections (names that begin with `prefix`)."""
         pushed = {"ids": self._snapshot.row_ids, "digests": self._remote.digests}
-        alias = alias_of(self._collection, **pushed)
+        alias = index.alias_of(self._collection, **pushed)
         is_there = self._ask("has_collection", alias)
         if not is_there:
             progress("pushing songs to the index server")
@@ -102,7 +90,7 @@ class Push:
             self._create()
             return np.empty(0, np.int64), np.empty(0, np.int64)
         recorded = readable_arrays(self._record)
-        is_current = bool(recorded) and alias_of(self._collection, **recorded) in self._aliases(self._collection)
+        is_current = bool(recorded) and index.alias_of(self._collection, **recorded) in self._aliases(self._collection)
         self._drop_aliases(self._collection)
         self._ask("load_collection", self._collection)
         # the record is wrong after a push that was killed, or a push of a copy of the library
@@ -112,20 +100,19 @@ class Push:
         from pymilvus import DataType, MilvusClient
 
         schema = MilvusClient.create_schema(auto_id=False)
-        for name in ("id", "digest", *NAMES):
+        for name in ("id", "digest", *index.NAMES):
             schema.add_field(name, DataType.INT64, is_primary=name == "id")
-        for name in NUMBERS:
+        for name in index.NUMBERS:
             schema.add_field(name, DataType.DOUBLE)
         schema.add_field("vector", DataType.FLOAT_VECTOR, dim=self._snapshot.X.shape[1])
-        index = MilvusClient.prepare_index_params()
+        index_params = MilvusClient.prepare_index_params()
         kind, params = ("FLAT", {}) if self._exact else ("HNSW", {"M": 16, "efConstruction": 200})
-        index.add_index("vector", index_type=kind, metric_type="L2", params=params)
+        index_params.add_index("vector", index_type=kind, metric_type="L2", params=params)
         # strong: searches find entries that were just pushed
-        options = {"schema": schema, "index_params": index, "consistency_level": "Strong"}
+        options = {"schema": schema, "index_params": index_params, "consistency_level": "Strong"}
         self._ask("create_collection", self._collection, **options)
 
     def _update(self, ids: Int64Array, digests: Int64Array, progress: Progress) -> None:
-        """Update a collection with the given entries to exactly the songs of the snapshot."""
         here = self._snapshot.row_ids
         removed = ids[~np.isin(ids, here)]
         for start in range(0, len(removed), _MAX_BATCH):
@@ -147,13 +134,13 @@ class Push:
         entries = client.query_iterator(
             self._collection, batch_size=_READ_BATCH, filter="", output_fields=["id", "digest"]
         )
-        most = _MAX_RATIO * (self._snapshot.n_indexed + _READ_BATCH)
+        max_entries = _MAX_RATIO * (self._snapshot.n_indexed + _READ_BATCH)
         with self._remote.server.understood():
             while batch := entries.next():
                 ids += [operator.index(entry["id"]) for entry in batch]
                 digests += [operator.index(entry["digest"]) for entry in batch]
-                if len(ids) > most:
-                    raise ValueError(f"more than {most:,} songs. Drop the collection {self._collection} there")
+                if len(ids) > max_entries:
+                    raise ValueError(f"more than {max_entries:,} songs. Drop the collection {self._collection} there")
             entries.close()
             return np.array(ids, dtype=np.int64), np.array(digests, dtype=np.int64)
 
@@ -184,7 +171,7 @@ def push_in_background(snapshot: Snapshot) -> None:
     """Push on a separate thread, then push the last snapshot that was given meanwhile."""
     refuse_visitors()
     folder = snapshot.library.folder
-    if remote_of(snapshot) is None:
+    if index.remote_of(snapshot) is None:
         return
     with _lock:
         _queued[folder] = snapshot
@@ -205,13 +192,12 @@ def _push_queued(folder: Path) -> None:
 
 
 def push_after_refresh(library: Library, progress: Progress) -> None:
-    if index_server() is not None:
+    if index.index_server() is not None:
         _try_to_push(take_snapshot(library), progress)
 
 
 def _try_to_push(snapshot: Snapshot, progress: Progress = no_progress) -> None:
-    """Push the songs, or log why they cannot be pushed; searches report it, too."""
     try:
         push(snapshot, progress)
-    except (IndexServerError, OwnerOnlyError) as error:
+    except (index.IndexServerError, OwnerOnlyError) as error:
         _log.warning("The songs were not pushed to the index server: %s", error)

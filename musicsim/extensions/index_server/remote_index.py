@@ -73,14 +73,10 @@ class Server:
         return "The index server" if is_public() else f"Milvus at {shown}"
 
     def ask(self, method: str, *args: Any, **options: Any) -> Any:
-        """Return the result of a method of pymilvus' client; raises as :meth:`call`."""
         return self.call(lambda client: getattr(client, method)(*args, **options))
 
     def call(self, request: Callable[[Any], T]) -> T:
-        """Return the result of a function of pymilvus' client.
-
-        Raises IndexServerError if the server does not answer, or refuses.
-        """
+        """Call a function with pymilvus' client. Raises IndexServerError if the server does not answer, or refuses."""
         with self._lock:
             if self._failure is not None and time.monotonic() < self._failure[0] + ASK_AGAIN_S:
                 raise self._fail(self._failure[1])
@@ -162,8 +158,7 @@ def _reason(error: Exception) -> str:
     return str(getattr(error, "message", "") or error).split("\n", 1)[0][:200].rstrip(".")
 
 
-server_named = cache(Server)
-"""Return the only :class:`Server` of a setting."""
+server_named = cache(Server)  # one `Server` per setting
 
 
 def index_server() -> Server | None:
@@ -173,12 +168,10 @@ def index_server() -> Server | None:
 
 
 def name_on_servers(library: Library) -> str | None:
-    """Return the name of a library on index servers; None before its first push."""
     return library.text(_NAME)
 
 
 def give_name(library: Library) -> str:
-    """Return the name of a library on index servers, and create it if needed."""
     name = name_on_servers(library) or uuid.uuid4().hex
     library.set_text(_NAME, name)
     return name
@@ -189,13 +182,7 @@ def remote_index(snapshot: Snapshot, rows: ModelRows) -> "RemoteIndex | None":
     server = index_server()
     if server is None or snapshot.record is None:
         return None
-    model_id = snapshot.record.id
-
-    def collection() -> str | None:
-        name = name_on_servers(snapshot.library)
-        return None if name is None else collection_of(name, model_id)
-
-    return RemoteIndex(server, collection, rows, snapshot.columns)
+    return RemoteIndex(server, snapshot.library, snapshot.record.id, rows, snapshot.columns)
 
 
 def remote_of(snapshot: Snapshot) -> "RemoteIndex | None":
@@ -204,15 +191,11 @@ def remote_of(snapshot: Snapshot) -> "RemoteIndex | None":
 
 
 class RemoteIndex:
-    """An index on a server of one state of a library's songs.
+    """An index on a server of one state of a library's songs; `columns` are those of `rows`."""
 
-    `collection` returns the name of the collection, None before the first push; `columns` are those of `rows`.
-    """
-
-    def __init__(
-        self, server: Server, collection: Callable[[], str | None], rows: ModelRows, columns: SongColumns
-    ) -> None:
-        self.server, self._collection, self._rows, self._columns = server, collection, rows, columns
+    def __init__(self, server: Server, library: Library, model_id: str, rows: ModelRows, columns: SongColumns) -> None:
+        self.server, self._library, self._model_id = server, library, model_id
+        self._rows, self._columns = rows, columns
         self._alias: str | None = None
         self._checked: float | None = None  # when the songs were missing on the server; None if they are there
         self._trouble: str | None = None
@@ -237,8 +220,8 @@ class RemoteIndex:
     @property
     def alias(self) -> str | None:
         """Name of a collection with exactly these rows; None before the first push."""
-        if self._alias is None and (collection := self._collection()) is not None:
-            self._alias = alias_of(collection, self._rows.ids, self.digests)
+        if self._alias is None and (name := name_on_servers(self._library)) is not None:
+            self._alias = alias_of(collection_of(name, self._model_id), self._rows.ids, self.digests)
         return self._alias
 
     @property
@@ -250,11 +233,7 @@ class RemoteIndex:
     def nearest(
         self, vector: Float32Array, k: int, allowed: BoolArray | None, condition: All | None
     ) -> Int64Array | None:
-        """Return the rows nearest to a vector, as :meth:`musicsim.explorer.snapshot.snapshot.Snapshot.nearest` does.
-
-        Return None if this machine must search: the server is away, lacks these songs, or would exceed its limit of
-        results.
-        """
+        """Return the rows nearest to a vector; None if the server is away, lacks songs, or would exceed its limit."""
         n = min(k, len(self._rows.ids) if allowed is None else int(np.count_nonzero(allowed)))
         if n + SPARE > MAX_ROWS:
             return None
@@ -271,7 +250,6 @@ class RemoteIndex:
         return result
 
     def _check_songs(self) -> None:
-        """Raise IndexServerError if the server does not have the current songs."""
         if self._is_ready:
             return
         now = time.monotonic()
@@ -294,7 +272,7 @@ class RemoteIndex:
             )  # fmt: skip
             with self.server.understood():
                 n_results = len(results[0])
-                rows = self._rows.of([operator.index(result["id"]) for result in results[0]])
+                rows = self._rows.find_rows([operator.index(result["id"]) for result in results[0]])
                 rows = rows[rows >= 0]
                 if n_results > limit:
                     raise ValueError(f"{n_results} songs instead of at most {limit}")
@@ -311,8 +289,8 @@ class RemoteIndex:
     def _filter(self, allowed: BoolArray | None, condition: All | None) -> str:
         """Return a filter for the server.
 
-        A collection lacks tags and lyrics, because every import changes them. Conditions on these become the ids of the
-        songs; if these are too many, the results are filtered here.
+        Collections lack tags and lyrics, because every import changes them; such conditions become ids of songs if
+        these are few, or filter the results here.
         """
         if allowed is None or condition is None:
             return ""

@@ -4,61 +4,52 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import (
-    SOME_FAILED,
-    JsonOption,
-    LibraryOption,
-    ModelOption,
-    emit,
-    open_library,
-    plain,
-    song_json,
-    warn,
-)
-from musicsim.cli.options import taking
-from musicsim.cli.playlist import SavedOption, asked_songs
+from musicsim.cli import console
+from musicsim.cli.options import take_request
+from musicsim.cli.playlist import SavedOption, load_or_generate
 from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.extensions.listenbrainz.client import keep_token, send_playlist
+from musicsim.extensions.listenbrainz.client import save_token, send_playlist
 
 group = typer.Typer(no_args_is_help=True)
 
 
 def token(
-    library: LibraryOption = None, remove: Annotated[bool, typer.Option("--remove", help="Remove the token.")] = False
+    library: console.LibraryOption = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the token.")] = False,
 ) -> None:
     """Store the token of your ListenBrainz account in the library's folder. The command prompts for it and hides it."""
-    with open_library(library) as lib:
-        keep_token(lib, "" if remove else typer.prompt("Token", hide_input=True))
+    with console.open_library(library) as lib:
+        save_token(lib, "" if remove else typer.prompt("Token", hide_input=True))
     typer.echo("The token was removed." if remove else "The token was saved.")
 
 
-@taking(PlaylistRequest)
+@take_request(PlaylistRequest)
 def send(
     request: PlaylistRequest,
     name: Annotated[str, typer.Argument(help="Name of the playlist on ListenBrainz.")],
-    library: LibraryOption = None,
-    as_json: JsonOption = False,
+    library: console.LibraryOption = None,
+    as_json: console.JsonOption = False,
     saved: SavedOption = None,
     public: Annotated[bool, typer.Option("--public", help="Make it visible to everyone.")] = False,
-    model: ModelOption = None,
+    model: console.ModelOption = None,
 ) -> None:
     """Send the songs with MusicBrainz ids of a generated or saved playlist to ListenBrainz.
 
     The other songs are listed, and the exit code is then 3.
     """
-    with open_library(library) as lib:
-        playlist = asked_songs(lib, request, saved, model)
+    with console.open_library(library) as lib:
+        playlist = load_or_generate(lib, request, saved, model)
         sent = send_playlist(lib, name, playlist.songs, public=public)
     n_sent = len(playlist.songs) - len(sent.lacking)
     if as_json:
-        lacking = [song_json(song) for song in sent.lacking]
-        emit({"address": sent.address, "songs": n_sent, "lacking": lacking, "notes": list(playlist.notes)})
+        lacking = [console.song_json(song) for song in sent.lacking]
+        console.emit({"address": sent.address, "songs": n_sent, "lacking": lacking, "notes": list(playlist.notes)})
     else:
-        typer.echo(plain("\n".join([f"{n_sent} songs sent: {sent.address}", *playlist.notes])))
+        console.echo("\n".join([f"{n_sent} songs sent: {sent.address}", *playlist.notes]))
         for song in sent.lacking:
-            warn("lacks a MusicBrainz id", song.label)
+            console.warn("lacks a MusicBrainz id", song.label)
     if sent.lacking:
-        raise typer.Exit(SOME_FAILED)
+        raise typer.Exit(console.SOME_FAILED)
 
 
 group.command("token")(token)

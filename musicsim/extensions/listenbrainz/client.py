@@ -40,11 +40,8 @@ def has_token(library: Library) -> bool:
     return _token_file(library).exists()
 
 
-def keep_token(library: Library, token: str) -> None:
-    """Store a user's token in a file that only its owner can read; an empty token removes the file.
-
-    Raises ServerError if the token is malformed.
-    """
+def save_token(library: Library, token: str) -> None:
+    """Store a user's token in a file that only its owner can read; an empty token removes the file."""
     token, path = token.strip(), _token_file(library)
     if not token:
         path.unlink(missing_ok=True)
@@ -58,9 +55,8 @@ def keep_token(library: Library, token: str) -> None:
 def send_playlist(library: Library, title: str, songs: Sequence[Song], *, public: bool = False) -> Sent:
     """Create a playlist on ListenBrainz; songs without an id are left out, and file paths are not sent.
 
-    ``MUSICSIM_LISTENBRAINZ_URL`` sets another server.
-
-    Raises ServerError if the token, the title or all ids are missing, or if the server refuses or fails.
+    ``MUSICSIM_LISTENBRAINZ_URL`` sets another server. Raises ServerError if token, title or all ids are missing, or the
+    server refuses or fails.
     """
     known = [song for song in songs if song.mb_recording_id]
     if not title.strip():
@@ -116,7 +112,6 @@ def _post(library: Library, path: str, document: dict[str, Any]) -> dict[str, An
 
 
 def _reason(body: bytes) -> str:
-    """Return the server's error message on one line."""
     try:
         message = json.loads(body)["error"]
     except (ValueError, KeyError, TypeError):

@@ -6,6 +6,6 @@ EXTENSION = Extension(
     name="listening_tests",
     sections=(Section("compare", "Listening tests", "page:draw", place=20),),
     routes="routes:listen_routes",
-    tables="tables",
+    tables="store",
     hooks={"renew_tokens": "store:renew_tokens"},
 )

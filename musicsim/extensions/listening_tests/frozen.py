@@ -11,8 +11,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from musicsim.errors import LibraryError
-from musicsim.extensions.listening_tests.request import MAX_MODELS
-from musicsim.extensions.listening_tests.store import MAX_LISTENERS
+from musicsim.extensions.listening_tests.store import MAX_LISTENERS, MAX_MODELS
 
 FORMAT, VERSION = "musicsim listening test", 1
 MAX_BYTES = 8 << 20
@@ -77,7 +76,6 @@ class ListeningTest(FileModel):
         return self
 
     def order_of(self, number: int) -> tuple[int, ...]:
-        """Return the order of the pairs for a listener number."""
         return self.orders[number % len(self.orders)]
 
     @property

@@ -11,23 +11,16 @@ from musicsim.errors import MusicsimError
 from musicsim.evaluation import Agreement
 from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.extensions.listening_tests import store
 from musicsim.extensions.listening_tests.frozen import ListeningTest, read_test
-from musicsim.extensions.listening_tests.pooling import make_test
-from musicsim.extensions.listening_tests.request import MAX_MODELS, ListeningTestRequest
+from musicsim.extensions.listening_tests.pooling import ListeningTestRequest, make_test
 from musicsim.extensions.listening_tests.results import Results, grades_csv, results_json, results_of
-from musicsim.extensions.listening_tests.store import (
-    CATEGORIES,
-    MAX_LISTENERS,
-    InvitedListener,
-    KeptTest,
-    ListeningTestStore,
-)
 from musicsim.extensions.listening_tests.taking_part import import_grades
 from musicsim.library import Library
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.option_widgets import labelled, limits
+from musicsim.ui.base.option_widgets import describe, limits
 from musicsim.ui.base.text import plain
-from musicsim.ui.components.table_download import saved_table
+from musicsim.ui.components.downloads import show_table
 
 _NUMBERS = ("queries", "results", "checks", "failed_checks", "seconds", "seed")
 _CHOSEN: Key[int | None] = Key("listening_test", lambda: None, "id of the selected listening test", per_library=True)
@@ -41,7 +34,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         "Several people grade how similar the same pairs of songs sound. Each has a personal link and sees no names, "
         "so the comparison is blind."
     )
-    tests = {test.id: test for test in ListeningTestStore(library).all()}
+    tests = {test.id: test for test in store.ListeningTestStore(library).all()}
     with st.expander("New listening test", expanded=not tests, icon=":material/add:"):
         _draw_form(library)
         _draw_upload(library)
@@ -67,16 +60,18 @@ def _draw_form(library: Library) -> None:
     first += [name for name in models if name not in first][: 2 - len(first)]
     request = ListeningTestRequest
     with st.form("listening_new", border=False):
-        name = st.text_input(**labelled(request, "name"), value=request.name, max_chars=100)
-        chosen = st.multiselect(**labelled(request, "models"), options=models, default=first, max_selections=MAX_MODELS)
+        name = st.text_input(**describe(request, "name"), value=request.name, max_chars=100)
+        chosen = st.multiselect(
+            **describe(request, "models"), options=models, default=first, max_selections=store.MAX_MODELS
+        )
         numbers = {}
         for fields in (_NUMBERS[:3], _NUMBERS[3:]):
             for column, field in zip(st.columns(3), fields, strict=True):
                 numbers[field] = int(column.number_input(**limits(request, field), value=getattr(request, field)))
-        same_artist = st.checkbox(**labelled(request, "same_artist"), value=request.same_artist)
-        consent = st.text_area(**labelled(request, "consent"), value=request.consent, max_chars=5_000)
+        same_artist = st.checkbox(**describe(request, "same_artist"), value=request.same_artist)
+        consent = st.text_area(**describe(request, "consent"), value=request.consent, max_chars=5_000)
         people = st.number_input(
-            "Listeners", 1, MAX_LISTENERS, 5, help="Each listener gets a link. You can add more later."
+            "Listeners", 1, store.MAX_LISTENERS, 5, help="Each listener gets a link. You can add more later."
         )
         if st.form_submit_button("Make the test", type="primary", icon=":material/headphones:"):
             try:
@@ -107,7 +102,7 @@ def _draw_upload(library: Library) -> None:
 
 
 def _add(library: Library, test: ListeningTest, n_listeners: int) -> None:
-    tests = ListeningTestStore(library)
+    tests = store.ListeningTestStore(library)
     test_id = tests.add(test.name, test.digest, test.to_json())
     if not tests.listeners(test_id):
         _invite(library, test_id, n_listeners)
@@ -115,15 +110,15 @@ def _add(library: Library, test: ListeningTest, n_listeners: int) -> None:
 
 
 def _invite(library: Library, test_id: int, n: int) -> None:
-    known = len(ListeningTestStore(library).listeners(test_id))
+    known = len(store.ListeningTestStore(library).listeners(test_id))
     try:
-        ListeningTestStore(library).invite(test_id, [f"Listener {known + i + 1}" for i in range(n)])
+        store.ListeningTestStore(library).invite(test_id, [f"Listener {known + i + 1}" for i in range(n)])
     except ValueError as error:
         _PROBLEM.set(str(error))
 
 
 @st.fragment
-def _draw_test(library: Library, test: KeptTest) -> None:
+def _draw_test(library: Library, test: store.KeptTest) -> None:
     try:
         results = results_of(library, test.id)
     except MusicsimError as error:
@@ -137,7 +132,7 @@ def _draw_test(library: Library, test: KeptTest) -> None:
     _draw_files(library, test)
 
 
-def _draw_listeners(library: Library, test: KeptTest, results: Results) -> None:
+def _draw_listeners(library: Library, test: store.KeptTest, results: Results) -> None:
     st.subheader("Listeners", anchor=False)
     n_counted = sum(one.counts for one in results.progress)
     st.caption(f"{n_counted} of {len(results.progress)} have finished and passed the attention checks.")
@@ -164,7 +159,7 @@ def _draw_listeners(library: Library, test: KeptTest, results: Results) -> None:
     st.button("Look again", icon=":material/refresh:", key="listening_again", type="tertiary")
 
 
-def _link(library: Library, listener: InvitedListener) -> str:
+def _link(library: Library, listener: store.InvitedListener) -> str:
     base = (st.context.url or "").split("?")[0].rstrip("/").removesuffix("/compare")
     other = "" if library.folder == default_folder() else f"?library={quote(library.name)}"
     return f"{base}/listen/{listener.token}{other}"
@@ -177,16 +172,16 @@ def _draw_results(results: Results) -> None:
         return
     for pair in results.pairs:
         show = st.success if pair.is_sure else st.info
-        show(plain(pair.words), icon=":material/trophy:" if pair.is_sure else ":material/balance:")
+        show(plain(pair.summary), icon=":material/trophy:" if pair.is_sure else ":material/balance:")
     assert results.ranks is not None
     table = {
         "Model": [model.name for model in results.models],
         "Mean fine score": [f"{model.mean_fine:.1f}" for model in results.models],
         "Mean rank": [f"{rank:.2f}" for rank in results.ranks.mean_ranks],
     }
-    for i, category in enumerate(CATEGORIES):
+    for i, category in enumerate(store.CATEGORIES):
         table[category.capitalize()] = [f"{model.shares[i]:.0%}" for model in results.models]
-    saved_table(pd.DataFrame(table), name="listening test", key="listening_models")
+    show_table(pd.DataFrame(table), name="listening test", key="listening_models")
     st.markdown(
         f"- {results.n_queries} query songs; Friedman's test: p = {results.ranks.p_value:.3f}\n"
         f"- Agreement (Krippendorff's alpha; 1 = perfect, 0 = chance): categories "
@@ -206,7 +201,7 @@ def _format_agreement(agreement: Agreement) -> str:
     return f"{agreement.alpha:.2f} (95% interval {agreement.low:.2f} to {agreement.high:.2f})"
 
 
-def _draw_files(library: Library, test: KeptTest) -> None:
+def _draw_files(library: Library, test: store.KeptTest) -> None:
     name = "".join(c if c.isalnum() else "_" for c in test.name)
     with st.container(horizontal=True):
         for label, ending, content in (
@@ -228,7 +223,7 @@ def _draw_files(library: Library, test: KeptTest) -> None:
         with st.popover("Delete", icon=":material/delete:"):
             st.markdown(f"Delete **{plain(test.name)}** with its links and all grades? This can't be undone.")
             if st.button("Delete it", key="listening_delete", icon=":material/delete:"):
-                ListeningTestStore(library).delete(test.id)
+                store.ListeningTestStore(library).delete(test.id)
                 st.rerun()
 
 

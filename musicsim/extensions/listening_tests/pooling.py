@@ -14,16 +14,58 @@ import numpy as np
 
 from musicsim import evaluation
 from musicsim.errors import ModelError
+from musicsim.explorer.requests.options import option, settle
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
 from musicsim.extensions.listening_tests.frozen import FrozenSong, ListeningTest, Pair
-from musicsim.extensions.listening_tests.request import ListeningTestRequest
-from musicsim.extensions.listening_tests.store import MAX_LISTENERS
+from musicsim.extensions.listening_tests.store import MAX_LISTENERS, MAX_MODELS
 from musicsim.library import Library, Song
 from musicsim.library.media.sound import has_sound
 
 _MORE = 20  # additional results, because some may lack a file
 _MAX_TRIES = 10  # candidate songs per query
+CONSENT = (
+    "You will hear pairs of short excerpts and grade how similar they sound. It takes about half an hour; you can "
+    "continue later with the same link. We save your grades and this consent under the name of your link, each with "
+    "its time, and nothing else. You can stop at any time."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListeningTestRequest:
+    """The models of a listening test, and its pairs."""
+
+    name: str = option("Listening test", "Listeners see the name, so it should not reveal the models.", label="Name")
+    models: tuple[str, ...] = option((), "Models to compare.", label="Models")
+    queries: int = option(
+        30, "Songs whose results are graded; more songs give more precise results.",
+        label="Query songs", min=2, max=100,
+    )  # fmt: skip
+    results: int = option(
+        1, "Results of each model per query song; a song that several models find is graded once.",
+        label="Results per model", min=1, max=5,
+    )  # fmt: skip
+    checks: int = option(
+        4, "Pairs of a song with itself. Listeners who do not grade these as very similar are not paying attention.",
+        label="Attention checks", min=0, max=10,
+    )  # fmt: skip
+    failed_checks: int = option(
+        1, "Grades of listeners who fail more checks do not count.", label="Failed checks allowed", min=0, max=10
+    )
+    same_artist: bool = option(
+        False, "Allow results by the artist of the query song.", label="Results by the same artist"
+    )
+    seconds: int = option(20, "Seconds of each song, from its most typical part.", label="Seconds", min=5, max=30)
+    consent: str = option(CONSENT, "Text that listeners agree to before they begin.", label="Consent")
+    seed: int = option(0, "Random seed for the query songs and their order.", label="Seed", min=0)
+
+    def __post_init__(self) -> None:
+        settle(self)
+        if not 2 <= len(set(self.models)) == len(self.models) <= MAX_MODELS:
+            raise ValueError(f"models={self.models} should be 2 to {MAX_MODELS} different ones.")
+        for field in ("name", "consent"):
+            if not getattr(self, field).strip():
+                raise ValueError(f"{field} should not be empty.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +77,7 @@ class Pool:
 
 
 def make_test(library: Library, request: ListeningTestRequest) -> ListeningTest:
-    """Search under several models with random songs of as many artists as possible, and freeze the results.
-
-    Raises NotFoundError if a model does not exist; ModelError if too few songs have enough results under every model.
-    """
+    """Search under all models with songs of as many artists as possible. Raises ModelError if results are too few."""
     rng = np.random.default_rng(request.seed)
     snapshots = [snapshot_under(library, name) for name in request.models]
     common = reduce(np.intersect1d, [snapshot.row_ids for snapshot in snapshots])
@@ -56,7 +95,7 @@ def make_test(library: Library, request: ListeningTestRequest) -> ListeningTest:
         if pool is not None:
             pools.append(pool)
         if len(pools) == request.queries:
-            return arranged(pools, request, rng)
+            return arrange(pools, request, rng)
     problem = f"only {len(pools)} songs have {request.results} results under every model"
     raise ModelError(f"{library.name}: {problem}. Use fewer query songs, or allow results by the same artist.")
 
@@ -65,7 +104,7 @@ def _make_pool(
     library: Library, snapshots: Sequence[Snapshot], query: Song, request: ListeningTestRequest
 ) -> Pool | None:
     """Return the results of all models; None if a model has too few."""
-    found: dict[int, tuple[Song, list[int]]] = {}
+    pooled: dict[int, tuple[Song, list[int]]] = {}
     for model, snapshot in enumerate(snapshots):
         own: list[int] = []
         if not request.same_artist:
@@ -75,8 +114,8 @@ def _make_pool(
         if len(songs) < request.results:
             return None
         for song in songs:
-            found.setdefault(song.id, (song, []))[1].append(model)
-    return Pool(_freeze(library, query), [(_freeze(library, song), tuple(models)) for song, models in found.values()])
+            pooled.setdefault(song.id, (song, []))[1].append(model)
+    return Pool(_freeze(library, query), [(_freeze(library, song), tuple(models)) for song, models in pooled.values()])
 
 
 def _freeze(library: Library, song: Song) -> FrozenSong:
@@ -86,7 +125,7 @@ def _freeze(library: Library, song: Song) -> FrozenSong:
     )  # fmt: skip
 
 
-def arranged(pools: Sequence[Pool], request: ListeningTestRequest, rng: np.random.Generator) -> ListeningTest:
+def arrange(pools: Sequence[Pool], request: ListeningTestRequest, rng: np.random.Generator) -> ListeningTest:
     """Return a test of the pools, with random attention checks and orders."""
     index_of: dict[str, int] = {}
     songs: list[FrozenSong] = []

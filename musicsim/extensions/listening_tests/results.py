@@ -57,11 +57,10 @@ class PairOfModels:
 
     @property
     def is_sure(self) -> bool:
-        """Return True if the ranks differ at the 5% level and the interval of fine scores is above 0."""
         return self.p_value < _LEVEL and self.low > 0
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         if self.is_sure:
             verdict = f"“{self.better}” is better than “{self.worse}”"
         else:
@@ -84,8 +83,7 @@ class Results:
     by_fine: "evaluation.Agreement"  # of listeners, interval
 
 
-Grades = Mapping[int, Sequence[Grade]]
-"""Grades by listener id."""
+Grades = Mapping[int, Sequence[Grade]]  # grades by listener id
 
 
 def results_of(library: Library, test_id: int) -> Results:
@@ -95,7 +93,6 @@ def results_of(library: Library, test_id: int) -> Results:
 
 
 def results(test: ListeningTest, listeners: Sequence[InvitedListener], grades: Grades) -> Results:
-    """Return the results of a test from its listeners and grades."""
     progress = tuple(_progress(test, listener, grades.get(listener.id, ())) for listener in listeners)
     counted = [one.listener for one in progress if one.counts]
     graded = [i for i, pair in enumerate(test.pairs) if not pair.is_check]

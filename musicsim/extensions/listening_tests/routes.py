@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from musicsim.api.routes import sound_of
+from musicsim.api.routes import respond_with_song
 from musicsim.errors import MusicsimError, NotFoundError, OwnerOnlyError
 from musicsim.explorer.libraries import open_library
 from musicsim.extensions.listening_tests.taking_part import TakingPart
@@ -78,7 +78,6 @@ def _consent(request: Request) -> Response:
 
 @visitor_may
 async def _grade(request: Request) -> Response:
-    """Save a grade, ``{"place", "category", "fine"}``, and return the new state."""
     body = b""
     async for chunk in request.stream():
         body += chunk
@@ -109,7 +108,7 @@ async def _sound(request: Request) -> Response:
         library, song = await run_in_threadpool(find)
     except MusicsimError as error:
         return _error_response(error)
-    response = await sound_of(request, library, song)
+    response = await respond_with_song(request, library, song)
     if response.status_code >= 400 and response.status_code != 416:
         return JSONResponse({"error": "this song cannot be played."}, response.status_code, _HEADERS)
     response.headers["Cache-Control"] = "private, no-store"

@@ -10,14 +10,53 @@ from typing import Any
 import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
-from musicsim.extensions.listening_tests import tables
 from musicsim.library import Library
 from musicsim.library.db.database import Tables
+from musicsim.library.db.schema import IN_SMALL_COPY, metadata
 
 CATEGORIES = ("not similar", "somewhat similar", "very similar")
 MAX_FINE = 100
-MAX_LISTENERS = 200
-"""Listeners per test."""
+MAX_LISTENERS = 200  # listeners per test
+MAX_MODELS = 6
+
+
+# the document of a test identifies songs by hashes, not by ids
+_tests = sa.Table(
+    "listening_tests",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False, unique=True),
+    sa.Column("created_at", sa.Float, nullable=False),
+    sa.Column("document", sa.Text, nullable=False),  # JSON
+    sqlite_autoincrement=True,
+    info=IN_SMALL_COPY,
+)
+
+# Participants of a test, each with a link.
+_listeners = sa.Table(
+    "test_listeners",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("test_id", sa.ForeignKey("listening_tests.id", ondelete="CASCADE"), nullable=False, index=True),
+    sa.Column("number", sa.Integer, nullable=False),  # within the test, from 0; determines the order of the pairs
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("token", sa.Text, nullable=False, unique=True),
+    sa.Column("consented_at", sa.Float),
+    sqlite_autoincrement=True,
+    info=IN_SMALL_COPY,
+)
+
+_grades = sa.Table(
+    "grades",
+    metadata,
+    sa.Column("listener_id", sa.ForeignKey("test_listeners.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("pair", sa.Integer, primary_key=True),  # index in the document
+    sa.Column("category", sa.Integer),  # 0 not, 1 somewhat, 2 very similar; None: could not be played
+    sa.Column("fine", sa.Integer),  # 0 to 100; None as above
+    sa.Column("graded_at", sa.Float, nullable=False),
+    info=IN_SMALL_COPY,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +106,7 @@ class ListeningTestStore(Tables):
 
     def add(self, name: str, digest: str, document: str) -> int:
         """Store a test and return its id. A test with a known digest is not stored again."""
-        t = tables.listening_tests
+        t = _tests
         row = {"name": name, "digest": digest, "created_at": time.time(), "document": document}
         with self._write() as connection:
             known = connection.scalar(sa.select(t.c.id).where(t.c.digest == digest))
@@ -77,29 +116,27 @@ class ListeningTestStore(Tables):
         return int(key[0])  # type: ignore[index]
 
     def all(self) -> list[KeptTest]:
-        """Return all tests, the newest first."""
         return self._select_tests(sa.true())
 
     def get(self, test_id: int) -> KeptTest:
-        """Return a test. Raises NotFoundError if the id is unknown."""
-        tests = self._select_tests(tables.listening_tests.c.id == test_id)
+        tests = self._select_tests(_tests.c.id == test_id)
         if not tests:
             raise NotFoundError(f"listening test {test_id} was deleted. Choose another one.")
         return tests[0]
 
     def _select_tests(self, condition: sa.ColumnElement[bool]) -> list[KeptTest]:
-        t = tables.listening_tests.c
+        t = _tests.c
         query = sa.select(*(t[f.name] for f in fields(KeptTest))).where(condition).order_by(t.id.desc())
         return [KeptTest(*row) for row in self._rows(query)]
 
     def delete(self, test_id: int) -> None:
-        t = tables.listening_tests
+        t = _tests
         with self._write() as connection:
             connection.execute(t.delete().where(t.c.id == test_id))
 
     def invite(self, test_id: int, names: Sequence[str]) -> list[InvitedListener]:
         """Add listeners to a test and return them. Raises ValueError for more than 200, or an empty name."""
-        table = tables.test_listeners
+        table = _listeners
         names = [" ".join(name.split()) for name in names]
         if not all(names):
             raise ValueError("names must not be empty: give each listener a name.")
@@ -117,23 +154,22 @@ class ListeningTestStore(Tables):
         return self.listeners(test_id)[-len(names) :] if names else []
 
     def listeners(self, test_id: int) -> list[InvitedListener]:
-        return self._select_listeners(tables.test_listeners.c.test_id == test_id)
+        return self._select_listeners(_listeners.c.test_id == test_id)
 
     def listener_of(self, token: str) -> InvitedListener:
-        """Return the listener with a token. Raises NotFoundError if the token is unknown."""
-        listeners = self._select_listeners(tables.test_listeners.c.token == token)
+        listeners = self._select_listeners(_listeners.c.token == token)
         if not listeners:
             raise NotFoundError("this link is not valid. Ask for a new one.")
         return listeners[0]
 
     def _select_listeners(self, condition: sa.ColumnElement[bool]) -> list[InvitedListener]:
-        c = tables.test_listeners.c
+        c = _listeners.c
         query = sa.select(*(c[f.name] for f in fields(InvitedListener))).where(condition).order_by(c.number)
         return [InvitedListener(*row) for row in self._rows(query)]
 
     def consent(self, listener_id: int, at: float) -> None:
         """Save the time of a listener's consent, unless it was saved already."""
-        t = tables.test_listeners
+        t = _listeners
         with self._write() as connection:
             change = t.update().where(t.c.id == listener_id, t.c.consented_at.is_(None))
             connection.execute(change.values(consented_at=at))
@@ -143,23 +179,23 @@ class ListeningTestStore(Tables):
         rows = [asdict(grade) | {"listener_id": listener_id} for grade in grades]
         if rows:
             with self._write() as connection:
-                connection.execute(tables.grades.insert().prefix_with("OR REPLACE"), rows)
+                connection.execute(_grades.insert().prefix_with("OR REPLACE"), rows)
 
     def grades(self, test_id: int) -> dict[int, list[Grade]]:
         """Return the grades of each listener of a test by listener id, the oldest first."""
         grades: dict[int, list[Grade]] = {listener.id: [] for listener in self.listeners(test_id)}
-        g = tables.grades.c
+        g = _grades.c
         for listener_id, *values in self._select_grades(g.listener_id.in_(list(grades)), g.listener_id):
             grades[listener_id].append(Grade(*values))
         return grades
 
     def grades_of(self, listener_id: int) -> list[Grade]:
         """Return a listener's grades, the oldest first."""
-        return [Grade(*row) for row in self._select_grades(tables.grades.c.listener_id == listener_id)]
+        return [Grade(*row) for row in self._select_grades(_grades.c.listener_id == listener_id)]
 
     def _select_grades(self, condition: sa.ColumnElement[bool], *first: sa.ColumnElement[int]) -> Iterator[Any]:
         """Yield rows of the columns `first` and the fields of :class:`Grade`, the oldest first."""
-        g = tables.grades.c
+        g = _grades.c
         query = sa.select(*first, *(g[f.name] for f in fields(Grade))).where(condition)
         return self._rows(query.order_by(g.graded_at, g.pair))
 

@@ -18,7 +18,7 @@ from musicsim.extensions.listening_tests.frozen import FileModel, ListeningTest,
 from musicsim.extensions.listening_tests.store import Grade, InvitedListener, ListeningTestStore
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
-from musicsim.public import is_public, kept_answers_folder
+from musicsim.public import find_answers_folder, is_public
 
 _MAX_BYTES = 4 << 20
 _writing = threading.Lock()
@@ -59,17 +59,14 @@ class TakingPart:
         self._order = self.test.order_of(self.listener.number)
         self._file: Path | None = None
         if is_public():
-            folder = kept_answers_folder()
+            folder = find_answers_folder()
             if folder is None:
                 raise OwnerOnlyError("This demonstration saves no answers: start it with --keep-answers.")
             name = blake2b(token.encode(), digest_size=12).hexdigest()
             self._file = folder / f"listening-{self.test.digest[:8]}-{name}.json"
 
     def state(self, place: int | None = None) -> dict[str, Any]:
-        """Return the data of the listener's page, for a place in their order; by default the first without a grade.
-
-        Raises NotFoundError if the place does not exist, or an earlier one lacks a grade.
-        """
+        """Return the data of the page for a reached place, by default the first without a grade."""
         consented_at, grades = self._load()
         first_open = next((i for i, pair in enumerate(self._order) if pair not in grades), len(self._order))
         place = first_open if place is None else place
@@ -86,10 +83,7 @@ class TakingPart:
         }  # fmt: skip
 
     def song(self, place: int, side: int) -> Song:
-        """Return the query (side 0) or the result (1) of a pair.
-
-        Raises NotFoundError if the pair is not available yet, or the song is no longer in the library.
-        """
+        """Return the query (side 0) or the result (1) of a pair. Raises NotFoundError if it is not available."""
         pair = self.test.pairs[self._pair_at(place)]
         song = self.test.songs[pair.result if side else pair.query]
         song_id = self._library.song_with_sound(song.content_hash, song.sound_hash)
@@ -98,7 +92,6 @@ class TakingPart:
         return self._library.song(song_id)
 
     def _pair_at(self, place: int) -> int:
-        """Return the pair at a place that the listener has reached; raise NotFoundError otherwise."""
         if not self.state(place)["starts"]:
             raise NotFoundError(f"{place}: no pair at this place.")
         return self._order[place]
@@ -111,10 +104,7 @@ class TakingPart:
             self._save_to_file(None)
 
     def grade(self, place: int, category: int | None, fine: int | None) -> None:
-        """Grade the pair at a place. Category and fine score are None if it cannot be played.
-
-        Raises NotFoundError if the listener has not reached the place; ValueError if the grade is not valid.
-        """
+        """Grade the pair at a place; None if it cannot be played. Raises NotFoundError if the place was not reached."""
         grade = Grade(self._pair_at(place), category, fine, time.time())
         if self._file is None:
             self._tests.grade(self.listener.id, [grade])
@@ -122,7 +112,6 @@ class TakingPart:
             self._save_to_file(grade)
 
     def _load(self) -> tuple[float | None, dict[int, Grade]]:
-        """Return the time of the consent, and the grades by pair."""
         if self._file is None:
             return self.listener.consented_at, {grade.pair: grade for grade in self._tests.grades_of(self.listener.id)}
         if not self._file.exists():
@@ -131,7 +120,6 @@ class TakingPart:
         return content.consented_at, {grade.pair: grade for grade in content.to_grades(len(self._order))}
 
     def _save_to_file(self, grade: Grade | None) -> None:
-        """Save the answers to the file, with or without a new grade."""
         assert self._file is not None
         with _writing:
             consented_at, grades = self._load()
@@ -148,16 +136,12 @@ class TakingPart:
 
 
 def test_of(library: Library, test_id: int) -> ListeningTest:
-    """Return a test of a library. Raises NotFoundError if the id is unknown."""
     stored = ListeningTestStore(library).get(test_id)
     return read_test(stored.document, stored.name)
 
 
 def import_grades(library: Library, data: bytes, name: str) -> str:
-    """Import a listener's grades from a public demonstration, and return the listener's name.
-
-    Raises LibraryError if the file is not valid, or the library lacks its test or listener.
-    """
+    """Import a listener's grades from a public demonstration, and return the listener's name."""
     content = _read_grades(data, name)
     tests = ListeningTestStore(library)
     for test in tests.all():

@@ -4,10 +4,6 @@ from musicsim.hooks import Extension
 
 EXTENSION = Extension(
     name="lyrics",
-    tables="tables",
-    hooks={
-        "representations": "encoder:REPRESENTATIONS",
-        "song_words": "song_words",
-        "text_filter": "song_words:find_songs",
-    },
+    tables="store",
+    hooks={"representations": "encoder:REPRESENTATIONS", "song_words": "reading", "text_filter": "reading:find_songs"},
 )

@@ -7,17 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from musicsim.errors import ModelError
-from musicsim.explorer.models.encoders import (
-    MIN_SONGS_A_LABEL,
-    Arrays,
-    Encoder,
-    EncoderSettings,
-    Floats,
-    LoadPart,
-    ReadFeatures,
-    StoredArray,
-    known_rows,
-)
+from musicsim.explorer.models import encoders
 from musicsim.explorer.models.representations import RARITY, Representation, weight_by_rarity
 from musicsim.explorer.models.schema import AboutModel
 from musicsim.extensions.lyrics.reading import read_lyrics
@@ -29,20 +19,20 @@ _MAX_WORDS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class LyricEncoder(Encoder):
+class LyricEncoder(encoders.Encoder):
     """Word counts of lyrics: one column per word."""
 
-    stored: ClassVar = {"words": StoredArray(("f",), np.str_)}
+    stored: ClassVar = {"words": encoders.StoredArray(("f",), np.str_)}
 
     words: tuple[str, ...]
 
     @classmethod
     def fit(
-        cls, library: Library, songs: Sequence[Song], _settings: EncoderSettings, progress: Progress, /
+        cls, library: Library, songs: Sequence[Song], _settings: encoders.EncoderSettings, progress: Progress, /
     ) -> tuple[Sequence[Song], Self]:
         """Choose the most frequent words, except those of more than half of the songs."""
         read_lyrics(library, progress=progress)
-        table = LyricsStore(library).table(min_songs=MIN_SONGS_A_LABEL)
+        table = LyricsStore(library).table(min_songs=encoders.MIN_SONGS_A_LABEL)
         n_songs = np.asarray((table.counts > 0).sum(axis=0)).ravel()
         chosen = np.sort(np.argsort(-n_songs, kind="stable")[:_MAX_WORDS])
         has_words = np.asarray((table.counts > 0)[:, chosen].sum(axis=1)).ravel() > 0
@@ -54,30 +44,29 @@ class LyricEncoder(Encoder):
             )
         return songs, cls(tuple(table.vocabulary[i] for i in chosen.tolist()))
 
-    def reader(self, library: Library, progress: Progress, /) -> ReadFeatures:
+    def reader(self, library: Library, progress: Progress, /) -> encoders.ReadFeatures:
         read_lyrics(library, progress=progress)
         table = LyricsStore(library).table(min_songs=1, max_share=1.0)  # fit() has already chosen the words
         column = {word: at for at, word in enumerate(table.vocabulary)}
         columns = [column.get(word, -1) for word in self.words]
 
-        def rows(at: Any) -> Floats:
-            counts = np.zeros(
-                (len(at), len(column) + 1), dtype=np.float32
-            )  # the last column is for words without songs
+        def rows(at: Any) -> encoders.Floats:
+            # the last column is for words without songs
+            counts = np.zeros((len(at), len(column) + 1), dtype=np.float32)
             counts[:, :-1] = table.counts[at].toarray() if len(at) else 0.0
             return counts[:, columns]
 
-        return known_rows(table.song_ids, rows, self.n_features)
+        return encoders.make_row_reader(table.song_ids, rows, self.n_features)
 
     @property
     def n_features(self) -> int:
         return len(self.words)
 
-    def arrays(self) -> Arrays:
+    def arrays(self) -> encoders.Arrays:
         return {"words": np.array(self.words, dtype=np.str_)}
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays, _about: AboutModel, _load_part: LoadPart, /) -> Self:
+    def from_arrays(cls, arrays: encoders.Arrays, _about: AboutModel, _load_part: encoders.LoadPart, /) -> Self:
         return cls(tuple(arrays["words"].tolist()))
 
 

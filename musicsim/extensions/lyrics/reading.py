@@ -8,8 +8,9 @@ import unicodedata
 from collections import Counter
 from pathlib import Path
 
-from musicsim.extensions.lyrics.store import LRC_ENDINGS, LyricsStore, UnreadSong
-from musicsim.library.library import Library
+from musicsim._arrays import Int64Array
+from musicsim.extensions.lyrics.store import LRC_ENDINGS, LyricsStore, UnreadSong, WordTable
+from musicsim.library import Library
 from musicsim.library.tags.file_tags import read_lyric_tags
 from musicsim.progress import Progress, no_progress
 
@@ -50,10 +51,7 @@ def read_lyrics(library: Library, progress: Progress = no_progress) -> int:
 
 
 def read_words(path: Path) -> dict[str, int]:
-    """Count the words in the lyrics of an audio file as :func:`count_words` does; empty without lyrics.
-
-    Plain lyrics in tags are used first, then timed ones, then the ``.lrc`` file.
-    """
+    """Count the words in an audio file's plain lyrics, else its timed ones, else the ``.lrc`` file next to it."""
     for text in read_lyric_tags(path):
         if words := count_words(text):
             return words
@@ -88,3 +86,17 @@ def count_words(text: str) -> dict[str, int]:
     other = {ord(c): "" if kind == "Cf" else " " for c in set(text) if (kind := unicodedata.category(c))[0] not in "LM"}
     words = (word for word in text.translate(other).split() if len(word) <= _MAX_WORD)
     return dict(Counter(words).most_common(_MAX_WORDS))
+
+
+read = read_lyrics  # as the hook `song_words` calls it
+
+
+def table(library: Library) -> WordTable:
+    """Return the words of all songs, without rare and common ones."""
+    return LyricsStore(library).table()
+
+
+def find_songs(library: Library, word: str) -> tuple[str, Int64Array] | None:
+    """Find the songs whose lyrics contain a word; return a description of the filter and their ids."""
+    ids = LyricsStore(library).songs_saying(word)
+    return (f"lyrics with “{word}”", ids) if len(ids) else None

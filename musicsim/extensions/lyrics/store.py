@@ -17,17 +17,34 @@ import sqlalchemy as sa
 
 from musicsim._arrays import Int32Array, Int64Array
 from musicsim._checks import check_positive, check_whole
-from musicsim.extensions.lyrics.tables import lyrics
 from musicsim.library.db import schema
 from musicsim.library.db.database import Tables
+from musicsim.library.db.schema import metadata
 from musicsim.library.library import Library
-
-if TYPE_CHECKING:
-    from scipy import sparse
 
 _log = logging.getLogger(__name__)
 LRC_ENDINGS = (".lrc", ".LRC")  # endings of files with lyrics next to an audio file
 _ROWS_AT_ONCE = 1_000
+
+
+def _is_word_counts(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(n, int) for n in value.values())
+
+
+# Word counts without the text; empty for files without lyrics, so that they are not opened again.
+lyrics = sa.Table(
+    "lyrics",
+    metadata,
+    sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("words", sa.JSON, nullable=False, info={"check": _is_word_counts}),  # counts by word
+    sa.Column("mtime_ns", sa.Integer, nullable=False),  # of the file, when it was read
+    sa.Column("lrc_mtime_ns", sa.Integer),  # of the .lrc file next to it, or None
+    sa.Column("read_at", sa.Float, nullable=False),
+)
+
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +75,8 @@ class LyricsStore(Tables):
     def unread(self) -> list[UnreadSong]:
         """Return the songs whose lyrics have not been read since their files changed, by id.
 
-        Every folder with songs is listed once to find new, changed and removed ``.lrc`` files. Only songs that have or
-        had such a file, or whose own file has changed, are read from the database.
+        Every folder with songs is listed once. Only songs that have or had an ``.lrc`` file, or whose own file has
+        changed, are read from the database.
         """
         f, w = schema.files.c, lyrics.c
         with self._engine.connect() as connection:
@@ -114,11 +131,6 @@ class LyricsStore(Tables):
                 statement = lyrics.insert().prefix_with("OR REPLACE")
                 connection.execute(statement, [rows[song_id] for song_id in ids])
 
-    def words(self, song_id: int) -> dict[str, int]:
-        """Return the word counts of a song; empty if unknown."""
-        w = lyrics.c
-        return self._value(sa.select(w.words).where(w.song_id == song_id)) or {}
-
     def songs_saying(self, word: str) -> Int64Array:
         """Return the ids of the songs whose lyrics contain a word, int64."""
         keys = sa.func.json_each(lyrics.c.words).table_valued("key")
@@ -127,12 +139,13 @@ class LyricsStore(Tables):
             return np.array(connection.scalars(query).all(), dtype=np.int64)
 
     def table(self, *, min_songs: int = 2, max_share: float = 0.5) -> WordTable:
-        """Return the word counts of all songs with words.
+        """Return the word counts of all songs with words; about 6 kB of memory and 0.3 ms per song.
 
-        Words of fewer than `min_songs` songs (misspellings and names) are dropped. So are words in a larger share of
-        songs than `max_share`, such as "the". Needs about 6 kB of memory and 0.3 ms per song. Raises ValueError if an
-        argument is out of range.
+        Words of fewer than `min_songs` songs (misspellings and names) and of a larger share of songs than `max_share`,
+        such as "the", are dropped.
         """
+        from scipy import sparse
+
         check_whole("min_songs", min_songs, 1)
         check_positive("max_share", max_share, 1)
         columns: dict[str, int] = {}
@@ -143,25 +156,17 @@ class LyricsStore(Tables):
             for song_id, words in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query):
                 if words:
                     song_ids.append(song_id)
-                    word_columns = [columns.setdefault(word, len(columns)) for word in words]
-                    rows.append(np.array([word_columns, list(words.values())], dtype=np.int32))
-        return _make_table(song_ids, list(columns), rows, min_songs, max_share)
-
-
-def _make_table(
-    song_ids: list[int], words: list[str], rows: list[Int32Array], min_songs: int, max_share: float
-) -> WordTable:
-    """Drop rare and common words, and sort the rest."""
-    from scipy import sparse
-
-    columns, counts = np.concatenate([np.empty((2, 0), np.int32), *rows], axis=1)
-    bounds = np.cumsum([0, *(row.shape[1] for row in rows)])
-    n_songs_with = np.bincount(columns, minlength=len(words))
-    kept = np.flatnonzero((n_songs_with >= min_songs) & (n_songs_with <= max_share * len(rows)))
-    in_order = sorted(kept.tolist(), key=words.__getitem__)
-    table = sparse.csr_array((counts, columns, bounds), shape=(len(rows), len(words)))[:, in_order]
-    table.sort_indices()
-    return WordTable(np.array(song_ids, dtype=np.int64), [words[column] for column in in_order], table)
+                    numbers = [columns.setdefault(word, len(columns)) for word in words]
+                    rows.append(np.array([numbers, list(words.values())], dtype=np.int32))
+        vocabulary = list(columns)
+        word_columns, counts = np.concatenate([np.empty((2, 0), np.int32), *rows], axis=1)
+        bounds = np.cumsum([0, *(row.shape[1] for row in rows)])
+        n_songs = np.bincount(word_columns, minlength=len(vocabulary))
+        chosen = np.flatnonzero((n_songs >= min_songs) & (n_songs <= max_share * len(rows)))
+        in_order = sorted(chosen.tolist(), key=vocabulary.__getitem__)
+        table = sparse.csr_array((counts, word_columns, bounds), shape=(len(rows), len(vocabulary)))[:, in_order]
+        table.sort_indices()
+        return WordTable(np.array(song_ids, dtype=np.int64), [vocabulary[column] for column in in_order], table)
 
 
 def _lrc_times(folders: Iterable[Path]) -> dict[Path, int]:

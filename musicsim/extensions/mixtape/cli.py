@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli.options import adding_options
+from musicsim.cli.options import add_options
 from musicsim.cli.playlist import OutputFile, note_output
 from musicsim.extensions.mixtape.mixtape import render_mix
 from musicsim.library import Library, Song
 
 
-@adding_options
+@add_options
 def add_mix_option(
     command: Callable[..., None],
     *,

@@ -66,13 +66,12 @@ def render_mix(
 ) -> Mix:
     """Write a mix of the most typical `seconds` (1 to 600) of some songs; shorter songs are used whole.
 
-    The ending of `target` selects the format (:data:`MIX_ENDINGS`); the file appears only when complete. Equal-power
-    fades of `crossfade_s` (0 to seconds / 2, at most half of a short excerpt) join the songs and end the mix. All
-    excerpts get the same RMS level, unless their peaks would exceed a limit that prevents clipping in crossfades. So
-    dynamic music stays quieter.
+    The ending of `target` selects the format (:data:`MIX_ENDINGS`). Equal-power fades of `crossfade_s` (0 to seconds /
+    2, at most half of an excerpt) join the songs and end the mix. Excerpts get the same RMS level, unless their peaks
+    would clip.
 
-    Raises ValueError without songs, if the format cannot be written here, or if a length is out of range. Raises
-    AudioDecodeError if none of the songs can be read; OSError if the target cannot be written.
+    Raises ValueError without songs, if the format cannot be written here, or if a length is out of range;
+    AudioDecodeError if none of the songs can be read.
     """
     import av
 
@@ -114,7 +113,6 @@ def _excerpts(
     left_out: list[tuple[Song, str]],
     progress: Progress,
 ) -> Iterator[tuple[Song, Float32Array]]:
-    """Yield songs with their excerpts; add the others with reasons to `left_out`."""
     current = {song.id: song for song in library.songs({song.id for song in songs}, missing=True)}
     for n_done, wanted in enumerate(songs):
         progress(f"mixing “{wanted.title}”", n_done, len(songs))
@@ -131,10 +129,7 @@ def _excerpts(
 
 
 def _read_excerpt(song: Song, seconds: float, rate: int) -> Float32Array:
-    """Read the typical part of a song in stereo.
-
-    Raises AudioDecodeError if its file is missing, or lacks audio there.
-    """
+    """Read the typical part of a song in stereo. Raises AudioDecodeError if its file lacks audio there."""
     source, label = open_source(song.path, None)
     start_s = max(min(song.typical_s, song.duration_s - seconds), 0.0)
     out = np.zeros((2, round(seconds * rate)), np.float32)
@@ -164,7 +159,6 @@ def _cut(blocks: Iterator[Block], start_s: float, seconds: float) -> Iterator[Bl
 
 
 def _normalize(excerpt: Float32Array) -> Float32Array:
-    """Scale an excerpt in place to the common loudness."""
     peak = float(max(excerpt.max(), -excerpt.min()))
     rms = math.sqrt(sum(float(np.square(channel, dtype=np.float64).mean()) for channel in excerpt) / 2)
     if rms > 0:
@@ -178,10 +172,7 @@ def _fade_in(n: int) -> Float32Array:
 
 
 class _Mixer:
-    """Joins excerpts, and writes samples once they are final.
-
-    `starts` are the samples at which the excerpts begin; `n_written` samples were written.
-    """
+    """Joins excerpts, and writes samples once they are final; `starts` are the samples at which they begin."""
 
     def __init__(self, write: Callable[[Float32Array], None], fade: int) -> None:
         self._write, self._fade = write, fade
@@ -204,7 +195,6 @@ class _Mixer:
         self._pending, self._max_fade = excerpt[:, n:], half
 
     def finish(self) -> None:
-        """Fade out the last excerpt."""
         n = min(self._fade, self._max_fade)
         self._pending[:, self._pending.shape[1] - n :] *= _fade_in(n)[::-1]
         self._write_chunks(self._pending)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from musicsim.audio import media_type
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.mixtape.mixtape import MIX_ENDINGS, Mix, render_mix
 from musicsim.library import Song
@@ -16,7 +17,7 @@ from musicsim.ui.base.desk import desk, value_of, wait_for
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.base.uploads import Upload
-from musicsim.ui.components.player_routes import play_upload
+from musicsim.ui.components.listening import play_upload
 from musicsim.ui.components.song_list import clock
 from musicsim.ui.playlist.export import file_name
 
@@ -26,9 +27,6 @@ _ENDING: Key[str] = Key("playlist_mix_format", lambda: ".m4a", "format of the mi
 _MIX: Key[Path | None] = Key("playlist_mix", lambda: None, "file of the last mix")
 
 _MAX_MIXES = 8  # files, of all sessions
-_SOUND_MIME = {
-    ".m4a": "audio/mp4", ".mp3": "audio/mpeg", ".opus": "audio/ogg", ".flac": "audio/flac", ".wav": "audio/wav",
-}  # fmt: skip
 
 
 @st.cache_resource(show_spinner=False)
@@ -38,7 +36,6 @@ def _mixes() -> tempfile.TemporaryDirectory[str]:
 
 
 def _start(snapshot: Snapshot, songs: Sequence[Song]) -> None:
-    """Start to render a mix in the background."""
     folder = Path(_mixes().name)
     for old in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)[: -_MAX_MIXES + 1]:
         old.unlink(missing_ok=True)
@@ -51,7 +48,6 @@ def _start(snapshot: Snapshot, songs: Sequence[Song]) -> None:
 
 
 def draw(snapshot: Snapshot, songs: Sequence[Song]) -> None:
-    """Draw the section that renders the playlist as one file and plays it."""
     for key in (_SECONDS, _FADE, _ENDING):
         key.get()
     with st.expander("Mix: the playlist as one audio file", icon=":material/graphic_eq:"):
@@ -69,7 +65,7 @@ def draw(snapshot: Snapshot, songs: Sequence[Song]) -> None:
                 format_func=lambda e: e.lstrip("."),
                 width=120,
             )
-        task = desk().known(("mix", _MIX.get())) if _MIX.get() else None
+        task = desk().find(("mix", _MIX.get())) if _MIX.get() else None
         busy = task is not None and not task.future.done()
         st.button(
             "Make the mix", icon=":material/graphic_eq:", key="playlist_mix_it", on_click=_start,
@@ -91,11 +87,10 @@ def _show_mix(mix: Mix) -> None:
     if not mix.path.exists():  # deleted to make room for others
         st.caption("The last mix was deleted: make it again.")
         return
-    ending = mix.path.suffix
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.button("Play the mix", icon=":material/play_arrow:", key="playlist_mix_play", on_click=_play, args=(mix,))
         st.download_button(
-            "Download the mix", mix.path.read_bytes, file_name(ending), _SOUND_MIME[ending],
+            "Download the mix", mix.path.read_bytes, file_name(mix.path.suffix), media_type(mix.path),
             key="playlist_mix_download", icon=":material/download:", on_click="ignore",
         )  # fmt: skip
         st.caption(f"{len(mix.songs)} songs in {clock(mix.duration_s)}.")

@@ -8,8 +8,8 @@ import typer
 from rich.table import Column
 
 from musicsim.cli.console import emit, open_library, plain, progress_bar, show
-from musicsim.cli.figures import MEASURES, find_coverage, format_figure, replace_nan
-from musicsim.cli.options import adding_options
+from musicsim.cli.evaluate import MEASURES, find_coverage, format_figure, replace_nan
+from musicsim.cli.options import add_options
 from musicsim.explorer.requests.training import KINDS
 from musicsim.extensions.model_comparison.comparison import compare_with
 
@@ -17,7 +17,7 @@ _HELP = "Compare a model (for example, your own vectors) with Sound, before and 
 _Against = Annotated[str | None, typer.Option(help=_HELP, metavar="MODEL")]
 
 
-@adding_options
+@add_options
 def evaluate_options(command: Callable[..., None], *, against: _Against = None, **values: Any) -> None:
     if against is None:
         command(**values)

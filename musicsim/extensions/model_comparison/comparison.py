@@ -22,7 +22,7 @@ from musicsim.explorer.evaluation.quality import Figure, K, figure_of
 from musicsim.explorer.learning.automatic import learn_ranking
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.task import MIN_ARTISTS, Fold, Quiet, Split, Task, artist_folds
-from musicsim.explorer.learning.verdict import MEASURES, RANKED, Lead, fallen, lead_words, leads_of, listed
+from musicsim.explorer.learning.verdict import MEASURES, RANKED, Lead, find_losses, join_words, lead_words, leads_of
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.library import Library
@@ -55,7 +55,7 @@ class Difference:
         if not self.leads:
             return f"{self.name} and {self.other} cannot be compared: too few artists have similar songs here."
         better = [name for name, lead in self.leads.items() if lead.low > 0]
-        worse = fallen(self.leads)
+        worse = find_losses(self.leads)
         if not better and not worse:
             closest = lead_words("map", self.leads["map"])
             return f"No significant difference between {self.name} and {self.other}: {closest}."
@@ -63,7 +63,7 @@ class Difference:
             return (
                 f"{self.name} is better than {self.other} by {_list_measures(better)}, and worse by "
                 f"{_list_measures(worse)}: "
-                f"{listed([lead_words(name, self.leads[name]) for name in (better[0], worse[0])])}."
+                f"{join_words([lead_words(name, self.leads[name]) for name in (better[0], worse[0])])}."
             )
         verdict, shown = ("better", better) if better else ("worse", worse)
         first = "map" if "map" in shown else shown[0]
@@ -98,15 +98,11 @@ class Against:
 def compare_with(library: Library, name: str, kind: str, progress: Progress = no_progress) -> Against:
     """Compare a model, such as an imported embedding, with the sound of a library.
 
-    `kind` is the ground truth, one of :data:`musicsim.explorer.requests.training.KINDS`. The rows are Sound, a metric
-    trained on Sound, the model, a metric trained on the model, and the active model if it is a trained one. That one
-    was trained on the queries' artists.
+    `kind` is the ground truth. The rows are Sound, a metric trained on it, the model, a metric trained on that, and the
+    active model if it was trained, on the queries' artists. Takes a minute for 300 songs. C is chosen on at most 1,500
+    songs of a fold, and there are at most 2,000 queries. Memory: 16 bytes times songs times dimensions of all rows.
 
-    Takes a minute for 300 songs, mainly for training. C is chosen on at most 1,500 songs of a fold, and there are at
-    most 2,000 queries. Memory: 16 bytes times songs times dimensions of all rows.
-
-    Raises ModelError if the model is Sound or a trained one, or there are too few songs, artists, or similar songs in
-    the ground truth; NotFoundError if the model does not exist.
+    Raises ModelError if the model is Sound or a trained one, or there are too few songs, artists, or similar songs.
     """
     progress("reading listener data", 0, 0)
     record, native = library.models.find(name), library.models.native()
@@ -131,7 +127,7 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
     )
     for own, n in n_learned.items():
         if n < len(folds):
-            notes[_learned(own)] = f"in {len(folds) - n} of {len(folds)} folds {_NOT_LEARNED}"
+            notes[_label_learned(own)] = f"in {len(folds) - n} of {len(folds)} folds {_NOT_LEARNED}"
     scores = {
         own: {measure: np.concatenate([part[measure] for part in own_parts]) for measure in RANKED}
         for own, own_parts in parts.items()
@@ -144,7 +140,7 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
         )
     artists = [group for group, counts in zip(groups, is_counted, strict=True) if counts]
     order = our, our_learned, their, their_learned = tuple(
-        label for own in learned_on for label in (own, _learned(own))
+        label for own in learned_on for label in (own, _label_learned(own))
     )
     pairs = (
         (their, our), (their_learned, our_learned), (their_learned, their), (our_learned, our),
@@ -187,12 +183,11 @@ def _score_folds(
             L = learn_ranking(_task(supervision, X, fold), Quiet(_constant(progress, message, done, total)))
             n_learned[own] += L is not None
             learned = X if L is None else X @ L.T
-            scores.setdefault(_learned(own), []).append(_scores(supervision, learned, fold))
+            scores.setdefault(_label_learned(own), []).append(_scores(supervision, learned, fold))
     return scores, n_learned
 
 
 def _constant(progress: Progress, message: str, done: int, total: int) -> Progress:
-    """Return a progress callback that always reports the same message and numbers."""
 
     def report(_message: str, _done: int = 0, _total: int = 0, /, **_facts: Any) -> None:
         progress(message, done, total)
@@ -208,7 +203,7 @@ def comparable(library: Library) -> list[ModelRecord]:
     return sorted(others, key=lambda record: not record.settings.get("vectors"))
 
 
-def _learned(name: str) -> str:
+def _label_learned(name: str) -> str:
     return f"{name}, learned"
 
 
@@ -247,4 +242,4 @@ def _task(supervision: Supervision, X: Float64Array, fold: Fold) -> Task:
 
 
 def _list_measures(names: Sequence[str]) -> str:
-    return listed([MEASURES[name] for name in names])
+    return join_words([MEASURES[name] for name in names])

@@ -12,11 +12,10 @@ from musicsim.extensions.model_comparison.comparison import Against, Difference,
 from musicsim.library import Library
 from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import in_chart, plain
-from musicsim.ui.components.charts import chart
+from musicsim.ui.base.text import escape_for_chart, plain
 from musicsim.ui.components.coverage import ask_coverage
-from musicsim.ui.components.table_download import saved_table
-from musicsim.ui.evaluate.quality_view import choose_kind, written
+from musicsim.ui.components.downloads import chart, show_table
+from musicsim.ui.evaluate.quality_view import choose_kind, format_figure
 
 _MODEL: Key[str] = Key("evaluate_against", str, "id of the model that is compared with the sound", per_library=True)
 _DESK = "against"  # a separate thread, because a comparison takes a minute and must not delay other sessions
@@ -34,7 +33,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         )  # fmt: skip
         return
     coverage = ask_coverage(snapshot)
-    coverage.within(AT_ONCE_S)
+    coverage.wait(AT_ONCE_S)
     kind = choose_kind(value_of(coverage))
     if kind is None:
         wait_for([coverage])
@@ -48,7 +47,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         "each.",
     )  # fmt: skip
     key = task_key(snapshot, f"against {chosen} by {kind}")
-    task = desk(_DESK).known(key)
+    task = desk(_DESK).find(key)
     if task is None:
         st.button(
             "Compare", icon=":material/balance:", type="primary", key="evaluate_compare",
@@ -56,7 +55,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
             help="Trains on each model, once per artist fold; about a minute for 300 songs.",
         )  # fmt: skip
         return
-    task.within(AT_ONCE_S)
+    task.wait(AT_ONCE_S)
     result = value_of(task)
     if result is not None:
         _show(result)
@@ -70,10 +69,10 @@ def _start(key: Hashable, library: Library, name: str, kind: str) -> None:
 def _show(result: Against) -> None:
     st.markdown("\n".join(f"- {plain(difference.summary)}" for difference in result.differences))
     cells = [
-        {"Model": plain(row.name)} | {title: written(row.figures[name]) for name, title in RANKED.items()}
+        {"Model": plain(row.name)} | {title: format_figure(row.figures[name]) for name, title in RANKED.items()}
         for row in result.rows
     ]
-    saved_table(pd.DataFrame(cells), name="ours against theirs", key="evaluate_against_table")
+    show_table(pd.DataFrame(cells), name="ours against theirs", key="evaluate_against_table")
     notes = [f"{row.name}: {row.note}." for row in result.rows if row.note]
     st.caption(plain(" ".join([result.summary, *notes])))
     differences = [difference for difference in result.differences if difference.leads]
@@ -86,12 +85,14 @@ def _show(result: Against) -> None:
 
 
 def _draw_chart(differences: Sequence[Difference], by: str) -> None:
-    """Draw the paired differences of one measure with their intervals, and a line at 0."""
     leads = [difference.leads[by] for difference in differences]
     figure = go.Figure(
         go.Scatter(
             x=[lead.mean for lead in leads],
-            y=[f"{in_chart(d.name, _MAX_LABEL)}<br>over {in_chart(d.other, _MAX_LABEL)}" for d in differences],
+            y=[
+                f"{escape_for_chart(d.name, _MAX_LABEL)}<br>over {escape_for_chart(d.other, _MAX_LABEL)}"
+                for d in differences
+            ],
             mode="markers",
             marker={"size": 11, "color": [_COLORS[lead.words] for lead in leads]},
             error_x={

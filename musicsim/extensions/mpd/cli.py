@@ -7,21 +7,9 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import (
-    SOME_FAILED,
-    JsonOption,
-    LibraryOption,
-    ModelOption,
-    emit,
-    errors,
-    open_library,
-    plain,
-    safe,
-    song_json,
-    warn,
-)
-from musicsim.cli.options import taking
-from musicsim.cli.playlist import AskedSongs, SavedOption, asked_songs
+from musicsim.cli import console
+from musicsim.cli.options import take_request
+from musicsim.cli.playlist import PlaylistSongs, SavedOption, load_or_generate
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.extensions.mpd.client import Mpd, mpd_address
 from musicsim.extensions.mpd.keep_filled import QueueFiller
@@ -31,15 +19,15 @@ from musicsim.library import Song
 group = typer.Typer(no_args_is_help=True)
 
 
-@taking(PlaylistRequest)
+@take_request(PlaylistRequest)
 def queue(
     request: PlaylistRequest,
-    library: LibraryOption = None,
-    as_json: JsonOption = False,
+    library: console.LibraryOption = None,
+    as_json: console.JsonOption = False,
     saved: SavedOption = None,
     replace: Annotated[bool, typer.Option("--replace", help="Clear the queue first.")] = False,
     play: Annotated[bool, typer.Option("--play", help="Play from the first of these songs.")] = False,
-    model: ModelOption = None,
+    model: console.ModelOption = None,
 ) -> None:
     """Append a generated or saved playlist to MPD's queue.
 
@@ -50,15 +38,15 @@ def queue(
     _report("queued", chosen, unknown, as_json=as_json)
 
 
-@taking(PlaylistRequest)
+@take_request(PlaylistRequest)
 def save(
     request: PlaylistRequest,
     name: Annotated[str, typer.Argument(help="Name of the playlist in MPD.")],
-    library: LibraryOption = None,
-    as_json: JsonOption = False,
+    library: console.LibraryOption = None,
+    as_json: console.JsonOption = False,
     saved: SavedOption = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace the playlist with this name in MPD.")] = False,
-    model: ModelOption = None,
+    model: console.ModelOption = None,
 ) -> None:
     """Save a generated or saved playlist among MPD's stored playlists.
 
@@ -72,36 +60,42 @@ def save(
 @contextmanager
 def _open(
     library: Path | None, request: PlaylistRequest, saved: str | None, model: str | None
-) -> Iterator[tuple[AskedSongs, Mpd]]:
-    with open_library(library) as lib:
-        chosen = asked_songs(lib, request, saved, model)
+) -> Iterator[tuple[PlaylistSongs, Mpd]]:
+    with console.open_library(library) as lib:
+        chosen = load_or_generate(lib, request, saved, model)
         with Mpd(lib, mpd_address(lib)) as mpd:
             yield chosen, mpd
 
 
-def _report(action: str, chosen: AskedSongs, unknown: Sequence[Song], *, as_json: bool) -> None:
+def _report(action: str, chosen: PlaylistSongs, unknown: Sequence[Song], *, as_json: bool) -> None:
     ids, notes = {song.id for song in unknown}, list(chosen.notes)
     sent = [song for song in chosen.songs if song.id not in ids]
     if as_json:
-        emit({"songs": list(map(song_json, sent)), "unknown": list(map(song_json, unknown)), "notes": notes})
+        console.emit(
+            {
+                "songs": list(map(console.song_json, sent)),
+                "unknown": list(map(console.song_json, unknown)),
+                "notes": notes,
+            }
+        )
     else:
-        typer.echo(plain("\n".join([f"{len(sent)} songs {action} in MPD.", *notes])))
+        console.echo("\n".join([f"{len(sent)} songs {action} in MPD.", *notes]))
         for song in unknown:
-            warn("MPD does not have", song.label)
+            console.warn("MPD does not have", song.label)
     if unknown:
-        raise typer.Exit(SOME_FAILED)
+        raise typer.Exit(console.SOME_FAILED)
 
 
-@taking(PlaylistRequest)
+@take_request(PlaylistRequest)
 def keep_filled(
     request: PlaylistRequest,
-    library: LibraryOption = None,
-    as_json: JsonOption = False,
+    library: console.LibraryOption = None,
+    as_json: console.JsonOption = False,
     ahead: Annotated[int, typer.Option(min=1, max=100, help="Songs after the current one.")] = 5,
     apart: Annotated[
         int, typer.Option(min=0, help="Minimum number of other songs before a repeat; at most half of the library.")
     ] = 100,
-    model: ModelOption = None,
+    model: console.ModelOption = None,
 ) -> None:
     """Follow MPD and append the next songs, until Ctrl-C.
 
@@ -110,18 +104,18 @@ def keep_filled(
     """
 
     def report(sentence: str) -> None:
-        errors.print(safe(sentence), highlight=False, soft_wrap=True)
+        console.errors.print(console.safe(sentence), highlight=False, soft_wrap=True)
 
-    with open_library(library) as lib:
+    with console.open_library(library) as lib:
         filler = QueueFiller(lib, request, model=model, n_ahead=ahead, n_apart=apart)
         for appended in follow(filler, lib, mpd_address(lib), report):
             for song, reason in appended.songs:
                 if as_json:
-                    emit({"song": song_json(song), "reason": reason})
+                    console.emit({"song": console.song_json(song), "reason": reason})
                 else:
-                    typer.echo(plain(f"{song.label} ({reason})" if reason else song.label))
+                    console.echo(f"{song.label} ({reason})" if reason else song.label)
             for song in appended.unknown:
-                warn("MPD does not have", song.label)
+                console.warn("MPD does not have", song.label)
 
 
 group.command("queue")(queue)

@@ -4,9 +4,11 @@ MPD names songs by paths relative to its ``music_directory``, which it only repo
 ``MUSICSIM_MPD_MUSIC``, or the saved folder, or the folders of the library.
 """
 
+import io
 import json
 import os
 import re
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -15,7 +17,6 @@ from typing import Any, Self
 
 from musicsim import logs
 from musicsim.errors import ServerError
-from musicsim.extensions.mpd.lines import make_client
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import private_path
 
@@ -24,7 +25,72 @@ _PORT = 6600
 TIMEOUT_S = 10.0
 _MAX_REASON = 200  # characters
 _MAX_QUIET_S = 60.0  # without an event; then it reconnects, because the connection may be dead
+_NOT_SENT = re.compile("[\n\r\ud800-\udfff]")  # the protocol is lines of UTF-8
 _NOT_IN_TITLES = re.compile(r"[/\s\x00-\x1f\x7f]+")
+_MAX_LINE, _MAX_ANSWER = 1 << 16, 32 << 20  # bytes; a queue of 16,000 songs takes 10 MB
+_MAX_LINES = 1_000_000  # per response; python-mpd2 takes up to 200 bytes for each
+MAX_ANSWER_S = 30.0
+_CHUNK = 1 << 16
+
+
+class _BoundedLines:
+    """The reading end of a connection; each response begins with :meth:`begin`."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._held = file, bytearray()
+        self.begin(0.0)
+
+    def begin(self, pause_s: float) -> None:
+        """Start to count a response, which may begin after `pause_s` seconds."""
+        self._n_bytes, self._n_lines, self._ends = 0, 0, time.monotonic() + MAX_ANSWER_S + pause_s
+
+    def readline(self) -> bytes:
+        """Read a line, or the rest of the data if the connection has ended. Raises OSError beyond the limits."""
+        searched = 0
+        while (end := self._held.find(b"\n", searched)) < 0:
+            searched = len(self._held)
+            if searched > _MAX_LINE:
+                raise OSError(f"it sends a line of more than {_MAX_LINE:,} bytes")
+            chunk = self._file.read1(_CHUNK)
+            if not chunk:
+                end = searched - 1
+                break
+            self._held += chunk
+            if time.monotonic() > self._ends:
+                raise TimeoutError("its response takes too long")
+        line = bytes(self._held[: end + 1])
+        del self._held[: end + 1]
+        self._n_bytes += len(line)
+        self._n_lines += 1
+        if self._n_bytes > _MAX_ANSWER or self._n_lines > _MAX_LINES:
+            raise OSError(f"it sends a response of more than {_MAX_LINES:,} lines or {_MAX_ANSWER:,} bytes")
+        return line
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def make_client() -> Any:
+    """Return a client that is not connected. Raises ImportError if python-mpd2 is not installed."""
+    from mpd import MPDClient
+
+    class BoundedClient(MPDClient):
+        """A client with limits; its base class sets and reads `_rbfile`."""
+
+        @property
+        def _rbfile(self) -> Any:
+            return self._lines
+
+        @_rbfile.setter
+        def _rbfile(self, file: Any) -> None:
+            self._lines = _BoundedLines(file) if isinstance(file, io.BufferedReader) else file
+
+        def _write_command(self, command: str, args: Any = ()) -> None:
+            if isinstance(self._lines, _BoundedLines):
+                self._lines.begin((self.idletimeout or 0.0) if command == "idle" else 0.0)
+            super()._write_command(command, args)
+
+    return BoundedClient()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +115,10 @@ def is_in_environment() -> bool:
 
 
 def is_mpd_set(library: Library) -> bool:
-    """Return True if the environment or the library has an address."""
     return is_in_environment() or _file(library).exists()
 
 
-def keep_mpd(library: Library, address: MpdAddress | None) -> None:
+def save_address(library: Library, address: MpdAddress | None) -> None:
     """Save the address in a file of the library that only its owner can read; None removes it."""
     if address is None:
         _file(library).unlink(missing_ok=True)
@@ -67,12 +132,7 @@ def _file(library: Library) -> Path:
 
 
 def mpd_address(library: Library) -> MpdAddress:
-    """Return the address in the environment, else the library's, else MPD's default.
-
-    ``MPD_HOST``, which may be ``password@host``, and ``MPD_PORT`` are read like mpc does.
-
-    Raises ServerError if the port is not a number, or the library's file cannot be read.
-    """
+    """Return the address in the environment (read like mpc does), else the library's, else MPD's default."""
     if not is_in_environment():
         try:
             return MpdAddress(**json.loads(_file(library).read_text(encoding="utf-8")))
@@ -94,10 +154,7 @@ class MpdAwayError(ServerError):
 
 
 class Mpd:
-    """A connection to MPD, open inside ``with``.
-
-    Methods raise ServerError if MPD refuses a command, and MpdAwayError if it does not answer.
-    """
+    """A connection to MPD, open inside ``with``. Methods raise MpdAwayError if it does not answer, else ServerError."""
 
     def __init__(self, library: Library, address: MpdAddress) -> None:
         self._library, self.address = library, address
@@ -130,7 +187,6 @@ class Mpd:
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """Turn errors of the connection and of MPD into sentences."""
         from mpd import CommandError, MPDError
 
         try:
@@ -165,11 +221,10 @@ class Mpd:
         return [Path(config)] if is_folder else self._library.files.roots()
 
     def names_of(self, paths: Sequence[Path]) -> list[str]:
-        """Return the names that MPD may have for files."""
         pairs = ((path, folder) for path in paths for folder in self._folders)
         both = (pair for path, folder in pairs for pair in ((path, folder), (path.resolve(), folder.resolve())))
         names = (file.relative_to(top).as_posix() for file, top in both if file.is_relative_to(top))
-        return [name for name in dict.fromkeys(names) if _can_be_sent(name)]
+        return [name for name in dict.fromkeys(names) if not _NOT_SENT.search(name)]
 
     def song_ids(self, names: Sequence[str]) -> list[int | None]:
         """Return the library's songs with these names in MPD; None for unknown names."""
@@ -195,7 +250,6 @@ class Mpd:
                 raise
 
     def _split(self, songs: Sequence[Song]) -> tuple[list[str], list[Song]]:
-        """Return the names of the songs that MPD has, and the other songs."""
         known = self.find_known(songs)
         if not known:
             advice = "let it update its database, or set MUSICSIM_MPD_MUSIC to its music_directory on this machine"
@@ -204,10 +258,7 @@ class Mpd:
         return [name for _, name in known], [song for song in songs if song.id not in ids]
 
     def queue(self, songs: Sequence[Song], *, replace: bool = False, play: bool = False) -> list[Song]:
-        """Append songs to the queue, or replace it; with `play`, play the first of them.
-
-        Return the songs that MPD does not have. Raises ServerError if it lacks all of them.
-        """
+        """Append songs to the queue, or replace it, and play the first with `play`; return the songs MPD lacks."""
         names, unknown = self._split(songs)
         with self._translate_errors():
             n_before = 0 if replace else int(self._client.status()["playlistlength"])
@@ -222,10 +273,7 @@ class Mpd:
         return unknown
 
     def save(self, title: str, songs: Sequence[Song], *, replace: bool = False) -> list[Song]:
-        """Save songs as a stored playlist; returns and raises like :meth:`queue`.
-
-        Raises ServerError also if MPD has a playlist with this name, unless `replace` is set.
-        """
+        """Save songs as a stored playlist; return the songs MPD lacks. An existing one needs `replace`."""
         title = _NOT_IN_TITLES.sub(" ", title).strip()
         if not title:
             raise ServerError("MPD needs a name for the playlist that is not only slashes and spaces.")
@@ -270,14 +318,4 @@ def _text(value: Any) -> str:
 
 
 def _short(error: object) -> str:
-    """Return a message of MPD in one line."""
     return " ".join(str(error).split())[:_MAX_REASON].rstrip(".")
-
-
-def _can_be_sent(name: str) -> bool:
-    """Return True if a name fits MPD's protocol, which is lines of UTF-8."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return not {"\n", "\r"} & set(name)

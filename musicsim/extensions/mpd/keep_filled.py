@@ -13,7 +13,7 @@ from musicsim.extensions.mpd.client import Mpd, MpdAddress, MpdAwayError
 from musicsim.library import Library, Song
 
 _MAX_TRIES = 10  # if MPD lacks all of the generated songs
-_LONGEST_WAIT_S = 30.0
+_MAX_WAIT_S = 30.0
 _PAUSE_S = 0.5  # events come in bursts; this also limits the load if the other side always reports events
 
 
@@ -84,7 +84,7 @@ class QueueFiller:
             first=None if before else self._request.first,
             exclude=self._request.exclude | self._unknown | set(here[max(0, len(here) - n_apart):]),
         )  # fmt: skip
-        drawn = self._walk.draw(request, int(self._seeds.integers(2**31)))
+        drawn = self._walk.generate(request, int(self._seeds.integers(2**31)))
         steps = zip(drawn.songs, drawn.edges, strict=True)
         return [(song, edge.reason if edge else "") for song, edge in steps][len(before) :]
 
@@ -92,11 +92,7 @@ class QueueFiller:
 def keep_filled(
     filler: QueueFiller, library: Library, address: MpdAddress, report: Callable[[str], None]
 ) -> Iterator[Appended]:
-    """Follow MPD, even across restarts, and yield the songs that were appended each time.
-
-    `report` gets a sentence when MPD goes away and when it is back. Raises ServerError if MPD does not answer at the
-    beginning, or refuses a command.
-    """
+    """Yield the songs appended to MPD's queue each time; `report` gets a sentence when MPD goes away or is back."""
     n_tries, was_there = 0, False
     while True:
         try:
@@ -115,5 +111,5 @@ def keep_filled(
                 raise
             if not n_tries:
                 report(f"{error} Trying again.")
-            time.sleep(min(2.0**n_tries / 2, _LONGEST_WAIT_S))
+            time.sleep(min(2.0**n_tries / 2, _MAX_WAIT_S))
             n_tries = min(n_tries + 1, 10)

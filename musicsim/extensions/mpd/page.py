@@ -6,7 +6,7 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.mpd.client import Mpd, MpdAddress, is_in_environment, is_mpd_set, keep_mpd, mpd_address
+from musicsim.extensions.mpd.client import Mpd, MpdAddress, is_in_environment, is_mpd_set, mpd_address, save_address
 from musicsim.library import Library, Song
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
@@ -17,7 +17,6 @@ _REPLACE: Key[bool] = Key("playlist_mpd_replace", lambda: False, "True if a play
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw the address of MPD, or a form for it."""
     library = snapshot.library
     st.subheader("MPD", anchor=False)
     if not is_mpd_set(library):
@@ -35,7 +34,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
             facts += ["set by `MPD_HOST` or `MPD_PORT`"] if is_in_environment() else []
             st.markdown(f"**{plain(address)}**  \n:small[:gray[{' · '.join(facts)}]]")
         if not is_in_environment():
-            st.button("Remove", icon=":material/delete:", key="mpd_remove", on_click=keep_mpd, args=(library, None))
+            st.button("Remove", icon=":material/delete:", key="mpd_remove", on_click=save_address, args=(library, None))
 
 
 def _draw_form(library: Library) -> None:
@@ -55,7 +54,7 @@ def _draw_form(library: Library) -> None:
             address = MpdAddress(host.strip() or MpdAddress().host, int(port), password, music.strip())
             try:
                 with st.spinner("Connecting to MPD"), Mpd(library, address):
-                    keep_mpd(library, address)
+                    save_address(library, address)
             except MusicsimError as error:
                 st.error(plain(error), icon=":material/error:")
             else:
@@ -63,7 +62,6 @@ def _draw_form(library: Library) -> None:
 
 
 def target(sending: Sending) -> Callable[[], None] | None:
-    """Offer MPD if its address is set."""
     return (lambda: _draw_target(sending)) if is_mpd_set(sending.snapshot.library) else None
 
 

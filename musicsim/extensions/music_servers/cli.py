@@ -9,25 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli.console import (
-    SOME_FAILED,
-    JsonOption,
-    LibraryOption,
-    ModelOption,
-    emit,
-    open_library,
-    plain,
-    progress_bar,
-    show,
-    warn,
-)
-from musicsim.cli.options import taking
+from musicsim.cli import console
+from musicsim.cli.options import take_request
 from musicsim.errors import NotFoundError, ServerError
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import Connection, Connections
-from musicsim.extensions.music_servers.job import sync_and_fetch
+from musicsim.extensions.music_servers.fetch import sync_and_fetch
 from musicsim.extensions.music_servers.lists import SavedList, delete_list, keep_filled, refresh_lists, save_list
 from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.music_servers.sync import remove as remove_server
@@ -47,7 +36,7 @@ group = typer.Typer(no_args_is_help=True)
 
 @contextmanager
 def _open(names: list[str] | None, library: Path | None) -> Iterator[tuple[Library, list[Connection]]]:
-    with open_library(library) as lib:
+    with console.open_library(library) as lib:
         known = Connections(lib)
         yield lib, [known.get(name) for name in names] if names else known.all()
 
@@ -62,8 +51,8 @@ def add(
         typer.Option("--send-password", help="Send the password, for servers that do not accept tokens. Use https."),
     ] = False,
     listening: Annotated[bool, typer.Option(help="Import the user's plays, stars and ratings in every sync.")] = True,
-    library: LibraryOption = None,
-    as_json: JsonOption = False,
+    library: console.LibraryOption = None,
+    as_json: console.JsonOption = False,
 ) -> None:
     """Connect a server, or replace the one with this name.
 
@@ -77,7 +66,7 @@ def add(
     prompt = "API key" if api_key else "Password"
     secret = os.environ.get(_SECRET) or typer.prompt(prompt, hide_input=True, err=True)
     sends = "key" if api_key else "password" if send_password else "token"
-    with open_library(library, create=True) as lib:
+    with console.open_library(library, create=True) as lib:
         connection = Connection(name, address, user, secret, sends, listening)  # type: ignore[arg-type]
         Subsonic(connection).ping()
         Connections(lib).put(connection)
@@ -92,34 +81,36 @@ def sync(
     fetch: Annotated[
         bool, typer.Option("--fetch", help="Download and analyze songs without a file here; no copy is kept.")
     ] = False,
-    library: LibraryOption = None,
-    as_json: JsonOption = False,
+    library: console.LibraryOption = None,
+    as_json: console.JsonOption = False,
 ) -> None:
     """Read the songs of servers, match them, and import plays, stars and ratings."""
     reports, n_failed = [], 0
-    with _open(names, library) as (lib, connections), progress_bar() as progress:
+    with _open(names, library) as (lib, connections), console.progress_bar() as progress:
         for connection in connections:
             try:
                 synced, fetched = sync_and_fetch(lib, connection, everything=everything, fetch=fetch, progress=progress)
             except ServerError as error:
-                warn("not synced", error)
+                console.warn("not synced", error)
                 n_failed += 1
                 continue
             reports.append((synced, fetched))
             for failure in fetched.failures if fetched else ():
-                warn("not added", failure)
+                console.warn("not added", failure)
     if as_json:
-        emit([asdict(synced) | {"fetched": asdict(fetched) if fetched else None} for synced, fetched in reports])
+        console.emit(
+            [asdict(synced) | {"fetched": asdict(fetched) if fetched else None} for synced, fetched in reports]
+        )
     else:
         for synced, fetched in reports:
-            typer.echo(plain(synced.words) + (f" · {fetched.n_added} fetched" if fetched else ""))
+            console.echo(synced.summary + (f" · {fetched.n_added} fetched" if fetched else ""))
             if synced.n_ambiguous:
                 typer.echo("`musicsim server review` lists the songs to match.")
     if n_failed:
-        raise typer.Exit(SOME_FAILED)
+        raise typer.Exit(console.SOME_FAILED)
 
 
-def list_servers(library: LibraryOption = None, as_json: JsonOption = False) -> None:
+def list_servers(library: console.LibraryOption = None, as_json: console.JsonOption = False) -> None:
     """List the servers with their numbers of songs and matches, and the playlists written there."""
     rows: list[dict[str, Any]] = []
     with _open(None, library) as (lib, connections):
@@ -133,12 +124,12 @@ def list_servers(library: LibraryOption = None, as_json: JsonOption = False) -> 
                 "to_choose": n_ambiguous, "synced": day_of(c.synced_at), "playlists": kinds,
             })  # fmt: skip
     if as_json:
-        emit(rows)
+        console.emit(rows)
         return
     for row in rows:
         row["playlists"] = ", ".join(f"{name} ({kind})" for name, kind in row["playlists"].items())
     if rows:
-        show([name.replace("_", " ") for name in rows[0]], [row.values() for row in rows])
+        console.show([name.replace("_", " ") for name in rows[0]], [row.values() for row in rows])
     else:
         typer.echo("No music server is connected. `musicsim server add` connects one.")
 
@@ -147,13 +138,13 @@ def review(
     name: Annotated[str | None, typer.Argument(help="Name of a server.")] = None,
     server_id: Annotated[str | None, typer.Argument(help="Id of a song there.")] = None,
     song: Annotated[int | None, typer.Argument(help="Id of the matching song here; 0 for no match.")] = None,
-    library: LibraryOption = None,
-    as_json: JsonOption = False,
+    library: console.LibraryOption = None,
+    as_json: console.JsonOption = False,
 ) -> None:
     """List server songs that match several songs here, or choose the match of a song."""
     if name is not None and (server_id is None or song is None):
         raise typer.BadParameter("give a server, the id of a song there, and the id of a song here.")
-    with open_library(library) as lib:
+    with console.open_library(library) as lib:
         if name is not None and server_id is not None:
             ServerSongs(lib).choose(name, server_id, song or None)
             _report({"server": name, "id": server_id, "song": song or None}, "saved.", as_json=as_json)
@@ -168,20 +159,20 @@ def review(
         for server, one in waiting
     ]  # fmt: skip
     if as_json:
-        emit(rows)
+        console.emit(rows)
         return
     cells = [
         (*list(row.values())[:4], "; ".join(f"{i}: {label}" for i, label in row["candidates"].items()))
         for row in rows[:_MAX_LISTED]
     ]
-    show(("server", "id", "title", "artist", "which of these?"), cells, caption=f"{len(rows)} songs")
+    console.show(("server", "id", "title", "artist", "which of these?"), cells, caption=f"{len(rows)} songs")
 
 
 def save(
     name: NameArgument,
     playlist: Annotated[str, typer.Argument(help="Name of a playlist of this library.")],
-    library: LibraryOption = None,
-    as_json: JsonOption = False,
+    library: console.LibraryOption = None,
+    as_json: console.JsonOption = False,
 ) -> None:
     """Write a saved playlist to a server, or update it there."""
     with _open([name], library) as (lib, (connection,)):
@@ -192,7 +183,7 @@ def save(
     _report_saved(saved, as_json=as_json)
 
 
-@taking(PlaylistRequest)
+@take_request(PlaylistRequest)
 def keep(
     request: PlaylistRequest,
     name: NameArgument,
@@ -200,9 +191,9 @@ def keep(
     around_last: Annotated[
         int, typer.Option(min=0, max=100, help="Base it on this many of the songs played last there.")
     ] = 0,
-    library: LibraryOption = None,
-    as_json: JsonOption = False,
-    model: ModelOption = None,
+    library: console.LibraryOption = None,
+    as_json: console.JsonOption = False,
+    model: console.ModelOption = None,
 ) -> None:
     """Generate a playlist and write it to a server. `musicsim server refresh` regenerates it."""
     with _open([name], library) as (lib, (connection,)):
@@ -211,7 +202,10 @@ def keep(
 
 
 def refresh(
-    names: ServersArgument = None, library: LibraryOption = None, as_json: JsonOption = False, model: ModelOption = None
+    names: ServersArgument = None,
+    library: console.LibraryOption = None,
+    as_json: console.JsonOption = False,
+    model: console.ModelOption = None,
 ) -> None:
     """Sync servers, and regenerate the playlists that are kept filled there. Run it every night."""
     refreshed, has_failed = [], False
@@ -220,27 +214,27 @@ def refresh(
             try:
                 sync_songs(lib, connection, no_progress)
             except ServerError as error:
-                warn("not synced", error)
+                console.warn("not synced", error)
                 has_failed = True
                 continue
             refreshed += refresh_lists(snapshot_under(lib, model), connection)
     for one in refreshed:
         if one.saved is None:
-            warn(f"{plain(one.name)} was not changed", one.problem)
+            console.warn(f"{console.plain(one.name)} was not changed", one.problem)
             has_failed = True
         elif not as_json:
             _report_saved(one.saved)
     if as_json:
-        emit([asdict(one) for one in refreshed])
+        console.emit([asdict(one) for one in refreshed])
     if has_failed:
-        raise typer.Exit(SOME_FAILED)
+        raise typer.Exit(console.SOME_FAILED)
 
 
 def delete(
     name: NameArgument,
     playlist: Annotated[str, typer.Argument(help="Name of a playlist that this library wrote there.")],
-    library: LibraryOption = None,
-    as_json: JsonOption = False,
+    library: console.LibraryOption = None,
+    as_json: console.JsonOption = False,
 ) -> None:
     """Delete a playlist of this library from a server."""
     with _open([name], library) as (lib, (connection,)):
@@ -248,23 +242,23 @@ def delete(
     _report({"server": name, "playlist": playlist}, f"{playlist} was deleted from {name}.", as_json=as_json)
 
 
-def remove(name: NameArgument, library: LibraryOption = None, as_json: JsonOption = False) -> None:
+def remove(name: NameArgument, library: console.LibraryOption = None, as_json: console.JsonOption = False) -> None:
     """Remove a server, its password, and songs without a file here; nothing changes on the server."""
-    with open_library(library) as lib:
+    with console.open_library(library) as lib:
         remove_server(lib, name)
     _report({"server": name}, f"{name} was removed.", as_json=as_json)
 
 
 def _report(facts: dict[str, Any], message: str, *, as_json: bool) -> None:
-    emit(facts) if as_json else typer.echo(plain(message))
+    console.emit(facts) if as_json else console.echo(message)
 
 
 def _report_saved(saved: SavedList, *, as_json: bool = False) -> None:
     if as_json:
-        emit(asdict(saved))
+        console.emit(asdict(saved))
         return
     absent = f"; the server lacks {len(saved.absent)}" if saved.absent else ""
-    typer.echo(f"{plain(saved.name)}: {len(saved.song_ids)} songs on {plain(saved.server)}{absent}.")
+    typer.echo(f"{console.plain(saved.name)}: {len(saved.song_ids)} songs on {console.plain(saved.server)}{absent}.")
 
 
 for command in (add, sync, list_servers, review, save, keep, refresh, delete, remove):

@@ -31,9 +31,7 @@ logging.getLogger("urllib3.connectionpool").setLevel(logging.INFO)
 
 MAX_SONGS = 2_000_000
 _CLIENT, _VERSION = "musicsim", "1.13.0"  # the first version with tokens
-PAGE = 500
-"""Songs or albums per page: the maximum of Subsonic's own interface."""
-
+PAGE = 500  # songs or albums per page: the maximum of Subsonic's own interface
 SETTLED_S = 2.0  # servers report changes and response dates in whole seconds
 _N_NEWEST = 50  # albums
 _MAX_ANSWER = 64 << 20  # bytes; a page of songs has 0.5 MB
@@ -73,10 +71,7 @@ class Listing:
 
 
 class Subsonic:
-    """One server, as one of its users.
-
-    A request fails after `silence_s` seconds without a byte, or if its response takes more than `answer_s` seconds.
-    """
+    """One server, as one of its users. `silence_s` limits the time without a byte, `answer_s` that of a response."""
 
     def __init__(self, connection: Connection, *, silence_s: float = _SILENCE_S, answer_s: float = _ANSWER_S) -> None:
         self.connection = connection
@@ -84,29 +79,20 @@ class Subsonic:
         timeout = urllib3.Timeout(connect=min(_CONNECT_S, silence_s), read=silence_s)
         self._pool = urllib3.PoolManager(maxsize=1, timeout=timeout, retries=False)
 
-    # --- songs and albums -----------------------------------------------------------------------
-
     def ping(self) -> None:
         """Check that the server responds and accepts the user; raise ServerError otherwise."""
         try:
             self.ask("ping")
         except RefusedError as error:
             if self.connection.sends == "token" and error.code in (_MISSING, _NO_TOKENS):
-                problem = (
-                    f"the server does not accept tokens ({error}). Add it again with the password itself, over https."
-                )
-                raise ServerError(f"{self.connection.name}: {problem}") from error
+                problem = f"the server does not accept tokens ({error})"
+                advice = "Add it again with the password itself, over https."
+                raise ServerError(f"{self.connection.name}: {problem}. {advice}") from error
             raise
 
     def state(self) -> str:
-        """Return a digest of the server's songs as a whole; an equal digest later means that no song has changed.
-
-        It covers the times of the last change and scan, the number of songs and the newest albums. Return "" if the
-        server does not report the time, is scanning, or changed in the last seconds, because more may change in the
-        same second.
-        """
-        # an index that has not changed since a time in the future is empty
-        future_ms = int((time.time() + 86_400) * 1000)
+        """Return a digest that changes with the server's songs; empty if it reports no time, or is changing now."""
+        future_ms = int((time.time() + 86_400) * 1000)  # an index that has not changed since then is empty
         with self._open("getIndexes", {"ifModifiedSince": future_ms}) as response:
             answer = self._read_answer(response)
             date = response.headers.get("Date")
@@ -114,7 +100,7 @@ class Subsonic:
         scan: dict[str, Any] = {}
         with suppress(ServerError):  # unknown to some servers; others allow it only for administrators
             scan = _mapping(self.ask("getScanStatus").get("scanStatus"))
-        if not modified or scan.get("scanning") is True or _age_s(modified / 1000, date) < SETTLED_S:
+        if not modified or scan.get("scanning") is True or _clock_s(date) - modified / 1000 < SETTLED_S:
             return ""
         newest: list[Any] = []
         with suppress(RefusedError):
@@ -122,10 +108,7 @@ class Subsonic:
         return _digest([modified, scan.get("lastScan"), scan.get("count"), newest])
 
     def songs(self, progress: Callable[[int], None] | None = None) -> Listing:
-        """List all songs of the user: by an empty search, or album by album if that returns nothing.
-
-        `progress` gets the number of songs after each page. An exception that it raises ends the listing.
-        """
+        """List all songs by an empty search, else album by album; `progress` gets their number after each page."""
         listing = self._list_songs(self._search_pages(), progress)
         return listing if listing.songs else self._list_songs(self._album_pages(), progress)
 
@@ -190,18 +173,15 @@ class Subsonic:
         return _entries(self.ask("getAlbum", id=album_id), "album", "song")
 
     def artist_name(self, artist_id: str) -> str:
-        """Return an artist's name, or "". Raises RefusedError if the id is unknown."""
         return _text(_mapping(self.ask("getArtist", id=artist_id).get("artist")).get("name"))
 
-    def starred(self) -> list[ServerSong]:
+    def list_starred(self) -> list[ServerSong]:
         return _songs(_entries(self.ask("getStarred2"), "starred2", "song"))
 
     def recent_albums(self) -> Iterator[list[ServerSong]]:
         """Yield the songs of each album, the most recently played album first."""
         for album_id, _ in self._list_albums("recent"):
             yield self.album(album_id)
-
-    # --- playlists ------------------------------------------------------------------------------
 
     def playlist_ids(self, name: str) -> set[str]:
         lists = _entries(self.ask("getPlaylists"), "playlists", "playlist")
@@ -234,13 +214,8 @@ class Subsonic:
             if not error.is_not_found:
                 raise
 
-    # --- sound ----------------------------------------------------------------------------------
-
     def download(self, song_id: str, target: Path, *, max_bytes: int = _MAX_FILE) -> None:
-        """Write a song's file to `target`, or its raw stream if the user may not download.
-
-        Raises ServerError; `target` is then incomplete.
-        """
+        """Write a song's file to `target`, or its raw stream if the user may not download."""
         try:
             self._fetch("download", {"id": song_id}, target, max_bytes)
         except RefusedError as error:
@@ -257,11 +232,7 @@ class Subsonic:
                 raise self._error("broke off in the middle of a song")
 
     def sound(self, song_id: str, form: str, start: int, n_bytes: int) -> tuple[bytes, int]:
-        """Return a part of a song's sound, and the whole length in bytes. Past the end, the part is empty.
-
-        `form` is "raw" for the file itself, or a format to convert to, such as "mp3". A response that ignores the
-        range is read up to the end of the part, or completely if it does not declare its length.
-        """
+        """Return a part of a song's sound as `form` ("raw", "mp3"), empty past the end, and the length of the whole."""
         headers = {"Range": f"bytes={start}-{start + n_bytes - 1}"}
         with self._open("stream", {"id": song_id, "format": form}, headers) as response:
             sent_range = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
@@ -280,13 +251,10 @@ class Subsonic:
             return (data if is_part else data[start:])[:n_bytes], total
 
     def _raise_if_text(self, response: urllib3.BaseHTTPResponse) -> None:
-        """Raise the error that a server sent instead of sound."""
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if response.status >= 400 or kind.startswith("text/") or kind.endswith(("json", "xml")):
             self._read_answer(response)
             raise self._error("sent a message instead of a song's sound")
-
-    # --- requests -------------------------------------------------------------------------------
 
     def ask(self, call: str, **parameters: str | int | Sequence[str]) -> dict[str, Any]:
         """Return the response to a call of the Subsonic API; raises ServerError if the server refuses it."""
@@ -306,8 +274,7 @@ class Subsonic:
         if status == "ok":
             return dict(answer)
         problem = _mapping(answer.get("error"))
-        code = problem.get("code")
-        code = code if isinstance(code, int) else 0
+        code = problem["code"] if isinstance(problem.get("code"), int) else 0
         message = _text(problem.get("message"))[:200] or "no reason given"
         if code == _WRONG_LOGIN:
             message = f"{message}; check the user and the password"
@@ -385,9 +352,6 @@ def _explain(error: Exception) -> str:
     return "broke off in the middle of a response"
 
 
-# --- entries ------------------------------------------------------------------------------------
-
-
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
@@ -406,12 +370,10 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _age_s(time_s: float, date: str | None) -> float:
-    """Return the seconds from a server's time to its response. Use the server's clock if the response has a date."""
-    try:
-        return (parsedate_to_datetime(date).timestamp() if date else time.time()) - time_s
-    except ValueError:
-        return time.time() - time_s
+def _clock_s(date: str | None) -> float:
+    with suppress(ValueError, TypeError):
+        return parsedate_to_datetime(date or "").timestamp()
+    return time.time()
 
 
 def _text(value: Any) -> str:
@@ -422,18 +384,17 @@ def _text(value: Any) -> str:
     return "".join(c if c.isprintable() else " " for c in clean).strip()
 
 
-def _number(value: Any, most: float) -> float | None:
+def _number(value: Any, max_value: float) -> float | None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value <= most else None
+    return float(value) if is_number and 0 <= value <= max_value else None
 
 
 def song_of(entry: Any) -> ServerSong | str:
     """Return the song of an entry, or the reason why it is not a song."""
     if not isinstance(entry, dict):
         return "not a song"
-    server_id = entry.get("id")
-    server_id = str(server_id) if isinstance(server_id, int) else server_id
-    if not isinstance(server_id, str) or not is_id(server_id):
+    server_id = str(entry["id"]) if isinstance(entry.get("id"), int | str) else ""
+    if not is_id(server_id):
         return "no valid id"
     if entry.get("isDir") is True or entry.get("isVideo") is True:
         return "a folder or a video"

@@ -15,9 +15,7 @@ from musicsim.library import Library
 from musicsim.library.disk.arrays import private_path
 
 SERVERS_FILE = "servers.json"
-FETCHED = "sound"
-"""The `how` of songs that were matched by downloading and analyzing their sound."""
-
+FETCHED = "sound"  # the `how` of songs that were matched by downloading and analyzing their sound
 Sends = Literal["token", "password", "key"]
 """The secret in each request: a salted hash of the password, the password (some servers need it), or an API key."""
 
@@ -71,7 +69,7 @@ class Connections:
         self._file = library.folder / SERVERS_FILE
 
     def all(self) -> list[Connection]:
-        """Return all servers in the order of their names. Raises LibraryError if the file cannot be read."""
+        """Return all servers by name. Raises LibraryError if the file cannot be read."""
         try:
             return [Connection(**entry) for entry in json.loads(self._file.read_text(encoding="utf-8"))]
         except FileNotFoundError:
@@ -82,7 +80,6 @@ class Connections:
             raise LibraryError(f"{self._file}: {problem}. Delete the file and add the servers again.") from None
 
     def get(self, name: str) -> Connection:
-        """Return a server. Raises NotFoundError if it is unknown."""
         connections = {connection.name: connection for connection in self.all()}
         if name not in connections:
             names = ", ".join(connections) or "none"
@@ -97,11 +94,9 @@ class Connections:
         """Update fields of a server, unless it was removed meanwhile."""
         self._write(replace(c, **fields) if c.name == name else c for c in self.all())
 
-    def remove(self, name: str) -> Connection:
-        """Remove a server and its secret, and return it. Raises NotFoundError if it is unknown."""
-        connection = self.get(name)
+    def remove(self, name: str) -> None:
+        self.get(name)
         self._write(other for other in self.all() if other.name != name)
-        return connection
 
     def _write(self, connections: Iterable[Connection]) -> None:
         text = json.dumps([asdict(connection) for connection in connections], indent=1)
@@ -115,10 +110,7 @@ def servers_folder(library: Library, server: str) -> Path:
 
 
 def place_of(library: Library, server: str, server_id: str, path: str) -> Path:
-    """Return the listed path of a server's song without a local file.
-
-    It ends like the path on the server, without parts that would lead out of the folder.
-    """
+    """Return the listed path of a server's song without a local file; it cannot lead out of the server's folder."""
     parts = [_clean(part) for part in re.split(r"[/\\]+", path)]
     below = [part for part in parts if part.strip(". ")][-4:] or [_clean(server_id)]
     return servers_folder(library, server).joinpath(*below)

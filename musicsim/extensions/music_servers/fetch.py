@@ -1,5 +1,6 @@
 """Analyze a server's songs without local files: download each, analyze it, and delete the copy."""
 
+import logging
 import os
 import re
 from collections.abc import Iterator
@@ -9,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from musicsim.errors import MusicsimError, ServerError, StorageError
+from musicsim.explorer.refresh.add_music import bring_model_up
 from musicsim.extensions.music_servers.client import Subsonic
-from musicsim.extensions.music_servers.connections import FETCHED, Connection, place_of
+from musicsim.extensions.music_servers.connections import FETCHED, Connection, Connections, place_of
 from musicsim.extensions.music_servers.server_songs import ServerSong, ServerSongs
+from musicsim.extensions.music_servers.sync import SyncReport, sync
 from musicsim.library import Library
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.processes.workers import outcomes
@@ -19,6 +22,7 @@ from musicsim.library.scan.analysis import Analysis, Same, Skipped, Task, analys
 from musicsim.library.scan.catalogue import enter_song
 from musicsim.progress import Canceled, Progress
 
+_log = logging.getLogger(__name__)
 _MAX_FAILED = 20  # failures in a row; then the server counts as down
 _LENGTH_S, _LENGTH_SHARE = 5.0, 0.05
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,5}$")
@@ -34,15 +38,9 @@ class FetchReport:
 
 
 def fetch_missing(library: Library, connection: Connection, progress: Progress) -> FetchReport:
-    """Analyze a server's songs that are not in the library. Analyzed songs stay after a later failure.
-
-    Raises StoreLockedError if another process is adding to this library; StorageError if the disk is full.
-    """
-    wanted = [
-        song
-        for song in ServerSongs(library).of(connection.name).values()
-        if song.song_id is None and song.candidates is None and not song.how
-    ]
+    """Analyze a server's songs that are not in the library. Analyzed songs stay after a later failure."""
+    songs = ServerSongs(library).read_songs(connection.name).values()
+    wanted = [song for song in songs if song.song_id is None and song.candidates is None and not song.how]
     report = FetchReport(len(wanted))
     if wanted:
         with library.exclusive("fetching songs of a server"), scratch_of(library.folder).folder() as scratch:
@@ -116,7 +114,6 @@ def _enter(library: Library, connection: Connection, song: ServerSong, outcome: 
 
 
 def _find_problem(outcome: Any, song: ServerSong) -> str | None:
-    """Return the reason why a song cannot be added; None if it can."""
     if isinstance(outcome, Skipped | Same):
         return "it is too short or silent to be a song."
     if isinstance(outcome, MusicsimError):
@@ -131,7 +128,6 @@ def _find_problem(outcome: Any, song: ServerSong) -> str | None:
 
 
 def _free_place(library: Library, connection: Connection, song: ServerSong, song_id: int | None) -> Path:
-    """Return the path for a song; songs with the same path on the server get different ones."""
     place = place_of(library, connection.name, song.id, song.path)
     if library.files.song_at(place, missing=True) in (None, song_id):
         return place
@@ -152,3 +148,27 @@ def _complete_tags(analysis: Analysis, song: ServerSong) -> Any:
 
 def _label(song: ServerSong) -> str:
     return " — ".join(filter(None, (song.title, song.artist))) or song.id
+
+
+def sync_and_fetch(
+    library: Library, connection: Connection, *, everything: bool = False, fetch: bool = False, progress: Progress
+) -> tuple[SyncReport, FetchReport | None]:
+    """Sync a server; with `fetch`, also analyze its songs that are not in the library, and update the model."""
+    report = sync(library, connection, progress, everything=everything)
+    if not fetch or not report.n_unmatched:
+        return report, None
+    fetched = fetch_missing(library, connection, progress)
+    if fetched.n_added and not fetched.is_cancelled:
+        fetched.is_cancelled = not bring_model_up(library, progress)
+    return report, fetched
+
+
+def run(library: Library, *, name: str, fetch: bool = False, progress: Any) -> bool:
+    report, fetched = sync_and_fetch(library, Connections(library).get(name), fetch=fetch, progress=progress)
+    progress.outcome = report.summary
+    if fetched is None:
+        return True
+    progress.outcome += f" · {fetched.n_added:,} added · {len(fetched.failures):,} failed"
+    for failure in fetched.failures:
+        _log.warning("%s", failure)
+    return not fetched.is_cancelled

@@ -16,10 +16,7 @@ class ForeignIds(ServerSongs):
         self._library = library
 
     def artist(self, item_id: str) -> tuple[str, str] | None:
-        """Return the server and the name of an artist; None if no server knows the id.
-
-        Raises ServerError if a server fails.
-        """
+        """Return the server and the name of an artist, or None. Raises ServerError if a server fails."""
         for connection in Connections(self._library).all() if is_id(item_id) else ():
             try:
                 return connection.name, _artist_name(connection, item_id)

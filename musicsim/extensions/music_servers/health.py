@@ -9,7 +9,6 @@ from musicsim.library import Library
 
 
 def check(library: Library) -> Iterator[Finding]:
-    """Report a list of servers that cannot be read."""
     try:
         Connections(library).all()
     except LibraryError as error:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from musicsim.errors import LibraryError, MusicsimError, NotFoundError
-from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
-from musicsim.explorer.requests.options import changed, options_of
+from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
+from musicsim.explorer.requests.options import list_changes, options_of
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.music_servers.client import RefusedError, Subsonic
 from musicsim.extensions.music_servers.connections import Connection
 from musicsim.extensions.music_servers.server_songs import ServerSongs
-from musicsim.extensions.music_servers.sync import played_last
+from musicsim.extensions.music_servers.sync import list_last_played
 from musicsim.library import Library, Song
 from musicsim.library.importing import day_of
 
@@ -41,9 +41,8 @@ def save_list(
 ) -> SavedList:  # fmt: skip
     """Write a playlist to a server; replace the one that this library wrote there under the same name.
 
-    Playlists of other people with this name are not changed. `request` is saved, to generate the playlist again.
-
-    Raises NotFoundError if the server lacks all of the songs; ServerError if it fails.
+    Playlists of other people are not changed. `request` is saved, to generate the playlist again. Raises NotFoundError
+    if the server lacks all of the songs.
     """
     songs, client = ServerSongs(library), Subsonic(connection)
     ids = songs.ids_of(song_ids, connection.name)
@@ -51,16 +50,14 @@ def save_list(
     if not present:
         raise NotFoundError(f"{connection.name}: the server does not have the songs of “{name}”. Sync it first.")
     known, server_ids = songs.lists(connection.name).get(name), [ids[i] for i in present]
-    list_id = None
-    if known is not None:
-        try:
+    try:
+        if known is not None:
             client.replace_playlist(known.id, name, server_ids)
-            list_id = known.id
-        except RefusedError as error:
-            if not error.is_not_found:  # otherwise it was deleted on the server
-                raise
-    if list_id is None:
-        list_id = client.create_playlist(name, server_ids)
+    except RefusedError as error:
+        if not error.is_not_found:
+            raise
+        known = None  # it was deleted on the server
+    list_id = known.id if known is not None else client.create_playlist(name, server_ids)
     # saved before anything else can fail, so that the next save replaces it
     songs.keep_list(connection.name, name, list_id, request)
     client.describe_playlist(list_id, comment[:_MAX_COMMENT])
@@ -69,10 +66,7 @@ def save_list(
 
 
 def delete_list(library: Library, connection: Connection, name: str) -> None:
-    """Delete a playlist of this library from a server.
-
-    Raises NotFoundError if this library did not write it; ServerError if the server fails.
-    """
+    """Delete a playlist of this library from a server. Raises NotFoundError if this library did not write it."""
     known = ServerSongs(library).lists(connection.name).get(name)
     if known is None:
         raise NotFoundError(f"{connection.name}: this library did not write a playlist “{name}” there.")
@@ -82,24 +76,19 @@ def delete_list(library: Library, connection: Connection, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """A regenerated playlist, or the reason why it was not regenerated."""
-
     server: str
     name: str
     saved: SavedList | None
     problem: str = ""
 
 
-def saved_request(request: PlaylistRequest, around_last: int = 0) -> dict[str, Any]:
+def encode_request(request: PlaylistRequest, around_last: int = 0) -> dict[str, Any]:
     """Return a request as JSON values, without the defaults."""
-    return changed(request) | ({AROUND_LAST: around_last} if around_last else {})
+    return list_changes(request) | ({AROUND_LAST: around_last} if around_last else {})
 
 
 def read_request(saved: Mapping[str, Any]) -> tuple[PlaylistRequest, int]:
-    """Return a saved request, and the number of recently played songs to base the playlist on.
-
-    Raises LibraryError if it cannot be read, for example because a newer version wrote it.
-    """
+    """Return a saved request, and its `around_last`. Raises LibraryError if a newer version wrote it."""
     options, values = options_of(PlaylistRequest), dict(saved)
     around_last = values.pop(AROUND_LAST, 0)
     try:
@@ -114,24 +103,20 @@ def read_request(saved: Mapping[str, Any]) -> tuple[PlaylistRequest, int]:
 def keep_filled(
     snapshot: Snapshot, connection: Connection, name: str, request: PlaylistRequest, around_last: int = 0
 ) -> SavedList:
-    """Generate a playlist, write it to a server, and save the request for :func:`refresh_lists`.
-
-    Raises NotFoundError if the server lacks all of the songs, or if `around_last` is set and the library lacks all of
-    the songs played last; ServerError if the server fails.
-    """
+    """Generate a playlist, write it to a server, and save the request for :func:`refresh_lists`."""
     seeds: list[Song] = []
-    to_save = saved_request(request, around_last)
+    to_save = encode_request(request, around_last)
     if around_last:
-        seeds = snapshot.library.songs(played_last(snapshot.library, connection, around_last))
+        seeds = snapshot.library.songs(list_last_played(snapshot.library, connection, around_last))
         if not seeds:
             raise NotFoundError(f"{connection.name}: the songs played there are not in this library. Sync it first.")
         request = replace(request, like=tuple(song.id for song in seeds))
-    drawn = Walk(snapshot).draw(request, request.seed)
+    drawn = Walk(snapshot).generate(request, request.seed)
     ids = [song.id for song in drawn.songs]
     return save_list(snapshot.library, connection, name, ids, comment_of(drawn, seeds), to_save)
 
 
-def comment_of(drawn: DrawnPlaylist, seeds: Sequence[Song] = ()) -> str:
+def comment_of(drawn: GeneratedPlaylist, seeds: Sequence[Song] = ()) -> str:
     """Return a playlist's comment on a server: the date, the songs that it is based on, and its main reasons."""
     reasons = Counter(edge.reason for edge in drawn.edges[1:] if edge is not None)
     facts = []

@@ -11,7 +11,7 @@ from musicsim.extensions.music_servers.sync import remove
 from musicsim.library import Library
 from musicsim.library.importing import day_of
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain, shown
+from musicsim.ui.base.text import clean, plain, toast_errors
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.song_list import clock
 
@@ -76,10 +76,8 @@ def _draw_server(library: Library, connection: Connection, counts: tuple[int, in
 
 
 def _remove(library: Library, name: str) -> None:
-    try:
+    with toast_errors():
         remove(library, name)
-    except MusicsimError as error:
-        st.toast(plain(error), icon=":material/warning:")
 
 
 def _draw_form(library: Library, *, is_first: bool) -> None:
@@ -117,7 +115,7 @@ def _draw_review(library: Library) -> None:
     st.subheader("Which song is it?", anchor=False)
     first = waiting[:_CHOICES_SHOWN]
     labels = {
-        song.id: f"{shown(song.label)} · {clock(song.duration_s)} · {shown(song.album or song.folder)}"
+        song.id: f"{clean(song.label)} · {clock(song.duration_s)} · {clean(song.album or song.folder)}"
         for song in library.songs({i for _, song in first for i in song.candidates or ()})
     }
     for number, (server, song) in enumerate(first):
@@ -144,7 +142,5 @@ def _draw_choice(library: Library, server: str, song: ServerSong, labels: dict[i
 
 
 def _choose(library: Library, server: str, server_id: str, song_id: int | None) -> None:
-    try:
+    with toast_errors():
         ServerSongs(library).choose(server, server_id, song_id)
-    except MusicsimError as error:
-        st.toast(plain(error), icon=":material/warning:")

@@ -8,21 +8,13 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.extensions.music_servers import lists
 from musicsim.extensions.music_servers.connections import Connection, Connections
-from musicsim.extensions.music_servers.lists import (
-    SavedList,
-    comment_of,
-    delete_list,
-    keep_filled,
-    read_request,
-    save_list,
-    saved_request,
-)
 from musicsim.extensions.music_servers.server_songs import ServerList, ServerSongs
 from musicsim.library import Library
 from musicsim.library.importing import day_of
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain, shown
+from musicsim.ui.base.text import clean, plain
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.sending import Sending
 
@@ -42,7 +34,6 @@ def _servers(library: Library) -> dict[str, Connection]:
 
 
 def target(sending: Sending) -> Callable[[], None] | None:
-    """Offer the connected servers, if any."""
     servers = _servers(sending.snapshot.library)
     return partial(_draw_target, sending, servers) if servers else None
 
@@ -69,7 +60,7 @@ def _draw_target(sending: Sending, servers: Mapping[str, Connection]) -> None:
             "0 = as shown.",
         )  # fmt: skip
     st.button(
-        f"{'Update' if entry else 'Save'} “{plain(shown(name))}” on {plain(server)}", icon=":material/cloud_upload:",
+        f"{'Update' if entry else 'Save'} “{plain(name)}” on {plain(server)}", icon=":material/cloud_upload:",
         key="playlist_server_save", width="stretch", disabled=not name,
         on_click=_save, args=(sending, servers[server], is_kept, around),
     )  # fmt: skip
@@ -80,11 +71,11 @@ def _save(sending: Sending, connection: Connection, is_kept: bool, around: int) 
     request = draft.request if is_kept else None
     with _show_trouble():
         if request is not None and around:
-            saved = keep_filled(snapshot, connection, name, request, around)
+            saved = lists.keep_filled(snapshot, connection, name, request, around)
         else:
-            to_save = None if request is None else saved_request(request)
-            comment = comment_of(sending.drawn)
-            saved = save_list(snapshot.library, connection, name, draft.song_ids, comment, to_save)
+            to_save = None if request is None else lists.encode_request(request)
+            comment = lists.comment_of(sending.drawn)
+            saved = lists.save_list(snapshot.library, connection, name, draft.song_ids, comment, to_save)
         _report_saved(snapshot.library, saved)
 
 
@@ -96,7 +87,7 @@ def _show_trouble() -> Iterator[None]:
         TROUBLE.set(str(error))
 
 
-def _report_saved(library: Library, saved: SavedList) -> None:
+def _report_saved(library: Library, saved: lists.SavedList) -> None:
     n = len(saved.song_ids)
     st.toast(
         f"“{plain(saved.name)}” with {n} {'song' if n == 1 else 'songs'} is on {plain(saved.server)}.",
@@ -118,7 +109,7 @@ def draw_written(snapshot: Snapshot) -> None:
             _WRITTEN.set(next(iter(written)))
         st.selectbox(
             "Playlist on a server", list(written), key=_WRITTEN.name, persist_state="session",
-            format_func=lambda key: shown(key[1]) + (f" · {key[0]}" if len(servers) > 1 else ""),
+            format_func=lambda key: clean(key[1]) + (f" · {key[0]}" if len(servers) > 1 else ""),
             label_visibility="collapsed",
         )  # fmt: skip
         server, name = _WRITTEN.get()
@@ -141,11 +132,12 @@ def draw_written(snapshot: Snapshot) -> None:
 
 def _generate(snapshot: Snapshot, connection: Connection, entry: ServerList) -> None:
     with _show_trouble():
-        saved = keep_filled(snapshot, connection, entry.name, *read_request(entry.request or {}))
+        request, around = lists.read_request(entry.request or {})
+        saved = lists.keep_filled(snapshot, connection, entry.name, request, around)
         _report_saved(snapshot.library, saved)
 
 
 def _delete(library: Library, connection: Connection, name: str) -> None:
     with _show_trouble():
-        delete_list(library, connection, name)
+        lists.delete_list(library, connection, name)
         st.toast(f"“{plain(name)}” was deleted on {plain(connection.name)}.", icon=":material/check_circle:")

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from musicsim.api.ranges import asked_range, sound_response
+from musicsim.api.responses import parse_range, respond_with_sound
 from musicsim.audio import BROWSER_EXTENSIONS, media_type
 from musicsim.errors import ServerError
 from musicsim.extensions.music_servers.client import Subsonic
@@ -30,19 +30,19 @@ def respond(library: Library, song: Song, request: Request) -> Response | None:
     """
     is_known = False
     for connection in Connections(library).all():
-        server_id = ServerSongs(library).id_of(song.id, connection.name)
+        server_id = ServerSongs(library).ids_of([song.id], connection.name).get(song.id)
         if server_id is None:
             continue
         is_known = True
         form = "raw" if song.path.suffix.lower() in BROWSER_EXTENSIONS else "mp3"
-        byte_range = asked_range(request)
+        byte_range = parse_range(request)
         start, stop = byte_range or (0, _MAX_WHOLE)
         try:
             data, n_bytes = Subsonic(connection).sound(server_id, form, start, stop - start)
         except ServerError as error:
             _log.warning("%s", error)
             continue
-        return sound_response(
+        return respond_with_sound(
             data, byte_range, n_bytes, media_type(song.path if form == "raw" else PurePath("sound.mp3"))
         )
     if not is_known:

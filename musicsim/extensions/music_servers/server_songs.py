@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Any
@@ -11,20 +11,63 @@ from typing import Any
 import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
-from musicsim.extensions.music_servers import tables
 from musicsim.library import Library
 from musicsim.library.db.columns import some_ids
 from musicsim.library.db.database import Tables, check_details
+from musicsim.library.db.schema import IN_SMALL_COPY, metadata
 
-MAX_ID_LENGTH = 300
-"""Characters of a server's id; real ones have at most 40."""
-
+MAX_ID_LENGTH = 300  # characters of a server's id; real ones have at most 40
 SERVERS_FOLDER = "servers"
 """Folder of the library under which songs without local files are listed; it does not exist on disk."""
 
 _CHOSEN, _REFUSED = "chosen", "refused"
 BY_A_PERSON = (_CHOSEN, _REFUSED)
 """Values of `how` for matches that a person chose or rejected; a sync does not change them."""
+
+
+def _is_candidates(value: object) -> bool:
+    return value is None or (isinstance(value, list) and all(isinstance(song_id, int) for song_id in value))
+
+
+# Songs of music servers, each for one user of the server.
+server_songs = sa.Table(
+    "server_songs",
+    metadata,
+    sa.Column("server", sa.Text, primary_key=True),  # name of the connection: one server and one of its users
+    sa.Column("id", sa.Text, primary_key=True),  # as the server expects it
+    sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="SET NULL"), index=True),  # None: not matched
+    sa.Column("how", sa.Text, nullable=False),  # method of the match, or the reason for its absence
+    sa.Column("candidates", sa.JSON(none_as_null=True), info={"check": _is_candidates}),  # songs to choose from
+    *(sa.Column(name, sa.Text, nullable=False) for name in ("title", "artist", "album", "path", "mbid")),
+    sa.Column("duration_s", sa.Float),
+    sa.Column("plays", sa.Integer, nullable=False),
+    sa.Column("rating", sa.Integer, nullable=False),  # 1 to 5, or 0
+    sa.Column("is_starred", sa.Boolean, nullable=False),
+    sa.Column("played_at", sa.Float),  # last play, if the server reports it
+)
+
+# All forms of a server's ids that players use, such as 12 and so-12.
+server_ids = sa.Table(
+    "server_ids",
+    metadata,
+    sa.Column("server", sa.Text, primary_key=True),
+    sa.Column("form", sa.Text, primary_key=True, index=True),
+    sa.Column("id", sa.Text, nullable=False),
+    sa.ForeignKeyConstraint(["server", "id"], ["server_songs.server", "server_songs.id"], ondelete="CASCADE"),
+    sa.Index("ix_server_ids_id", "server", "id"),
+)
+
+# Playlists that were written to a server.
+server_lists = sa.Table(
+    "server_lists",
+    metadata,
+    sa.Column("server", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("id", sa.Text, nullable=False),  # on the server
+    sa.Column("request", sa.JSON(none_as_null=True)),  # to regenerate it; None if it is never regenerated
+    sa.Column("written_at", sa.Float, nullable=False),
+    info=IN_SMALL_COPY,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +101,7 @@ class ServerList:
 def id_forms(server_id: str) -> list[str]:
     """Return the forms in which players and plugins send a song's id, the server's own first.
 
-    Ampache's own interface uses 12 for so-12 of its Subsonic interface; Jellyfin's ids come with or without hyphens.
+    Ampache also uses 12 for so-12; Jellyfin's ids come with or without hyphens.
     """
     if re.fullmatch("so-[0-9]+", server_id):
         return [server_id, server_id.removeprefix("so-")]
@@ -77,30 +120,19 @@ def is_id(text: str) -> bool:
 
 
 class ServerSongs(Tables):
-    """Songs of servers and their ids; `server` is the name of a connection.
-
-    Changes do not increase the library's revision, because pages stay valid.
-    """
+    """Songs and ids of servers, by names of connections. Changes do not increase the library's revision."""
 
     def __init__(self, library: Library) -> None:
         super().__init__(library.engine, library.write_unseen)
 
-    def song_of(self, server_id: str, server: str | None = None) -> int | None:
-        """Return the library's song for any form of a server's id, or None.
-
-        Without `server`, all servers are searched, in the order of their names.
-        """
-        known = self.known(server_id, server)
-        return None if known is None else known[1]
-
-    def known(self, server_id: str, server: str | None = None) -> tuple[str, int] | None:
-        """Return the server of an id, and the library's song; see :meth:`song_of`."""
+    def find_song(self, server_id: str, server: str | None = None) -> tuple[str, int] | None:
+        """Return the server of an id in any form, and the library's song; searches all servers by default."""
         if not is_id(server_id):
             return None
-        i, s = tables.server_ids.c, tables.server_songs.c
+        i, s = server_ids.c, server_songs.c
         query = (
             sa.select(s.server, s.song_id)
-            .join(tables.server_ids, sa.and_(i.server == s.server, i.id == s.id))
+            .join(server_ids, sa.and_(i.server == s.server, i.id == s.id))
             .where(i.form == server_id, s.song_id.is_not(None))
         )
         if server is not None:
@@ -108,38 +140,27 @@ class ServerSongs(Tables):
         return next(iter(list(self._rows(query.order_by(i.server).limit(1)))), None)
 
     def first_server(self) -> str | None:
-        return self._value(sa.select(sa.func.min(tables.server_songs.c.server)))
-
-    def id_of(self, song_id: int, server: str | None = None) -> str | None:
-        return self.ids_of([song_id], server).get(song_id)
+        return self._value(sa.select(sa.func.min(server_songs.c.server)))
 
     def ids_of(self, song_ids: Iterable[int], server: str | None = None) -> dict[int, str]:
-        """Return the server's ids of songs, by song id; songs that it lacks are missing.
-
-        Without `server`, each song's id is that of the first server with the song.
-        """
-        s = tables.server_songs.c
+        """Return the server's ids of songs, by song id; by default, those of the first server with the song."""
+        s = server_songs.c
         query = sa.select(s.song_id, s.id, s.server).where(s.song_id.in_(some_ids(song_ids)))
         # The id that comes last is kept: that of the first server and its first song. A condition on the server would
         # make SQLite scan all of its songs.
         rows = self._rows(query.order_by(s.server.desc(), s.id.desc()))
         return {row.song_id: row.id for row in rows if server in (None, row.server)}
 
-    def remember(self, server: str, songs: Iterable[tuple[int, Sequence[str]]]) -> None:
-        """Add songs of a server: (song id, forms of the server's id, the server's own form first)."""
-        with self._write() as connection:
-            _put(connection, server, ((ServerSong(forms[0], song_id=i), forms) for i, forms in songs))
-
-    def of(self, server: str) -> dict[str, ServerSong]:
+    def read_songs(self, server: str) -> dict[str, ServerSong]:
         """Return all songs of a server by the server's ids; 0.5 kB per song."""
-        return {song.id: song for _, song in self._songs(tables.server_songs.c.server == server)}
+        return {song.id: song for _, song in self._songs(server_songs.c.server == server)}
 
     def ambiguous(self) -> list[tuple[str, ServerSong]]:
         """Return (server, song) for songs whose match a person must choose."""
-        return list(self._songs(tables.server_songs.c.candidates.is_not(None)))
+        return list(self._songs(server_songs.c.candidates.is_not(None)))
 
     def _songs(self, condition: sa.ColumnElement[bool]) -> Iterable[tuple[str, ServerSong]]:
-        s = tables.server_songs.c
+        s = server_songs.c
         query = sa.select(s.server, *(s[f.name] for f in fields(ServerSong))).where(condition)
         for server, *values in self._rows(query.order_by(s.server, s.id)):
             song = ServerSong(*values)
@@ -147,29 +168,26 @@ class ServerSongs(Tables):
 
     def counts(self) -> dict[str, tuple[int, int, int]]:
         """Count per server: songs, matched songs, and songs whose match a person must choose."""
-        s = tables.server_songs.c
+        s = server_songs.c
         n = sa.func.count
         query = sa.select(s.server, n(), n(s.song_id), n(s.candidates)).group_by(s.server).order_by(s.server)
         return {row[0]: (row[1], row[2], row[3]) for row in self._rows(query)}
 
     def write(self, server: str, songs: Iterable[ServerSong], gone: Iterable[str] = ()) -> None:
         """Insert or replace songs, and delete the ids in `gone`, in one transaction."""
-        s = tables.server_songs.c
+        s = server_songs.c
         with self._write() as connection:
             ids = sa.func.json_each(json.dumps(list(gone))).table_valued("value")
-            connection.execute(tables.server_songs.delete().where(s.server == server, s.id.in_(sa.select(ids.c.value))))
-            _put(connection, server, ((song, id_forms(song.id)) for song in songs))
+            connection.execute(server_songs.delete().where(s.server == server, s.id.in_(sa.select(ids.c.value))))
+            _put(connection, server, songs)
 
     def choose(self, server: str, server_id: str, song_id: int | None) -> None:
-        """Save a person's choice of a song's match; None for no match.
-
-        Raises NotFoundError if the server or the library no longer has the song.
-        """
-        s = tables.server_songs.c
+        """Save the song that a person chose, or None. Raises NotFoundError if server or library lack the song now."""
+        s = server_songs.c
         values = {"song_id": song_id, "how": _REFUSED if song_id is None else _CHOSEN, "candidates": None}
         try:
             with self._write() as connection:
-                change = tables.server_songs.update().where(s.server == server, s.id == server_id)
+                change = server_songs.update().where(s.server == server, s.id == server_id)
                 n_changed = connection.execute(change.values(**values)).rowcount
         except sa.exc.IntegrityError:
             n_changed = 0
@@ -181,12 +199,12 @@ class ServerSongs(Tables):
     def forget(self, server: str) -> None:
         """Delete a server's songs, ids and playlists; the library's own songs do not change."""
         with self._write() as connection:
-            for table in (tables.server_lists, tables.server_songs):
+            for table in (server_lists, server_songs):
                 connection.execute(table.delete().where(table.c.server == server))
 
     def lists(self, server: str) -> dict[str, ServerList]:
         """Return the playlists that were written to a server, by name."""
-        p = tables.server_lists.c
+        p = server_lists.c
         query = sa.select(p.name, p.id, p.request, p.written_at).where(p.server == server).order_by(p.name)
         return {row.name: ServerList(*row) for row in self._rows(query)}
 
@@ -194,13 +212,13 @@ class ServerSongs(Tables):
         """Save that a playlist was written to a server. Raises ValueError if `request` cannot be written as JSON."""
         row = {"server": server, "name": name, "id": list_id, "request": check_details(request)}
         with self._write() as connection:
-            statement = tables.server_lists.insert().prefix_with("OR REPLACE")
+            statement = server_lists.insert().prefix_with("OR REPLACE")
             connection.execute(statement.values(**row, written_at=time.time()))
 
     def forget_list(self, server: str, name: str) -> None:
-        p = tables.server_lists.c
+        p = server_lists.c
         with self._write() as connection:
-            connection.execute(tables.server_lists.delete().where(p.server == server, p.name == name))
+            connection.execute(server_lists.delete().where(p.server == server, p.name == name))
 
 
 _COLUMNS = ("server", *(f.name for f in fields(ServerSong)))
@@ -213,12 +231,12 @@ _PUT = (
 _PUT_FORM = "INSERT OR REPLACE INTO server_ids (server, form, id) VALUES (?, ?, ?)"
 
 
-def _put(connection: sa.Connection, server: str, songs: Iterable[tuple[ServerSong, Sequence[str]]]) -> None:
+def _put(connection: sa.Connection, server: str, songs: Iterable[ServerSong]) -> None:
     rows, form_rows = [], []
-    for song, forms in songs:
+    for song in songs:
         candidates = None if song.candidates is None else json.dumps(song.candidates)
         rows.append((server, *_values(song), candidates))
-        form_rows += [(server, form, song.id) for form in forms]
+        form_rows += [(server, form, song.id) for form in id_forms(song.id)]
     if rows:
         connection.exec_driver_sql(_PUT, rows)
         connection.exec_driver_sql(_PUT_FORM, form_rows)

@@ -1,20 +1,22 @@
 """Sync with a music server: match its songs to the library's, and import its user's plays, stars and ratings."""
 
+import json
 import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
 from musicsim.errors import ServerError
-from musicsim.extensions.music_servers.albums import Albums, albums_of, load_albums, read_changes, save_albums
-from musicsim.extensions.music_servers.client import Subsonic
+from musicsim.extensions.music_servers.client import PAGE, Listing, RefusedError, ServerAlbum, Subsonic
 from musicsim.extensions.music_servers.connections import FETCHED, Connection, Connections, servers_folder
 from musicsim.extensions.music_servers.server_songs import BY_A_PERSON, ServerSong, ServerSongs
 from musicsim.library import Library
+from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.importing import ImportReport, NamedSong, commit, preview, undo
 from musicsim.library.importing.json_formats import LOVED, LOVED_WEIGHT
 from musicsim.library.importing.matching import Matcher
@@ -22,9 +24,7 @@ from musicsim.library.importing.records import Gatherer
 from musicsim.library.stores.files import is_below
 from musicsim.progress import Progress
 
-FORMAT = "music server"
-"""The format of imports from servers."""
-
+FORMAT = "music server"  # the format of imports from servers
 LIST_EVERY_S = 20 * 3600.0
 """Seconds after which a sync lists all songs of a server again; short enough for a sync every night."""
 
@@ -33,6 +33,80 @@ _MAX_CANDIDATES = 10
 _LENGTH_S, _LENGTH_SHARE = 3.0, 0.02
 _BY_HOW = {"path": "path", "path end": "path", "mbid": "MusicBrainz id", "exact": "tags", "loose": "tags"}
 _MATCHED_FIELDS = ("title", "artist", "album", "path", "mbid", "duration_s")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAlbum:
+    digest: str  # of the server's entry
+    songs: tuple[str, ...]  # ids
+
+
+Albums = dict[str, KnownAlbum]  # albums by id; empty if they do not cover all songs of a server
+
+
+@dataclass(frozen=True, slots=True)
+class AlbumChanges:
+    unchanged: set[str]  # ids of the songs of all other albums
+    songs: dict[str, ServerSong]  # songs of new and changed albums, by id
+    albums: Albums  # to save
+
+
+def load_albums(library: Library, server: str) -> Albums:
+    try:
+        saved = json.loads(_file(library, server).read_text(encoding="utf-8"))
+        return {album: KnownAlbum(digest, tuple(songs)) for album, (digest, songs) in saved.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def save_albums(library: Library, server: str, albums: Albums) -> None:
+    if not albums:
+        _file(library, server).unlink(missing_ok=True)
+        return
+    text = json.dumps({album: [known.digest, known.songs] for album, known in albums.items()})
+    with atomic_path(_file(library, server)) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def _file(library: Library, server: str) -> Path:
+    return library.folder / "cache" / f"albums of {server}.json"
+
+
+def albums_of(listing: Listing, albums: Mapping[str, ServerAlbum]) -> Albums:
+    """Assign the songs to albums; {} if a song lacks one. Albums without the declared number of songs are left out."""
+    songs: dict[str, list[str]] = {}
+    for song_id, album_id in listing.album_ids.items():
+        songs.setdefault(album_id, []).append(song_id)
+    if not songs.keys() <= albums.keys():
+        return {}
+    return {
+        album_id: KnownAlbum(albums[album_id].digest, tuple(song_ids))
+        for album_id, song_ids in songs.items()
+        if len(song_ids) == albums[album_id].n_songs
+    }
+
+
+def read_changes(client: Subsonic, before: Albums, n_songs: int) -> AlbumChanges | None:
+    """Read the songs of new and changed albums; None if albums are unknown, equal, or slower to read than all songs."""
+    current = client.albums() if before else {}
+    if not current:
+        return None
+    same = {i: known for i, known in before.items() if i in current and current[i].digest == known.digest}
+    to_read = current.keys() - same.keys()
+    if len(same) == len(current) == len(before) or len(to_read) > n_songs / PAGE:
+        return None
+    changes = AlbumChanges({song_id for known in same.values() for song_id in known.songs}, {}, same)
+    for album_id in to_read:
+        try:
+            songs = {song.id: song for song in client.album(album_id)}
+        except RefusedError as error:
+            if not error.is_not_found:  # otherwise it was deleted meanwhile
+                raise
+            songs = {}
+        changes.songs.update(songs)
+        if len(songs) == current[album_id].n_songs:
+            changes.albums[album_id] = KnownAlbum(current[album_id].digest, tuple(songs))
+    return changes
 
 
 @dataclass(slots=True)
@@ -53,11 +127,10 @@ class SyncReport:
 
     @property
     def n_unmatched(self) -> int:
-        """Number of songs that are not in the library."""
         return self.n_songs - self.n_matched - self.n_ambiguous
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         counts = {"to choose": self.n_ambiguous, "not here": self.n_unmatched, "new": self.n_new}
         counts |= {"changed": self.n_changed, "gone": self.n_gone}
         parts = [f"{self.n_songs:,} songs", f"{self.n_matched:,} matched"]
@@ -69,9 +142,9 @@ class SyncReport:
 def sync(library: Library, connection: Connection, progress: Progress, *, everything: bool = False) -> SyncReport:
     """Read and match a server's songs, and import its user's listening. Everything is written at the end, or nothing.
 
-    If the server reports no change, only stars and recent plays are read; if its albums show the changes, only the
-    songs of these. With `everything`, if the server reports too little, and once a day, all songs are listed, because a
-    server may not report every change.
+    If the server reports no change, only stars and recent plays are read; if its albums show the changes, only their
+    songs. All songs are listed with `everything`, without such reports, and once a day, because a server may miss
+    changes.
 
     Raises ServerError if the server fails or no longer lists any songs; then nothing is written.
     """
@@ -81,7 +154,7 @@ def sync(library: Library, connection: Connection, progress: Progress, *, everyt
     progress(f"{connection.name}: contacting the server")
     client.ping()
     state = client.state()  # first, so that the next sync finds whatever changes from now on
-    known = ServerSongs(library).of(connection.name)
+    known = ServerSongs(library).read_songs(connection.name)
     is_due = everything or not known or started_at - (connection.listed_at or 0.0) > LIST_EVERY_S
     report.is_unchanged = not is_due and bool(state) and state == connection.modified
     albums = None
@@ -121,7 +194,6 @@ def sync(library: Library, connection: Connection, progress: Progress, *, everyt
 def _list_all(
     client: Subsonic, n_known: int, progress: Progress
 ) -> tuple[dict[str, ServerSong], Albums, dict[str, int]]:
-    """Return all songs of a server by id, the albums to save, and the number of entries left out by reason."""
     name = client.connection.name
     albums = client.albums()  # first, so that the next sync reads albums that change meanwhile
     listing = client.songs(lambda n: progress(f"{name}: {n:,} songs listed", n, n_known))
@@ -134,7 +206,7 @@ def _list_all(
 
 def _update_listening(client: Subsonic, known: Mapping[str, ServerSong]) -> dict[str, ServerSong]:
     """Return the known songs with the current stars and the plays since the last sync."""
-    starred = {song.id for song in client.starred()}
+    starred = {song.id for song in client.list_starred()}
     songs = {key: replace(song, is_starred=key in starred) for key, song in known.items()}
     for album in client.recent_albums():
         played = [song for song in album if song.id in songs and song.plays != songs[song.id].plays]
@@ -146,7 +218,6 @@ def _update_listening(client: Subsonic, known: Mapping[str, ServerSong]) -> dict
 
 
 def _match_again(song: ServerSong, before: ServerSong | None, finder: "SongFinder") -> ServerSong:
-    """Match a listed song, or keep its earlier match."""
     if before is None:
         return finder.match(song)
     is_same = all(getattr(song, name) == getattr(before, name) for name in _MATCHED_FIELDS)
@@ -158,7 +229,6 @@ def _match_again(song: ServerSong, before: ServerSong | None, finder: "SongFinde
 
 
 def _mark_missing(library: Library, server: str, gone: Iterable[ServerSong]) -> None:
-    """Mark songs that were only on this server as missing."""
     ids = [song.song_id for song in gone if song.how == FETCHED and song.song_id is not None]
     if ids:
         on_servers, below = ServerSongs(library).ids_of(ids), servers_folder(library, server)
@@ -187,21 +257,22 @@ class SongFinder:
 
     def match(self, song: ServerSong) -> ServerSong:
         """Return the song with its match, or with the candidates that a person must choose from."""
+        song = replace(song, song_id=None, how="", candidates=None)
         named = NamedSong(song.artist, song.title, song.album, song.mbid, song.path)
         match = self.matcher.find_by_path(named) if song.path else None
         if match and (match.how == "path" or self._is_as_long(song, match.song_id)):
-            return replace(song, song_id=match.song_id, how=_BY_HOW[match.how], candidates=None)
-        found = self.matcher.find_by_names(named) if song.title else None
-        if found is None:
-            return replace(song, song_id=None, how="", candidates=None)
-        how, alike = found
+            return replace(song, song_id=match.song_id, how=_BY_HOW[match.how])
+        by_names = self.matcher.find_by_names(named) if song.title else None
+        if by_names is None:
+            return song
+        how, alike = by_names
         of_album = {k.id for k in alike if k.album and k.album.casefold() == song.album.casefold()}
         ids = list(dict.fromkeys(k.id for k in alike))
         near = [i for i in ids if self._is_as_long(song, i)]
         for choice in (near, [i for i in near if i in of_album], ids if how == "mbid" else []):
             if len(copies := {self._first_copy(i) for i in choice}) == 1:
-                return replace(song, song_id=copies.pop(), how=_BY_HOW[how], candidates=None)
-        return replace(song, song_id=None, how="", candidates=tuple((near or ids)[:_MAX_CANDIDATES]))
+                return replace(song, song_id=copies.pop(), how=_BY_HOW[how])
+        return replace(song, candidates=tuple((near or ids)[:_MAX_CANDIDATES]))
 
     def _first_copy(self, song_id: int) -> int:
         """Return the first of the songs with the same sound."""
@@ -210,7 +281,6 @@ class SongFinder:
         return song_id
 
     def _is_as_long(self, song: ServerSong, song_id: int) -> bool:
-        """Return True if the lengths agree or are unknown."""
         length_s = self._lengths.get(song_id)
         if length_s is None or song.duration_s is None:
             return True
@@ -218,48 +288,36 @@ class SongFinder:
 
 
 def remove(library: Library, name: str) -> None:
-    """Remove a server: its secret, its songs, and the library's songs without local files.
-
-    Imported listening and playlists on the server stay. Raises NotFoundError if the server is unknown.
-    """
+    """Remove a server: its secret, songs, and the library's songs without local files, but not imported listening."""
     Connections(library).remove(name)
     save_albums(library, name, {})
     library.files.forget_root(servers_folder(library, name))
     ServerSongs(library).forget(name)
 
 
-def played_last(library: Library, connection: Connection, n_songs: int) -> list[int]:
-    """Return the ids of the library's songs that were played last on a server, the latest first.
-
-    Without times of plays, the most played songs come first. Without play counts, the albums played last are used.
-    """
-    known = ServerSongs(library).of(connection.name)
+def list_last_played(library: Library, connection: Connection, n_songs: int) -> list[int]:
+    """Return the songs played last; without times of plays the most played ones, else those of the last albums."""
+    known = ServerSongs(library).read_songs(connection.name)
     played = [song for song in known.values() if song.plays and song.song_id is not None]
     played.sort(key=lambda song: (-(song.played_at or 0.0), -song.plays, song.id))
     ids = dict.fromkeys(song.song_id for song in played if song.song_id is not None)
-    if not ids:
-        for album in Subsonic(connection).recent_albums():
-            song_ids = (known[song.id].song_id for song in album if song.id in known)
-            ids |= dict.fromkeys(song_id for song_id in song_ids if song_id is not None)
-            if len(ids) >= n_songs:
-                break
+    for album in Subsonic(connection).recent_albums() if not ids else ():
+        song_ids = (known[song.id].song_id for song in album if song.id in known)
+        ids |= dict.fromkeys(song_id for song_id in song_ids if song_id is not None)
+        if len(ids) >= n_songs:
+            break
     return list(ids)[:n_songs]
 
 
 def import_listening(library: Library, connection: Connection, finder: SongFinder) -> list[ImportReport]:
-    """Import the plays, stars and ratings of a server's user, replacing the earlier import.
-
-    Plays are counts per listener; a star becomes the tag "loved", a rating of 4 the tag "rated 4". Unchanged data is
-    not written again. Subsonic does not report skips.
-    """
-    songs = [s for s in ServerSongs(library).of(connection.name).values() if s.title]
+    """Import the plays of a server's user, stars as the tag "loved", and ratings as tags such as "rated 4"."""
+    songs = [s for s in ServerSongs(library).read_songs(connection.name).values() if s.title]
     # with the path of a local file, the import matches exactly this song
     matched = library.songs([s.song_id for s in songs if s.song_id is not None])
-    paths = {song.id: os.fspath(song.path) for song in matched}
-    plays = Gatherer("plays", connection.listener)
-    tags = Gatherer("tags", connection.listener)
+    paths: dict[int | None, str] = {song.id: os.fspath(song.path) for song in matched}
+    plays, tags = (Gatherer(kind, connection.listener) for kind in ("plays", "tags"))
     for song in songs:
-        path = paths.get(song.song_id, "") if song.song_id is not None else ""
+        path = paths.get(song.song_id, "")
         named = NamedSong(song.artist, song.title, song.album, song.mbid, path)
         if song.plays:
             plays.add(named, value=song.plays)

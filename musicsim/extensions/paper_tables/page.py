@@ -9,36 +9,27 @@ import streamlit as st
 
 from musicsim.explorer import jobs
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.paper_tables.paper_tables import (
-    PAPERS,
-    PaperTable,
-    Row,
-    experiments,
-    load_table,
-    ordered_columns,
-    split_tables,
-)
+from musicsim.extensions.paper_tables import paper_tables
 from musicsim.library import Library
 from musicsim.public import is_public, visitor_may
-from musicsim.ui.base.text import plain, shown
+from musicsim.ui.base.text import clean, plain
+from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import job_panel, start_job
-from musicsim.ui.components.table_download import table_download
 
 _MAX_LISTED = 3  # maximum claims in the sentence before the tables
 
 
 @visitor_may
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw the table of an experiment, and the button for its short run."""
     library = snapshot.library
-    names = {experiment.name: experiment.title for experiment in experiments()}
+    names = paper_tables.experiments()
     if not names:
         st.info(
             "The experiments are not part of an installed package: clone the repository to see the papers' tables "
             "next to our numbers.", icon=":material/info:",
         )  # fmt: skip
         return
-    tables = {name: load_table(name) for name in names}
+    tables = {name: paper_tables.load_table(name) for name in names}
     first = next((name for name, table in tables.items() if table), next(iter(names)))
     name = st.pills("Experiment", list(names), default=first, key="evaluate_experiment") or first
     st.markdown(f"**{plain(names[name])}**")
@@ -71,7 +62,7 @@ def _short_run(library: Library, name: str) -> None:
     panel()
 
 
-def _show_table(table: PaperTable) -> None:
+def _show_table(table: paper_tables.PaperTable) -> None:
     machine, settings = table.machine, table.settings
     origin = "on this machine" if table.is_own else "shipped with the program"
     is_full = settings.get("protocol") == "full"
@@ -84,7 +75,7 @@ def _show_table(table: PaperTable) -> None:
     if table.claims:
         st.markdown(_verdict(table.claims))
     st.caption(plain(" · ".join(facts)))
-    tables = [(rows, ordered_columns(rows)) for rows in split_tables(table.rows)]
+    tables = [(rows, paper_tables.order_columns(rows)) for rows in paper_tables.split_tables(table.rows)]
     for number, (rows, columns) in enumerate(tables):
         frame = pd.DataFrame([{name: _cell(row, name, spread) for name, spread in columns} for row in rows])
         st.dataframe(frame, hide_index=True)
@@ -92,7 +83,7 @@ def _show_table(table: PaperTable) -> None:
     if any(spread for _, columns in tables for _, spread in columns):
         st.caption("± is the standard deviation across runs (splits or codebooks).")
     if table.claims:
-        cells = [(bool(c["holds"]), shown(c["claim"]), _text(c["value"]), _text(c["goal"])) for c in table.claims]
+        cells = [(bool(c["holds"]), clean(c["claim"]), _text(c["value"]), _text(c["goal"])) for c in table.claims]
         frame = pd.DataFrame(cells, columns=["holds", "claim", "ours", "goal"])
         st.dataframe(frame, hide_index=True, column_config={"holds": st.column_config.CheckboxColumn(width=56)})
     with st.expander("Machine and settings"):
@@ -100,12 +91,12 @@ def _show_table(table: PaperTable) -> None:
         st.table(pd.DataFrame({"": [plain(_text(value)) for value in parts.values()]}, index=map(plain, parts)))
 
 
-def _verdict(claims: Sequence[Row]) -> str:
+def _verdict(claims: Sequence[paper_tables.Row]) -> str:
     """Describe the claims that do not hold, those of the papers before our own goals."""
     failed = [claim for claim in claims if not claim["holds"]]
     if not failed:
         return f"**All {len(claims)} claims hold.**"
-    failed.sort(key=lambda claim: not any(paper in str(claim["claim"]) for paper in PAPERS))
+    failed.sort(key=lambda claim: not any(paper in str(claim["claim"]) for paper in paper_tables.PAPERS))
     texts = [
         plain(f"{claim['claim']} ({_text(claim['value'])}, goal {_text(claim['goal'])})")
         for claim in failed[:_MAX_LISTED]
@@ -114,7 +105,7 @@ def _verdict(claims: Sequence[Row]) -> str:
     return f"**{len(failed)} of {len(claims)} claims do not hold here:** {'; '.join(texts)}."
 
 
-def _cell(row: Row, name: str, spread: str | None) -> str:
+def _cell(row: paper_tables.Row, name: str, spread: str | None) -> str:
     deviation = f" ± {_text(row[spread])}" if spread and row.get(spread) else ""
     return "" if row.get(name) is None else _text(row[name]) + deviation
 

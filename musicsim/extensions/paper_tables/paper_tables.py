@@ -41,14 +41,6 @@ class NothingMeasured(LibraryError):
 
 
 @dataclass(frozen=True, slots=True)
-class Experiment:
-    """An experiment of the checkout; the title is the first line of its docstring."""
-
-    name: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
 class PaperTable:
     name: str
     date: str  # ISO 8601
@@ -68,19 +60,16 @@ def _checkout() -> Path | None:
     return folder if is_checkout else None
 
 
-def experiments() -> list[Experiment]:
-    """Return the experiments of the checkout by name; an empty list without a checkout."""
+def experiments() -> dict[str, str]:
+    """Return the titles of the checkout's experiments by name; empty without a checkout."""
     checkout = _checkout()
     files = sorted(checkout.glob("experiments/[!_]*.py")) if checkout else []
-    texts = [ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or file.stem for file in files]
-    return [Experiment(file.stem, text.splitlines()[0]) for file, text in zip(files, texts, strict=True)]
+    texts = {file.stem: ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) for file in files}
+    return {name: (text or name).splitlines()[0] for name, text in texts.items()}
 
 
 def load_table(name: str) -> PaperTable | None:
-    """Load the newest result of an experiment; return None without results.
-
-    Raises LibraryError, which names the file, if a result cannot be read.
-    """
+    """Load the newest result of an experiment; None without results. Raises LibraryError if one cannot be read."""
     checkout = _checkout()
     if checkout is None:
         return None
@@ -117,7 +106,7 @@ def split_tables(rows: Sequence[Row]) -> list[list[Row]]:
     return list(tables.values())
 
 
-def ordered_columns(rows: Sequence[Row]) -> list[tuple[str, str | None]]:
+def order_columns(rows: Sequence[Row]) -> list[tuple[str, str | None]]:
     """Return the columns of a table, with the papers' columns next to ours, each with the column of its spread.
 
     "paper" follows our first column with a float, and "paper NAME" or "thesis NAME" follows NAME. "NAME sd", "NAME
@@ -145,16 +134,13 @@ def _measure_of(name: str, names: Sequence[str]) -> str | None:
 
 
 def run_experiment(name: str, progress: Progress, options: Sequence[str] = ()) -> bool:
-    """Do the short run of an experiment in a separate process, and store its output.
+    """Do the short run of an experiment in a separate process, and store its output; False if `progress` cancels it.
 
-    `progress` gets the last line of output a few times per second; if it cancels the run, the result is False.
-    `options` are added to the command of the experiment. An earlier result is replaced only after success.
-
-    Raises NotFoundError if the experiment does not exist; LibraryError, with its last output, if it fails;
-    NothingMeasured if its data are missing.
+    `options` are added to its command. An earlier result is replaced only after success. Raises LibraryError, with its
+    last output, if it fails; NothingMeasured if its data are missing.
     """
     checkout = _checkout()
-    if checkout is None or name not in {experiment.name for experiment in experiments()}:
+    if checkout is None or name not in experiments():
         raise NotFoundError(f"the experiment {name!r} does not exist here. Experiments need a checkout of the program.")
     with tempfile.TemporaryFile("w+", encoding="utf-8") as out, _start(checkout, name, out, options) as process:
         last = ""
@@ -179,7 +165,6 @@ def run_experiment(name: str, progress: Progress, options: Sequence[str] = ()) -
 
 
 def run_job(_library: Library, *, name: str, progress: Any) -> bool:
-    """Do the short run of an experiment as a background job."""
     return run_experiment(name, progress)
 
 

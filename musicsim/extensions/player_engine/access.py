@@ -1,21 +1,44 @@
-"""Access of other programs' players to a library: their token and the owner's rules, in a file of the library."""
+"""Access of other programs' players to a library: the owner's rules, and the token, in a file of the library."""
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
 from musicsim import logs
 from musicsim.errors import LibraryError
-from musicsim.explorer.snapshot.filtering import passing
+from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer.requests.options import option
+from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.library import Library
 from musicsim.library.disk.arrays import private_path
 
 ACCESS_FILE = "players.json"
 _MAX_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayerRules(Filters):
+    exclude: frozenset[int] = option(frozenset(), "Songs to leave out.", label="Leave out")
+    per_artist: int = option(
+        2, "Max. songs per artist in a list of similar songs; 0 = no limit.",
+        label="Max. songs per artist (0 = no limit)", min=0,
+    )  # fmt: skip
+
+    jellyfin: str | None = option(
+        None, "Jellyfin's path of your music folder; players then use Jellyfin's ids if no music server is connected.",
+        label="Folder of music in Jellyfin",
+    )  # fmt: skip
+
+    def path(self, first: int, last: int, length: int, exclude: frozenset[int]) -> PlaylistRequest:
+        """Return a request for a path of `length` songs under the rules, except the rules for excluded songs."""
+        filters = {f.name: getattr(self, f.name) for f in fields(Filters)}
+        return PlaylistRequest(
+            **filters, first=first, through=(last,), length=length, exclude=exclude, avoid_recent=False
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +66,9 @@ def player_access(library: Library) -> PlayerAccess | None:
 
 
 def answer_players(library: Library, rules: PlayerRules, *, new_token: bool = False) -> PlayerAccess:
-    """Give players access under some rules, with the existing token or a new one.
-
-    Raises LibraryError if the file cannot be read; NotFoundError if the library lacks all of the rules' words.
-    """
+    """Give players access under some rules, with the existing token or a new one."""
     if rules.words:
-        passing(take_snapshot(library), rules)
+        filter_rows(take_snapshot(library), rules)
     known = None if new_token else player_access(library)
     access = PlayerAccess(token=known.token if known else secrets.token_urlsafe(18), rules=rules)
     with private_path(_path(library)) as temporary:

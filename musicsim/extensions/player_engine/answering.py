@@ -13,21 +13,24 @@ from typing import Protocol
 
 from musicsim.errors import NotFoundError
 from musicsim.explorer.playlists.walk import Walk
-from musicsim.explorer.search.artists import find_similar_artists, songs_standing_for
 from musicsim.explorer.search.feedback import Thumbs
-from musicsim.explorer.search.query import Hit, Query, examples_of, find_similar, similarity_of
+from musicsim.explorer.search.query import (
+    Hit,
+    Query,
+    choose_songs_of,
+    examples_of,
+    find_similar,
+    find_similar_artists,
+    similarity_of,
+)
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.extensions.player_engine.access import PlayerRules
 from musicsim.extensions.player_engine.jellyfin import JellyfinIds
-from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 
-MAX_SONGS = 500
-"""Songs per response."""
-
-JELLYFIN = "/jellyfin"
-"""Used instead of the name of a connected server."""
-
+MAX_SONGS = 500  # songs per response
+JELLYFIN = "/jellyfin"  # used instead of the name of a connected server
 _OWN_ID = re.compile(r"(?:so-)?([0-9]{1,18})", re.ASCII)
 _SEED = 0  # so that the same request gets the same path
 _WIDEN = 4  # factor for the number of results, if a server lacks some of them
@@ -43,8 +46,6 @@ class Seed:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A song in a response."""
-
     id: str  # in the other program
     song: Song
     similarity: float  # 0 to 1, to the query; on a path, to its first song
@@ -52,8 +53,6 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class ArtistMatch:
-    """An artist in a response, with its entry points."""
-
     name: str
     entries: tuple[Match, ...]
 
@@ -61,7 +60,7 @@ class ArtistMatch:
 class ForeignIds(Protocol):
     """Ids of songs on connected servers. A "server" is its name, which must be unique among extensions."""
 
-    def known(self, server_id: str) -> tuple[str, int] | None:
+    def find_song(self, server_id: str) -> tuple[str, int] | None:
         """Find the server of an id, and the library's song."""
 
     def first_server(self) -> str | None:
@@ -84,12 +83,9 @@ class Answering:
         self.snapshot = _snapshot(library, library.revision)
 
     def song(self, item_id: str) -> Seed:
-        """Return the song of any form of a connected server's id, of a Jellyfin id, or of an own id.
-
-        Raises NotFoundError if it does not exist, or lacks a vector.
-        """
+        """Return the song of a connected server's, a Jellyfin or an own id. Raises NotFoundError without a vector."""
         for ids in self._foreign:
-            if (known := ids.known(item_id)) is not None:
+            if (known := ids.find_song(item_id)) is not None:
                 return self._check_vector(known[1], known[0])
         is_connected = self._first_server is not None
         if self._rules.jellyfin or not is_connected:
@@ -102,27 +98,22 @@ class Answering:
         return self._check_vector(int(own[1]), None)
 
     def song_called(self, title: str, artist: str) -> Seed:
-        """Return the song with a title and artist, in any case; raises like :meth:`song`."""
         songs = self.snapshot.songs_with(f"{title} {artist}", 1)
         if not songs:
             raise _unknown_song()
         return self._check_vector(songs[0].id, self._default_server)
 
     def artist(self, name: str) -> Seed:
-        """Return songs that represent an artist, given by name or by an id on a connected server.
-
-        Raises NotFoundError if the artist is unknown; ServerError if a server does not answer.
-        """
+        """Return songs that represent an artist, given by name or by an id on a connected server."""
         try:
-            return Seed(songs_standing_for(self.snapshot, name), self._default_server)
+            return Seed(choose_songs_of(self.snapshot, name), self._default_server)
         except NotFoundError:
             for ids in self._foreign:
                 if (known := ids.artist(name)) is not None:
-                    return Seed(songs_standing_for(self.snapshot, known[1]), known[0])
+                    return Seed(choose_songs_of(self.snapshot, known[1]), known[0])
             raise
 
     def song_or_artist(self, item_id: str) -> Seed:
-        """Return the song of an id, else the artist; raises like :meth:`artist`."""
         try:
             return self.song(item_id)
         except NotFoundError:
@@ -149,10 +140,7 @@ class Answering:
             k = _WIDEN * k
 
     def path(self, first: Seed, last: Seed, n: int) -> list[Match]:
-        """Return a path of at most `n` songs with small steps from the first song to the last.
-
-        Raises NotFoundError if they are of two servers.
-        """
+        """Return at most `n` songs from the first to the last in small steps. Raises NotFoundError for two servers."""
         start, end = (self._library.song(_song_ids(seed.query)[0]) for seed in (first, last))
         if len(set(self.snapshot.rows_of([start.id, end.id]))) == 1:  # both sound the same
             return self._to_path([start, end][: 1 + (start.id != end.id)], first.server)
@@ -168,7 +156,7 @@ class Answering:
     def _walk_between(self, start: int, end: int, n: int, exclude: frozenset[int]) -> tuple[Song, ...]:
         # the ends are cut off, because the walk may use other songs with the same sound for them
         request = self._rules.path(start, end, min(max(n, 2), MAX_SONGS), exclude)
-        return _walk(self._library, self.snapshot.revision).draw(request, _SEED).songs[1:-1]
+        return _walk(self._library, self.snapshot.revision).generate(request, _SEED).songs[1:-1]
 
     def artists(self, seed: Seed, n: int) -> list[ArtistMatch]:
         """Return at most `n` similar artists with their entry points, the nearest first."""
@@ -179,7 +167,6 @@ class Answering:
         return [match for match in matches if match.entries]
 
     def songs_of(self, seed: Seed) -> list[Match]:
-        """Return the songs of the query that the other program has."""
         songs = self.snapshot.songs_by_id(_song_ids(seed.query))
         ids = self._ids([song.id for song in songs], seed.server)
         return [Match(ids[song.id], song, 1.0) for song in songs if song.id in ids]
@@ -195,7 +182,6 @@ class Answering:
 
     @property
     def _excluded(self) -> frozenset[int]:
-        """Songs that the rules, or a thumb down in the player, exclude."""
         down = (song_id for song_id, thumb in self._library.feedback().items() if thumb < 0)
         return self._rules.exclude.union(down)
 

@@ -5,13 +5,12 @@ from typing import Annotated
 import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, plain
-from musicsim.cli.options import taking
-from musicsim.explorer.requests.options import changed, options_of
-from musicsim.extensions.player_engine.access import answer_players, player_access, refuse_players
-from musicsim.extensions.player_engine.request import PlayerRules
+from musicsim.cli.options import take_request
+from musicsim.explorer.requests.options import list_changes, options_of
+from musicsim.extensions.player_engine.access import PlayerRules, answer_players, player_access, refuse_players
 
 
-@taking(PlayerRules)
+@take_request(PlayerRules)
 def players(
     request: PlayerRules,
     library: LibraryOption = None,
@@ -32,7 +31,7 @@ def players(
         else:
             access = answer_players(lib, request, new_token=new_token)
     names = {field: option.name for field, option in options_of(PlayerRules).items()}
-    rules = {} if access is None else {names[field]: value for field, value in changed(access.rules).items()}
+    rules = {} if access is None else {names[field]: value for field, value in list_changes(access.rules).items()}
     if as_json:
         emit({"token": access and access.token, "rules": rules})
     elif access is None:

@@ -9,7 +9,6 @@ from musicsim.library import Library
 
 
 def check(library: Library) -> Iterator[Finding]:
-    """Report a file with the players' token that cannot be read."""
     try:
         player_access(library)
     except LibraryError as error:

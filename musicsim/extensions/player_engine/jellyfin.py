@@ -30,10 +30,7 @@ def jellyfin_id(path: str) -> str:
 
 
 class JellyfinIds:
-    """Songs by their ids in Jellyfin, and the reverse.
-
-    `folder` is Jellyfin's path of the library's music folders; "" if it is the same.
-    """
+    """Songs by their ids in Jellyfin, and the reverse; `folder` is Jellyfin's path of the library's folders, or ""."""
 
     def __init__(self, library: Library, folder: str) -> None:
         self._library, self._folder = library, folder

@@ -7,12 +7,11 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.player_engine.access import answer_players, player_access, refuse_players
-from musicsim.extensions.player_engine.request import PlayerRules
+from musicsim.extensions.player_engine.access import PlayerRules, answer_players, player_access, refuse_players
 from musicsim.library import Library
 from musicsim.ui.base.openers import choices_of
-from musicsim.ui.base.option_widgets import labelled, limits, option_key
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.option_widgets import describe, limits, option_key
+from musicsim.ui.base.text import plain, toast_errors
 from musicsim.ui.components.song_finder import find_names
 
 _NAMES = ("no_folders", "no_artists", "no_tags")
@@ -23,7 +22,6 @@ _KEYS = {
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw the switch and, if it is on, the token and the most important rules."""
     library = snapshot.library
     st.subheader("Players", anchor=False)
     try:
@@ -32,7 +30,8 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         st.error(plain(error), icon=":material/error:")
         return
     st.toggle(
-        "Answer players", access is not None, key="players_on", on_change=_switch, args=(library,),
+        "Answer players", access is not None, key="players_on",
+        on_change=lambda: _apply(library, PlayerRules() if st.session_state["players_on"] else None),
         help="While the app runs, plugins of Navidrome, Ampache and others, and players with OpenSubsonic, get similar "
         "songs, paths and similar artists from this library, if they send the token. For the settings, see "
         "docs/servers.md.",
@@ -45,18 +44,12 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         _draw_rules(snapshot, access.rules)
 
 
-def _switch(library: Library) -> None:
-    _apply(library, PlayerRules() if st.session_state["players_on"] else None)
-
-
 def _apply(library: Library, rules: PlayerRules | None) -> None:
-    try:
+    with toast_errors():
         if rules is None:
             refuse_players(library)
         else:
             answer_players(library, rules)
-    except MusicsimError as error:
-        st.toast(plain(error), icon=":material/warning:")
 
 
 def _draw_rules(snapshot: Snapshot, rules: PlayerRules) -> None:
@@ -69,15 +62,15 @@ def _draw_rules(snapshot: Snapshot, rules: PlayerRules) -> None:
     for field in _NAMES:
         names = sorted({*choices.names.get(field, ()), *getattr(rules, field)})  # a rule may name a parent folder
         if names:
-            find_names(**labelled(PlayerRules, field), names=names, key=_KEYS[field], placeholder="None")
+            find_names(**describe(PlayerRules, field), names=names, key=_KEYS[field], placeholder="None")
     if span:
         low, high = _KEYS["duration_s"].get() or span
         _KEYS["duration_s"].set((max(int(low), span[0]), min(int(high), span[1])))
         st.slider(
-            **labelled(PlayerRules, "duration_s"), key=_KEYS["duration_s"].name, min_value=span[0], max_value=span[1]
+            **describe(PlayerRules, "duration_s"), key=_KEYS["duration_s"].name, min_value=span[0], max_value=span[1]
         )
     st.number_input(**limits(PlayerRules, "per_artist"), key=_KEYS["per_artist"].name)
-    st.text_input(**labelled(PlayerRules, "jellyfin"), key=_KEYS["jellyfin"].name, placeholder="/media/music")
+    st.text_input(**describe(PlayerRules, "jellyfin"), key=_KEYS["jellyfin"].name, placeholder="/media/music")
     values: dict[str, Any] = {field: frozenset(_KEYS[field].get()) for field in _NAMES}
     values |= {"per_artist": _KEYS["per_artist"].get(), "jellyfin": _KEYS["jellyfin"].get().strip() or None}
     if span:

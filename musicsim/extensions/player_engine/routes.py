@@ -92,7 +92,7 @@ def _number(request: Request, name: str, default: int) -> int:
     return min(max(int(text), 1), MAX_SONGS)
 
 
-def _with_token(respond: Callable[[Answering, Request], Any]) -> Callable[[Request], Response]:
+def _check_token(respond: Callable[[Answering, Request], Any]) -> Callable[[Request], Response]:
     """Return a route that checks the token, and turns errors into responses."""
 
     def route(request: Request) -> Response:
@@ -129,5 +129,5 @@ def players_routes(prefix: str = "") -> list[BaseRoute]:
     """Return the routes under a path that begins with a slash, or ""; they come before those of ``/api``."""
     routes: list[BaseRoute] = [Route(prefix + "/rest/{method}", subsonic, methods=["GET", "POST"])]
     for address in ("", "/players/{token}"):
-        routes += [Route(f"{prefix}{address}/api/{name}", _with_token(respond)) for name, respond in _BACK_END.items()]
+        routes += [Route(f"{prefix}{address}/api/{name}", _check_token(respond)) for name, respond in _BACK_END.items()]
     return routes

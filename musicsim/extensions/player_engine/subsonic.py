@@ -59,7 +59,6 @@ async def subsonic(request: Request) -> Response:
 
 
 def respond(method: str, parameters: _Parameters) -> Response:
-    """Return the response to a call of the Subsonic API, in the form that its parameters ask for."""
     form = parameters.get("f", "xml")
     try:
         if form not in ("json", "xml"):
@@ -87,7 +86,6 @@ def respond(method: str, parameters: _Parameters) -> Response:
 
 
 def _check_login(parameters: _Parameters, access: PlayerAccess) -> None:
-    """Check that a request has the token, as an API key or hashed with a salt."""
     login = [name for name in ("u", "p", "t", "s") if name in parameters]
     if "apiKey" in parameters:
         if login:

@@ -17,7 +17,7 @@ from pathlib import Path
 import filelock
 
 from musicsim import LIBRARY_FILE
-from musicsim.addresses import is_address, without_user
+from musicsim.addresses import is_address, strip_user
 from musicsim.errors import LibraryError, StoreLockedError
 from musicsim.library.archive.contents import MODEL_FILES, add_model, open_checked
 from musicsim.library.db import check_database, merge_restored, open_engine, path_of, renew_tokens
@@ -294,4 +294,4 @@ def _find_addresses(folder: Path) -> list[str]:
                 path = path_of(stored)  # as readers do, so that "./s3:/bucket" is recognized, too
                 if is_address(path) and not any(os.fspath(p) in addresses for p in (path, *path.parents)):
                     addresses[os.fspath(path)] = None
-    return [without_user(address) for address in addresses]
+    return [strip_user(address) for address in addresses]

@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.types import TypeDecorator
 
-from musicsim.addresses import without_user
+from musicsim.addresses import strip_user
 from musicsim.hooks import extensions, load_hooks
 
 # Python decodes bytes of a file name that are not UTF-8 to lone surrogates, which databases cannot store as text.
@@ -25,12 +25,12 @@ _TO_SURROGATE = {private: surrogate for surrogate, private in _TO_PRIVATE.items(
 
 def path_text(stored: str) -> str:
     """Convert stored text to a path as text; an address loses its user name and password."""
-    return stored if stored.isascii() and "@" not in stored else without_user(stored.translate(_TO_SURROGATE))
+    return stored if stored.isascii() and "@" not in stored else strip_user(stored.translate(_TO_SURROGATE))
 
 
 def encode_text(path: str) -> str:
     """Convert a path as text to text that can be stored; an address loses its user name and password."""
-    return path if path.isascii() and "@" not in path else without_user(path).translate(_TO_PRIVATE)
+    return path if path.isascii() and "@" not in path else strip_user(path).translate(_TO_PRIVATE)
 
 
 def encode_path(path: Path) -> str:

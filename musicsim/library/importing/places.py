@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from musicsim.addresses import text_without_users
+from musicsim.addresses import strip_users
 from musicsim.audio import AUDIO_EXTENSIONS
 
 _WEB = re.compile(r"(?!file:)[a-z][a-z0-9+.\-]+://|spotify:", re.IGNORECASE)
@@ -83,7 +83,7 @@ def resolve_place(place: str, folder: Path | None) -> str:
 
 def file_name(place: str) -> str:
     """Return the last part of a path, or a web address without user name and password."""
-    return text_without_users(place) if is_web(place) else spell_out(_PARTS.split(place)[-1])
+    return strip_users(place) if is_web(place) else spell_out(_PARTS.split(place)[-1])
 
 
 class Ending(NamedTuple):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from musicsim.addresses import is_address, located
+from musicsim.addresses import is_address, resolve_address
 from musicsim.audio import DELTA_WIDTH, HOP, SAMPLE_RATE, Descriptors, Sound, analyse_sound, describe
 from musicsim.errors import AudioDecodeError, AudioError, AudioTooShortError
 from musicsim.library.disk.arrays import atomic_path
@@ -100,7 +100,7 @@ class _SkippedError(Exception):
 def analyse(task: Task) -> Analysis | Same | Skipped:
     """Decode a file, store its frames and aspects, and read its tags. Raises AudioError or OSError."""
     started = time.perf_counter()
-    task = replace(task, path=located(task.path))
+    task = replace(task, path=resolve_address(task.path))
     for _ in range(_MAX_READS):
         before = task.path.stat()
         outcome: Analysis | Same | Skipped | AudioError

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import sqlalchemy as sa
 
-from musicsim.addresses import located
+from musicsim.addresses import resolve_address
 from musicsim.audio import DESCRIPTOR_VERSION, FEATURE_VERSION
 from musicsim.library.db import Write, schema
 from musicsim.library.processes.pools import Pool
@@ -87,7 +87,7 @@ def _find_song(connection: sa.Connection, path: Path, analysis: Analysis) -> int
     query = sa.select(s.id).where(s.sound_hash == analysis.sound.sound_hash).order_by(s.id)
     for song_id in connection.scalars(query).all():
         paths = connection.scalars(sa.select(f.path).where(f.song_id == song_id)).all()
-        if not any(other != path and located(other).exists() for other in paths):
+        if not any(other != path and resolve_address(other).exists() for other in paths):
             return song_id
     return None
 
@@ -98,6 +98,6 @@ def _enter_file(connection: sa.Connection, path: Path, song_id: int, size: int, 
     row = {"path": path, "song_id": song_id, "folder": path.parent, "size": size, "mtime_ns": mtime_ns}
     connection.execute(schema.files.insert().prefix_with("OR REPLACE").values(**row, missing_since=None))
     for other in connection.scalars(sa.select(f.path).where(f.song_id == song_id, f.path != path)).all():
-        if not located(other).exists():
+        if not resolve_address(other).exists():
             connection.execute(schema.files.delete().where(f.path == other))
     connection.execute(schema.failures.delete().where(schema.failures.c.path == path))

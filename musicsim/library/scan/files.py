@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from musicsim.addresses import RemotePath, has_user, is_address, refusal
+from musicsim.addresses import RemotePath, explain_refusal, has_user, is_address
 from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.errors import LibraryError
 
@@ -63,16 +63,16 @@ def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> Found:
     """Return the audio files below `sources`, which are absolute paths of folders, or of files with any name.
 
     Each folder is walked once, under the first of its names; a file is listed under every name it has in these folders.
-    Sources that do not exist, cannot be reached or are refused (:func:`musicsim.addresses.refusal`) are listed with
-    `absent_ok`; else they raise LibraryError before any walk, as always does an address with a user name. Memory: about
-    0.35 kB per file.
+    Sources that do not exist, cannot be reached or are refused (:func:`musicsim.addresses.explain_refusal`) are listed
+    with `absent_ok`. Otherwise they raise LibraryError before any walk, as an address with a user name always does.
+    Memory: about 0.35 kB per file.
     """
     stats: dict[Path, os.stat_result] = {}
     absent: list[Path] = []
     unreachable: list[tuple[Path, str]] = []
     for source in dict.fromkeys(sources):
         if is_address(source):
-            why = refusal(source)
+            why = explain_refusal(source)
             if why is not None and (not absent_ok or has_user(source)):
                 raise LibraryError(why)
             continue
@@ -199,7 +199,7 @@ class _Walk:
         def is_wanted(path: Path) -> bool:
             return _is_audio(path.name) and not any(map(_is_hidden, path.relative_to(source).parts))
 
-        if (why := refusal(source)) is not None:
+        if (why := explain_refusal(source)) is not None:
             self.problems.append((source, why))
             return
         try:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from musicsim.addresses import located
+from musicsim.addresses import resolve_address
 from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import MusicsimError, NoSoundError, StorageError
 from musicsim.hooks import load_hooks
@@ -256,7 +256,7 @@ def _enter(library: ScanTarget, task: Task, outcome: Any, report: AddReport, lim
         stat = None
         if is_final:  # otherwise another attempt may succeed
             with suppress(OSError):
-                status = located(task.path).stat()
+                status = resolve_address(task.path).stat()
                 stat = status.st_size, status.st_mtime_ns
         _reject(library, report, failure, stat)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from musicsim.addresses import is_address, text_without_users
+from musicsim.addresses import is_address, strip_users
 from musicsim.audio import FEATURE_VERSION
 from musicsim.library.db import Tables, schema, some_ids
 
@@ -143,7 +143,7 @@ class FileStore(Tables):
         """Return the files that were not added, by path."""
         bad = schema.failures.c
         query = sa.select(bad.path, bad.reason, bad.kind).order_by(bad.path)
-        return [Failure(path, text_without_users(reason), kind) for path, reason, kind in self._rows(query)]
+        return [Failure(path, strip_users(reason), kind) for path, reason, kind in self._rows(query)]
 
     def reject(self, failure: Failure, *, size: int, mtime_ns: int, duration_s: float | None) -> None:
         """Store a file that was not added; it is opened again if its size or time changes."""

@@ -52,7 +52,7 @@ class Task:
         self.future.cancel()
         self._canceled.set()
 
-    def within(self, seconds: float | None) -> bool:
+    def wait(self, seconds: float | None) -> bool:
         """Wait at most `seconds` (None: until it is done) and return whether it is done."""
         try:
             self.future.exception(timeout=seconds)
@@ -78,7 +78,7 @@ class Desk:
                 self._tasks[key] = Task(self._pool, work)
             return self._tasks[key]
 
-    def known(self, key: Hashable) -> Task | None:
+    def find(self, key: Hashable) -> Task | None:
         """Return the task of a key, or None."""
         return self._tasks.get(key)
 
@@ -125,10 +125,7 @@ def count_done(tasks: Sequence[Task]) -> int:
 
 
 def wait_for(tasks: Sequence[Task], n_shown: int | None = None) -> None:
-    """Show a progress bar, and run the page again whenever a task is done.
-
-    `n_shown` is the number of tasks that were done when the page drew the results above the bar.
-    """
+    """Show a progress bar, and run the page again whenever more tasks are done than the page has shown (`n_shown`)."""
     n_done = count_done(tasks)
     if n_shown is not None and n_shown != n_done:
         st.rerun()

@@ -55,7 +55,7 @@ LIBRARY: Key[str] = Key("library", lambda: library_folders()[0].name, "name of t
 CHOSEN: Key[int | None] = Key("chosen", lambda: None, "id of the chosen song", per_library=True)
 COLOR_BY: Key[str] = Key("colour_by", lambda: "genre", "meaning of the map's colors", is_kept=True)
 SECOND_MODEL: Key[str | None] = Key("beside", lambda: None, "id of the model of the second map", is_kept=True)
-FOUND: Key[Int64Array] = Key(
+MARKED: Key[Int64Array] = Key(
     "found", lambda: np.empty(0, dtype=np.int64), "ids of all songs that a search or a lasso marked", per_library=True
 )
 QUEUE_LIBRARY: Key[str] = Key("queue_library", str, "name of the library whose songs are in the player's queue")

@@ -1,4 +1,4 @@
-"""Libraries, models, snapshots and walks that all sessions share; pages never change them."""
+"""The library, model and song that a session shows, by its address, and objects that all sessions share."""
 
 import gc
 import threading
@@ -13,20 +13,22 @@ from musicsim.errors import ModelError
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.search.uploads import warm_up as start_workers
-from musicsim.explorer.snapshot.filtering import FilterChoices, filter_choices
+from musicsim.explorer.snapshot.filtering import filter_choices
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.explorer.snapshot.words import understood
+from musicsim.explorer.snapshot.words import parse_words
 from musicsim.hooks import load_hooks
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
 from musicsim.public import is_public
-from musicsim.ui.base.keys import LIBRARY, MODEL
+from musicsim.ui.base.keys import CHOSEN, LIBRARY, MODEL, NOT_HERE, Key, forget_library_state
 
 BY_STATE: dict[str | type[Any], Callable[[Any], Any]] = {
     Library: lambda library: (library.folder, library.revision),
     Snapshot: lambda snapshot: (snapshot.library.folder, snapshot.revision, snapshot.model_id),
 }
 """For caches that are valid until the library changes."""
+
+_ADDRESS: Key[tuple[str, dict[str, str]] | None] = Key("address", lambda: None, "page and query in the browser")
 
 
 def active_library() -> Library:
@@ -37,7 +39,7 @@ def active_library() -> Library:
     return open_library(LIBRARY.get())
 
 
-def chosen_model() -> ModelRecord | None:
+def find_chosen_model() -> ModelRecord | None:
     """Return the chosen model, the active one if that was deleted, or None without models."""
     models = {record.id: record for record in active_library().models.all()}
     if MODEL.get() not in models:
@@ -47,7 +49,7 @@ def chosen_model() -> ModelRecord | None:
 
 def active_model() -> str | None:
     """Return the id of the chosen model; if its files are gone, of the oldest model that has files."""
-    chosen, models = chosen_model(), active_library().models
+    chosen, models = find_chosen_model(), active_library().models
     if chosen is None or models.is_whole(chosen):
         return chosen.id if chosen else None
     return next((record.id for record in models.all() if models.is_whole(record)), chosen.id)
@@ -55,13 +57,13 @@ def active_model() -> str | None:
 
 @st.cache_resource(max_entries=6, show_spinner=False, hash_funcs=BY_STATE)
 def _snapshot(library: Library, model_id: str | None) -> Snapshot:
-    taken = take_snapshot(library, model_id)
+    current = take_snapshot(library, model_id)
     with suppress(ModelError):  # files of the model are missing: pages that compare songs report it
-        taken.build_index_in_background()
+        current.build_index_in_background()
         if not is_public():
             for hook in load_hooks("after_snapshot"):  # function(snapshot: Snapshot) -> None, which must not block
-                hook(taken)
-    return taken
+                hook(current)
+    return current
 
 
 def snapshot(model_id: str | None = None) -> Snapshot:
@@ -69,10 +71,8 @@ def snapshot(model_id: str | None = None) -> Snapshot:
     return _snapshot(active_library(), model_id or active_model())
 
 
-@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)
-def choices_of(snapshot: Snapshot) -> FilterChoices:
-    """Return the filters that the songs of a snapshot offer."""
-    return filter_choices(snapshot)
+choices_of = st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)(filter_choices)
+"""The filters that the songs of a snapshot offer."""
 
 
 @st.cache_resource(max_entries=4, show_spinner="Weighing what songs have in common…", hash_funcs=BY_STATE)
@@ -93,9 +93,58 @@ def warm_up() -> None:
 
         _ = codebook.Codebook, playlist.PlaylistModel, search.ExactIndex  # each loads its module
         current.find("a")  # with a million songs, the first letter typed would take seconds
-        understood(current, "a")
+        parse_words(current, "a")
         # Streamlit collects garbage after every run of a page; this keeps it from visiting all modules each time
         gc.collect()
         gc.freeze()
 
     threading.Thread(target=import_all, name="warm-up", daemon=True).start()
+
+
+def take_address(page: str) -> None:
+    """Follow the address if the browser changed it (a link, Back, Forward), then set it to the state of the session.
+
+    Links between pages lack a query, and do not change the state. `page` is the path of the page.
+    """
+    query, last = dict(st.query_params), _ADDRESS.get()
+    is_plain_link = (last is None or last[0] != page) and not query
+    if last != (page, query) and not is_plain_link:
+        _follow(query)
+    current = {}
+    record = find_chosen_model()
+    if record is not None and not record.is_active:
+        current["model"] = record.name
+    if LIBRARY.get() != library_folders()[0].name:
+        current["library"] = LIBRARY.get()
+    if CHOSEN.get() is not None:
+        current["song"] = str(CHOSEN.get())
+    for name in ("library", "model", "song"):
+        if name not in current:
+            st.query_params.pop(name, None)
+        elif query.get(name) != current[name]:
+            st.query_params[name] = current[name]
+    _ADDRESS.set((page, dict(st.query_params)))
+
+
+def _follow(query: dict[str, str]) -> None:
+    """Show the library, model and song of a query, and report those that do not exist in :data:`NOT_HERE`."""
+    names = [folder.name for folder in library_folders()]
+    missing = []
+    name = query.get("library", names[0])
+    if name not in names:
+        missing.append(f"the library “{name}”")
+    elif name != LIBRARY.get():
+        LIBRARY.set(name)
+        forget_library_state()
+    models = {record.name: record.id for record in active_library().models.all()}
+    model, song = query.get("model"), query.get("song")
+    if model is not None and model not in models:
+        missing.append(f"the model “{model}”")
+    MODEL.set(models.get(model) if model is not None else None)
+    song_id = int(song) if song is not None and song.isascii() and song.isdigit() else None
+    if song_id is not None and not active_library().songs([song_id]):
+        song_id = None
+    if song is not None and song_id is None:
+        missing.append(f"song {song}")
+    CHOSEN.set(song_id)
+    NOT_HERE.set(missing)

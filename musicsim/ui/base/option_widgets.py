@@ -11,7 +11,7 @@ UPLOAD_TYPES = [*_COMMON, *sorted({ending.lstrip(".") for ending in AUDIO_EXTENS
 """File endings for upload boxes. The common ones come first because a box shows only the first few."""
 
 
-def labelled(request: type, field: str) -> dict[str, Any]:
+def describe(request: type, field: str) -> dict[str, Any]:
     """Return the label and help of an option."""
     option = options_of(request)[field]
     return {"label": option.label, "help": option.help}
@@ -20,7 +20,7 @@ def labelled(request: type, field: str) -> dict[str, Any]:
 def limits(request: type, field: str, max_value: int | None = None) -> dict[str, Any]:
     """Return the label, help, minimum and maximum of an option; `max_value` replaces the maximum."""
     low, high = options_of(request)[field].limits
-    return labelled(request, field) | {"min_value": low, "max_value": max_value or high}
+    return describe(request, field) | {"min_value": low, "max_value": max_value or high}
 
 
 def option_key(name: str, request: type, field: str, *, per_library: bool = False) -> Key[Any]:

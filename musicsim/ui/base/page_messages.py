@@ -8,7 +8,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from musicsim.api.streams import Said
+from musicsim.api.streams import RunEvent
 
 _SENT_BY_PAGES = {
     "rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "deferred_file", "dataframe_chunk",
@@ -79,18 +79,18 @@ class PageRerun:
         return bytes(self.message.SerializeToString())
 
 
-def filter_message(message: bytes) -> tuple[bytes, Said]:
+def filter_message(message: bytes) -> tuple[bytes, RunEvent]:
     """Return a message to a page without paths of this machine, and its part in a run."""
     if len(message) > _MAX_RUN_BYTES:
-        return message, Said.OTHER
+        return message, RunEvent.OTHER
     sent = ForwardMsg.FromString(message)
     kind = sent.WhichOneof("type")
     if kind == "new_session":
         sent.new_session.main_script_path = _SCRIPT  # the page only derives a key from it
-        return sent.SerializeToString(), Said.BEGUN
+        return sent.SerializeToString(), RunEvent.BEGUN
     if kind == "script_finished" and sent.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
-        return message, Said.FINISHED
-    return message, Said.OTHER
+        return message, RunEvent.FINISHED
+    return message, RunEvent.OTHER
 
 
 def _is_click(state: WidgetState) -> bool:

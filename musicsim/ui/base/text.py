@@ -1,36 +1,37 @@
-"""Escape text from files and people for Streamlit's Markdown and plotly's charts."""
+"""Texts on pages: escaped for Streamlit's Markdown and plotly's charts, with units, and errors."""
 
+import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html import escape
 
+import streamlit as st
+
+from musicsim.errors import MusicsimError
 from musicsim.public import safe_message
 
+_log = logging.getLogger(__name__)
 _SPECIAL = re.compile(r"([\\`*_\[\]<>$:~#|{}!&^=])")
 _LIST_MARK = re.compile(r"^([-+]|\d+(?=[.)]))")
 
 
 def plain(text: object) -> str:
-    """Escape text so that Markdown shows it literally: ``A$AP *live* [2]`` is not a formula, emphasis or a link.
-
-    An error becomes its message for the current user.
-    """
+    """Escape text, or an error's message for the current user, so that Markdown shows ``A$AP *live* [2]`` literally."""
     text = safe_message(text) if isinstance(text, BaseException) else text
-    escaped = _SPECIAL.sub(r"\\\1", " ".join(shown(text).split()))
+    escaped = _SPECIAL.sub(r"\\\1", " ".join(clean(text).split()))
     # "1. Intro" and "- 2 -" at the start of a line would be lists
     return _LIST_MARK.sub(lambda mark: mark[0] + "\u200b" if mark[0].isdigit() else "\\" + mark[0], escaped)
 
 
-def shown(text: object) -> str:
+def clean(text: object) -> str:
     """Return text that every browser accepts: lone surrogates of file names become question marks."""
     return str(text).encode("utf-8", "replace").decode()
 
 
-def in_chart(text: object, longest: int) -> str:
-    """Shorten text to `longest` letters and escape it for plotly's legends, axes and tooltips.
-
-    Plotly reads some HTML everywhere. It decodes &lt; &gt; and &amp;, but not &quot;.
-    """
-    whole = shown(text)
+def escape_for_chart(text: object, longest: int) -> str:
+    """Shorten text to `longest` letters and escape it for plotly, which reads HTML, but does not decode &quot;."""
+    whole = clean(text)
     return escape(whole if len(whole) <= longest else whole[: longest - 1] + "…", quote=False)
 
 
@@ -42,3 +43,22 @@ def count(n: int, noun: str) -> str:
 def interval(mean: float, low: float, high: float, places: int = 3) -> str:
     """Return a mean in Markdown, with the ends of its interval in gray."""
     return f"**{mean:.{places}f}** :small[:gray[{low:.{places}f}–{high:.{places}f}]]"
+
+
+def show_error(error: Exception) -> bool:
+    """Show one of our own errors that the page did not catch; return False to leave other errors to Streamlit."""
+    if not isinstance(error, MusicsimError):
+        _log.info("a page failed", exc_info=error)  # Streamlit prints it on stderr
+        return False
+    st.error(plain(error), icon=":material/error:")
+    return True
+
+
+@contextmanager
+def toast_errors(*more: type[Exception]) -> Iterator[None]:
+    """Show our own errors, and errors of the types `more`, in a toast."""
+    errors: tuple[type[Exception], ...] = (MusicsimError, *more)
+    try:
+        yield
+    except errors as error:
+        st.toast(plain(error), icon=":material/warning:")

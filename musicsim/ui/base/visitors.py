@@ -7,13 +7,13 @@ from musicsim.errors import LibraryError
 from musicsim.library import Library
 from musicsim.library.importing.answers import export_answers
 from musicsim.library.stores.judgments import Opinions, opinions_in_memory
-from musicsim.public import is_public, kept_answers_folder
+from musicsim.public import find_answers_folder, is_public
 from musicsim.ui.base.keys import Key
 
 _log = logging.getLogger(__name__)
 _MAX_VISITORS = 10_000  # whose answers are saved
 _OPINIONS: Key[Opinions] = Key("opinions", opinions_in_memory, "answers and thumbs of a visitor", is_kept=True)
-_NAME: Key[str] = Key(
+VISITOR_NAME: Key[str] = Key(
     "visitor", lambda: f"visitor {secrets.token_hex(4)}", "an anonymous name for the visitor's answers", is_kept=True
 )
 
@@ -23,17 +23,12 @@ def opinions(library: Library) -> Opinions:
     return _OPINIONS.get() if is_public() else library
 
 
-def visitor_name() -> str:
-    """Return the anonymous name of this visitor."""
-    return _NAME.get()
-
-
 def keep_answers(library: Library) -> None:
     """Write the answers of this session to the owner's folder for them, if any."""
-    folder = kept_answers_folder()
+    folder = find_answers_folder()
     if folder is None:
         return
-    file = folder / f"{visitor_name()}.csv"
+    file = folder / f"{VISITOR_NAME.get()}.csv"
     try:
         if file.exists() or sum(1 for _ in folder.iterdir()) < _MAX_VISITORS:
             export_answers(library, file, opinions=opinions(library))

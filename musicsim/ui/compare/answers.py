@@ -3,12 +3,12 @@
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.survey.questions import Rate, Standing, standing
+from musicsim.explorer.survey.questions import AnswerSummary, Rate, summarize_answers
 from musicsim.library import Library
 from musicsim.library.importing.answers import AnswersImport, export_answers, import_answers
 from musicsim.library.stores.judgments import Judgment
@@ -41,22 +41,16 @@ def show_survey(library: Library, answers: Sequence[Judgment], listener: str) ->
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _compute_standing(
-    folder: Path, version: tuple[Any, ...], listener: str | None, _answers: Sequence[Judgment]
-) -> Standing:
-    return standing(_answers, listener)
-
-
-def _standing(library: Library, answers: Sequence[Judgment], listener: str | None) -> Standing:
-    # ids are never reused, but the listener of an answer may change
-    last_id = max((answer.id for answer in answers), default=0)
-    listeners = hash(tuple(answer.listener for answer in answers))
-    return _compute_standing(library.folder, (len(answers), last_id, listeners), listener, answers)
+def _standing(version: tuple[Any, ...], listener: str | None, _answers: Sequence[Judgment]) -> AnswerSummary:
+    return summarize_answers(_answers, listener)
 
 
 def _show_quality(library: Library, answers: Sequence[Judgment], listener: str) -> None:
-    everybody = _standing(library, answers, None)
-    mine = _standing(library, answers, listener) if listener else everybody
+    # ids are never reused, but the listener of an answer may change
+    last_id = max((answer.id for answer in answers), default=0)
+    version = (library.folder, len(answers), last_id, hash(tuple(answer.listener for answer in answers)))
+    everybody = _standing(version, None, answers)
+    mine = _standing(version, listener, answers) if listener else everybody
     n, name = mine.n_answers, plain(listener) if listener else "Everybody"
     missing = _STAGE - n % _STAGE
     unsure = f", {mine.n_unsure:,} of them unsure" if mine.n_unsure else ""
@@ -85,13 +79,13 @@ def _rate_text(rate: Rate) -> str:
     )
 
 
-def _consistency(standing: Standing) -> str:
+def _consistency(standing: AnswerSummary) -> str:
     if standing.consistency.share is None:
         return "Consistency: not known until a repeated question (one in ten) is answered."
     return f"Consistency: repeated questions got the same answer in {_rate_text(standing.consistency)}."
 
 
-def _prediction(standing: Standing) -> str:
+def _prediction(standing: AnswerSummary) -> str:
     if standing.foreseen.share is None:
         return "Prediction: not known until a random question (one in five) is answered."
     rate = _rate_text(standing.foreseen)
@@ -100,6 +94,12 @@ def _prediction(standing: Standing) -> str:
 
 def _show_actions(library: Library, answers: Sequence[Judgment], listener: str) -> None:
     is_owner = not is_public()
+
+    def content() -> bytes:
+        text = io.BytesIO()
+        export_answers(library, text, opinions=opinions(library))
+        return text.getvalue()
+
     if is_owner and st.button(
         "Train on these answers", icon=":material/school:", key="compare_train",
         disabled=all(answer.chosen is None for answer in answers),
@@ -109,7 +109,7 @@ def _show_actions(library: Library, answers: Sequence[Judgment], listener: str) 
         st.switch_page(PAGES["train"])
     with st.container(horizontal=True):
         st.download_button(
-            "Export", lambda: _as_csv(library), f"answers {library.name}.csv", "text/csv",
+            "Export", content, f"answers {library.name}.csv", "text/csv",
             key="compare_export", icon=":material/download:", on_click="ignore", disabled=not answers,
             help="All answers as CSV. Any library with the same songs can import them.",
         )  # fmt: skip
@@ -120,21 +120,21 @@ def _show_actions(library: Library, answers: Sequence[Judgment], listener: str) 
                 _show_listener(library, answers, listener)
 
 
-def _as_csv(library: Library) -> bytes:
-    text = io.BytesIO()
-    export_answers(library, text, opinions=opinions(library))
-    return text.getvalue()
-
-
 def _show_import(library: Library) -> None:
     sent = st.file_uploader(
         "Answers as CSV", ["csv"], key=f"compare_import_{_ROUND.get()}",
         help="A file that was exported here, or file names in the columns song1, song2, song3 and picked_song.",
     )  # fmt: skip
-    st.button(
-        "Import", key="compare_take", icon=":material/download_done:", disabled=sent is None,
-        on_click=_import, args=(library, sent),
-    )  # fmt: skip
+
+    def take() -> None:
+        assert sent is not None  # otherwise the button is disabled
+        try:
+            _IMPORTED.set((library.folder, import_answers(library, sent)))
+        except (MusicsimError, ValueError) as error:
+            _IMPORTED.set((library.folder, str(error)))
+        _ROUND.set(_ROUND.get() + 1)
+
+    st.button("Import", key="compare_take", icon=":material/download_done:", disabled=sent is None, on_click=take)
     folder, result = _IMPORTED.get() or (None, "")
     if folder != library.folder:
         return
@@ -142,14 +142,6 @@ def _show_import(library: Library) -> None:
         st.error(plain(result), icon=":material/error:")
     else:
         _show_report(result)
-
-
-def _import(library: Library, sent: BinaryIO) -> None:
-    try:
-        _IMPORTED.set((library.folder, import_answers(library, sent)))
-    except (MusicsimError, ValueError) as error:
-        _IMPORTED.set((library.folder, str(error)))
-    _ROUND.set(_ROUND.get() + 1)
 
 
 def _show_report(report: AnswersImport) -> None:
@@ -168,29 +160,22 @@ def _show_report(report: AnswersImport) -> None:
 
 def _show_listener(library: Library, answers: Sequence[Judgment], listener: str) -> None:
     n = sum(answer.listener == listener for answer in answers)
+
+    def change_name() -> None:
+        name = clean_name(st.session_state["compare_rename"])
+        if name and name != listener:
+            rename(library, listener, name)
+            st.session_state["compare_rename"] = ""
+
+    def delete() -> None:
+        n_deleted = library.judgments.forget_listener(listener)
+        st.toast(f"{count(n_deleted, 'answer')} deleted.", icon=":material/delete:")
+
     st.text_input("New name", key="compare_rename", placeholder=listener, max_chars=60)
-    st.button(
-        "Rename", key="compare_rename_now", icon=":material/edit:", on_click=_rename, args=(library, listener),
-        disabled=not n,
-    )  # fmt: skip
+    st.button("Rename", key="compare_rename_now", icon=":material/edit:", on_click=change_name, disabled=not n)
     st.divider()
     st.markdown(
         f"Delete {count(n, 'answer')} of **{plain(listener)}**? This can't be undone; export them "
         "first if you want to keep them."
     )
-    st.button(
-        "Delete them", key="compare_forget", icon=":material/delete:", on_click=_delete, args=(library, listener),
-        disabled=not n,
-    )  # fmt: skip
-
-
-def _rename(library: Library, listener: str) -> None:
-    name = clean_name(st.session_state["compare_rename"])
-    if name and name != listener:
-        rename(library, listener, name)
-        st.session_state["compare_rename"] = ""
-
-
-def _delete(library: Library, listener: str) -> None:
-    n = library.judgments.forget_listener(listener)
-    st.toast(f"{count(n, 'answer')} deleted.", icon=":material/delete:")
+    st.button("Delete them", key="compare_forget", icon=":material/delete:", on_click=delete, disabled=not n)

@@ -12,7 +12,7 @@ from musicsim.library import Library, Song
 from musicsim.library.media.sound import has_sound
 from musicsim.ui.base.frame import asset
 from musicsim.ui.base.keys import QUEUE_LIBRARY
-from musicsim.ui.base.text import shown
+from musicsim.ui.base.text import clean
 from musicsim.ui.components.listening import track
 from musicsim.ui.components.player import as_json
 
@@ -52,13 +52,12 @@ def show_cards(
 
 
 def _mark(form: str, place: int) -> str:
-    """Return the label of a song whose name is hidden."""
     return "First" if form == "like" and place == 0 else str(place + (form == "odd"))
 
 
 def _card(library: Library, song: Song, mark: str, *, is_named: bool) -> dict[str, Any]:
     """Return a song with its track for the player, from its typical 30 seconds; without a file, the track is None."""
-    title, by = shown(song.title), shown(song.by)
+    title, by = clean(song.title), clean(song.by)
     preview = None
     if not song.is_missing and has_sound(library, song):
         preview = track(library, song, preview=True)
@@ -72,8 +71,7 @@ def _card(library: Library, song: Song, mark: str, *, is_named: bool) -> dict[st
 
 
 def _last(snapshot: Snapshot, question: Question, chosen: int | None) -> dict[str, Any]:
-    """Return the previous question with its answer in words."""
-    labels = {song.id: shown(song.label) for song in snapshot.songs_by_id(question.song_ids)}
+    labels = {song.id: clean(song.label) for song in snapshot.songs_by_id(question.song_ids)}
     marks = [_mark(question.form, place) for place in range(len(question.song_ids))]
     answer = "does not belong." if question.form == "odd" else "is more like the first."
     return {

@@ -7,7 +7,7 @@ from musicsim.ui.base import openers
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.sections import Tab, choose_tab, tabs_of
 from musicsim.ui.compare.view import show_compare
-from musicsim.ui.components.empty import stop_without_songs
+from musicsim.ui.components.jobs_view import stop_without_songs
 
 _QUESTIONS = "Questions"
 _SECTION: Key[str] = Key("compare_section", lambda: _QUESTIONS, "open tab of the Compare page")

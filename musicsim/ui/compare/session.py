@@ -13,7 +13,7 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.survey.questions import Question, foreseen, next_question
+from musicsim.explorer.survey.questions import Question, is_predicted, next_question
 from musicsim.library import Library
 from musicsim.library.stores.judgments import FORMS, Judgment
 from musicsim.ui.base import openers
@@ -22,6 +22,7 @@ from musicsim.ui.base.text import plain
 from musicsim.ui.base.visitors import keep_answers, opinions
 
 _MAX_NAME = 60
+_POOL = ThreadPoolExecutor(1, thread_name_prefix="compare")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +60,8 @@ _PUT_OFF: Key[list[Pending]] = Key("compare_put_off", list, "questions that were
 _AHEAD: Key[_Ahead | None] = Key("compare_ahead", lambda: None, "the question after the pending one")
 _ANSWERS: Key[list[Answer]] = Key("compare_given", list, "answers of this session, the last one last")
 _SKIPPED: Key[list[Pending]] = Key("compare_skipped", list, "questions that were skipped in this session")
-_TURN: Key[int] = Key("compare_turn", lambda: 0, "number of the question in this session")
+TURN: Key[int] = Key("compare_turn", lambda: 0, "number of the pending question, which actions carry")
 _SEED: Key[int] = Key("compare_seed", lambda: secrets.randbits(32), "random seed of the questions")
-
-
-def turn() -> int:
-    """Return the number of the pending question; actions of the browser carry it."""
-    return _TURN.get()
 
 
 def clean_name(text: str | None) -> str:
@@ -74,10 +70,7 @@ def clean_name(text: str | None) -> str:
 
 
 def pending_question(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> Question:
-    """Return the pending question, else one that was put off, else a new one.
-
-    Raises ModelError if too few songs can be compared.
-    """
+    """Return the pending question, one put off, or a new one; raise ModelError if too few songs can be compared."""
     pending = _PENDING.get()
     if pending is None or not _is_valid(pending, snapshot, listener):
         put_off = [other for other in _PUT_OFF.get() if _is_valid(other, snapshot, listener)]
@@ -87,11 +80,11 @@ def pending_question(snapshot: Snapshot, answers: Sequence[Judgment], listener: 
         else:
             pending = Pending(snapshot.library.folder, listener, _take_next(snapshot, answers, listener))
         _PENDING.set(pending)
-        _TURN.set(_TURN.get() + 1)
+        TURN.set(TURN.get() + 1)
     ahead = _AHEAD.get()
     if ahead is None or ahead.state != _state(snapshot, listener):
         # it uses the pending question, but not its answer, because one answer changes little
-        future = _pool().submit(_compute_next, snapshot, *_arguments(snapshot, answers, listener, pending))
+        future = _POOL.submit(_compute_next, snapshot, *_arguments(snapshot, answers, listener, pending))
         _AHEAD.set(_Ahead(_state(snapshot, listener), future))
     return pending.question
 
@@ -106,11 +99,6 @@ def _is_valid(pending: Pending, snapshot: Snapshot, listener: str) -> bool:
 
 def _state(snapshot: Snapshot, listener: str) -> tuple[Any, ...]:
     return snapshot.library.folder, snapshot.revision, snapshot.model_id, listener, FORM.get(), N_SONGS.get()
-
-
-@st.cache_resource(show_spinner=False)
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(1, thread_name_prefix="compare")
 
 
 def _take_next(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> Question:
@@ -130,7 +118,7 @@ def _arguments(
         for other in (*_SKIPPED.get(), *pending)
         if other.library == snapshot.library.folder
     ]
-    return [*answers, *unanswered], listener, FORM.get(), N_SONGS.get(), [_SEED.get(), _TURN.get()]
+    return [*answers, *unanswered], listener, FORM.get(), N_SONGS.get(), [_SEED.get(), TURN.get()]
 
 
 def _compute_next(
@@ -144,10 +132,10 @@ def _compute_next(
 def act(kind: str, at: int, chosen: int | None = None) -> None:
     """Carry out an action of the browser; for callbacks. Unknown kinds do nothing.
 
-    `at` is the :func:`turn` of the action; one of an earlier turn is ignored. `chosen` is the place of the chosen song.
+    `at` is the action's turn; one of an earlier turn is ignored. `chosen` is the place of the chosen song.
     """
     pending = _PENDING.get()
-    if at != _TURN.get():
+    if at != TURN.get():
         return
     if kind == "heard":
         QUEUE_LIBRARY.set(openers.snapshot().library.name)
@@ -189,7 +177,7 @@ def _save(pending: Pending, chosen: int | None) -> None:
     try:
         answer_id = opinions(snapshot.library).judgments.add(
             pending.listener, question.form, question.song_ids, chosen, is_random=question.is_random,
-            foreseen=None if chosen is None else foreseen(snapshot, question, chosen),
+            foreseen=None if chosen is None else is_predicted(snapshot, question, chosen),
             model=snapshot.record.name if snapshot.record else "",
         )  # fmt: skip
     except MusicsimError as error:  # one of the songs was just removed from the library
@@ -220,4 +208,4 @@ def _undo() -> None:
     pending = _PENDING.get()
     _PUT_OFF.set([*_PUT_OFF.get(), *([pending] if pending is not None else [])])
     _PENDING.set(answer.pending)
-    _TURN.set(_TURN.get() + 1)
+    TURN.set(TURN.get() + 1)

@@ -7,8 +7,8 @@ from musicsim.library import Library
 from musicsim.library.importing import ME
 from musicsim.public import is_public
 from musicsim.ui.base import openers
-from musicsim.ui.base.text import count, plain, shown
-from musicsim.ui.base.visitors import opinions, visitor_name
+from musicsim.ui.base.text import clean, count, plain
+from musicsim.ui.base.visitors import VISITOR_NAME, opinions
 from musicsim.ui.compare import session
 from musicsim.ui.compare.answers import show_survey
 from musicsim.ui.compare.cards import show_cards
@@ -39,7 +39,7 @@ def show_compare() -> None:
         else:
             last = session.last_answer(library)
             show_cards(
-                snapshot, question, turn=session.turn(), is_named=session.SHOW_NAMES.get(), on_action=session.act,
+                snapshot, question, turn=session.TURN.get(), is_named=session.SHOW_NAMES.get(), on_action=session.act,
                 last=(last.pending.question, last.chosen) if last else None,
             )  # fmt: skip
     else:
@@ -52,7 +52,7 @@ def _choose_settings(library: Library) -> str:
     known = opinions(library).judgments.listeners()
     is_owner = not is_public()
     if not is_owner:
-        session.LISTENER.set(visitor_name())
+        session.LISTENER.set(VISITOR_NAME.get())
     elif session.LISTENER.get() is None and len(known) < 2:  # with several listeners, the person must choose
         session.LISTENER.set(known[0] if known else ME)
     listener = session.LISTENER.get()
@@ -67,7 +67,7 @@ def _choose_settings(library: Library) -> str:
         if is_owner:
             st.selectbox(
                 "Listener", sorted({*known, listener} - {""}), **session.LISTENER.widget(), index=None,
-                format_func=shown, placeholder="choose or type a name", accept_new_options=True, width=220,
+                format_func=clean, placeholder="choose or type a name", accept_new_options=True, width=220,
             )  # fmt: skip
         st.toggle(
             "Show names", **session.SHOW_NAMES.widget(),

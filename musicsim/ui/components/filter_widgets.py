@@ -8,7 +8,7 @@ import streamlit as st
 from musicsim.audio import HEARD
 from musicsim.explorer.snapshot.filtering import FilterChoices
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.option_widgets import labelled
+from musicsim.ui.base.option_widgets import describe
 from musicsim.ui.components.song_finder import drop_unknown, find_names
 
 RANGES = ("years", "duration_s", *HEARD)
@@ -20,14 +20,11 @@ _NO_FILTER = {
 
 
 def filter_widgets(request: type, keys: Mapping[str, Key[Any]], choices: FilterChoices) -> None:
-    """Show a widget for every filter of a request that offers a choice; `keys` hold the values, by field.
-
-    Call :func:`fit_filters` or :func:`filter_values` first.
-    """
+    """Show the filters of a request; `keys` hold the values by field, after :func:`fit_filters` or `filter_values`."""
     for field, names in choices.names.items():
-        find_names(**labelled(request, field), names=names, key=keys[field], placeholder=_NO_FILTER.get(field, "None"))
+        find_names(**describe(request, field), names=names, key=keys[field], placeholder=_NO_FILTER.get(field, "None"))
     for field, (first, last) in choices.ranges.items():
-        st.slider(**labelled(request, field), **keys[field].widget(), min_value=first, max_value=last)
+        st.slider(**describe(request, field), **keys[field].widget(), min_value=first, max_value=last)
 
 
 def fit_filters(keys: Mapping[str, Key[Any]], choices: FilterChoices) -> None:

@@ -1,19 +1,19 @@
-"""The running job: a line in the sidebar, and a panel on the Library page."""
+"""The running job, in the sidebar and on the Library page, and next steps for an empty library."""
 
 from collections.abc import Collection
 
 import streamlit as st
 
 from musicsim.explorer import jobs
-from musicsim.explorer.refresh.outdated import Upgrade, pending_upgrade
+from musicsim.explorer.refresh.outdated import pending_upgrade
+from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
 from musicsim.public import is_public
-from musicsim.ui.base.errors import toast_errors
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import plain, toast_errors
 from musicsim.ui.components.song_list import clock
 
 _UPGRADED: Key[set[str]] = Key("upgraded", set, "libraries whose upgrade this session has started")
@@ -32,14 +32,9 @@ def start_job(library: Library, kind: str, **arguments: object) -> None:
         jobs.start(library, kind, arguments)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)
-def _pending_upgrade(library: Library) -> Upgrade | None:
-    return pending_upgrade(library)  # takes a second with a million songs
-
-
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)
-def _counts(library: Library) -> dict[str, float]:
-    return library.counts()  # reads every play and tag
+_cache = st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)
+_pending_upgrade = _cache(pending_upgrade)  # takes a second with a million songs
+_counts = _cache(Library.counts)  # reads every play and tag
 
 
 def upgrade_line(library: Library) -> None:
@@ -116,9 +111,9 @@ def _show_active(library: Library, job: Job) -> None:
 
 
 def watch_job(library: Library, *, kinds: Collection[str] = (), revision: int | None = None) -> None:
-    """Show the running or last job, and run the page again when it ends or the library leaves a `revision`.
+    """Show the running or last job, or only an unfinished one of some `kinds`.
 
-    With `kinds`, show only a job of these kinds, and only if it is not done.
+    Runs the page again when the job ends or the library leaves a `revision`.
     """
     busy = jobs.current(library) is not None
 
@@ -152,3 +147,40 @@ def job_panel(library: Library, job: Job) -> None:
                 "Continue", key="resume_job", icon=":material/play_circle:",
                 on_click=start_job, args=(library, job.kind), kwargs=job.arguments,
             )  # fmt: skip
+
+
+def demo_button(snapshot: Snapshot) -> None:
+    """Show a button that composes the demo collection."""
+    st.button(
+        "Load the demo collection", icon=":material/auto_awesome:", on_click=start_job, args=(snapshot.library, "demo"),
+        help="Composes 360 short songs by made-up artists on this machine; takes one to two minutes.",
+    )  # fmt: skip
+
+
+def stop_without_songs(snapshot: Snapshot) -> None:
+    """End the page here, with a next step, if no song can be compared yet."""
+    if snapshot.n_indexed:
+        return
+    job = jobs.current(snapshot.library)
+    if job is not None:
+        st.info(
+            f"{jobs.job_kinds()[job.kind].title}: the first songs will appear here in a moment.",
+            icon=":material/hourglass:",
+        )
+
+        @st.fragment(run_every=1.0)
+        def wait() -> None:
+            if snapshot.library.models.active() is not None or jobs.current(snapshot.library) is None:
+                st.rerun()
+
+        wait()
+    elif is_public():
+        st.info("This library is empty.", icon=":material/info:")
+    elif snapshot.n_songs:
+        st.info("These songs have not been compared yet.", icon=":material/info:")
+        st.button("Compare them", on_click=start_job, args=(snapshot.library, "refresh"))
+    else:
+        st.info("No songs yet: add a folder of music or load the demo collection.", icon=":material/info:")
+        st.page_link(PAGES["library"], label="Add a folder", icon=":material/create_new_folder:")
+        demo_button(snapshot)
+    st.stop()

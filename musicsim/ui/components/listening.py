@@ -1,26 +1,42 @@
-"""Songs of a library for the player, and the player's events."""
+"""Songs and uploads for the player, its events, and the route that continues its queue."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 from urllib.parse import quote, urlencode
+from weakref import WeakValueDictionary
 
 import streamlit as st
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
 
+from musicsim.api.responses import parse_range, respond_with_sound
+from musicsim.audio import media_type
+from musicsim.errors import MusicsimError, NotFoundError
 from musicsim.explorer.libraries import library_folders, open_library
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
 from musicsim.library import Library, Song
-from musicsim.public import is_public
+from musicsim.library.media.sound import has_sound
+from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import CHOSEN, LIBRARY, QUEUE_LIBRARY, Key
-from musicsim.ui.base.openers import active_library, chosen_model
-from musicsim.ui.base.uploads import EXAMPLE
+from musicsim.ui.base.openers import active_library, find_chosen_model
+from musicsim.ui.base.uploads import EXAMPLE, Upload
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.components import player
-from musicsim.ui.components.cover import cover_address
-from musicsim.ui.components.song_list import Action
+from musicsim.ui.components.song_list import Action, cover_address
+
+_N_FOLLOWING = 5
+_PLAYED: Key[Upload | None] = Key("player.upload", lambda: None, "the upload in the player's queue")
 
 FOLLOWED: Key[tuple[str, tuple[int, ...]]] = Key(
     "player_followed", lambda: ("", ()), "name and song ids of the queue that the Listen page keeps up to date"
 )
+
+_uploads: WeakValueDictionary[str, Upload] = WeakValueDictionary()
 
 
 def track(library: Library, song: Song, *, preview: bool = False) -> player.Track:
@@ -73,6 +89,13 @@ def follow(action: Action, snapshot: Snapshot, songs: Sequence[Song]) -> None:
         EXAMPLE.set(None)
 
 
+def plays_address() -> str:
+    """Return the address for plays and skips; empty if they are not stored."""
+    library = _queue_library()
+    is_stored = not is_public() and library.settings["keep_plays"]
+    return f"/plays?{urlencode({'library': library.name})}" if is_stored else ""
+
+
 def thumbs() -> dict[int, int]:
     """Return the thumbs on the songs that may be in the queue."""
     return opinions(_queue_library()).feedback()
@@ -80,18 +103,11 @@ def thumbs() -> dict[int, int]:
 
 def radio_address() -> str:
     """Return the address that continues the queue after its last song."""
-    library, model = _queue_library(), chosen_model()
+    library, model = _queue_library(), find_chosen_model()
     query = {"library": library.name}
     if model is not None and library is active_library():
         query["model"] = model.name
     return f"/radio?{urlencode(query)}"
-
-
-def plays_address() -> str:
-    """Return the address for plays and skips; empty if they are not stored."""
-    library = _queue_library()
-    is_stored = not is_public() and library.settings["keep_plays"]
-    return f"/plays?{urlencode({'library': library.name})}" if is_stored else ""
 
 
 def _queue_library() -> Library:
@@ -100,7 +116,7 @@ def _queue_library() -> Library:
 
 
 def on_player_event(event: player.PlayerEvent) -> None:
-    """Carry out an action of the player: set a thumb, or start the queue of the Listen page from the song."""
+    """Carry out an action of the player: set a thumb, or open a song on another page."""
     library = _queue_library()
     if not library.songs([event.song_id]):
         return  # the song was removed from its library since it was queued
@@ -112,3 +128,80 @@ def on_player_event(event: player.PlayerEvent) -> None:
         CHOSEN.set(event.song_id)
         EXAMPLE.set(None)
     st.switch_page(PAGES["listen"])
+
+
+def upload_address(upload: Upload) -> str:
+    """Return the address of an upload's sound, which is valid while a session holds the upload."""
+    _uploads.setdefault(upload.digest, upload)
+    return f"/uploads/{upload.digest}"
+
+
+def play_upload(upload: Upload, duration_s: float) -> None:
+    """Replace the queue by an upload and play."""
+    player.play([upload_track(upload, duration_s)])
+
+
+def upload_track(upload: Upload, duration_s: float) -> player.Track:
+    """Return an upload for the player, which keeps it."""
+    _PLAYED.set(upload)
+    return player.Track(0, upload.name, "", upload_address(upload), duration_s=duration_s)
+
+
+@visitor_may
+def _upload(request: Request) -> Response:
+    upload = _uploads.get(request.path_params["digest"])
+    if upload is None:
+        return JSONResponse({"error": "this upload is no longer here: send it again."}, 404)
+    byte_range = parse_range(request)
+    data = upload.data if byte_range is None else upload.data[slice(*byte_range)]
+    return respond_with_sound(data, byte_range, len(upload.data), media_type(upload.name))
+
+
+@visitor_may
+def _radio(request: Request) -> Response:
+    """Return the tracks of a walk from a song, each with its reason, without songs that were played recently."""
+    query = request.query_params
+    try:
+        first, recent = int(query["song"]), [int(song) for song in query.getlist("lately")]
+    except (KeyError, ValueError):
+        return JSONResponse({"error": "give the id of a song as `song`, and recently played ids as `lately`."}, 422)
+    try:
+        library = open_library(query.get("library"))
+        snapshot = snapshot_under(library, query.get("model"))
+        excluded = frozenset(recent[: snapshot.n_indexed // 2])  # the latest come first
+        drawn = Walk(snapshot).generate(PlaylistRequest(length=_N_FOLLOWING + 1, first=first, exclude=excluded))
+    except MusicsimError as error:
+        status = 404 if isinstance(error, NotFoundError) else 409
+        return JSONResponse({"error": "no song can follow this one."}, status)
+    following = [
+        player.as_json(replace(track(library, song), reason=edge.reason if edge else ""))
+        for song, edge in zip(drawn.songs[1:], drawn.edges[1:], strict=True)
+        if has_sound(library, song)
+    ]
+    return Response(json.dumps(following), media_type="application/json")  # folder names may not be UTF-8
+
+
+def _plays(request: Request) -> Response:
+    """Store that the listener played a song, or skipped it; see the rules in ``player_engine.js``."""
+    query = request.query_params
+    song, kind = query.get("song", ""), query.get("kind")
+    if not (song.isascii() and song.isdigit() and len(song) < 19) or kind not in ("play", "skip"):
+        return JSONResponse({"error": "give the id of a song as `song`, and `kind`, which is play or skip."}, 422)
+    try:
+        library = open_library(query.get("library"))
+        song_id = library.song(int(song)).id
+    except MusicsimError as error:
+        return JSONResponse({"error": str(error)}, 404)
+    if library.settings["keep_plays"]:
+        store = library.player_plays
+        (store.add_play if kind == "play" else store.add_skip)(song_id)
+    return Response(status_code=204)
+
+
+def player_routes(prefix: str = "") -> list[BaseRoute]:
+    """Return the routes for ``st.App``; `prefix` is the app's path as :func:`musicsim.api.path_prefix` writes it."""
+    return [
+        Route(prefix + "/uploads/{digest}", _upload),
+        Route(prefix + "/radio", _radio),
+        Route(prefix + "/plays", _plays, methods=["POST"]),
+    ]

@@ -133,10 +133,7 @@ def play(tracks: Sequence[Track], start: int = 0) -> None:
 
 
 def enqueue(tracks: Sequence[Track]) -> None:
-    """Append to the queue, with a toast above the player. If the queue was empty, show the first track without playing.
-
-    Raises ValueError if `tracks` is empty.
-    """
+    """Append tracks to the queue, without playing; raise ValueError for an empty list."""
     _check_not_empty(tracks)
     link = _LINK.get()
     link.push("enqueue", tracks)

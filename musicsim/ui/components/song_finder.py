@@ -10,13 +10,13 @@ import streamlit as st
 
 from musicsim._arrays import Int64Array
 from musicsim.explorer.requests.search import SearchRequest
-from musicsim.explorer.search.requested import rows_fitting
+from musicsim.explorer.search.requested import find_matching_rows
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.snapshot.words import understood
+from musicsim.explorer.snapshot.words import parse_words
 from musicsim.library import Song
 from musicsim.ui.base.frame import asset
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import count, shown
+from musicsim.ui.base.text import clean, count
 
 _MAX_MATCHES = 20
 _MAX_TEXT = 200
@@ -42,25 +42,25 @@ ONLY_SONGS: tuple[MatchKind, ...] = ("song",)
 
 def song_matches(snapshot: Snapshot, text: str, *, kinds: Collection[MatchKind] = _KINDS) -> list[Match]:
     """Return at most twenty artists, albums and songs whose names contain a text, and its meaning as words."""
-    found = snapshot.find(text, _MAX_MATCHES)
-    matches = [Match("artist", shown(name), shown(name), f"artist, {count(n, 'song')}") for name, n in found.artists]
-    for name, by, n in found.albums:
-        sub = " · ".join(["album", *filter(None, [shown(by)]), count(n, "song")])
-        matches.append(Match("album", shown(f"{by}\n{name}"), shown(name), sub))
-    matches += [_song_match(song) for song in found.songs]
+    results = snapshot.find(text, _MAX_MATCHES)
+    matches = [Match("artist", clean(name), clean(name), f"artist, {count(n, 'song')}") for name, n in results.artists]
+    for name, by, n in results.albums:
+        sub = " · ".join(["album", *filter(None, [clean(by)]), count(n, "song")])
+        matches.append(Match("album", clean(f"{by}\n{name}"), clean(name), sub))
+    matches += [_song_match(song) for song in results.songs]
     matches = [match for match in matches if match.kind in kinds]
     return matches + _word_matches(snapshot, text, matches) if "words" in kinds else matches
 
 
 def _word_matches(snapshot: Snapshot, text: str, names: Sequence[Match]) -> list[Match]:
     """Return a text as words; one that is only partly understood must not be contained in a name."""
-    words = understood(snapshot, text)
+    words = parse_words(snapshot, text)
     if not words.parts or (names and (words.unknown or all(part.filters.artists for part in words.parts))):
         return []
     sub = "songs that match these words"
     if words.unknown:
         sub += f"; not understood: {', '.join(words.unknown)}"
-    return [Match("words", shown(words.known), shown(" · ".join(part.words for part in words.parts)), shown(sub))]
+    return [Match("words", clean(words.known), clean(" · ".join(part.words for part in words.parts)), clean(sub))]
 
 
 def ids_of_match(snapshot: Snapshot, kind: MatchKind, value: str) -> Int64Array:
@@ -68,7 +68,7 @@ def ids_of_match(snapshot: Snapshot, kind: MatchKind, value: str) -> Int64Array:
     if kind == "artist":
         return snapshot.row_ids[snapshot.songs_of_artist(value)]
     if kind == "words":
-        return snapshot.row_ids[rows_fitting(snapshot, SearchRequest(words=understood(snapshot, value).known))]
+        return snapshot.row_ids[find_matching_rows(snapshot, SearchRequest(words=parse_words(snapshot, value).known))]
     by, _, name = value.partition("\n")
     ids = snapshot.library.songs_of_album(name, by) if kind == "album" else [int(value)]
     return np.array([song.id for song in snapshot.songs_by_id(ids)], dtype=np.int64)
@@ -77,17 +77,17 @@ def ids_of_match(snapshot: Snapshot, kind: MatchKind, value: str) -> Int64Array:
 def name_matches(names: Sequence[str], text: str) -> list[Match]:
     """Return at most twenty names that contain a text in any case; names that begin with it come first."""
     text = text.casefold()
-    found = [name for name in names if text in name.casefold()]
-    found.sort(key=lambda name: (not name.casefold().startswith(text), name))
-    return [_name_match(name) for name in found[:_MAX_MATCHES]]
+    matching = [name for name in names if text in name.casefold()]
+    matching.sort(key=lambda name: (not name.casefold().startswith(text), name))
+    return [_name_match(name) for name in matching[:_MAX_MATCHES]]
 
 
 def _song_match(song: Song) -> Match:
-    return Match("song", str(song.id), shown(song.title), shown(song.by))
+    return Match("song", str(song.id), clean(song.title), clean(song.by))
 
 
 def _name_match(name: str) -> Match:
-    return Match("name", shown(name), shown(name))
+    return Match("name", clean(name), clean(name))
 
 
 @st.fragment
@@ -140,18 +140,15 @@ def drop_unknown(key: Key[list[str]], names: Sequence[str]) -> None:
 def find_names(
     label: str, names: Sequence[str], *, key: Key[list[str]], help: str, placeholder: str = "Choose options"
 ) -> list[str]:
-    """Let the user choose names, and return those that are chosen; many names are searched while typing.
-
-    `label` is in the plural; `key` holds the chosen names, in the order of choice.
-    """
+    """Let the user choose names, and return those in `key`; many names are searched while typing."""
     drop_unknown(key, names)
     if len(names) <= FEW:
-        st.multiselect(label, sorted(names), **key.widget(), help=help, format_func=shown, placeholder=placeholder)
+        st.multiselect(label, sorted(names), **key.widget(), help=help, format_func=clean, placeholder=placeholder)
     else:
         _find_many(
             label, key=f"{key.name}_finder", help=help, placeholder=f"Type to search {len(names):,} entries",
             chosen=[(name, _name_match(name)) for name in key.get()], search=partial(name_matches, names),
-            parse=lambda value: next((name for name in names if shown(name) == value), None),
+            parse=lambda value: next((name for name in names if clean(name) == value), None),
             most=_MAX_CHOSEN, on_change=key.set,
         )  # fmt: skip
     return key.get()

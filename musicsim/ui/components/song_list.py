@@ -1,16 +1,16 @@
-"""A list of songs with a play button, a measure and actions on each row: results, neighbors, playlists."""
+"""A list of songs with a play button, a measure and actions on each row, and the covers of songs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
+from urllib.parse import quote
 
 import streamlit as st
 
 from musicsim.explorer.search.query import Hit
-from musicsim.library import Song
+from musicsim.library import Library, Song
 from musicsim.ui.base.frame import asset
 from musicsim.ui.base.openers import active_library
-from musicsim.ui.components.cover import cover_address
 
 ActionKind = Literal[
     "play", "similar", "enqueue", "insert", "move", "drop", "keep", "another", "redraw", "why", "like", "unlike"
@@ -97,10 +97,22 @@ def song_list(
 
 
 def _parse(sent: Any, n_rows: int) -> Action | None:
-    """Return an action as sent by the browser, or None if it is not valid."""
     if not isinstance(sent, dict) or sent.get("kind") not in get_args(ActionKind):
         return None
     index, song_id, to = (sent.get(name) for name in ("index", "song_id", "to"))
     if not (isinstance(index, int) and isinstance(song_id, int) and isinstance(to, int)):
         return None
     return Action(sent["kind"], index, song_id, to) if 0 <= index < n_rows and -1 <= to < n_rows else None
+
+
+def cover_address(library: Library, song_id: int | str) -> str:
+    """Return the address of a song's cover; without a cover, the response is empty, which browsers do not report."""
+    return f"/songs/{song_id}/cover?library={quote(library.name)}&quiet=1"
+
+
+def show_cover(library: Library, song: Song) -> None:
+    """Show the cover of a song, in a box of constant size."""
+    address = cover_address(library, song.id).lstrip("/")  # relative, so that the app can be served under any path
+    st.html(
+        f"<div class='song-cover'><i style='background-image: url(&quot;{address}&quot;)'></i></div>", width="content"
+    )

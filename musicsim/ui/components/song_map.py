@@ -1,7 +1,7 @@
 """The map: every song as a point, with marks on the chosen song, results and the query.
 
-The browser fetches positions, colors and names of regions itself (:mod:`musicsim.api.maps`), and receives only the ids
-of marked songs from here. It sends clicks, outlines, and the song under a resting pointer.
+The browser fetches positions, colors and names of regions itself (:mod:`musicsim.api.routes`), and receives only the
+ids of marked songs from here. It sends clicks, outlines, and the song under a resting pointer.
 """
 
 import math
@@ -16,8 +16,7 @@ from starlette.responses import FileResponse
 from starlette.routing import BaseRoute, Route
 
 from musicsim._arrays import Float32Array, Int64Array
-from musicsim.explorer.snapshot.map_colours import colouring
-from musicsim.explorer.snapshot.map_columns import from_unit, to_unit
+from musicsim.explorer.snapshot.map_columns import colouring, from_unit, to_unit
 from musicsim.explorer.snapshot.map_view import map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.public import visitor_may
@@ -34,15 +33,15 @@ _ADDRESS = f"scripts/{SCRIPT}"  # relative to the app; includes the version beca
 @st.fragment
 def song_map(
     snapshot: Snapshot, *, key: str, color_by: str = "genre", chosen: int | None = None,
-    found: Sequence[int] | Int64Array = (), path: Sequence[int] = (), query: Float32Array | None = None,
+    marked: Sequence[int] | Int64Array = (), path: Sequence[int] = (), query: Float32Array | None = None,
     height: int | None = 480, legend: bool = True, on_pick: Callable[[int], None] | None = None,
     on_hear: Callable[[int], None] | None = None, on_outline: Callable[[Int64Array], None] | None = None,
 ) -> None:  # fmt: skip
     """Show the map, as a fragment: playing a song does not run other parts of the page.
 
-    Marks songs by id: `chosen`, rings for the first :data:`MAX_MARKED` of `found`, and a line through `path`. `query`,
+    Marks songs by id: `chosen`, rings for the first :data:`MAX_MARKED` of `marked`, and a line through `path`. `query`,
     float32 of shape (2,), is the position of a star in the map's unit. `height` is in pixels; None fills the window and
-    shows names of regions. `color_by` is one of :data:`musicsim.explorer.snapshot.map_colours.COLOUR_BY`.
+    shows names of regions. `color_by` is one of :data:`musicsim.explorer.snapshot.map_columns.COLOUR_BY`.
 
     The page runs again after `on_pick`, for a clicked song, and `on_outline`, for the ids (int64) of all songs inside a
     lasso, drawn or not. Only the map runs again after `on_hear`, for the song under a resting pointer.
@@ -79,7 +78,7 @@ def song_map(
         data={
             "map": {"model": model, "library": snapshot.library.name, "revision": snapshot.revision},
             "script": _ADDRESS, "colour_by": color_by, "chosen": chosen,
-            "found": [int(i) for i in found[:MAX_MARKED]], "path": list(path),
+            "found": [int(i) for i in marked[:MAX_MARKED]], "path": list(path),
             "query": None if star is None else star.tolist(), "height": height, "legend": legend,
             "can_select": on_outline is not None, "can_hear": on_hear is not None,
             "alt": f"Map of {len(view.rows):,} songs. Arrow keys go from song to song, Enter plays.",

@@ -36,7 +36,6 @@ def choose_part(
 
 
 def _parse(sent: Any, duration_s: float) -> Part | None:
-    """Return a part as sent by the browser, or None if it is not valid."""
     if not isinstance(sent, list) or len(sent) != 2 or not all(isinstance(s, int | float) for s in sent):
         return None
     return (float(sent[0]), float(sent[1])) if 0 <= sent[0] < sent[1] <= duration_s + 1 else None

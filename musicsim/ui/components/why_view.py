@@ -11,32 +11,32 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer.search.query import Example, Examples, Query, examples_of, similarities_of, similarity_of
 from musicsim.explorer.search.why import CodewordShare, Side, Why, roughly
 from musicsim.explorer.search.why_groups import Share
-from musicsim.explorer.search.why_sides import explained
-from musicsim.explorer.snapshot.map_colours import PALETTE, UNKNOWN_COLOUR
+from musicsim.explorer.search.why_sides import explain_result
+from musicsim.explorer.snapshot.map_columns import PALETTE, UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.frame import asset
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain, shown
+from musicsim.ui.base.text import clean, plain
 from musicsim.ui.base.uploads import EXAMPLE
-from musicsim.ui.components.charts import chart
-from musicsim.ui.components.player_routes import upload_address
+from musicsim.ui.components.downloads import chart
+from musicsim.ui.components.listening import upload_address
 
 _LETTERS = "ABCDEF"
 _MAX_EXAMPLES = 5  # whose similarities are listed
 _MIN_SHARE = 5e-4  # of a bar that is shown
 _COLORS = PALETTE[: len(_LETTERS)]
-_ASKED: Key[int | None] = Key("why_asked", lambda: None, "song id of the result to explain")
+_EXPLAINED: Key[int | None] = Key("why_asked", lambda: None, "song id of the result to explain")
 
 
 def ask_why(other_id: int) -> None:
     """Have the next :func:`show_why` explain a result; for callbacks."""
-    _ASKED.set(other_id)
+    _EXPLAINED.set(other_id)
 
 
 def show_why(snapshot: Snapshot, query: Query) -> None:
     """Open the dialog once after :func:`ask_why`; call this after the list of results."""
-    other_id = _ASKED.get()
-    _ASKED.set(None)
+    other_id = _EXPLAINED.get()
+    _EXPLAINED.set(None)
     if other_id is not None and snapshot.songs_by_id([other_id]):
         why_dialog(snapshot, query, other_id)
 
@@ -49,7 +49,7 @@ def why_dialog(snapshot: Snapshot, query: Query, other_id: int) -> None:
         return
     try:
         example = _choose_example(snapshot, examples_of(query), other_id)
-        one, other, why = explained(snapshot, example, other_id)
+        one, other, why = explain_result(snapshot, example, other_id)
         listed = similarity_of(snapshot, example, other_id)
     except MusicsimError as error:
         st.info(plain(error))
@@ -123,7 +123,7 @@ def _show_waves(snapshot: Snapshot, why: Why, one: Side, other: Side) -> None:
         height = np.clip(curve / max(loudest, 1e-9), 0.0, 1.0)
         sides.append(
             {
-                "title": shown(side.title), "sub": shown(side.sub), "duration_s": side.duration_s,
+                "title": clean(side.title), "sub": clean(side.sub), "duration_s": side.duration_s,
                 "starts_s": side.starts_s, "heard_s": heard_s, "url": _address(snapshot, side),
                 "peaks": np.round(side.peaks.astype(float), 3).tolist(),
                 "curve": np.round(height.astype(float), 3).tolist(),

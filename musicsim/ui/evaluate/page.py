@@ -6,7 +6,7 @@ from musicsim.public import is_public, visitor_may
 from musicsim.ui.base import openers
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.sections import Tab, choose_tab, tabs_of
-from musicsim.ui.components.empty import stop_without_songs
+from musicsim.ui.components.jobs_view import stop_without_songs
 from musicsim.ui.evaluate.quality_view import show_library
 from musicsim.ui.evaluate.search_view import show_search
 

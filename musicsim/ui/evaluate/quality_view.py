@@ -8,23 +8,22 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.explorer.evaluation import quality
-from musicsim.explorer.evaluation.fixed_splits import known_faults
+from musicsim.explorer.evaluation.quality import list_known_faults
 from musicsim.explorer.learning.supervision import Coverage
 from musicsim.explorer.learning.verdict import RANKED
 from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
-from musicsim.explorer.snapshot.map_colours import UNKNOWN_COLOUR, label_colours
+from musicsim.explorer.snapshot.map_columns import UNKNOWN_COLOUR, label_colours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.judgments import FORMS, RESULT
 from musicsim.library.stores.models import ModelRecord
 from musicsim.ui.base import openers
 from musicsim.ui.base.desk import AT_ONCE_S, Task, count_done, desk, result_of, task_key, value_of, wait_for
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import count, in_chart, interval, plain
-from musicsim.ui.components.charts import chart
+from musicsim.ui.base.text import count, escape_for_chart, interval, plain
 from musicsim.ui.components.coverage import ask_coverage
+from musicsim.ui.components.downloads import chart, show_table
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import row_of, song_list
-from musicsim.ui.components.table_download import saved_table
 
 _ALL: Key[str] = Key("evaluate_all", str, "name of the library whose models are all evaluated")
 _SPLIT: Key[str] = Key("evaluate_split", str, "name of the fixed split; empty for none")
@@ -66,7 +65,7 @@ def show_library(snapshot: Snapshot, *, busy: bool) -> None:
         st.info("A single song cannot be compared: add more songs.", icon=":material/info:")
         return
     coverage = ask_coverage(snapshot)
-    is_covered = coverage.within(AT_ONCE_S)
+    is_covered = coverage.wait(AT_ONCE_S)
     kind = choose_kind(value_of(coverage))
     _choose_split(snapshot)
     lists = _ask_lists(snapshot)
@@ -80,8 +79,8 @@ def show_library(snapshot: Snapshot, *, busy: bool) -> None:
             other = openers.snapshot(record.id)
             tasks += [_ask_scores(other, kind), _ask_lists(other)]
     if scores is not None:
-        scores.within(AT_ONCE_S)
-    lists.within(AT_ONCE_S)
+        scores.wait(AT_ONCE_S)
+    lists.wait(AT_ONCE_S)
     n_shown = is_covered + count_done(tasks[1:])
     # a container per part, so that parts do not move or appear twice
     table, progress, rest = st.container(), st.container(), st.container()
@@ -119,7 +118,6 @@ def choose_kind(covered: list[Coverage] | None) -> str | None:
 
 
 def _choose_split(snapshot: Snapshot) -> None:
-    """Show the choice of fixed splits, if any, and known faults of their data sets."""
     names = snapshot.library.splits.names()
     if _SPLIT.get() not in names:
         _SPLIT.set("")
@@ -132,7 +130,7 @@ def _choose_split(snapshot: Snapshot) -> None:
             ),
             help="Splits come with data sets, or from `musicsim splits import`.",
         )  # fmt: skip
-    for fault in known_faults(snapshot.library):
+    for fault in list_known_faults(snapshot.library):
         st.warning(fault, icon=":material/report:")
 
 
@@ -142,14 +140,14 @@ def _models_table(snapshot: Snapshot, others: Sequence[ModelRecord], kind: str) 
         if record is None:
             continue
         is_own = record is snapshot.record
-        report = quality.held_out(snapshot.library, record)
+        report = quality.load_held_out(snapshot.library, record)
         rows.append(_table_row(snapshot if is_own else openers.snapshot(record.id), record, kind, report))
         trained = report if is_own else trained
     columns = [name for name in rows[0] if any(row[name] for row in rows)]
     frame = pd.DataFrame([{name: row[name] for name in columns} for row in rows])
-    saved_table(frame, name="models", key="evaluate_models")
+    show_table(frame, name="models", key="evaluate_models")
     _explain_table(snapshot, kind, trained)
-    if any(desk().known(scores_key(openers.snapshot(record.id), kind)) is None for record in others):
+    if any(desk().find(scores_key(openers.snapshot(record.id), kind)) is None for record in others):
         st.button(
             f"Evaluate all {len(others) + 1} models", icon=":material/calculate:", key="evaluate_all_models",
             on_click=_ALL.set, args=(snapshot.library.name,),
@@ -159,10 +157,10 @@ def _models_table(snapshot: Snapshot, others: Sequence[ModelRecord], kind: str) 
 def _table_row(snapshot: Snapshot, record: ModelRecord, kind: str, report: quality.HeldOut | None) -> dict[str, str]:
     """Return a model's row of the table; cells of unknown values are empty."""
     row = {"Model": plain(record.name)}
-    scores: quality.Scores | None = result_of(desk().known(scores_key(snapshot, kind)))
-    both: quality.ListsOfBoth | None = result_of(desk().known(task_key(snapshot, "lists")))
+    scores: quality.Scores | None = result_of(desk().find(scores_key(snapshot, kind)))
+    both: quality.ListsOfBoth | None = result_of(desk().find(task_key(snapshot, "lists")))
     for name, title in RANKED.items():
-        row[title] = written(scores.figures[name]) if scores else ""
+        row[title] = format_figure(scores.figures[name]) if scores else ""
     row["Hubness"] = f"{both.plain.hubness:.2f} → {both.reduced.hubness:.2f}" if both else ""
     row["Coverage"] = f"{both.plain.coverage:.0%} → {both.reduced.coverage:.0%}" if both else ""
     for name in ("auc", "map"):
@@ -171,7 +169,7 @@ def _table_row(snapshot: Snapshot, record: ModelRecord, kind: str, report: quali
     return row
 
 
-def written(figure: quality.Figure) -> str:
+def format_figure(figure: quality.Figure) -> str:
     """Return a mean and its interval for a table cell."""
     if math.isnan(figure.mean):
         return "–"
@@ -237,7 +235,7 @@ def _show_genres(snapshot: Snapshot, lists: quality.Lists, scores: quality.Score
     colors = label_colours(snapshot, "genre")
     figure = go.Figure(
         go.Bar(
-            x=[values[g] for g in ordered], y=[in_chart(g, _MAX_LABEL) for g in ordered], orientation="h",
+            x=[values[g] for g in ordered], y=[escape_for_chart(g, _MAX_LABEL) for g in ordered], orientation="h",
             marker_color=[colors.get(g, UNKNOWN_COLOUR) for g in ordered], text=[f"{values[g]:.2f}" for g in ordered],
             textposition="outside", cliponaxis=False, customdata=[sizes.get(g, 0) for g in ordered],
             hovertemplate="%{y}: %{x:.3f}, %{customdata} songs<extra></extra>",
@@ -256,7 +254,9 @@ def _show_genres(snapshot: Snapshot, lists: quality.Lists, scores: quality.Score
 def _show_confusions(confusion: quality.Confusion) -> None:
     st.subheader("Genre confusion", anchor=False)
     largest = confusion.largest(_MAX_GENRES)
-    rows, columns = ([in_chart(name, _MAX_LABEL) for name in names] for names in (largest.genres, largest.columns))
+    rows, columns = (
+        [escape_for_chart(name, _MAX_LABEL) for name in names] for names in (largest.genres, largest.columns)
+    )
     has_text = len(columns) <= _MAX_TEXT_CELLS
     figure = go.Figure(
         go.Heatmap(

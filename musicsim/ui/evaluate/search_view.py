@@ -9,7 +9,7 @@ from musicsim.explorer.evaluation.search_speed import TOO_FEW, K, SearchSpeed, m
 from musicsim.explorer.snapshot.neighbours import CHOSEN_FROM
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.desk import desk, task_key, value_of, wait_for
-from musicsim.ui.components.table_download import saved_table
+from musicsim.ui.components.downloads import show_table
 
 _DESK = "search speed"
 
@@ -24,7 +24,7 @@ def show_search(snapshot: Snapshot, *, busy: bool) -> None:
         "Library > Settings."
     )
     key = task_key(snapshot, "search speed")
-    task = desk(_DESK).known(key)
+    task = desk(_DESK).find(key)
     if task is None:
         st.button(
             "Measure search", icon=":material/speed:", key="measure_search", on_click=_restart, args=(snapshot, key)
@@ -36,17 +36,11 @@ def show_search(snapshot: Snapshot, *, busy: bool) -> None:
         return
     result: SearchSpeed | None = value_of(task)
     if result is not None:
-        rows = [
-            {
-                "Index": f"**{row.title}** (in use)" if row.is_chosen else row.title,
-                f"Recall at {K}": f"{row.recall:.3f}",
-                "ms per query": f"{row.ms:.3f}",
-                "Build (s)": f"{row.build_s:.1f}",
-                "Memory (MB)": f"{row.mb:,.1f}",
-            }
-            for row in result.rows
-        ]
-        saved_table(pd.DataFrame(rows), name="search", key="evaluate_search")
+        titles = [f"**{r.title}** (in use)" if r.is_chosen else r.title for r in result.rows]
+        figures = [(f"{r.recall:.3f}", f"{r.ms:.3f}", f"{r.build_s:.1f}", f"{r.mb:,.1f}") for r in result.rows]
+        frame = pd.DataFrame(figures, columns=[f"Recall at {K}", "ms per query", "Build (s)", "Memory (MB)"])
+        frame.insert(0, "Index", titles)
+        show_table(frame, name="search", key="evaluate_search")
         st.caption(result.caption)
     st.button("Measure again", icon=":material/refresh:", key="clear_search", on_click=_restart, args=(snapshot, key))
 

@@ -14,18 +14,20 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.errors import LibraryError
+from musicsim.explorer import jobs
 from musicsim.library import Library, importing
 from musicsim.library.stores.listening import ImportEntry, Waiting
 from musicsim.progress import Progress
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain, shown
-from musicsim.ui.components.table_download import table_download
-from musicsim.ui.library.listening_lists import learn_walk, show_lists
+from musicsim.ui.base.text import clean, plain
+from musicsim.ui.components.downloads import table_download
+from musicsim.ui.components.jobs_view import start_job
 
 _SUFFIXES = (*(suffix.lstrip(".") for suffix in importing.READ_SUFFIXES), "zip")
 _MAX_LISTED = 500  # rows of a table; a download has all
 _PROGRESS_EVERY_S = 0.2
+_NOTES = {0: "left out: its songs are not in the library", 1: "one song: too few to learn from"}
 _FOUND_BY = {
     "path": "path of the file",
     "path end": "end of the path",
@@ -176,7 +178,7 @@ def _read(
     with tempfile.TemporaryDirectory(prefix="musicsim-") as folder:
         uploads = []
         for number, file in enumerate(files):  # each in its own folder, because two may have the same name
-            name = Path(shown(file.name).replace("\0", "_")).name[-80:] or "upload"
+            name = Path(clean(file.name).replace("\0", "_")).name[-80:] or "upload"
             upload = Path(folder, str(number), name)
             upload.parent.mkdir()
             upload.write_bytes(file.getbuffer())
@@ -204,14 +206,11 @@ def _show_preview(library: Library, seen: importing.Preview) -> None:
             show_lists(lists, "listening_lists", is_open=True)
         if seen.skipped:
             with st.expander(f"Left out: {sum(s.count for s in seen.skipped):,}"):
-                places = ["; ".join(s.places) + (" …" if s.count > len(s.places) else "") for s in seen.skipped]
-                table = pd.DataFrame(
-                    {
-                        "reason": [shown(s.reason) for s in seen.skipped],
-                        "rows": [s.count for s in seen.skipped],
-                        "where": [shown(place) for place in places],
-                    }
-                )
+                rows = [
+                    (clean(s.reason), s.count, clean("; ".join(s.places) + " …" * (s.count > len(s.places))))
+                    for s in seen.skipped
+                ]
+                table = pd.DataFrame(rows, columns=["reason", "rows", "where"])
                 st.dataframe(table, hide_index=True, key="listening_skipped")
                 table_download("left out", lambda: table, "listening_skipped_file")
         if seen.unmatched:
@@ -232,7 +231,6 @@ def _show_preview(library: Library, seen: importing.Preview) -> None:
 
 
 def _accept_proposals(seen: importing.Preview, accepted: Sequence[importing.Proposal]) -> importing.Preview:
-    """Return the preview with ticked spellings counted as matched."""
     ids = {p.song[:2]: p.song_id for p in accepted}
     songs = zip(seen.song_ids.tolist(), seen.batch.songs, strict=True)
     song_ids = [i if i >= 0 else ids.get(song[:2], -1) for i, song in songs]
@@ -301,13 +299,9 @@ def _show_matches(library: Library, seen: importing.Preview) -> None:
         rows = seen.loose[:_MAX_LISTED]
         ids = seen.song_ids[list(rows)].tolist()
         labels = {song.id: song.label for song in library.songs(ids, missing=True)}
-        imported = [seen.batch.songs[row] for row in rows]
-        table = pd.DataFrame(
-            {
-                "in the files": [f"{song.title} — {song.artist}" for song in imported],
-                "in the library": [shown(labels.get(song_id, "")) for song_id in ids],
-            }
-        )
+        imported = [f"{song.title} — {song.artist}" for song in (seen.batch.songs[row] for row in rows)]
+        matched = [clean(labels.get(song_id, "")) for song_id in ids]
+        table = pd.DataFrame({"in the files": imported, "in the library": matched})
         st.dataframe(table, hide_index=True, key="listening_loose")
         table_download("plain spelling", lambda: table, "listening_loose_file")
 
@@ -315,14 +309,8 @@ def _show_matches(library: Library, seen: importing.Preview) -> None:
 def proposals_table(proposals: Sequence[importing.Proposal], key: str) -> list[importing.Proposal]:
     """Show close spellings and return those that the user has ticked."""
     # unticked at first, because one letter can mean another song ("Prelude in A flat", "in B flat")
-    table = pd.DataFrame(
-        {
-            "in the files": [f"{p.song.title} — {p.song.artist}" for p in proposals],
-            "in the library": [shown(p.label) for p in proposals],
-            "similarity": [p.score for p in proposals],
-            "plays or tags": [p.count for p in proposals],
-        }
-    )
+    rows = [(f"{p.song.title} — {p.song.artist}", clean(p.label), p.score, p.count) for p in proposals]
+    table = pd.DataFrame(rows, columns=["in the files", "in the library", "similarity", "plays or tags"])
     event = st.dataframe(
         table, hide_index=True, key=key, on_select="rerun", selection_mode="multi-row",
         column_config={
@@ -337,14 +325,8 @@ def proposals_table(proposals: Sequence[importing.Proposal], key: str) -> list[i
 
 
 def _waiting_table(songs: Sequence[Waiting]) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "title": [shown(w.title) for w in songs],
-            "artist": [shown(w.artist) for w in songs],
-            "album": [shown(w.album) for w in songs],
-            "plays or tags": [w.count for w in songs],
-        }
-    )
+    rows = [(clean(w.title), clean(w.artist), clean(w.album), w.count) for w in songs]
+    return pd.DataFrame(rows, columns=["title", "artist", "album", "plays or tags"])
 
 
 def show_waiting(songs: Sequence[Waiting], key: str, *, is_listed: bool = True) -> None:
@@ -386,17 +368,49 @@ def _show_imported_lists(library: Library, result: _Result, *, busy: bool) -> No
     show_lists(result.lists, "listening_told", is_open=False)
     if not n_kept:
         return
+
+    def learn() -> None:
+        if learn_walk(library):
+            _RESULT.set(replace(result, is_learning=True))
+
     if result.is_learning:
         st.caption("New playlists use them once *Learning from playlists* is done.")
     else:
         st.button(
             "Learn from these playlists", icon=":material/school:", key="listening_learn", disabled=busy,
-            on_click=_learn, args=(library, result),
+            on_click=learn,
             help="New playlists will use them. Unavailable while another job is running.",
         )  # fmt: skip
     st.page_link(PAGES["playlist"], label="Generate a playlist", icon=":material/queue_music:")
 
 
-def _learn(library: Library, result: _Result) -> None:
-    if learn_walk(library):
-        _RESULT.set(replace(result, is_learning=True))
+def learn_walk(library: Library) -> bool:
+    """Start fitting the walk to the playlists; return False if another job is running."""
+    if jobs.current(library) is not None:
+        return False
+    start_job(library, "walk")
+    return True
+
+
+def show_lists(lists: Sequence[importing.SeenList], key: str, *, is_open: bool) -> None:
+    """Show which entries of playlists are in the library, and why others are not; `is_open` expands the tables."""
+    part = lists[:_MAX_LISTED]
+    with st.expander(f"Playlists: {len(lists):,}", expanded=is_open):
+        rows = [(clean(e.name), clean(e.category), e.n_entries, e.n_found, _NOTES.get(e.n_found, "")) for e in part]
+        frame = pd.DataFrame(rows, columns=["playlist", "kind", "entries", "here", "note"])
+        frame = frame.drop(columns=[name for name in ("kind", "note") if not any(frame[name])])
+        st.dataframe(frame, hide_index=True, key=key)
+        table_download("playlists", lambda: frame, f"{key}_file")
+        absent = [(entry.name, gone) for entry in lists for gone in entry.absent]
+        if absent:
+            more = f", the first {_MAX_LISTED:,}" if len(absent) > _MAX_LISTED else ""
+            st.markdown(f"**Not in the library: {len(absent):,} entr{'y' if len(absent) == 1 else 'ies'}**{more}")
+            st.dataframe(_absent_table(absent[:_MAX_LISTED]), hide_index=True, key=f"{key}_absent")
+            table_download("not in the library", lambda: _absent_table(absent), f"{key}_absent_file")
+        if len(lists) > len(part):
+            st.caption(f"The first {len(part):,} of {len(lists):,} playlists.")
+
+
+def _absent_table(absent: Sequence[tuple[str, importing.Absent]]) -> pd.DataFrame:
+    rows = [(clean(name), gone.position, clean(gone.label), gone.reason) for name, gone in absent]
+    return pd.DataFrame(rows, columns=["playlist", "position", "song", "reason"])

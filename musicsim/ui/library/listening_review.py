@@ -13,7 +13,6 @@ from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import BY_STATE
 from musicsim.ui.base.text import count, plain
 from musicsim.ui.library import listening_import
-from musicsim.ui.library.listening_lists import learn_walk
 
 _MAX_IMPORTS = 25
 _CLOSE: Key[tuple[Path, list[Proposal]] | None] = Key(
@@ -45,6 +44,12 @@ def _show_import(library: Library, entry: ImportEntry) -> None:
     first, last = day_of(entry.first_at), day_of(entry.last_at)
     facts += [f"{first} to {last}"] if first and last else []
     facts += [f"{entry.n_skipped:,} left out"] if entry.n_skipped else []
+
+    def remove() -> None:
+        if undo(library, entry.id).kind == "playlists":
+            listening_import.learn_walk(library)
+        st.toast(f"Import {entry.id} was undone.", icon=":material/check_circle:")
+
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.markdown(
             f"**{entry.id}** · {plain(entry.name)} · {plain(listening_import.format_label(entry.format))} · "
@@ -52,17 +57,7 @@ def _show_import(library: Library, entry: ImportEntry) -> None:
         )
         with st.popover("Undo", icon=":material/undo:"):
             st.write("Removes everything that it added, matched or not. The files do not change.")
-            st.button(
-                "Undo import", type="primary", key=f"listening_undo_{entry.id}",
-                on_click=_undo, args=(library, entry.id),
-            )  # fmt: skip
-
-
-def _undo(library: Library, import_id: int) -> None:
-    entry = undo(library, import_id)
-    if entry.kind == "playlists":
-        learn_walk(library)
-    st.toast(f"Import {entry.id} was undone.", icon=":material/check_circle:")
+            st.button("Undo import", type="primary", key=f"listening_undo_{entry.id}", on_click=remove)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from musicsim.addresses import is_address, refusal
+from musicsim.addresses import explain_refusal, is_address
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
 from musicsim.explorer.libraries import create_library, library_folders, open_library
@@ -19,8 +19,7 @@ from musicsim.ui.base.keys import LIBRARY, SECTION, forget_library_state
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
 from musicsim.ui.base.sections import Tab, choose_tab, tabs_of
 from musicsim.ui.base.text import count, plain
-from musicsim.ui.components.empty import demo_button
-from musicsim.ui.components.jobs_view import start_job, watch_job
+from musicsim.ui.components.jobs_view import demo_button, start_job, watch_job
 from musicsim.ui.library import review
 from musicsim.ui.library.listening_review import show_listening
 from musicsim.ui.library.settings import show_folders, show_settings
@@ -51,7 +50,6 @@ def draw() -> None:
 
 
 def _show_ways_to_add(snapshot: Snapshot, *, busy: bool) -> None:
-    """Show the fields for a folder, for files from the browser, the demo, and a new library."""
     if demo_folder(snapshot.library) in snapshot.library.files.roots():
         st.text_input(
             "New library for your music", "My music", key=_OWN,
@@ -84,7 +82,7 @@ def _show_ways_to_add(snapshot: Snapshot, *, busy: bool) -> None:
 def _add_folder(library: Library) -> None:
     text = st.session_state["library_folder"].strip().strip("'\"")
     folder = absolute(text)
-    if (reason := refusal(folder)) is not None:
+    if (reason := explain_refusal(folder)) is not None:
         st.session_state["library_problem"] = reason
     elif not text:
         st.session_state["library_problem"] = "Enter the path of a folder."
@@ -112,7 +110,6 @@ def _add(library: Library, paths: Callable[[Library], Sequence[Path]]) -> None:
 
 
 def _new_library() -> None:
-    """Create an empty library and show it."""
     try:
         LIBRARY.set(create_library(st.session_state["library_new"]).name)
     except MusicsimError as error:

@@ -1,7 +1,6 @@
 """Results of a scan to review: failed files, missing songs, duplicates, spellings."""
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,46 +9,43 @@ import streamlit as st
 
 from musicsim.explorer.snapshot.same_sound import groups
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import Failure, Library, Song
+from musicsim.library import Failure, Song
 from musicsim.library.stores.files import SKIPPED
 from musicsim.library.stores.genres import genre_spellings
 from musicsim.library.stores.tag_edits import TagChange
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import count, plain, shown
+from musicsim.ui.base.text import clean, count, plain
+from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import play_songs
 from musicsim.ui.components.song_list import clock
-from musicsim.ui.components.table_download import table_download
 
 T = TypeVar("T")
 
 _MAX_GROUPS = 25
 _MAX_COPIES = 200  # songs
-_MERGED: Key[tuple[str, list[TagChange]] | None] = Key(
-    "genres_merged", lambda: None, "the library of the last merge of genres, and the changes that undo it"
+_MERGED: Key[tuple[str, list[TagChange]]] = Key(
+    "genres_merged", lambda: ("", []), "the library of the last merge of genres, and the changes that undo it"
 )
 
 
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)
 def unusual_files(snapshot: Snapshot) -> tuple[list[Failure], list[Song], dict[int, list[Path]]]:
-    """Return failed files, missing songs, and files with identical bytes by song id.
-
-    Takes seconds with a million songs, once per revision of the library.
-    """
+    """Return failed files, missing songs, and identical files by song id; takes seconds with a million songs."""
     files = snapshot.library.files
     return files.failures(), snapshot.library.missing_songs(), files.copies()
 
 
-def chosen_or_all(rows: Sequence[int], items: Sequence[T]) -> list[T]:
+def pick_rows(rows: Sequence[int], items: Sequence[T]) -> list[T]:
     """Return the selected items of a table, or all if none is selected."""
     return [items[row] for row in rows if row < len(items)] or list(items)
 
 
 def _reason(failure: Failure) -> str:
-    """Return the reason for a failure without the leading path, which has its own column."""
+    # without the leading path, which has its own column
     reason = failure.reason.removeprefix(str(failure.path)).lstrip(": ")
-    return shown(reason[:1].upper() + reason[1:])
+    return clean(reason[:1].upper() + reason[1:])
 
 
 def show_failures(snapshot: Snapshot, *, busy: bool) -> None:
@@ -58,20 +54,17 @@ def show_failures(snapshot: Snapshot, *, busy: bool) -> None:
     if not failures:
         st.caption("No failed files.")
         return
-    table = pd.DataFrame(
-        {
-            "file": [shown(f.path.name) for f in failures],
-            "kind": ["skipped" if f.kind in SKIPPED else f.kind for f in failures],
-            "reason": [_reason(f) for f in failures],
-            "folder": [shown(f.path.parent) for f in failures],
-        }
-    )
+    rows = [
+        (clean(f.path.name), "skipped" if f.kind in SKIPPED else f.kind, _reason(f), clean(f.path.parent))
+        for f in failures
+    ]
+    table = pd.DataFrame(rows, columns=["file", "kind", "reason", "folder"])
     actions = st.container(horizontal=True, vertical_alignment="center")
     marked = st.dataframe(
         table, hide_index=True, key="library_failed", on_select="rerun", selection_mode="multi-row",
         column_config={"kind": st.column_config.TextColumn(width=80), "reason": st.column_config.TextColumn(width=600)},
     )  # fmt: skip
-    chosen = chosen_or_all(marked.selection.rows, failures)
+    chosen = pick_rows(marked.selection.rows, failures)
     broken = [str(f.path) for f in chosen if f.kind not in SKIPPED]
     skipped = [str(f.path) for f in chosen if f.kind in SKIPPED]
     with actions:
@@ -98,15 +91,15 @@ def show_missing(snapshot: Snapshot, *, busy: bool) -> None:
         "The files of these songs are missing or now excluded. Their plays, tags and playlist entries "
         "are kept; they come back when a scan finds the file again, here or elsewhere."
     )
-    table = pd.DataFrame(
-        {
-            "title": [shown(s.title) for s in songs],
-            "artist": [s.artist or "" for s in songs],
-            "last seen at": [shown(s.path) for s in songs],
-        }
-    )
+    rows = [(clean(s.title), s.artist or "", clean(s.path)) for s in songs]
+    table = pd.DataFrame(rows, columns=["title", "artist", "last seen at"])
     marked = st.dataframe(table, hide_index=True, key="library_missing", on_select="rerun", selection_mode="multi-row")
-    chosen = chosen_or_all(marked.selection.rows, songs)
+    chosen = pick_rows(marked.selection.rows, songs)
+
+    def remove() -> None:
+        n_songs = snapshot.library.files.forget_songs(song.id for song in chosen)
+        st.toast(f"{count(n_songs, 'song')} removed.", icon=":material/check_circle:")
+
     with st.container(horizontal=True):
         st.button(
             "Scan again", icon=":material/refresh:", disabled=busy, key="missing_scan",
@@ -114,33 +107,26 @@ def show_missing(snapshot: Snapshot, *, busy: bool) -> None:
         )  # fmt: skip
         with st.popover(f"Remove {len(chosen)}", icon=":material/delete:", disabled=busy):
             st.write("Their plays, tags, thumbs and playlist entries are deleted too. This can't be undone.")
-            st.button(
-                "Remove them", type="primary", key="missing_forget", on_click=_remove, args=(snapshot.library, chosen)
-            )
+            st.button("Remove them", type="primary", key="missing_forget", on_click=remove)
         table_download("missing songs", lambda: table, "library_missing_file")
-
-
-def _remove(library: Library, songs: Sequence[Song]) -> None:
-    n_songs = library.files.forget_songs(song.id for song in songs)
-    st.toast(f"{count(n_songs, 'song')} removed.", icon=":material/check_circle:")
-
-
-def _judge(library: Library, song_ids: Sequence[int], is_same: bool) -> None:
-    library.duplicates.judge(song_ids, is_same=is_same)
 
 
 def show_duplicates(snapshot: Snapshot, *, busy: bool) -> None:
     """Show identical files, and groups of songs with the same sound, which the user can play and separate."""
     library = snapshot.library
+
+    def judge(song_ids: Sequence[int], is_same: bool) -> None:
+        library.duplicates.judge(song_ids, is_same=is_same)
+
     pairs = library.duplicates.pairs()
     songs = {song.id: song for song in snapshot.songs_by_id({i for p in pairs for i in (p.first_id, p.second_id)})}
-    found = groups(list(songs.values()), pairs)
-    if not found and not unusual_files(snapshot)[2]:
+    duplicates = groups(list(songs.values()), pairs)
+    if not duplicates and not unusual_files(snapshot)[2]:
         st.caption("No duplicates found.")
     _show_identical_files(snapshot)
-    if found:
+    if duplicates:
         st.caption("Search results, the map and playlists show only the first song of each group. Nothing is deleted.")
-    for group in found[:_MAX_GROUPS]:
+    for group in duplicates[:_MAX_GROUPS]:
         with st.container(border=True):
             for place, song in enumerate(group):
                 sound, facts = st.columns([1, 14], vertical_alignment="center")
@@ -150,14 +136,14 @@ def show_duplicates(snapshot: Snapshot, *, busy: bool) -> None:
                 )  # fmt: skip
                 role = " · **shown for the group**" if place == 0 else ""
                 facts.markdown(
-                    f"{plain(song.label)} · {clock(song.duration_s)}{role}  \n:small[:gray[{plain(shown(song.path))}]]"
+                    f"{plain(song.label)} · {clock(song.duration_s)}{role}  \n:small[:gray[{plain(song.path)}]]"
                 )
             st.button(
                 "These are different songs", icon=":material/call_split:", disabled=busy,
-                key=f"same_part_{group[0].id}", on_click=_judge, args=(library, [song.id for song in group], False),
+                key=f"same_part_{group[0].id}", on_click=judge, args=([song.id for song in group], False),
             )  # fmt: skip
-    if len(found) > _MAX_GROUPS:
-        st.caption(f"{len(found) - _MAX_GROUPS} more groups appear once these are reviewed.")
+    if len(duplicates) > _MAX_GROUPS:
+        st.caption(f"{len(duplicates) - _MAX_GROUPS} more groups appear once these are reviewed.")
     separated = [p for p in pairs if not p.is_same and p.first_id in songs and p.second_id in songs]
     if separated:
         with st.expander(f"{count(len(separated), 'pair')} you marked as different"):
@@ -166,7 +152,7 @@ def show_duplicates(snapshot: Snapshot, *, busy: bool) -> None:
                 st.button(
                     f"Duplicates after all: {plain(first.label)} and {plain(second.label)}",
                     key=f"same_join_{first.id}_{second.id}",
-                    on_click=_judge, args=(library, [first.id, second.id], True),
+                    on_click=judge, args=([first.id, second.id], True),
                 )  # fmt: skip
 
 
@@ -180,7 +166,7 @@ def _show_identical_files(snapshot: Snapshot) -> None:
 
     def table(ids: Iterable[int]) -> pd.DataFrame:
         labels = {song.id: song.label for song in snapshot.songs_by_id(ids)}
-        rows = [(shown(labels.get(i, "")), shown(path)) for i in ids for path in copies[i]]
+        rows = [(clean(labels.get(i, "")), clean(path)) for i in ids for path in copies[i]]
         return pd.DataFrame(rows, columns=["song", "file"])
 
     listed = list(copies)[:_MAX_COPIES]
@@ -192,7 +178,6 @@ def _show_identical_files(snapshot: Snapshot) -> None:
 
 
 def _choose_spelling(kind: str, number: int, names: Sequence[str], suggested: str, merge: Callable[..., None]) -> None:
-    """Show several spellings of a name, with a button that merges them."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
             f"One {kind}?", names, index=names.index(suggested), key=f"{kind}_name_{number}",
@@ -223,25 +208,22 @@ def show_artists(snapshot: Snapshot, *, busy: bool) -> None:
 def show_genres(snapshot: Snapshot, *, busy: bool) -> None:
     """Offer to merge spellings of a genre, which charts and filters already count as one."""
     library = snapshot.library
-    found = genre_spellings(library.table().columns.genre.counts())
-    if not found:
+
+    def merge(names: Sequence[str], name: str) -> None:
+        table = library.table()
+        songs = library.songs(table.ids[table.columns.genre.is_in(set(names) - {name})].tolist())
+        changes = [TagChange(song.id, {"genre": song.genre}, {"genre": name}) for song in songs]
+        _MERGED.set((library.name, library.edits.change(changes)))
+
+    def undo(changes: list[TagChange]) -> None:
+        library.edits.change(changes)
+        _MERGED.set(_MERGED.default())
+
+    spellings = genre_spellings(library.table().columns.genre.counts())
+    if not spellings:
         st.caption("No genre has two spellings.")
-    for number, group in enumerate(found[:_MAX_GROUPS]):
-        _choose_spelling("genre", number, group.names, group.names[0], partial(_merge_genres, library))
-    merged = _MERGED.get()
-    if merged is not None and merged[0] == library.name:
-        st.button("Undo the merge", icon=":material/undo:", key="genres_part", on_click=_undo_merge, args=(library,))
-
-
-def _merge_genres(library: Library, names: Sequence[str], name: str) -> None:
-    table = library.table()
-    songs = library.songs(table.ids[table.columns.genre.is_in(set(names) - {name})].tolist())
-    changes = [TagChange(song.id, {"genre": song.genre}, {"genre": name}) for song in songs]
-    _MERGED.set((library.name, library.edits.change(changes)))
-
-
-def _undo_merge(library: Library) -> None:
-    merged = _MERGED.get()
-    if merged is not None:
-        library.edits.change(merged[1])
-    _MERGED.set(None)
+    for number, group in enumerate(spellings[:_MAX_GROUPS]):
+        _choose_spelling("genre", number, group.names, group.names[0], merge)
+    name, changes = _MERGED.get()
+    if name == library.name:
+        st.button("Undo the merge", icon=":material/undo:", key="genres_part", on_click=undo, args=(changes,))

@@ -10,19 +10,19 @@ from musicsim.explorer.snapshot.neighbours import CHOSEN_FROM, INDEXED_FROM, TIT
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.scan.files import IGNORE_FILE
-from musicsim.ui.base.text import count, plain, shown
+from musicsim.ui.base.text import count, plain
 from musicsim.ui.components.jobs_view import start_job
-
-
-def _remove(library: Library, root: Path) -> None:
-    n_songs = library.files.forget_root(root)
-    st.toast(f"{count(n_songs, 'song')} removed.", icon=":material/check_circle:")
 
 
 def show_folders(snapshot: Snapshot, *, busy: bool) -> None:
     """Show the folders of music; each can be scanned again or removed."""
     library = snapshot.library
     roots = library.files.roots()
+
+    def remove(root: Path) -> None:
+        n_songs = library.files.forget_root(root)
+        st.toast(f"{count(n_songs, 'song')} removed.", icon=":material/check_circle:")
+
     st.button(
         "Scan all folders again", icon=":material/refresh:", disabled=busy or not roots, key="scan_all",
         on_click=start_job, args=(library, "scan"),
@@ -30,7 +30,7 @@ def show_folders(snapshot: Snapshot, *, busy: bool) -> None:
     )  # fmt: skip
     for number, root in enumerate(roots):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(plain(shown(root)) + ("" if is_address(root) or root.exists() else " · :red[not found]"))
+            st.markdown(plain(root) + ("" if is_address(root) or root.exists() else " · :red[not found]"))
             st.button(
                 "Scan again", icon=":material/refresh:", disabled=busy, key=f"scan_{number}",
                 on_click=start_job, args=(library, "scan"), kwargs={"folders": [str(root)]},
@@ -40,9 +40,7 @@ def show_folders(snapshot: Snapshot, *, busy: bool) -> None:
                     "Its songs are removed from this library, with their plays, tags and thumbs. The music files do "
                     "not change."
                 )
-                st.button(
-                    "Remove folder", type="primary", key=f"forget_{number}", on_click=_remove, args=(library, root)
-                )
+                st.button("Remove folder", type="primary", key=f"forget_{number}", on_click=remove, args=(root,))
     st.caption(f"Files and folders listed in a {IGNORE_FILE} file (gitignore syntax) are left out, like hidden ones.")
 
 

@@ -12,9 +12,9 @@ from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import EDITABLE
 from musicsim.public import is_public
 from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import shown
+from musicsim.ui.base.text import clean
+from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.listening import play_songs
-from musicsim.ui.components.table_download import table_download
 
 _KEY = "library_songs"
 _SEVERAL = "several values: unchanged"
@@ -42,7 +42,7 @@ _LABELS = {name: name.replace("_", " ").capitalize() for name in EDITABLE}
 
 def _table(songs: Sequence[Song], edited: set[int], *, is_owner: bool) -> pd.DataFrame:
     columns: dict[str, Any] = {
-        "title": [shown(s.title) for s in songs],
+        "title": [clean(s.title) for s in songs],
         "artist": [s.artist or "" for s in songs],
         "album": [s.album or "" for s in songs],
         "track": pd.array([s.track for s in songs], dtype="Int64"),
@@ -58,7 +58,7 @@ def _table(songs: Sequence[Song], edited: set[int], *, is_owner: bool) -> pd.Dat
         "edited": ["edited" if s.id in edited else "" for s in songs],
     }
     if is_owner:
-        columns["file"] = [shown(s.path) for s in songs]
+        columns["file"] = [clean(s.path) for s in songs]
     return pd.DataFrame(columns)
 
 
@@ -66,14 +66,12 @@ def _round(value: float | None, digits: int = 0) -> float | None:
     return None if value is None else round(value, digits)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)
-def _matching(library: Library, words: tuple[str, ...]) -> Int64Array:
-    return library.ids_matching(words)
+_cache = st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)
+_matching = _cache(Library.ids_matching)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)
+@_cache
 def _load_songs(library: Library, words: tuple[str, ...], is_owner: bool) -> tuple[list[Song], set[int], pd.DataFrame]:
-    """Return the first matching songs, the ids of edited ones, and their table."""
     songs = library.songs(_matching(library, words)[:_MAX_LISTED])
     edited = set(library.edits.all(song.id for song in songs))
     return songs, edited, _table(songs, edited, is_owner=is_owner)
@@ -129,7 +127,7 @@ def show_songs(snapshot: Snapshot, *, busy: bool = False) -> None:
 @st.dialog("Edit tags")
 def _edit(library: Library, songs: Sequence[Song]) -> None:
     """Show the common tags of songs; store only those that change, and only in the library."""
-    title = f"{len(songs)} songs" if len(songs) > 1 else f"“{shown(songs[0].title)}”"
+    title = f"{len(songs)} songs" if len(songs) > 1 else f"“{clean(songs[0].title)}”"
     st.caption(f"{title}. The files do not change: your edits are saved in this library.")
     changes: dict[str, Any] = {}
     with st.form("edit_tags", border=False):

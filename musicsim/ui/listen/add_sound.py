@@ -8,11 +8,10 @@ from musicsim.explorer.search.query import Example
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public
-from musicsim.ui.base.errors import toast_errors
 from musicsim.ui.base.frame import asset
-from musicsim.ui.base.keys import FOUND
+from musicsim.ui.base.keys import MARKED
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import plain, toast_errors
 from musicsim.ui.base.uploads import EXAMPLE, Upload
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.listen.seed import Seed, start_song
@@ -37,7 +36,7 @@ def _take_upload(key: str) -> None:
     if before is not None and before.decoding is not None:
         before.decoding.drop()
     sent = st.session_state[key]
-    FOUND.set(FOUND.default())
+    MARKED.set(MARKED.default())
     if sent is None:
         EXAMPLE.set(None)
     else:

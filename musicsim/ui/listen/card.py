@@ -7,8 +7,7 @@ from musicsim.explorer.search.query import Example
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.ui.base.text import plain
-from musicsim.ui.components.cover import show_cover
-from musicsim.ui.components.song_list import clock
+from musicsim.ui.components.song_list import clock, show_cover
 from musicsim.ui.components.why_view import ask_why
 from musicsim.ui.listen.add_sound import show_upload_actions
 from musicsim.ui.listen.feedback import THUMBS, press_thumb

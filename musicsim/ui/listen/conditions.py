@@ -11,10 +11,10 @@ from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.snapshot.words import Words, understood
+from musicsim.explorer.snapshot.words import Words, parse_words
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import choices_of
-from musicsim.ui.base.option_widgets import labelled, limits, option_key
+from musicsim.ui.base.option_widgets import describe, limits, option_key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.filter_widgets import filter_values, filter_widgets
 from musicsim.ui.components.song_finder import ONLY_SONGS, MatchKind, find_song, ids_of_match, song_matches
@@ -41,12 +41,12 @@ def request_of(snapshot: Snapshot, now: ListenState) -> SearchRequest:
     like, unlike = (tuple(i for i in present if examples[i] == sign) for sign in (1, -1))
     return SearchRequest(
         **{field: _KEYS[field].get() for field in _GENERAL}, **filter_values(_KEYS, choices_of(snapshot)),
-        words=understood(snapshot, WORDS.get()).known, like=like, unlike=unlike, part=now.part,
+        words=parse_words(snapshot, WORDS.get()).known, like=like, unlike=unlike, part=now.part,
     )  # fmt: skip
 
 
 def _widget(field: str) -> dict[str, Any]:
-    return labelled(SearchRequest, field) | _KEYS[field].widget()
+    return describe(SearchRequest, field) | _KEYS[field].widget()
 
 
 def filters_popover(snapshot: Snapshot) -> None:
@@ -55,7 +55,7 @@ def filters_popover(snapshot: Snapshot) -> None:
     if popover.open:
         with popover:
             st.text_input(
-                **labelled(SearchRequest, "words"), **WORDS.widget(), placeholder="slow piano 1960s", max_chars=200
+                **describe(SearchRequest, "words"), **WORDS.widget(), placeholder="slow piano 1960s", max_chars=200
             )
             filter_widgets(SearchRequest, _KEYS, choices_of(snapshot))
 
@@ -80,7 +80,7 @@ def add_examples(snapshot: Snapshot, seed_id: int | None) -> None:
 
     st.segmented_control(
         "More examples", list(_FIELDS), **_SIGN.widget(), required=True,
-        format_func=lambda sign: labelled(SearchRequest, _FIELDS[sign])["label"],
+        format_func=lambda sign: describe(SearchRequest, _FIELDS[sign])["label"],
     )  # fmt: skip
     find_song(
         "Add an example", key="search_add", on_pick=add, is_labelled=False, placeholder="Title, artist or album",
@@ -90,19 +90,19 @@ def add_examples(snapshot: Snapshot, seed_id: int | None) -> None:
 
 def show_conditions(snapshot: Snapshot, now: ListenState) -> None:
     """Show what was asked of the queue; a click removes one condition."""
-    words = understood(snapshot, WORDS.get())
+    words = parse_words(snapshot, WORDS.get())
     with st.container(horizontal=True):
         _show_examples(snapshot, now)
         if now.part is not None:
             first, last = now.part
             _show_removable(
-                labelled(SearchRequest, "part")["label"], [f"{clock(first)} to {clock(last)}"], key="search_only",
+                describe(SearchRequest, "part")["label"], [f"{clock(first)} to {clock(last)}"], key="search_only",
                 on_remove=lambda _: change(part=None),
             )  # fmt: skip
         if words.parts:
             _show_removable(
                 "Songs that are", [plain(part.words) for part in words.parts], key="search_parts",
-                on_remove=lambda place: WORDS.set(words.without(place)),
+                on_remove=lambda place: WORDS.set(words.drop_part(place)),
             )  # fmt: skip
         _show_direction(snapshot, now)
     _show_unknown(words)
@@ -119,7 +119,7 @@ def _show_examples(snapshot: Snapshot, now: ListenState) -> None:
         ids = [i for i in labels if others[i] == sign]
         if ids:
             _show_removable(
-                labelled(SearchRequest, field)["label"], [labels[i] for i in ids], key=f"search_{field}",
+                describe(SearchRequest, field)["label"], [labels[i] for i in ids], key=f"search_{field}",
                 on_remove=partial(remove_example, ids),
             )  # fmt: skip
 

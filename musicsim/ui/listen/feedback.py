@@ -9,9 +9,8 @@ from musicsim.explorer.search.feedback import Thumbs, what_changed
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.public import is_public
-from musicsim.ui.base.errors import toast_errors
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import plain, toast_errors
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.listen import state
 
@@ -43,11 +42,11 @@ def thumbs_of(snapshot: Snapshot, seed: str, song_id: int | None) -> Thumbs:
     if before is None or before.thumbs.judged == before.saved != saved:
         thumbs = Thumbs(tuple(saved.items()))
     else:
-        ids = dict(before.thumbs.said)
+        ids = dict(before.thumbs.votes)
         present = {song.id for song in snapshot.songs_by_id(ids)}
         if len(present) < len(ids):  # only their files may be missing
             present |= {song.id for song in snapshot.library.songs(ids, missing=True)}
-        thumbs = before.thumbs.of_songs(present)
+        thumbs = before.thumbs.select(present)
     _store(seed, _Feedback(thumbs, saved))
     return thumbs
 
@@ -76,7 +75,7 @@ def press_thumb(seed: str, song_id: int, value: int, shown: list[Song] | None = 
     """Press a thumb, or release it if it was pressed; for callbacks. `shown` is the queue before it."""
     _SHOWN.set(shown or [])
     thumbs = _feedback(seed).thumbs
-    _change(seed, thumbs.saying(song_id, 0 if thumbs.judged.get(song_id) == value else value))
+    _change(seed, thumbs.add(song_id, 0 if thumbs.judged.get(song_id) == value else value))
 
 
 def _save(library: Library, song_id: int, judged: dict[int, int]) -> None:
@@ -97,11 +96,11 @@ def feedback_bar(snapshot: Snapshot, seed: str, song_id: int | None) -> None:
     """Show buttons that drop and save thumbs, and the songs that they hide."""
     feedback = _feedback(seed)
     thumbs = feedback.thumbs
-    if not thumbs.said and not feedback.saved:
+    if not thumbs.votes and not feedback.saved:
         return
     with st.container(horizontal=True):
         st.button(
-            "Drop all thumbs", icon=":material/restart_alt:", key="feedback_over", disabled=not thumbs.said,
+            "Drop all thumbs", icon=":material/restart_alt:", key="feedback_over", disabled=not thumbs.votes,
             on_click=_change, args=(seed, Thumbs()),
         )  # fmt: skip
         if not is_public():  # a visitor cannot train

@@ -6,10 +6,10 @@ from functools import partial
 import streamlit as st
 
 from musicsim._arrays import Float32Array, Int64Array
-from musicsim.explorer.snapshot.map_colours import colours_offered
+from musicsim.explorer.snapshot.map_columns import colours_offered
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base import openers
-from musicsim.ui.base.keys import COLOR_BY, FOUND, SECOND_MODEL
+from musicsim.ui.base.keys import COLOR_BY, MARKED, SECOND_MODEL
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.listening import play_preview
 from musicsim.ui.components.song_map import song_map
@@ -43,7 +43,7 @@ def _other_models(snapshot: Snapshot) -> dict[str, str]:
 
 def show_maps(snapshot: Snapshot, chosen: int | None, near: Sequence[int], star: Float32Array | None) -> None:
     """Show the map with the chosen song, and rings around marked songs or, without these, around near ones."""
-    marked = FOUND.get() if len(FOUND.get()) else near
+    marked = MARKED.get() if len(MARKED.get()) else near
     others, second = _other_models(snapshot), SECOND_MODEL.get()
     if second not in others or snapshot.record is None:
         _show_map(snapshot, MAP_KEY, snapshot, chosen, marked, star)
@@ -63,7 +63,7 @@ def _show_map(
 ) -> None:  # fmt: skip
     """Show the map of the snapshot `drawn`; clicks act on the snapshot of the page."""
     song_map(
-        drawn, key=key, color_by=COLOR_BY.get() or "genre", chosen=chosen, found=marked, query=star, height=None,
+        drawn, key=key, color_by=COLOR_BY.get() or "genre", chosen=chosen, marked=marked, query=star, height=None,
         on_pick=partial(_click, snapshot), on_hear=partial(play_preview, snapshot),
         on_outline=partial(_lasso, snapshot),
     )  # fmt: skip

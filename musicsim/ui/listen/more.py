@@ -4,8 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from musicsim.explorer.search.artists import find_similar_artists
-from musicsim.explorer.search.query import Example
+from musicsim.explorer.search.query import Example, find_similar_artists
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.listening import play_songs

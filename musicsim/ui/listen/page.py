@@ -10,7 +10,7 @@ import streamlit as st
 from musicsim._arrays import Float32Array
 from musicsim.errors import MusicsimError
 from musicsim.explorer.playlists.queue import QueueRequest
-from musicsim.explorer.search.requested import with_examples
+from musicsim.explorer.search.requested import combine_examples
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base import openers
@@ -18,7 +18,7 @@ from musicsim.ui.base.frame import PAGES, asset
 from musicsim.ui.base.reloads import save_session
 from musicsim.ui.base.text import plain
 from musicsim.ui.base.visitors import opinions
-from musicsim.ui.components.empty import stop_without_songs
+from musicsim.ui.components.jobs_view import stop_without_songs
 from musicsim.ui.components.song_finder import find_song, song_matches
 from musicsim.ui.components.why_view import show_why
 from musicsim.ui.listen.add_sound import add_sound
@@ -91,7 +91,7 @@ def _show_music(snapshot: Snapshot) -> tuple[int | None, list[int], Float32Array
 def _request(snapshot: Snapshot, seed: Seed) -> QueueRequest:
     state = state_of(seed.name)
     search = request_of(snapshot, state)
-    query = None if seed.example is None and not search.like else with_examples(snapshot, seed.example, search)
+    query = None if seed.example is None and not search.like else combine_examples(snapshot, seed.example, search)
     disliked = {i for i, thumb in opinions(snapshot.library).feedback().items() if thumb < 0}
     return QueueRequest(
         query=query, search=search, thumbs=thumbs_of(snapshot, seed.name, seed.song_id), target=state.target,

@@ -15,8 +15,7 @@ from musicsim.ui.base.desk import AT_ONCE_S, Task, desk, task_key, wait_for
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components import player
-from musicsim.ui.components.listening import FOLLOWED, play_tracks, track
-from musicsim.ui.components.player_routes import upload_track
+from musicsim.ui.components.listening import FOLLOWED, play_tracks, track, upload_track
 from musicsim.ui.components.song_list import Action, row_of, song_list
 from musicsim.ui.components.why_view import ask_why
 from musicsim.ui.listen import state
@@ -42,9 +41,9 @@ def queue_of(snapshot: Snapshot, seed: Seed, request: QueueRequest) -> list[Queu
         progress("looking for the songs that follow", 0, 0)
         return build_queue(snapshot, openers.walk(snapshot), request)
 
-    asked = (seed.name, request.search, request.thumbs.said, request.removed, LISTEN.get(), _pairs(LISTEN.get()))
+    asked = (seed.name, request.search, request.thumbs.votes, request.removed, LISTEN.get(), _pairs(LISTEN.get()))
     task = desk("queues").ask((task_key(snapshot, "queue"), asked), work)
-    is_done = task.within(AT_ONCE_S)
+    is_done = task.wait(AT_ONCE_S)
     _WAITING.set(None if is_done else task)
     items: list[QueueItem] = task.future.result() if is_done else build_queue(snapshot, None, request)
     return items

@@ -9,9 +9,8 @@ from musicsim.explorer.playlists.walk import Edge
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.public import is_public
-from musicsim.ui.base.errors import toast_errors
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.text import count, plain
+from musicsim.ui.base.text import count, plain, toast_errors
 from musicsim.ui.listen.seed import WORDS, Seed
 from musicsim.ui.playlist.draft import PlaylistDraft, change
 from musicsim.ui.playlist.saved import MAX_NAME

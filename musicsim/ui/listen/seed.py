@@ -9,7 +9,7 @@ from musicsim._arrays import Int64Array
 from musicsim.explorer.search.query import Example
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
-from musicsim.ui.base.keys import CHOSEN, FOUND, Key
+from musicsim.ui.base.keys import CHOSEN, MARKED, Key
 from musicsim.ui.base.uploads import EXAMPLE, Upload, example_of
 from musicsim.ui.components.listening import play_songs
 from musicsim.ui.components.song_finder import MatchKind, ids_of_match
@@ -100,14 +100,14 @@ def pick_match(snapshot: Snapshot, kind: MatchKind, value: str) -> None:
 
 def mark(ids: Int64Array) -> None:
     """Mark several songs on the map; a single one is the chosen song."""
-    FOUND.set(ids if len(ids) > 1 else FOUND.default())
+    MARKED.set(ids if len(ids) > 1 else MARKED.default())
 
 
 def begin_from(snapshot: Snapshot, song_id: int, **state: object) -> None:
     """Choose a song as the seed, with a new state."""
     CHOSEN.set(song_id)
     EXAMPLE.set(None)
-    FOUND.set(FOUND.default())
+    MARKED.set(MARKED.default())
     name = _name(snapshot, song_id)
     if state:
         begin(ListenState(name, **state))  # type: ignore[arg-type]

@@ -10,10 +10,10 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.media.playlist_files import MIME, m3u8
 from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.keys import FOUND, Key
+from musicsim.ui.base.keys import MARKED, Key
+from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.listening import enqueue_songs, play_songs
 from musicsim.ui.components.song_map import MAX_MARKED
-from musicsim.ui.components.table_download import table_download
 from musicsim.ui.listen.seed import MAX_EXAMPLES, PLAY_AT, sample_evenly, start_like
 from musicsim.ui.playlist.draft import PLAYLIST
 from musicsim.ui.playlist.request_form import STAY_AROUND
@@ -28,7 +28,7 @@ _TAG: Key[str] = Key("selection_tag", str, "tag for the marked songs")
 
 def show_selection(snapshot: Snapshot) -> None:
     """Show actions on the marked songs, if at least two are marked."""
-    ids = FOUND.get()
+    ids = MARKED.get()
     if len(ids) <= 1:
         return
     st.subheader(f"{len(ids):,} songs marked", anchor=False)
@@ -48,7 +48,7 @@ def show_selection(snapshot: Snapshot) -> None:
             args=(snapshot, ids.tolist()),
             help=f"Play songs like the marked ones, or like a sample if more than {MAX_EXAMPLES} are marked.",
         )  # fmt: skip
-        st.button("Clear", icon=":material/close:", on_click=FOUND.set, args=(FOUND.default(),))
+        st.button("Clear", icon=":material/close:", on_click=MARKED.set, args=(MARKED.default(),))
     is_owner = not is_public()
     expander = st.expander(
         "Table, export and tag" if is_owner else "Table and export", icon=":material/table_rows:",
@@ -83,7 +83,7 @@ def _search(snapshot: Snapshot, ids: list[int]) -> None:
 
 
 def _add_tag(snapshot: Snapshot, tag: str) -> None:
-    ids = FOUND.get().tolist()
+    ids = MARKED.get().tolist()
     snapshot.library.add_tags([{"song_id": song_id, "tag": tag, "weight": 1.0} for song_id in ids])
     st.toast(f"{len(ids):,} songs have the tag “{tag}”.")
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.playlists.paths import places_of
-from musicsim.explorer.playlists.steering import allowed_rows
-from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
+from musicsim.explorer.playlists.steering import find_allowed_rows, places_of
+from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.public import safe_message
@@ -39,10 +38,10 @@ def _form_request(snapshot: Snapshot) -> PlaylistRequest | None:
         return None
 
 
-def _generate(walker: Walk, request: PlaylistRequest, seed: int) -> DrawnPlaylist | None:
+def _generate(walker: Walk, request: PlaylistRequest, seed: int) -> GeneratedPlaylist | None:
     """Return a playlist; if the request cannot be fulfilled, None, with the reason in :data:`TROUBLE`."""
     try:
-        drawn = walker.draw(request, random_state=seed)
+        drawn = walker.generate(request, random_state=seed)
     except (MusicsimError, ValueError) as error:
         TROUBLE.set(safe_message(error))
         return None
@@ -52,7 +51,7 @@ def _generate(walker: Walk, request: PlaylistRequest, seed: int) -> DrawnPlaylis
     return drawn
 
 
-def _start_draft(drawn: DrawnPlaylist, request: PlaylistRequest, seed: int) -> None:
+def _start_draft(drawn: GeneratedPlaylist, request: PlaylistRequest, seed: int) -> None:
     draft = PlaylistDraft.from_drawn(drawn, request, seed)
     change(draft)
     remember_drawn(draft.song_ids)
@@ -77,7 +76,7 @@ def another_route(snapshot: Snapshot, walker: Walk) -> None:
         return
     request = draft.request
     between = frozenset(draft.song_ids) - {request.first, *request.through, *request.keep.values()}
-    n_others = int(allowed_rows(snapshot, request).sum()) - len(between)
+    n_others = int(find_allowed_rows(snapshot, request).sum()) - len(between)
     if n_others >= _MANY_OTHERS * len(draft.song_ids):
         changed = replace(request, exclude=request.exclude | between)
     else:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Self
 
-from musicsim.explorer.playlists.walk import DrawnPlaylist, Edge
+from musicsim.explorer.playlists.walk import Edge, GeneratedPlaylist
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
@@ -31,7 +31,7 @@ class PlaylistDraft:
     absent: tuple[int, ...] = ()  # ids of songs that were skipped because they are missing or cannot be compared
 
     @classmethod
-    def from_drawn(cls, drawn: DrawnPlaylist, request: PlaylistRequest, seed: int) -> Self:
+    def from_drawn(cls, drawn: GeneratedPlaylist, request: PlaylistRequest, seed: int) -> Self:
         """Return a draft of a generated playlist."""
         ids = tuple(song.id for song in drawn.songs)
         return cls(ids, _edges(drawn), frozenset(), drawn.notes, seed, request, request.dialect)
@@ -66,7 +66,7 @@ class PlaylistDraft:
     def _replace_songs(self, ids: Sequence[int], **changes: Any) -> "PlaylistDraft":
         return replace(self, song_ids=tuple(ids), kept=self.kept & set(ids), saved_id=None, **changes)
 
-    def redraw(self, drawn: DrawnPlaylist, dialect: str | None, seed: int) -> "PlaylistDraft":
+    def redraw(self, drawn: GeneratedPlaylist, dialect: str | None, seed: int) -> "PlaylistDraft":
         """Replace the songs by those of a playlist generated again in part; adjacent pairs keep their edges."""
         ids = [song.id for song in drawn.songs]
         return self._replace_songs(
@@ -117,7 +117,7 @@ def present_ids(snapshot: Snapshot, ids: Sequence[int]) -> tuple[int, ...]:
     return tuple(snapshot.row_ids[rows[rows >= 0]].tolist())
 
 
-def _edges(drawn: DrawnPlaylist) -> dict[tuple[int, int], Edge]:
+def _edges(drawn: GeneratedPlaylist) -> dict[tuple[int, int], Edge]:
     pairs = pairwise(song.id for song in drawn.songs)
     return {pair: edge for pair, edge in zip(pairs, drawn.edges[1:], strict=True) if edge is not None}
 

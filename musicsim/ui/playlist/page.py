@@ -21,7 +21,7 @@ from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.sections import Tab, choose_tab, tabs_of
 from musicsim.ui.base.text import plain
-from musicsim.ui.components.empty import stop_without_songs
+from musicsim.ui.components.jobs_view import stop_without_songs
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.actions import draw as draw_songs
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, can_undo
@@ -100,7 +100,7 @@ def _walk(snapshot: Snapshot) -> Walk | None:
         return openers.walk(snapshot)
 
     task = desk("walks").ask(task_key(snapshot, "walk"), work)
-    task.within(AT_ONCE_S if snapshot.n_indexed > _MANY else None)
+    task.wait(AT_ONCE_S if snapshot.n_indexed > _MANY else None)
     wait_for([task])
     walker: Walk | None = value_of(task)
     return walker

@@ -15,7 +15,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
 from musicsim.ui.base.keys import CHOSEN, Key
 from musicsim.ui.base.openers import BY_STATE, choices_of
-from musicsim.ui.base.option_widgets import labelled, limits, option_key
+from musicsim.ui.base.option_widgets import describe, limits, option_key
 from musicsim.ui.base.text import count, plain
 from musicsim.ui.components.filter_widgets import RANGES, filter_values, filter_widgets, fit_filters
 from musicsim.ui.components.song_finder import find_songs
@@ -89,7 +89,7 @@ def _fit(snapshot: Snapshot) -> None:
 
 
 def _widget(field: str) -> dict[str, Any]:
-    return labelled(PlaylistRequest, field) | _KEYS[field].widget()
+    return describe(PlaylistRequest, field) | _KEYS[field].widget()
 
 
 def _number(field: str, max_value: int | None = None) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def _describe_dialect(walker: Walk, dialect: Dialect) -> str:
 def _show_songs(snapshot: Snapshot, field: str, placeholder: str, most: int = _MAX_CHOSEN) -> None:
     key = _KEYS[field]
     find_songs(
-        snapshot, **labelled(PlaylistRequest, field), key=f"{key.name}_finder", placeholder=placeholder,
+        snapshot, **describe(PlaylistRequest, field), key=f"{key.name}_finder", placeholder=placeholder,
         chosen=_ids(key), on_change=partial(_choose, key), most=most,
     )  # fmt: skip
 

@@ -10,9 +10,8 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.public import is_public
-from musicsim.ui.base.errors import toast_errors
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import count, plain, shown
+from musicsim.ui.base.text import clean, count, plain, toast_errors
 from musicsim.ui.components.song_finder import Match, find_song, name_matches
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, amend, change, present_ids
@@ -132,7 +131,7 @@ def _matches(listed: dict[int, SavedPlaylist], text: str) -> list[Match]:
     """Return playlists whose names contain a text; several may have the same name."""
     by_name: dict[str, list[SavedPlaylist]] = {}
     for playlist in listed.values():
-        by_name.setdefault(shown(playlist.name), []).append(playlist)
+        by_name.setdefault(clean(playlist.name), []).append(playlist)
     return [
         Match("name", str(playlist.id), match.title, f"{len(playlist.song_ids)} songs")
         for match in name_matches(list(by_name), text)

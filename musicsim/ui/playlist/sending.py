@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from musicsim.errors import ServerError
-from musicsim.explorer.playlists.walk import DrawnPlaylist
+from musicsim.explorer.playlists.walk import GeneratedPlaylist
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
@@ -26,14 +26,14 @@ class Sending:
     snapshot: Snapshot
     name: str  # may be empty
     draft: PlaylistDraft
-    drawn: DrawnPlaylist
+    drawn: GeneratedPlaylist
 
 
 Send = Callable[[Library, str, Sequence[Song]], tuple[str, Sequence[Song], str]]
 """Sends songs as a playlist with a name. Returns a message, the songs that were left out, and the reason."""
 
 
-def send_button(snapshot: Snapshot, draft: PlaylistDraft, drawn: DrawnPlaylist) -> None:
+def send_button(snapshot: Snapshot, draft: PlaylistDraft, drawn: GeneratedPlaylist) -> None:
     """Show a menu of the programs that the user has set up, if any."""
     sending = Sending(snapshot, NAME.get().strip(), draft, drawn)
     targets = [target(sending) for target in load_hooks("playlist_targets")]

@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from musicsim.explorer.playlists.steering import works_of
-from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
+from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.ui.base.keys import Key
@@ -37,7 +37,7 @@ def show_undo() -> None:
     st.button("Redo", icon=":material/redo:", key="playlist_redo", on_click=redo, disabled=not can_redo())
 
 
-def show_heading(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, drawn: DrawnPlaylist) -> None:
+def show_heading(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, drawn: GeneratedPlaylist) -> None:
     """Show the length of the playlist, actions on all of it, and its notes."""
     songs = list(drawn.songs)
     st.subheader(f"{count(len(songs), 'song')} · {clock(drawn.duration_s)}", anchor=False)
@@ -73,7 +73,7 @@ def absent_songs(snapshot: Snapshot, draft: PlaylistDraft) -> list[Song]:
     return snapshot.library.songs(draft.absent, missing=True) if draft.absent else []
 
 
-def show_rows(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, drawn: DrawnPlaylist) -> None:
+def show_rows(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, drawn: GeneratedPlaylist) -> None:
     """Show the songs with the reasons between them, and buttons that add or replace songs."""
     rows = [
         replace(row_of(song, link=edge.reason if edge else None), is_kept=song.id in draft.kept)

@@ -8,9 +8,8 @@ import streamlit as st
 
 from musicsim.explorer.playlists.walk import Dialect, Walk
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import in_chart, plain
-from musicsim.ui.components.charts import chart
-from musicsim.ui.components.table_download import saved_table
+from musicsim.ui.base.text import escape_for_chart, plain
+from musicsim.ui.components.downloads import chart, show_table
 
 _ALL = "all playlists"
 _COLORS = ("#0f6b75", "#d08a3c")
@@ -74,7 +73,7 @@ def _show_families(walker: Walk, chosen: str) -> None:
     for (label, shares), color in reversed(list(zip(bars.items(), reversed(_COLORS[: len(bars)]), strict=True))):
         values = [shares.get(name, 0.0) for name in names]
         figure.add_bar(
-            name=in_chart(label, _MAX_LABEL), x=values, y=names, orientation="h", marker_color=color,
+            name=escape_for_chart(label, _MAX_LABEL), x=values, y=names, orientation="h", marker_color=color,
             text=[_percent(value) for value in values], textposition="outside", textangle=0, cliponaxis=False,
             hovertemplate="%{y}: %{x:.1%}<extra>%{fullData.name}</extra>",
         )  # fmt: skip
@@ -118,7 +117,7 @@ def _show_gains(dialects: Sequence[Dialect]) -> None:
         "gain": [_gain(one.gain) for one in (whole, *kinds)],
         "with the general weights": ["", *(_gain(one.gain_global) for one in kinds)],
     }
-    saved_table(pd.DataFrame(table), name="dialects", key="weights_dialects")
+    show_table(pd.DataFrame(table), name="dialects", key="weights_dialects")
     if whole.gain is None:
         st.caption(f"{whole.n_playlists:,} playlists are too few to hold some out, so the weights cannot be evaluated.")
         return

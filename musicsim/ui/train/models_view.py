@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.explorer.models.files import FILE_ENDING, save_model_file
-from musicsim.explorer.models.representations import CODEWORDS, offered, representations
+from musicsim.explorer.models.representations import CODEWORDS, list_addable, representations
 from musicsim.explorer.refresh.add_music import keep_upload
 from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
 from musicsim.explorer.refresh.model_catalogue import stale_reason
@@ -18,12 +18,11 @@ from musicsim.explorer.refresh.model_text import facts, figures, kind_words, rep
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.stores.models import BUILT_IN, MAX_NAME, ModelRecord
-from musicsim.ui.base.errors import toast_errors
 from musicsim.ui.base.keys import MODEL, Key
 from musicsim.ui.base.sections import tabs_of
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import plain, toast_errors
+from musicsim.ui.components.downloads import show_table
 from musicsim.ui.components.jobs_view import start_job, watch_job
-from musicsim.ui.components.table_download import saved_table
 
 _COMPARED: Key[list[str]] = Key("models_compared", list, "ids of the two models that are compared")
 _REPRESENTATION: Key[str] = Key("model_representation", lambda: "histogram", "kind of a new representation")
@@ -31,28 +30,17 @@ _CODEWORDS: Key[int] = Key("model_codewords", lambda: 1024, "codewords of a new 
 _TAU: Key[int] = Key("model_tau", lambda: 4, "codewords per frame of a new representation")
 
 
-def _use(library: Library, record: ModelRecord) -> None:
-    library.models.activate(record.id)
-    MODEL.set(record.id)
-    st.toast(f"{plain(record.name)} is now in use.", icon=":material/check_circle:")
-
-
-def _rename(library: Library, record: ModelRecord, key: Key[str]) -> None:
-    with toast_errors():
-        library.models.rename(record.id, key.get())
-
-
-def _delete(library: Library, record: ModelRecord) -> None:
-    with toast_errors():
-        library.models.delete(record.id)
-        st.toast(f"{plain(record.name)} was deleted.", icon=":material/check_circle:")
-
-
 def use_button(library: Library, record: ModelRecord, *, where: str, is_primary: bool = False) -> None:
     """Show a button that activates a model, for this session and for new ones."""
+
+    def use() -> None:
+        library.models.activate(record.id)
+        MODEL.set(record.id)
+        st.toast(f"{plain(record.name)} is now in use.", icon=":material/check_circle:")
+
     st.button(
         "In use" if record.is_active else "Use it", icon=":material/check:", key=f"{where}_use_{record.id}",
-        type="primary" if is_primary else "secondary", disabled=record.is_active, on_click=_use, args=(library, record),
+        type="primary" if is_primary else "secondary", disabled=record.is_active, on_click=use,
     )  # fmt: skip
 
 
@@ -60,28 +48,34 @@ def rename_button(library: Library, record: ModelRecord, *, where: str) -> None:
     """Show a popover that renames a model."""
     is_built_in = record.kind in BUILT_IN
     key: Key[str] = Key(f"{where}_name_{record.id}", lambda: record.name, "new name of a model")
+
+    def rename() -> None:
+        with toast_errors():
+            library.models.rename(record.id, key.get())
+
     with st.popover(
         "Rename", icon=":material/edit:", disabled=is_built_in,
         help="Built-in models cannot be renamed." if is_built_in else None,
     ):  # fmt: skip
         key.keep()
         st.text_input("Name", key=key.name, max_chars=MAX_NAME)
-        st.button(
-            "Rename it", key=f"{where}_rename_{record.id}", type="primary",
-            on_click=_rename, args=(library, record, key),
-        )  # fmt: skip
+        st.button("Rename it", key=f"{where}_rename_{record.id}", type="primary", on_click=rename)
 
 
 def delete_button(library: Library, record: ModelRecord, *, where: str, busy: bool) -> None:
     """Show a popover that deletes a model after a confirmation."""
     is_built_in = record.kind in BUILT_IN
+
+    def delete() -> None:
+        with toast_errors():
+            library.models.delete(record.id)
+            st.toast(f"{plain(record.name)} was deleted.", icon=":material/check_circle:")
+
     reason = "Other models are built on this one." if is_built_in else None
     with st.popover("Delete", icon=":material/delete:", disabled=is_built_in or busy, help=reason):
         after = " “Sound” will replace it." if record.is_active else ""
         st.write(f"Deleting {plain(record.name)} can't be undone; you would have to train it again.{after}")
-        st.button(
-            "Delete it", key=f"{where}_delete_{record.id}", type="primary", on_click=_delete, args=(library, record)
-        )
+        st.button("Delete it", key=f"{where}_delete_{record.id}", type="primary", on_click=delete)
 
 
 def _model_file(library: Library, record: ModelRecord) -> bytes:
@@ -133,7 +127,6 @@ def _show_card(library: Library, record: ModelRecord, report: dict[str, Any], *,
 
 
 def _show_comparison(records: Sequence[ModelRecord], reports: dict[str, dict[str, Any]]) -> None:
-    """Compare the scores of two learned models."""
     names = {record.id: record.name for record in records}
     if len(names) < 2:
         return
@@ -154,7 +147,7 @@ def _show_comparison(records: Sequence[ModelRecord], reports: dict[str, dict[str
         columns[f"vs. before{' ' * number}"] = [
             table[m]["difference"] + interval for m, interval in zip(measures, intervals, strict=True)
         ]
-    saved_table(pd.DataFrame(columns), name="two models", key="train_compared")
+    show_table(pd.DataFrame(columns), name="two models", key="train_compared")
     targets = set()
     for report in (reports[model_id] for model_id in chosen):
         target = (report["settings"][name] for name in ("supervision", "k", "threshold", "random_state"))
@@ -163,27 +156,20 @@ def _show_comparison(records: Sequence[ModelRecord], reports: dict[str, dict[str
         st.caption("Trained on different targets; scores are not comparable.")
 
 
-def _import(library: Library, name: str, data: bytes) -> None:
-    with toast_errors():
-        start_job(library, "take_model", path=str(keep_upload(library, name, data)))
-
-
 def _show_import(library: Library, *, busy: bool) -> None:
     st.markdown("**Import a model**")
     file = st.file_uploader(
         f"A {FILE_ENDING} file", type=[FILE_ENDING.lstrip(".")], key="models_file",
         help="Saved with Download on a model's card, here or in another library. It is applied to all songs.",
     )  # fmt: skip
-    if file is not None:
-        st.button(
-            "Import", icon=":material/input:", key="models_take", disabled=busy,
-            on_click=_import, args=(library, file.name, file.getvalue()),
-        )  # fmt: skip
+    if file is None:
+        return
 
+    def take() -> None:
+        with toast_errors():
+            start_job(library, "take_model", path=str(keep_upload(library, file.name, file.getvalue())))
 
-def _represent(library: Library) -> None:
-    settings = RepresentationSettings(_REPRESENTATION.get(), _CODEWORDS.get(), _TAU.get())
-    start_job(library, "represent", name=free_name(library, settings.name), settings=asdict(settings))
+    st.button("Import", icon=":material/input:", key="models_take", disabled=busy, on_click=take)
 
 
 def _show_representations(library: Library, *, busy: bool) -> None:
@@ -191,14 +177,17 @@ def _show_representations(library: Library, *, busy: bool) -> None:
         key.keep()
     st.markdown("**Other song features**")
     kind = st.selectbox(
-        "Features", offered(), key=_REPRESENTATION.name, format_func=lambda name: representations()[name].description,
+        "Features", list_addable(), key=_REPRESENTATION.name,
+        format_func=lambda name: representations()[name].description,
         help="For comparing and training. Mixtures of Gaussians take longest: seconds per song.",
     )  # fmt: skip
     left, right = st.columns([4, 3])
     options: dict[str, Any] = {"disabled": kind not in CODEWORDS, "required": True}
     left.segmented_control("Codewords", [256, 512, 1024, 2048], key=_CODEWORDS.name, **options)
     right.segmented_control("Codewords per frame (top-τ)", [1, 2, 4, 8], key=_TAU.name, **options)
-    st.button(
-        "Compute", icon=":material/graphic_eq:", key="models_represent", disabled=busy,
-        on_click=_represent, args=(library,),
-    )  # fmt: skip
+
+    def represent() -> None:
+        settings = RepresentationSettings(_REPRESENTATION.get(), _CODEWORDS.get(), _TAU.get())
+        start_job(library, "represent", name=free_name(library, settings.name), settings=asdict(settings))
+
+    st.button("Compute", icon=":material/graphic_eq:", key="models_represent", disabled=busy, on_click=represent)

@@ -6,7 +6,7 @@ from musicsim.errors import ModelError
 from musicsim.explorer import jobs
 from musicsim.ui.base import openers
 from musicsim.ui.base.text import plain
-from musicsim.ui.components.empty import stop_without_songs
+from musicsim.ui.components.jobs_view import stop_without_songs
 from musicsim.ui.train.models_view import show_models
 from musicsim.ui.train.training_view import latest_training, show_form, show_training
 from musicsim.ui.train.verdict_view import show_verdict
@@ -22,9 +22,7 @@ def draw() -> None:
     try:
         stop_without_songs(snapshot)
         show_form(openers.snapshot(native.id if native else None), busy=busy)
-    except (
-        ModelError
-    ) as error:  # the model's files are missing; the list of models below, which can delete it, still works
+    except ModelError as error:  # the model's files are missing; the list below, which can delete it, still works
         st.error(plain(error), icon=":material/error:")
     training = latest_training(library)
     if training is not None:

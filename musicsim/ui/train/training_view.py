@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.explorer import jobs
-from musicsim.explorer.learning.supervision import Coverage, preselected
-from musicsim.explorer.refresh.learned_model import LEARNED_KIND, preselected_models
+from musicsim.explorer.learning.supervision import Coverage, choose_default_kind
+from musicsim.explorer.refresh.learned_model import LEARNED_KIND, choose_default_models
 from musicsim.explorer.refresh.model_text import name_for
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.training import (
@@ -24,17 +24,17 @@ from musicsim.explorer.requests.training import (
     STRUCTURES,
     TrainingRequest,
 )
-from musicsim.explorer.snapshot.map_colours import UNKNOWN_COLOUR
+from musicsim.explorer.snapshot.map_columns import UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
 from musicsim.ui.base.desk import AT_ONCE_S, value_of, wait_for
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import SECTION, Key
-from musicsim.ui.base.option_widgets import labelled, limits, option_key
+from musicsim.ui.base.option_widgets import describe, limits, option_key
 from musicsim.ui.base.text import plain
-from musicsim.ui.components.charts import chart
 from musicsim.ui.components.coverage import ask_coverage
+from musicsim.ui.components.downloads import chart
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.song_list import clock
 
@@ -57,22 +57,19 @@ _WATCHED: Key[int | None] = Key("train_watched", lambda: None, "id of the traini
 
 
 def show_form(snapshot: Snapshot, *, busy: bool) -> None:
-    """Show the options of a training, and the button that starts it.
-
-    `snapshot` is the library under the Sound model, which covers all songs that can be learned from.
-    """
+    """Show the options of a training, and a button that starts it; the Sound model of `snapshot` covers all songs."""
     for key in (*_KEYS.values(), _MANUAL_C):
         key.keep()
     assert snapshot.record is not None
     task = ask_coverage(snapshot)
-    task.within(AT_ONCE_S)
+    task.wait(AT_ONCE_S)
     wait_for([task])
     covered: list[Coverage] | None = value_of(task)
     if covered is None:
         return
     enough = [c for c in covered if c.is_enough]
     if SUPERVISION.get() not in {c.kind for c in enough}:
-        SUPERVISION.set(preselected(covered) or _DEFAULT.supervision)
+        SUPERVISION.set(choose_default_kind(covered) or _DEFAULT.supervision)
     _fit_to_kind()
     left, right = st.columns(2, gap="large")
     with left:
@@ -114,7 +111,6 @@ def _capitalize(words: str) -> str:
 
 
 def _show_kinds(enough: list[Coverage], lacking: list[Coverage]) -> None:
-    """Show the kinds with enough data as a choice, and the others with reasons."""
     if enough:
         st.radio(
             **_widget("supervision"), options=[c.kind for c in enough], format_func=_kind_label,
@@ -142,7 +138,7 @@ def _show_method(library: Library) -> None:
     bases = [record.name for record in library.models.all() if record.kind != LEARNED_KIND]
     chosen = [name for name in _ON.get() if name in bases]
     if not chosen:
-        built_in = preselected_models(library)
+        built_in = choose_default_models(library)
         default = built_in if _METHOD.get() == AUTOMATIC else built_in[:1]
         chosen = [record.name for record in default] or bases[:1]
     _ON.set(chosen)
@@ -165,7 +161,7 @@ def _show_method(library: Library) -> None:
 
 
 def _widget(field: str) -> dict[str, Any]:
-    return labelled(TrainingRequest, field) | {"key": _KEYS[field].name}
+    return describe(TrainingRequest, field) | {"key": _KEYS[field].name}
 
 
 def _number(field: str) -> dict[str, Any]:
@@ -207,11 +203,6 @@ def _start(library: Library) -> None:
     request = TrainingRequest(**values)
     start_job(library, "train", **request.job_arguments(name_for(library, request.supervision, request.name)))
     _KEYS["name"].set("")
-
-
-def _start_again(library: Library, job: Job) -> None:
-    name = name_for(library, job.arguments["settings"]["supervision"], job.arguments["name"])
-    start_job(library, "train", **{**job.arguments, "name": name})
 
 
 def latest_training(library: Library) -> Job | None:
@@ -265,7 +256,6 @@ def _show_running(library: Library, job: Job) -> None:
 
 
 def _show_ended(library: Library, job: Job) -> None:
-    """Show the outcome of a training; one that was not completed can be started again."""
     duration = clock(max(0.0, job.updated_at - job.created_at))
     name = plain(job.arguments["name"])
     if job.state == "done":
@@ -279,9 +269,14 @@ def _show_ended(library: Library, job: Job) -> None:
         st.info(f"**{name}** was canceled after {duration}; nothing was saved.", icon=":material/info:")
     else:
         st.info(f"**{name}** stopped after {duration} because its process ended.", icon=":material/info:")
+
+    def start_again() -> None:
+        new_name = name_for(library, job.arguments["settings"]["supervision"], job.arguments["name"])
+        start_job(library, "train", **{**job.arguments, "name": new_name})
+
     st.button(
-        "Start again", icon=":material/replay:", key="train_again", on_click=_start_again,
-        args=(library, job), disabled=jobs.current(library) is not None,
+        "Start again", icon=":material/replay:", key="train_again", on_click=start_again,
+        disabled=jobs.current(library) is not None,
     )  # fmt: skip
 
 
@@ -303,7 +298,6 @@ def _has_steps(job: Job) -> bool:
 
 
 def _trials_figure(points: list[dict[str, Any]], settings: dict[str, Any]) -> go.Figure:
-    """Return the held-out quality of each setting that was tried."""
     is_automatic = settings["method"] == AUTOMATIC
     measure = "Mean of AUC, MAP, MRR and P@10" if is_automatic else LOSSES[settings["loss"]].split(":")[0]
     # automatic training tries many settings, so one row per method

@@ -6,15 +6,15 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.explorer.learning.verdict import BETTER, NO_DIFFERENCE, WORSE
-from musicsim.explorer.refresh.model_text import figures, headline, judged_on, path_rows, report_of, source_rows
+from musicsim.explorer.refresh.model_text import describe_split, figures, headline, path_rows, report_of, source_rows
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.stores.models import ModelRecord
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
+from musicsim.ui.components.downloads import show_table
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import Action, row_of, song_list
-from musicsim.ui.components.table_download import saved_table
 from musicsim.ui.train.models_view import delete_button, rename_button, use_button
 
 _SHOWN: Key[str | None] = Key("verdict_of", lambda: None, "id of the model whose verdict is shown")
@@ -56,9 +56,9 @@ def _show_scores(snapshot: Snapshot, record: ModelRecord, report: dict[str, Any]
         delete_button(snapshot.library, record, where="verdict", busy=busy)
     left, right = st.columns([3, 2], gap="large")
     with left:
-        saved_table(pd.DataFrame(figures(report)), name="verdict", key="train_verdict")
+        show_table(pd.DataFrame(figures(report)), name="verdict", key="train_verdict")
         st.caption(
-            f"{plain(judged_on(report))} Scores are from models trained the same way on part of the data; "
+            f"{plain(describe_split(report))} Scores are from models trained the same way on part of the data; "
             "the saved model is trained on all of it. Hubness is the skewness of how often songs are among the ten "
             "nearest of others."
         )
@@ -112,8 +112,6 @@ def _show_changes(snapshot: Snapshot, changes: list[dict[str, Any]]) -> None:
 
 
 def _show_songs(snapshot: Snapshot, songs: list[Song], known: set[int], side: str) -> None:
-    """Show songs, with a note on those that were also among the results before."""
-
     def act(action: Action) -> None:
         follow(action, snapshot, songs)
         if action.kind == "similar":

@@ -16,7 +16,7 @@ from musicsim.errors import ModelError
 from musicsim.explorer.evaluation.quality import measure_lists
 from musicsim.explorer.health import machine
 from musicsim.explorer.health.doctor import NOTE, OK, PROBLEM, examine, repair
-from musicsim.explorer.health.machine import look_at
+from musicsim.explorer.health.machine import check_machine
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -223,14 +223,14 @@ def test_missing_files_and_interrupted_jobs_are_reported(tiny_library):
 
 @pytest.mark.long
 def test_machine_is_checked(tmp_path, monkeypatch):
-    well = {finding.what: finding for finding in look_at(tmp_path / "not" / "yet")}
+    well = {finding.what: finding for finding in check_machine(tmp_path / "not" / "yet")}
     assert well.keys() >= {"decoders", "cores", "room", "version"}
     assert well["decoders"].level == OK
     monkeypatch.setitem(DECODERS, ".mp3", "no such decoder")
     monkeypatch.setattr(machine, "MIN_FREE", 1 << 60)
     monkeypatch.setattr("importlib.metadata.requires", lambda _: ["numpy>=999"])
     monkeypatch.setattr(machine, "mfcc", lambda y: mfcc(y) + 1)
-    problems = {f.what: f.words for f in look_at(tmp_path) if f.level == PROBLEM}
+    problems = {f.what: f.words for f in check_machine(tmp_path) if f.level == PROBLEM}
     assert problems["decoders"] == "no decoder for .mp3"
     assert problems.keys() == {"decoders", "arithmetic", "room", "version"}
 
@@ -288,7 +288,7 @@ def test_report_contains_no_private_names(tmp_path):
         logs.hide(secret)
         library.jobs.update(library.jobs.create("add", {"paths": [music]}), state="failed", message=f"/{music}: no")
         library.models.path(library.models.active().id).joinpath("model.npz").write_bytes(b"damaged")
-        with logs.kept_in(library.folder):
+        with logs.open_log(library.folder):
             logs.begin()
             logs.logging.getLogger("musicsim.test").warning("%s by %s: %r", title, artist, secret)
         (tmp_path / music / f"{title}0.flac").rename(tmp_path / music / f"{title} elsewhere.flac")

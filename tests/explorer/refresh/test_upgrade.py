@@ -10,11 +10,11 @@ from musicsim.audio import FEATURE_CHANGES, FEATURE_VERSION
 from musicsim.explorer import jobs
 from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.refresh.add_music import bring_up_to_date
 from musicsim.explorer.refresh.outdated import pending_upgrade
 from musicsim.explorer.refresh.refresh import refresh
-from musicsim.explorer.refresh.upgrade import bring_up_to_date
 from musicsim.explorer.search.query import find_similar, read_example
-from musicsim.explorer.search.why_sides import explained
+from musicsim.explorer.search.why_sides import explain_result
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.db import schema
 from musicsim.progress import no_progress
@@ -70,7 +70,7 @@ def test_library_works_during_upgrade(older, collection, tmp_path):
     example = read_example(snapshot, song.path, "a copy")
     np.testing.assert_allclose(example.vector, snapshot.vectors_at(snapshot.rows_of([song.id]))[0], atol=1e-4)
     hit = find_similar(snapshot, example, 1, max_per_artist=None)[0]
-    _, _, why = explained(snapshot, example, hit.song.id)
+    _, _, why = explain_result(snapshot, example, hit.song.id)
     assert sum(part.similarity for part in why.parts) == pytest.approx(why.similarity_before, abs=1e-5)
     older.add(write_song(tmp_path / "new.flac", "noise", seed=77))
     assert refresh(older)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from musicsim.errors import NotFoundError
-from musicsim.explorer.playlists.walk import DrawnPlaylist, ShuffleWalk, Walk
+from musicsim.explorer.playlists.walk import GeneratedPlaylist, ShuffleWalk, Walk
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -29,10 +29,10 @@ from musicsim.extensions.blind_lists.blind_test import (
 from musicsim.library.stores.models import ModelRecord
 from tests.sounds import write_song
 
-NOTHING = DrawnPlaylist((), ())
+NOTHING = GeneratedPlaylist((), ())
 
 
-def ids(drawn: DrawnPlaylist) -> list[int]:
+def ids(drawn: GeneratedPlaylist) -> list[int]:
     return [song.id for song in drawn.songs]
 
 
@@ -114,7 +114,7 @@ def test_shuffle_is_uniform_for_any_sound_options(snapshot):
         length=3, first=first, like=(seed_song,), surprise=0.0, spacing=0, versions_apart=False, dialect="x"
     )
     drawer = ShuffleWalk(snapshot)
-    seen = Counter(ids(drawer.draw(request, seed))[2] for seed in range(1100))
+    seen = Counter(ids(drawer.generate(request, seed))[2] for seed in range(1100))
     assert len(seen) == 11
     # 100 expected for each. The seeds are fixed; a fair shuffle would fail at 1e-4 once in 10,000 seeds.
     assert chisquare(list(seen.values())).pvalue > 1e-4
@@ -124,14 +124,14 @@ def test_shuffle_is_uniform_for_any_sound_options(snapshot):
 def test_shuffle_ignores_path_between_songs(snapshot):
     first, last = snapshot.library.songs()[0].id, snapshot.library.songs()[3].id
     request = PlaylistRequest(length=3, first=first, through=(last,), spacing=0, versions_apart=False)
-    seen = Counter(ids(ShuffleWalk(snapshot).draw(request, seed))[1] for seed in range(1000))
+    seen = Counter(ids(ShuffleWalk(snapshot).generate(request, seed))[1] for seed in range(1000))
     assert len(seen) == 10
     assert chisquare(list(seen.values())).pvalue > 1e-4
 
 
 def test_shuffle_respects_excluded_songs(snapshot):
     barred = frozenset(song.id for song in snapshot.library.songs()[:6])
-    drawn = ShuffleWalk(snapshot).draw(PlaylistRequest(length=6, exclude=barred), 0)
+    drawn = ShuffleWalk(snapshot).generate(PlaylistRequest(length=6, exclude=barred), 0)
     assert not barred & set(ids(drawn))
     assert len(drawn.songs) == 6
 
@@ -150,7 +150,7 @@ def test_single_song_cannot_be_shuffled(store, tmp_path):
     store.add(write_song(tmp_path / "one.flac", title="Only"))
     refresh(store)
     with pytest.raises(NotFoundError, match="add a folder"):
-        ShuffleWalk(take_snapshot(store)).draw(PlaylistRequest(), 0)
+        ShuffleWalk(take_snapshot(store)).generate(PlaylistRequest(), 0)
 
 
 def test_incomparable_pairs_give_clear_error(snapshot):
@@ -202,9 +202,9 @@ def test_dialects_are_separate_contenders(tiny_library, monkeypatch):
 
     def draw(_walk, request, _seed):
         asked.append(request)
-        return DrawnPlaylist((songs[{"x": 0, "y": 1, None: 2}[request.dialect]],), (None,))
+        return GeneratedPlaylist((songs[{"x": 0, "y": 1, None: 2}[request.dialect]],), (None,))
 
-    monkeypatch.setattr(Walk, "draw", draw)
+    monkeypatch.setattr(Walk, "generate", draw)
     stands_for = {x: songs[0].id, y: songs[1].id, native: songs[2].id}
     for seed in range(8):
         for both in ((x, y), (native, x)):

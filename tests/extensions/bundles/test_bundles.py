@@ -28,9 +28,8 @@ from musicsim.explorer.playlists.edges import build_hypergraph
 from musicsim.explorer.playlists.song_labels import load_sources
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.bundles.bundle import unpack_bundle, write_bundle
+from musicsim.extensions.bundles.bundle import open_bundle, unpack_bundle, write_bundle
 from musicsim.extensions.bundles.public_copy import FILLED
-from musicsim.extensions.bundles.unpacking import unpacked
 from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.progress import no_progress
@@ -69,7 +68,7 @@ def answers(library):
 
 
 def test_snapshot_file_gives_same_results_as_library(tiny_library, file):
-    with unpacked(file, no_progress) as folder, Library.open(folder) as there:
+    with open_bundle(file, no_progress) as folder, Library.open(folder) as there:
         assert answers(there) == answers(tiny_library)
         ours, theirs = take_snapshot(tiny_library), take_snapshot(there)
         np.testing.assert_array_equal(theirs.map, ours.map)
@@ -98,7 +97,7 @@ def test_snapshot_file_keeps_playlist_edges(tiny_library, tmp_path):
         graph = build_hypergraph(now, load_sources(now), own=True)
         return graph.names, graph.incidence.toarray().tolist()
 
-    with unpacked(tmp_path / "x.tar.zst", no_progress) as folder, Library.open(folder) as there:
+    with open_bundle(tmp_path / "x.tar.zst", no_progress) as folder, Library.open(folder) as there:
         assert edges(there) == edges(tiny_library)
         assert any(name.startswith("familiarity:") for name in edges(there)[0])
         assert [(p.name, p.category, p.song_ids) for p in there.playlists()] == [
@@ -120,7 +119,7 @@ def test_unknown_artists_use_bare_folder_names(store, tmp_path):
 
     refresh(store)
     write_bundle(store, tmp_path / "x.tar.zst", no_progress)
-    with unpacked(tmp_path / "x.tar.zst", no_progress) as folder, Library.open(folder) as there:
+    with open_bundle(tmp_path / "x.tar.zst", no_progress) as folder, Library.open(folder) as there:
         ours, theirs = store.songs(), there.songs()
         assert [song.by for song in theirs] == [song.by for song in ours]
         assert {song.by for song in theirs} >= {"in “Tape”", "in “Box”", "unknown artist", "Somebody"}
@@ -136,7 +135,7 @@ def test_songs_without_file_are_excluded(tiny_library, tmp_path):
         connection.execute(schema.files.update().where(schema.files.c.song_id == 12).values(missing_since=1.0))
     report = write_bundle(tiny_library, tmp_path / "x.tar.zst", no_progress)
     assert report.n_songs == 11
-    with unpacked(tmp_path / "x.tar.zst", no_progress) as folder, Library.open(folder) as there:
+    with open_bundle(tmp_path / "x.tar.zst", no_progress) as folder, Library.open(folder) as there:
         assert len(there.songs(missing=True)) == take_snapshot(there).n_indexed == 11
 
 
@@ -216,7 +215,7 @@ def test_snapshot_file_contains_nothing_private(tiny_library, tmp_path):
     save_report(folder, said)
     assert SECRET.encode() in everything_in(tiny_library.folder)
     write_bundle(tiny_library, tmp_path / "x.tar.zst", no_progress)
-    with unpacked(tmp_path / "x.tar.zst", no_progress) as there:
+    with open_bundle(tmp_path / "x.tar.zst", no_progress) as there:
         told = everything_in(there)
         assert json.loads((there / "models" / folder.name / "report.json").read_text())["leads"] == {}
         with closing(sqlite3.connect(there / LIBRARY_FILE)) as database:
@@ -231,7 +230,7 @@ def test_snapshot_file_contains_nothing_private(tiny_library, tmp_path):
 
 def test_unfilled_columns_keep_defaults(file):
     """A later column must not be in the file until somebody has decided that it may be."""
-    with unpacked(file, no_progress) as folder, closing(sqlite3.connect(folder / LIBRARY_FILE)) as database:
+    with open_bundle(file, no_progress) as folder, closing(sqlite3.connect(folder / LIBRARY_FILE)) as database:
         for name, filled in FILLED.items():
             for column in schema.metadata.tables[name].c:
                 if column.name not in filled:
@@ -256,7 +255,7 @@ def test_excerpts_are_typical_parts_of_songs(store, tmp_path, monkeypatch):
     gone.unlink()
     report = write_bundle(store, tmp_path / "x.tar.zst", no_progress, with_excerpts=True)
     assert (report.n_songs, report.n_excerpts) == (3, 2)
-    with unpacked(tmp_path / "x.tar.zst", no_progress) as folder, Library.open(folder) as there:
+    with open_bundle(tmp_path / "x.tar.zst", no_progress) as folder, Library.open(folder) as there:
         heard = {song.title: decode(song.path) for song in there.songs() if song.path.exists()}
         songs = {song.title: song for song in there.songs()}
         assert {title: round(sound.duration_s) for title, sound in heard.items()} == {"long": TYPICAL_S, "short": 5}
@@ -308,7 +307,7 @@ def test_hostile_member_is_rejected_without_leftovers(file, tmp_path, caches, wh
     write_parts(tmp_path / "bad.tar.zst", parts_of(file), OTHERS[what])
     with (
         pytest.raises(LibraryError, match=r"bad\.tar\.zst: this is not a complete snapshot file") as caught,
-        unpacked(tmp_path / "bad.tar.zst", no_progress),
+        open_bundle(tmp_path / "bad.tar.zst", no_progress),
     ):
         pass
     assert "\n" not in str(caught.value)
@@ -319,7 +318,7 @@ def test_hostile_member_is_rejected_without_leftovers(file, tmp_path, caches, wh
 def test_same_parts_with_valid_hashes_are_accepted(file, tmp_path):
     """This shows that the test above refuses the member that was added."""
     write_parts(tmp_path / "good.tar.zst", parts_of(file))
-    with unpacked(tmp_path / "good.tar.zst", no_progress) as folder, Library.open(folder) as there:
+    with open_bundle(tmp_path / "good.tar.zst", no_progress) as folder, Library.open(folder) as there:
         assert len(there) == 12
 
 
@@ -382,7 +381,7 @@ def test_invalid_parts_are_rejected(file, tmp_path, what):
     write_parts(tmp_path / "bad.tar.zst", CHANGES[what](parts_of(file), tmp_path))
     with (
         pytest.raises(LibraryError, match="this is not a complete snapshot file"),
-        unpacked(tmp_path / "bad.tar.zst", no_progress),
+        open_bundle(tmp_path / "bad.tar.zst", no_progress),
     ):
         pass
 
@@ -399,7 +398,7 @@ def test_too_many_empty_parts_are_rejected(file, tmp_path, caches):
 
     with (
         pytest.raises(LibraryError, match=r"not a complete snapshot file .*it has more than 1\d,\d\d\d parts"),
-        unpacked(tmp_path / "bad.tar.zst", progress),
+        open_bundle(tmp_path / "bad.tar.zst", progress),
     ):
         pass
     assert max(written) < 20_000
@@ -413,7 +412,7 @@ def test_decompression_bomb_is_rejected_before_unpacking(file, tmp_path):
     assert (tmp_path / "bad.tar.zst").stat().st_size < 2 << 20
     with (
         pytest.raises(LibraryError, match="unpacks to more than") as caught,
-        unpacked(tmp_path / "bad.tar.zst", no_progress),
+        open_bundle(tmp_path / "bad.tar.zst", no_progress),
     ):
         pass
     assert "MB" in str(caught.value)
@@ -440,12 +439,12 @@ def test_truncated_or_modified_file_is_rejected(file, tmp_path, rng):
 
 def test_newer_version_gives_clear_error(file, tmp_path):
     write_parts(tmp_path / "x.tar.zst", {"snapshot.json": b'{"format": 2}', "else": b""})
-    with pytest.raises(LibraryError, match="newer musicsim"), unpacked(tmp_path / "x.tar.zst", no_progress):
+    with pytest.raises(LibraryError, match="newer musicsim"), open_bundle(tmp_path / "x.tar.zst", no_progress):
         pass
 
 
 def test_missing_file_gives_clear_error(tmp_path):
-    with pytest.raises(NotFoundError, match="this file does not exist"), unpacked(tmp_path / "x", no_progress):
+    with pytest.raises(NotFoundError, match="this file does not exist"), open_bundle(tmp_path / "x", no_progress):
         pass
 
 
@@ -458,14 +457,14 @@ def test_other_files_are_not_overwritten(tiny_library, file):
     write_bundle(tiny_library, file, no_progress)
 
 
-# --- unpacked once --------------------------------------------------------------------------------
+# --- open_bundle once --------------------------------------------------------------------------------
 
 _UNPACKS = """
 import sys
 from pathlib import Path
-from musicsim.extensions.bundles.unpacking import unpacked
+from musicsim.extensions.bundles.bundle import open_bundle
 told = []
-with unpacked(Path(sys.argv[1]), lambda *said: told.append(said[0])) as folder:
+with open_bundle(Path(sys.argv[1]), lambda *said: told.append(said[0])) as folder:
     print(len(told), folder, flush=True)
     sys.stdin.read()
 """
@@ -494,35 +493,35 @@ def test_unpacked_library_is_reused_until_file_changes(tiny_library, file, cache
     def homes():
         return {path for path in caches.iterdir() if path.is_dir()}
 
-    with unpacked(file, no_progress):
+    with open_bundle(file, no_progress):
         (first,) = homes()
         told = []
-        with unpacked(file, lambda *said: told.append(said)):
+        with open_bundle(file, lambda *said: told.append(said)):
             assert not told
         tiny_library.add_tags([{"song_id": 1, "tag": "new", "weight": 1.0}])
         write_bundle(tiny_library, file, no_progress)
-        with unpacked(file, no_progress) as folder, Library.open(folder) as there:
+        with open_bundle(file, no_progress) as folder, Library.open(folder) as there:
             assert "new" in dict(there.tags()[1])
             assert first in homes(), "somebody still uses it"
-    with unpacked(file, no_progress):
+    with open_bundle(file, no_progress):
         assert first not in homes()
         assert len(homes()) == 1
     file.rename(file.with_name("renamed.tar.zst"))
-    with unpacked(file.with_name("renamed.tar.zst"), no_progress):
+    with open_bundle(file.with_name("renamed.tar.zst"), no_progress):
         assert len(homes()) == 1, "there is no file any more of the other one"
 
 
 def test_partial_unpacking_of_killed_process_is_harmless(file, caches):
-    with unpacked(file, no_progress):
+    with open_bundle(file, no_progress):
         (home,) = (path for path in caches.iterdir() if path.is_dir())
     home.rename(home.with_name(f".{home.name}"))
-    with unpacked(file, no_progress) as folder, Library.open(folder) as there:
+    with open_bundle(file, no_progress) as folder, Library.open(folder) as there:
         assert len(there) == 12
     assert not list(caches.glob(".*"))
 
 
 def test_visitors_do_not_modify_unpacked_library(file, monkeypatch):
-    with unpacked(file, no_progress) as folder:
+    with open_bundle(file, no_progress) as folder:
         monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
         before = sorted(path.name for path in folder.iterdir())
         with Library.open(folder) as one, Library.open(folder) as other:

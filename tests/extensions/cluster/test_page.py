@@ -1,6 +1,6 @@
 """Tests of the cluster among the settings on the Library page."""
 
-from musicsim.extensions.cluster.trust import is_trusted
+from musicsim.extensions.cluster.address import is_trusted
 from tests.pages.actions import open_page, said, show_section
 
 

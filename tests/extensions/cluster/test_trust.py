@@ -8,10 +8,9 @@ import pytest
 
 from musicsim.errors import LibraryError
 from musicsim.explorer import job_process
-from musicsim.extensions.cluster.address import is_on_this_machine
+from musicsim.extensions.cluster.address import is_on_this_machine, is_trusted, needs_trust, trust
 from musicsim.extensions.cluster.connection import cluster_state, on_cluster
 from musicsim.extensions.cluster.pool import open_cluster
-from musicsim.extensions.cluster.trust import is_trusted, needs_trust, trust
 from tests.command import run, run_process
 from tests.sounds import write_collection
 from tests.waiting import until

@@ -9,20 +9,26 @@ import pytest
 
 from musicsim.errors import ModelError
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.continuation import continuing
+from musicsim.extensions.continuation import continuation
 from musicsim.extensions.continuation.continuation import (
+    ARTIST,
+    ITEM_KNN,
     MEASURES,
+    POPULARITY,
+    SOUND,
+    WALK,
     Continued,
+    Task,
     continue_lists,
     lists_of,
     measure,
     n_long_lists,
     parts_of,
-    recommended,
+    recommend,
     split,
     task_of,
+    ways,
 )
-from musicsim.extensions.continuation.continuing import ARTIST, ITEM_KNN, POPULARITY, SOUND, WALK, Task, ways
 from musicsim.library import Library
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.playlist import PlaylistModel, build_edges
@@ -73,18 +79,18 @@ def test_recommendations_match_brute_force(n):
     rng = np.random.default_rng(n)
     scores, begun = rng.integers(4, size=n).astype(float), rng.permutation(n)[:3].tolist()
     brute = sorted(set(range(n)) - set(begun), key=lambda song: (-scores[song], song))[:500]
-    assert recommended(scores, begun).tolist() == brute
+    assert recommend(scores, begun).tolist() == brute
 
 
 def test_playlist_of_all_songs_gives_no_recommendations():
-    assert recommended(np.ones(3), [0, 1, 2]).tolist() == []
+    assert recommend(np.ones(3), [0, 1, 2]).tolist() == []
 
 
 # --- each way by brute force ------------------------------------------------------------------
 
 
 def test_item_knn_matches_definition(monkeypatch):
-    monkeypatch.setattr(continuing, "N_NEIGHBOURS", 5)
+    monkeypatch.setattr(continuation, "N_NEIGHBOURS", 5)
     task, _ = task_about(made_up())
     of = [{at for at, songs in enumerate(task.train) if song in songs} for song in range(60)]
     plays = Counter(song for songs in task.train for song in songs)
@@ -107,9 +113,9 @@ def test_popularity_counts_playlists_and_ranks_artist_songs():
     artists = np.array([0, 0, 1, 1, -1, -1])
     walk = PlaylistModel(build_edges(6)).fit
     by = ways(Task(6, [[0, 2, 3], [2, 3, 3, 4], [3, 5]], [[0, 4]], walk, artists))
-    assert recommended(by[POPULARITY]()(0, [0, 4]), []).tolist() == [3, 2, 0, 4, 5, 1]
+    assert recommend(by[POPULARITY]()(0, [0, 4]), []).tolist() == [3, 2, 0, 4, 5, 1]
     # song 1 is by the artist of song 0; the artists of songs 4 and 5 are unknown, which is not a match
-    assert recommended(by[ARTIST]()(0, [0, 4]), [0, 4]).tolist() == [1, 3, 2, 5]
+    assert recommend(by[ARTIST]()(0, [0, 4]), [0, 4]).tolist() == [1, 3, 2, 5]
     assert SOUND not in by
 
 
@@ -130,7 +136,7 @@ def test_walk_score_is_mean_transition_probability():
     begun = task.begun[0]
     others = np.setdiff1d(np.arange(60), begun)
     brute = np.mean([walk.transition_probabilities(song) for song in begun], axis=0)
-    np.testing.assert_allclose(continuing.by_walk(walk)(0, begun)[others], brute[others], rtol=1e-12)
+    np.testing.assert_allclose(continuation.score_by_walk(walk)(0, begun)[others], brute[others], rtol=1e-12)
 
 
 def test_every_way_except_popularity_finds_group_songs():

@@ -4,7 +4,7 @@ import numpy as np
 
 from experiments import continuation
 from experiments.support.playlists import Collection
-from musicsim.extensions.continuation.continuing import ARTIST, WALK
+from musicsim.extensions.continuation.continuation import ARTIST, WALK
 
 
 def made_up(n_lists=300, n_songs=60, seed=0):

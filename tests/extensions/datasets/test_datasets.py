@@ -11,8 +11,7 @@ import pytest
 
 from musicsim.errors import LibraryError, ModelError, NotFoundError
 from musicsim.evaluation import ranking_scores
-from musicsim.explorer.evaluation.fixed_splits import known_faults, split_rows
-from musicsim.explorer.evaluation.quality import measure_scores
+from musicsim.explorer.evaluation.quality import list_known_faults, measure_scores, split_rows
 from musicsim.explorer.refresh.add_music import add_and_refresh
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.datasets import datasets
@@ -68,7 +67,7 @@ def test_gtzan_import_sets_genres_and_names_faults(index, store, tmp_path):
     scores = measure_scores(now, "genre")
     assert scores.n_queries == 9, "songs of one folder count as similar by genre"
     assert store.splits.names() == [], "GTZAN comes without a split"
-    (fault,) = known_faults(store)
+    (fault,) = list_known_faults(store)
     assert fault.startswith("GTZAN contains repetitions")
     _, err = run("evaluate", library=store.folder)
     assert "Sturm 2013" in err
@@ -205,7 +204,7 @@ def test_dataset_tags_and_split_are_applied(store, tmp_path):
         assert (songs[path].artist, songs[path].genre) == (f"Artist {path.stem}", path.parent.name)
         assert store.tags().get(songs[path].id, []) == ([("loud", 0.75)] if path.stem == "0" else [])
         assert store.splits.get("mine")[songs[path].id] == tracks.parts[path]
-    assert known_faults(store) == []
+    assert list_known_faults(store) == []
 
 
 def test_test_songs_search_training_songs_only(tiny_library):

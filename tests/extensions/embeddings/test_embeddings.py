@@ -18,7 +18,7 @@ from pyarrow import parquet
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.extensions.embeddings import files as embedding_files
 from musicsim.extensions.embeddings import store as embeddings
-from musicsim.extensions.embeddings.adding import match_words
+from musicsim.extensions.embeddings.adding import describe_matches
 from musicsim.extensions.embeddings.files import read_embedding
 from musicsim.extensions.embeddings.store import EmbeddingStore
 
@@ -329,12 +329,12 @@ def test_identical_vectors_are_stored_once_and_swept_if_unused(tiny_library, tmp
     store = EmbeddingStore(tiny_library)
     about = store.keep(tmp_path / "own.npz")
     assert store.keep(tmp_path / "own.npz", "again").key == about.key
-    assert store.about(about.key).label == "own.npz"
+    assert store.describe(about.key).label == "own.npz"
     store.sweep(())
-    assert store.about(about.key), "it has just come"
+    assert store.describe(about.key), "it has just come"
     monkeypatch.setattr("musicsim.extensions.embeddings.store.UNUSED_S", -1.0)
     store.sweep([about.key])
-    assert store.about(about.key), "a model is made of it"
+    assert store.describe(about.key), "a model is made of it"
     store.sweep(())
     for key in (about.key, "../frames", ""):
         with pytest.raises(NotFoundError):
@@ -359,7 +359,7 @@ def test_damaged_vectors_are_reported_and_reimported(tiny_library, tmp_path, nam
         target.write_bytes({"empty": b"", "cut off": whole[:-20], "of another kind": b"[]"}[damage])
 
     def read():
-        store.vectors(about.key), store.about(about.key), store.match(about.key)
+        store.vectors(about.key), store.describe(about.key), store.match(about.key)
 
     with pytest.raises(LibraryError, match=r"damaged .*: import their file again") as caught:
         read()
@@ -374,7 +374,7 @@ def test_reimport_resets_age_of_vectors(tiny_library, tmp_path):
     os.utime(store.folder / about.key, (0, 0))
     store.keep(file)
     store.sweep(())
-    assert store.about(about.key)
+    assert store.describe(about.key)
 
 
 def test_concurrent_storing_of_same_vectors_succeeds(tiny_library, tmp_path, monkeypatch):
@@ -401,7 +401,7 @@ def test_used_columns_are_reported(tiny_library, tmp_path):
     store = EmbeddingStore(tiny_library)
     about = store.keep(tmp_path / "own.parquet")
     assert about.note == "The column path has the names of songs, d0 to d4, year, tempo the numbers."
-    assert store.about(about.key) == about
-    assert match_words(about, store.match(about.key)).endswith(f"for other songs. {about.note}")
+    assert store.describe(about.key) == about
+    assert describe_matches(about, store.match(about.key)).endswith(f"for other songs. {about.note}")
     pd.DataFrame({"path": paths, "vector": list(vectors())}).to_parquet(tmp_path / "lists.parquet")
     assert store.keep(tmp_path / "lists.parquet").note == ""

@@ -13,7 +13,7 @@ from musicsim.audio import load
 from musicsim.errors import LibraryError, ModelError, OwnerOnlyError
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.embeddings.adding import add_onnx
-from musicsim.extensions.embeddings.onnx_models import OnnxModel, describe_songs, n_dimensions, song_vector, windows
+from musicsim.extensions.embeddings.onnx_models import OnnxModel, compute_vectors, n_dimensions, song_vector, windows
 from musicsim.extensions.embeddings.store import EmbeddingStore
 from musicsim.library.db import schema
 from musicsim.library.scan.files import content_hash
@@ -28,7 +28,7 @@ N = 12_000
 
 def vectors_of(library, path, **options):
     """Return the vectors that a model gives all songs, by hash."""
-    found = describe_songs(library, OnnxModel(path, RATE, WINDOW, **options), hush)
+    found = compute_vectors(library, OnnxModel(path, RATE, WINDOW, **options), hush)
     return dict(zip(found.hashes, found.vectors, strict=True)), found
 
 
@@ -211,7 +211,7 @@ def test_stopped_run_resumes_without_recomputing(tiny_library, tmp_path):
             raise Canceled
 
     with pytest.raises(Canceled):
-        describe_songs(tiny_library, model, stop)
+        compute_vectors(tiny_library, model, stop)
     (kept,) = (tiny_library.folder / "cache").glob("onnx-*.rows")
     rows = np.fromfile(kept, np.dtype([("hash", "S32"), ("vector", "<f4", (2,))]))
     assert len(rows) == 5
@@ -224,7 +224,7 @@ def test_stopped_run_resumes_without_recomputing(tiny_library, tmp_path):
         twice = 2 if song.content_hash in done else 1
         np.testing.assert_allclose(found[song.content_hash], twice * true_vector(song.path), rtol=1e-5)
     assert vectors_of(tiny_library, path)[1].n_known == 12
-    other = describe_songs(tiny_library, OnnxModel(path, RATE, 1.0), hush)  # nothing is cached for other settings
+    other = compute_vectors(tiny_library, OnnxModel(path, RATE, 1.0), hush)  # nothing is cached for other settings
     assert other.n_known == 0
 
 
@@ -239,7 +239,7 @@ def test_onnx_model_is_added_like_imported_vectors(tiny_library, tmp_path):
     }  # fmt: skip
     record = tiny_library.models.find("net")
     assert record.settings["representation"] == "own"
-    about = EmbeddingStore(tiny_library).about(record.settings["vectors"])
+    about = EmbeddingStore(tiny_library).describe(record.settings["vectors"])
     assert re.fullmatch(r"Computed by net\.onnx \(hash [0-9a-f]{32}\) at 8,000 Hz, in windows of 1\.5 s\.", about.note)
     hits = json.loads(run("similar", 1, "-k", 3, "--model", "net", "--json", library=tiny_library.folder)[0])
     assert len(hits) == 3

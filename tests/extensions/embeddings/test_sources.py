@@ -12,13 +12,13 @@ from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.models.representations import representations
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.learned_model import learn
-from musicsim.explorer.refresh.model_catalogue import add_representation, stale_reason, take_model
+from musicsim.explorer.refresh.model_catalogue import add_representation, import_model_file, stale_reason
 from musicsim.explorer.refresh.model_text import facts, kind_words, report_of, source_rows
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.query import find_similar, read_example
 from musicsim.explorer.search.why_groups import GROUPS, REST
-from musicsim.explorer.search.why_sides import explained
+from musicsim.explorer.search.why_sides import explain_result
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.embeddings.adding import add_own_vectors
 from tests.learning import Watcher, hush, tag_by_kind
@@ -112,16 +112,16 @@ def test_explanation_includes_each_source_and_sound_parts(three_sources, tmp_pat
     one, other = seen.songs_at()[10:12]
     query = read_example(seen, one.path.read_bytes(), "mine")
     for asked in (one.id, query):
-        _, _, why = explained(seen, asked, other.id)
+        _, _, why = explain_result(seen, asked, other.id)
         shown = max(0.0, why.similarity_after)
         assert max(0.0, sum(part.similarity for part in why.parts)) == pytest.approx(shown, abs=1e-6)
         assert why.passages[0], "what sounds alike where"
-    words = {part.words for part in explained(seen, one.id, other.id)[2].parts} - {REST}
+    words = {part.words for part in explain_result(seen, one.id, other.id)[2].parts} - {REST}
     kinds = {representations()[name].description for name in ("tags", "rhythm", "own")}
     assert words <= kinds | set(GROUPS)
     three_sources.models.delete(three_sources.models.find("net").id)
     three_sources.models.activate(three_sources.models.find("tags").id)
-    _, _, why = explained(take_snapshot(three_sources), one.id, other.id)
+    _, _, why = explain_result(take_snapshot(three_sources), one.id, other.id)
     assert [part.words for part in why.parts] == ["tags that people gave"]
 
 
@@ -151,7 +151,7 @@ def test_joint_model_outlives_sources_and_round_trips(three_sources, tiny_librar
     new = next(song for song in three_sources.songs() if song.title == "new")
     assert find_similar(seen, new.id, 1)[0].song.genre == "clicks"
     save_model_file(three_sources, record.id, tmp_path / "all.musicsim")
-    taken = take_snapshot(tiny_library, take_model(tiny_library, tmp_path / "all.musicsim", hush))
+    taken = take_snapshot(tiny_library, import_model_file(tiny_library, tmp_path / "all.musicsim", hush))
     assert len(taken.songs_at()) == 12
     assert find_similar(taken, taken.songs_at([0])[0].id, 1)[0].song.artist == taken.songs_at([0])[0].artist
 

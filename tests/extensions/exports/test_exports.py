@@ -183,7 +183,7 @@ def test_splits_match_training_splits(library, tmp_path):
     exported(library, "splits", tmp_path / "s.csv", seed=3)
     frame = pd.read_csv(tmp_path / "s.csv")
     now = take_snapshot(library)
-    split = Split.by_artist(now.columns.group.texts(), 3)
+    split = Split.from_groups(now.columns.group.texts(), 3)
     for name, rows in (("train", split.train), ("validation", split.validation), ("test", split.test)):
         assert frame["id"][frame["split"] == name].tolist() == now.row_ids[rows].tolist()
     assert (frame.groupby("artist")["split"].nunique() == 1).all()

@@ -8,8 +8,7 @@ import pytest
 from musicsim.errors import ModelError
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.guessing.guess import Guess, Guesses, enter_guesses, guess_labels
-from musicsim.extensions.guessing.judging import Judged
+from musicsim.extensions.guessing.guess import Guess, Guesses, Judged, enter_guesses, guess_labels
 from musicsim.extensions.guessing.label_levels import LEVELS_OF
 from musicsim.extensions.guessing.voters import CodeVoters, VectorVoters
 from musicsim.hashing import hamming_distances

@@ -1,7 +1,6 @@
 """Tests of guessed genres and artists on the Library page."""
 
-from musicsim.extensions.guessing.guess import MIN_RIGHT, Guesses
-from musicsim.extensions.guessing.judging import Judged
+from musicsim.extensions.guessing.guess import MIN_RIGHT, Guesses, Judged
 from tests.pages.actions import open_page
 
 

@@ -14,7 +14,7 @@ from musicsim.explorer.refresh.fitting import new_record
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.search.query import find_similar
-from musicsim.explorer.snapshot.filtering import condition_of, passing
+from musicsim.explorer.snapshot.filtering import condition_of, filter_rows
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.index_server import push as index_push
 from musicsim.extensions.index_server import remote_index as index_server
@@ -150,7 +150,7 @@ def test_filters_match_on_server(library, monkeypatch):
             assert filters.tags or filters.no_tags
             continue
         found = remote_of(now).server.ask("query", remote_of(now).alias, filter=expression, output_fields=["id"])
-        right = now.row_ids[passing(now, filters)].tolist()
+        right = now.row_ids[filter_rows(now, filters)].tolist()
         assert sorted(entry["id"] for entry in found) == sorted(right), expression
 
 

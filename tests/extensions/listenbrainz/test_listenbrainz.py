@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from musicsim.errors import ServerError
-from musicsim.extensions.listenbrainz.client import has_token, keep_token, send_playlist
+from musicsim.extensions.listenbrainz.client import has_token, save_token, send_playlist
 from musicsim.library.db import schema
 from tests.command import run
 
@@ -90,7 +90,7 @@ def songs(tiny_library):
 
 @pytest.mark.long
 def test_sent_playlist_names_songs_without_id(server, songs, tiny_library):
-    keep_token(tiny_library, f" {TOKEN}\n")
+    save_token(tiny_library, f" {TOKEN}\n")
     sent = send_playlist(tiny_library, "Evening", songs)
     assert sent.lacking == (songs[3],)
     assert sent.address == f"https://listenbrainz.org/playlist/{LIST}"
@@ -107,22 +107,22 @@ def test_token_is_private(server, songs, tiny_library):
         send_playlist(tiny_library, "Evening", songs)
     for text in ("two words", "tök", "a\r\nX: y"):
         with pytest.raises(ServerError, match="not a token") as problem:
-            keep_token(tiny_library, text)
+            save_token(tiny_library, text)
         assert text not in str(problem.value)
-    keep_token(tiny_library, "wrong-token")
+    save_token(tiny_library, "wrong-token")
     (file,) = tiny_library.folder.glob("*.token")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     server.answer = 401, {"code": 401, "error": "no user has wrong-token"}
     with pytest.raises(ServerError, match=r"refuses the playlist \(401: no user has …\)") as problem:
         send_playlist(tiny_library, "Evening", songs)
     assert "wrong-token" not in str(problem.value)
-    keep_token(tiny_library, "")
+    save_token(tiny_library, "")
     assert not has_token(tiny_library)
 
 
 @pytest.mark.long
 def test_redirect_does_not_leak_token(server, songs, tiny_library):
-    keep_token(tiny_library, TOKEN)
+    save_token(tiny_library, TOKEN)
     with serving() as other:
         server.answer = 307, {}, [("Location", f"http://127.0.0.1:{other.server_port}/1/playlist/create")]
         with pytest.raises(ServerError, match="307"):
@@ -135,14 +135,14 @@ def test_redirect_does_not_leak_token(server, songs, tiny_library):
     "answer", [(500, b"<html>"), (200, b"{"), (200, b"[]"), (200, {"status": "ok"}), (200, {"playlist_mbid": "../x"})]
 )
 def test_server_failures_give_clear_error(server, songs, tiny_library, answer):
-    keep_token(tiny_library, TOKEN)
+    save_token(tiny_library, TOKEN)
     server.answer = answer
     with pytest.raises(ServerError, match="ListenBrainz"):
         send_playlist(tiny_library, "Evening", songs)
 
 
 def test_unsendable_playlists_fail_before_sending(server, songs, tiny_library, monkeypatch):
-    keep_token(tiny_library, TOKEN)
+    save_token(tiny_library, TOKEN)
     with pytest.raises(ServerError, match="none of these songs has a MusicBrainz id"):
         send_playlist(tiny_library, "Evening", songs[3:])
     with pytest.raises(ServerError, match="needs a name"):
@@ -155,7 +155,7 @@ def test_unsendable_playlists_fail_before_sending(server, songs, tiny_library, m
 
 @pytest.mark.long
 def test_cli_sends_playlist_and_names_omitted_songs(server, songs, tiny_library):
-    keep_token(tiny_library, TOKEN)
+    save_token(tiny_library, TOKEN)
     tiny_library.add_playlists([("Evening", None, [song.id for song in songs])], source="saved")
     out, problem = run(
         "listenbrainz", "send", "Mine", "--saved", "Evening", "--public", library=tiny_library.folder, expect=3

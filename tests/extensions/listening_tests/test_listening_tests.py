@@ -13,8 +13,7 @@ from musicsim.explorer.libraries import open_library
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.extensions.listening_tests.frozen import FrozenSong, read_test
-from musicsim.extensions.listening_tests.pooling import Pool, arranged, make_test
-from musicsim.extensions.listening_tests.request import ListeningTestRequest
+from musicsim.extensions.listening_tests.pooling import ListeningTestRequest, Pool, arrange, make_test
 from musicsim.extensions.listening_tests.results import grades_csv, results_json, results_of
 from musicsim.extensions.listening_tests.store import Grade, ListeningTestStore
 from musicsim.extensions.listening_tests.taking_part import TakingPart, import_grades
@@ -92,7 +91,7 @@ def two_models(n_queries=30, **changed):
         return FrozenSong(content_hash=f"{i:08x}", sound_hash="", title=f"=Song {i}", artist="", start_s=0.0)
 
     pools = [Pool(song(i), [(song(1000 + 2 * i + m), (m,)) for m in (0, 1)]) for i in range(n_queries)]
-    return arranged(pools, request(queries=n_queries, **changed), np.random.default_rng(0))
+    return arrange(pools, request(queries=n_queries, **changed), np.random.default_rng(0))
 
 
 def test_rejects_altered_or_invalid_files():
@@ -240,7 +239,7 @@ def test_results_name_better_model_from_complete_listeners(store, rng):
     (pair,) = found.pairs
     assert (pair.better, pair.is_sure) == (MODELS[1], True)
     assert pair.low < 15 < pair.high
-    assert "“Codewords” is better than “Sound”" in pair.words
+    assert "“Codewords” is better than “Sound”" in pair.summary
     assert found.n_queries == 30
     assert found.models[1].mean_fine - found.models[0].mean_fine == pytest.approx(pair.difference)
     assert sum(found.models[0].shares) == pytest.approx(1)
@@ -253,7 +252,7 @@ def test_no_grades_or_difference_gives_no_winner(store, rng):
     assert (nothing.pairs, nothing.ranks, nothing.n_queries) == ((), None, 0)
     assert np.isnan(nothing.models[0].mean_fine)
     same = results_of(store, keep(store, test, listen(test, 5, 0, rng=rng)))
-    assert same.pairs[0].words.startswith("No significant difference")
+    assert same.pairs[0].summary.startswith("No significant difference")
 
 
 def test_unplayable_pairs_are_not_counted(store):

@@ -7,8 +7,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from musicsim.extensions.listening_tests.pooling import make_test
-from musicsim.extensions.listening_tests.request import ListeningTestRequest
+from musicsim.extensions.listening_tests.pooling import ListeningTestRequest, make_test
 from musicsim.extensions.listening_tests.routes import listen_routes
 from musicsim.extensions.listening_tests.store import ListeningTestStore
 from tests.pages.actions import open_page

@@ -7,12 +7,12 @@ from musicsim.errors import ModelError
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.playlists.song_labels import learn_sources
 from musicsim.explorer.refresh.fitting import RepresentationSettings
-from musicsim.explorer.refresh.model_catalogue import add_representation, take_model
+from musicsim.explorer.refresh.model_catalogue import add_representation, import_model_file
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.search.query import find_similar, read_example
-from musicsim.explorer.snapshot.filtering import passing
+from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.snapshot.words import understood
+from musicsim.explorer.snapshot.words import parse_words
 from musicsim.extensions.lyrics.store import LyricsStore, UnreadSong
 from tests.extensions.lyrics.songs import sing_by_kind
 from tests.learning import hush
@@ -25,10 +25,10 @@ def test_lyrics_words_filter_songs(tiny_library, text):
     sung = UnreadSong(songs[5].id, songs[5].path, 0, None)
     LyricsStore(tiny_library).put([(sung, {"rain": 3, "fall": 1})])
     seen = take_snapshot(tiny_library)
-    (row,) = passing(seen, Filters(words=text)).nonzero()[0]
+    (row,) = filter_rows(seen, Filters(words=text)).nonzero()[0]
     assert seen.songs_at([row])[0].id == songs[5].id
-    assert [part.words for part in understood(seen, text).parts] == ["lyrics with “rain”"]
-    assert understood(seen, "about xyzzy").unknown == ("xyzzy",)
+    assert [part.words for part in parse_words(seen, text).parts] == ["lyrics with “rain”"]
+    assert parse_words(seen, "about xyzzy").unknown == ("xyzzy",)
 
 
 def test_lyrics_model_finds_similar_songs_and_round_trips(twelve, tmp_path):
@@ -46,7 +46,7 @@ def test_lyrics_model_finds_similar_songs_and_round_trips(twelve, tmp_path):
     with pytest.raises(ModelError, match="not available for uploaded sound"):
         read_example(seen, outside, "new.flac")
     save_model_file(twelve, model_id, tmp_path / "words.musicsim")
-    taken = take_snapshot(twelve, take_model(twelve, tmp_path / "words.musicsim", hush))
+    taken = take_snapshot(twelve, import_model_file(twelve, tmp_path / "words.musicsim", hush))
     np.testing.assert_array_equal(taken.X[np.argsort(taken.row_ids)], seen.X[np.argsort(seen.row_ids)])
 
 

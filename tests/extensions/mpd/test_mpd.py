@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from musicsim.errors import ServerError
 from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.extensions.mpd.client import Mpd, MpdAddress, MpdAwayError, is_mpd_set, keep_mpd, mpd_address
+from musicsim.extensions.mpd.client import Mpd, MpdAddress, MpdAwayError, is_mpd_set, mpd_address, save_address
 from musicsim.extensions.mpd.keep_filled import QueueFiller
 from musicsim.library import Library
 from tests.command import run
@@ -153,7 +153,7 @@ def test_saved_address_is_private_and_environment_overrides(tiny_library, monkey
     for name in ("MPD_HOST", "MPD_PORT"):
         monkeypatch.delenv(name, raising=False)
     kept = MpdAddress("player", 6601, "secret", "/music")
-    keep_mpd(tiny_library, kept)
+    save_address(tiny_library, kept)
     file = tiny_library.folder / "mpd.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert (is_mpd_set(tiny_library), mpd_address(tiny_library)) == (True, kept)
@@ -164,7 +164,7 @@ def test_saved_address_is_private_and_environment_overrides(tiny_library, monkey
     with pytest.raises(ServerError, match="cannot be read") as problem:
         mpd_address(tiny_library)
     assert "secret" not in str(problem.value)
-    keep_mpd(tiny_library, None)
+    save_address(tiny_library, None)
     assert (is_mpd_set(tiny_library), mpd_address(tiny_library)) == (False, MpdAddress())
 
 

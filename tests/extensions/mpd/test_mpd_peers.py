@@ -13,7 +13,6 @@ import pytest
 from musicsim.errors import ServerError
 from musicsim.extensions.mpd import client as module
 from musicsim.extensions.mpd import keep_filled
-from musicsim.extensions.mpd import lines as mpd_lines
 from musicsim.extensions.mpd.client import Mpd, MpdAddress
 from tests.command import run
 from tests.waiting import PATIENCE_S
@@ -108,7 +107,7 @@ FALSE = {
 @pytest.mark.long
 @pytest.mark.parametrize("case", FALSE)
 def test_false_responses_give_clear_error(peer, tiny_library, monkeypatch, case):
-    monkeypatch.setattr(mpd_lines, "MAX_ANSWER_S", 3.0 if case == "drip" else PATIENCE_S)
+    monkeypatch.setattr(module, "MAX_ANSWER_S", 3.0 if case == "drip" else PATIENCE_S)
     address = peer(KNOWN | FALSE[case])
     with pytest.raises(ServerError) as refused, Mpd(tiny_library, address) as mpd:
         mpd.queue(tiny_library.songs()[:2])

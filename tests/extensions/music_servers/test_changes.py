@@ -81,7 +81,7 @@ def synced(library, there):
         def again(**more):
             server.asked.clear()
             report = sync(library, Connections(library).get("home"), no_progress, **more)
-            assert set(ServerSongs(library).of("home")) == set(there.songs)
+            assert set(ServerSongs(library).read_songs("home")) == set(there.songs)
             return report, [call for call, _, _ in server.asked]
 
         assert again()[0].is_full
@@ -106,7 +106,7 @@ def test_only_changed_albums_are_read(synced, there, library):
     assert not report.is_full
     assert calls == STATE + ["getAlbumList2"] * n_pages + ["getAlbum"] * 4 + LISTENING
     assert (report.n_gone, report.n_new, report.n_changed) == (1, 2, 1)
-    known = ServerSongs(library).of("home")
+    known = ServerSongs(library).read_songs("home")
     assert known["so-1999"] == ServerSong("so-1999", title="Longer", duration_s=61.0)
     assert known["so-9002"].is_starred
     assert synced()[0].is_unchanged

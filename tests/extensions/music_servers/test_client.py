@@ -192,11 +192,11 @@ def test_server_failure_during_sync_changes_nothing(library):
     with scripted(alive) as server:
         before = sync(library, connected(library, server.connection()), no_progress)
     assert before.n_songs == 1200
-    known = ServerSongs(library).of("home")
+    known = ServerSongs(library).read_songs("home")
     songs[:] = [entry(i, title="other") for i in range(600)]
     with scripted(dying) as server, pytest.raises(ServerError, match="not valid"):
         sync(library, connected(library, server.connection()), no_progress)
-    assert ServerSongs(library).of("home") == known
+    assert ServerSongs(library).read_songs("home") == known
 
 
 def test_empty_listing_removes_no_songs(library):
@@ -207,7 +207,7 @@ def test_empty_listing_removes_no_songs(library):
         songs.clear()
         with pytest.raises(ServerError, match="no longer lists any songs"):
             sync(library, connection, no_progress)
-    assert list(ServerSongs(library).of("home")) == ["so-1"]
+    assert list(ServerSongs(library).read_songs("home")) == ["so-1"]
 
 
 def test_page_without_songs_is_not_last(library):
@@ -232,7 +232,7 @@ def test_invalid_entries_are_skipped(library):
     with scripted(having(odd)) as server:
         report = sync(library, connected(library, server.connection()), no_progress)
     assert report.left_out == {"not a song": 2, "no valid id": 4, "a folder or a video": 1}
-    songs = ServerSongs(library).of("home")
+    songs = ServerSongs(library).read_songs("home")
     assert sorted(songs) == ["12", "so-3", "so-4"]
     assert (songs["so-3"].plays, songs["so-3"].rating, songs["so-3"].duration_s) == (0, 0, None)
     assert len(songs["so-4"].title) == 1000
@@ -288,7 +288,7 @@ def test_ambiguous_match_waits_for_choice(library, tmp_path):
         connection = connected(library, server.connection())
         report = sync(library, connection, no_progress)
         assert (report.n_matched, report.n_ambiguous) == (2, 2)
-        songs = ServerSongs(library).of("home")
+        songs = ServerSongs(library).read_songs("home")
         assert songs["so-2"].song_id == ids["Second"], "the album tells them apart"
         assert songs["so-3"].song_id == ids["Third"], "the length does"
         assert set(songs["so-1"].candidates) == {ids["First"], ids["Second"]}
@@ -297,7 +297,7 @@ def test_ambiguous_match_waits_for_choice(library, tmp_path):
         ServerSongs(library).choose("home", "so-4", None)
         report = sync(library, connection, no_progress, everything=True)
     assert (report.n_matched, report.n_ambiguous, report.n_unmatched) == (3, 0, 1)
-    assert ServerSongs(library).song_of("1") == ids["First"]
+    assert ServerSongs(library).find_song("1") == ("home", ids["First"])
 
 
 def test_path_distinguishes_songs_with_same_names(library, tmp_path):
@@ -308,7 +308,7 @@ def test_path_distinguishes_songs_with_same_names(library, tmp_path):
     with scripted(having(listed)) as server:
         report = sync(library, connected(library, server.connection()), no_progress)
     assert report.matched_by == {"path": 2}
-    assert [ServerSongs(library).song_of(f"so-{i}") for i in (1, 2, 3)] == [1, 2, None]
+    assert [ServerSongs(library).find_song(f"so-{i}") for i in (1, 2, 3)] == [("home", 1), ("home", 2), None]
 
 
 def test_recording_id_matches_despite_names(library, tmp_path):

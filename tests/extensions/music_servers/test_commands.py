@@ -11,8 +11,8 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import Connections
-from musicsim.extensions.music_servers.lists import keep_filled, read_request, refresh_lists, saved_request
-from musicsim.extensions.music_servers.server_songs import ServerSongs
+from musicsim.extensions.music_servers.lists import encode_request, keep_filled, read_request, refresh_lists
+from musicsim.extensions.music_servers.server_songs import ServerSong, ServerSongs
 from tests.command import run
 from tests.extensions.music_servers.serving import having, scripted, supysonic
 from tests.extensions.music_servers.supysonic_process import PASSWORDS
@@ -22,7 +22,7 @@ def test_saved_request_round_trips():
     asked = PlaylistRequest(
         minutes=60, artists=frozenset(["b", "a"]), years=(1990, 1999), like=(3, 1), surprise=0.0, versions_apart=False
     )
-    kept = json.loads(json.dumps(saved_request(asked, 10)))
+    kept = json.loads(json.dumps(encode_request(asked, 10)))
     assert kept["artists"] == ["a", "b"]
     assert "length" not in kept
     assert read_request(kept) == (asked, 10)
@@ -53,7 +53,7 @@ def test_server_can_be_added_synced_and_removed(tiny_library, tmp_path):
         client = Subsonic(connection)
         assert "Mine: 3 songs on home" in run("server", "save", "home", "Mine", library=library)[0]
         (mine,) = client.playlist_ids("Mine")
-        assert [ServerSongs(tiny_library).song_of(i) for i in client.playlist_songs(mine)] == [
+        assert [ServerSongs(tiny_library).find_song(i)[1] for i in client.playlist_songs(mine)] == [
             s.id for s in tiny_library.songs()[:3]
         ]
         client.sound(client.playlist_songs(mine)[0], "raw", 0, 9)  # from now on, this is the last play
@@ -100,7 +100,7 @@ def test_failed_playlist_does_not_affect_others(tiny_library):
 
     with scripted(answer) as server:
         connection = server.connection()
-        ServerSongs(tiny_library).remember("home", [(i, [f"so-{i}"]) for i in ids])
+        ServerSongs(tiny_library).write("home", [ServerSong(f"so-{i}", song_id=i) for i in ids])
         now = take_snapshot(tiny_library)
         keep_filled(now, connection, "One", PlaylistRequest(length=3))
         keep_filled(now, connection, "Two", PlaylistRequest(length=3))

@@ -60,7 +60,7 @@ def test_unclear_match_can_be_chosen(full, server):
     assert "Fetch 1 songs" in labels(app)
     app = app.button(key="server_choose_0").click().run()
     assert not app.exception
-    assert ServerSongs(full).song_of("so-1") == full.songs()[0].id
+    assert ServerSongs(full).find_song("so-1") == ("home", full.songs()[0].id)
     assert "Which song is it?" not in [s.value for s in app.subheader]
     app = app.button(key="server_remove_home").click().run()
     assert not app.exception

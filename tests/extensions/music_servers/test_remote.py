@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from musicsim.api import routes
 from musicsim.extensions.music_servers.connections import Connections, place_of
-from musicsim.extensions.music_servers.server_songs import ServerSongs
+from musicsim.extensions.music_servers.server_songs import ServerSong, ServerSongs
 from tests.extensions.music_servers.serving import enter, scripted
 
 SECRET = "red apple"
@@ -41,7 +41,7 @@ def heard(store, monkeypatch):
     """Return the response to a browser for a song on the server in `reply`."""
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(store.folder))
     enter(store, 1, place_of(store, "home", "so-1", "Me/One.flac"))
-    ServerSongs(store).remember("home", [(1, ["so-1"])])
+    ServerSongs(store).write("home", [ServerSong("so-1", song_id=1)])
 
     def ask(reply, **headers):
         with scripted(lambda call, values: reply) as server:

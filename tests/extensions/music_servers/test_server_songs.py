@@ -32,37 +32,37 @@ def songs(store):
 def test_song_is_found_by_every_id_form(songs, server_id, forms):
     assert id_forms(server_id) == forms
     songs.write("home", [ServerSong(server_id, song_id=2)])
-    assert [songs.song_of(form) for form in forms] == [2] * len(forms)
-    assert songs.song_of(server_id, "home") == 2
-    assert songs.song_of(server_id, "elsewhere") is None
-    assert songs.id_of(2) == songs.id_of(2, "home") == server_id
+    assert [songs.find_song(form) for form in forms] == [("home", 2)] * len(forms)
+    assert songs.find_song(server_id, "home") == ("home", 2)
+    assert songs.find_song(server_id, "elsewhere") is None
+    assert songs.ids_of([2]) == songs.ids_of([2], "home") == {2: server_id}
 
 
 @pytest.mark.parametrize("asked", ["", "13", "x" * (MAX_ID_LENGTH + 1), "12\0", "\udc80", "so-"])
 def test_invalid_id_matches_no_song(songs, asked):
-    songs.remember("home", [(1, ["so-12", "12"])])
-    assert songs.song_of("12") == 1
-    assert songs.song_of(asked) is None
+    songs.write("home", [ServerSong("so-12", song_id=1)])
+    assert songs.find_song("12") == ("home", 1)
+    assert songs.find_song(asked) is None
 
 
 def test_reassigned_id_leaves_first_song(songs):
-    songs.remember("home", [(1, ["a"]), (2, ["b"])])
-    songs.remember("home", [(2, ["a"]), (1, ["b"])])
+    songs.write("home", [ServerSong("a", song_id=1), ServerSong("b", song_id=2)])
+    songs.write("home", [ServerSong("a", song_id=2), ServerSong("b", song_id=1)])
     assert songs.ids_of([1, 2, 3]) == {1: "b", 2: "a"}
 
 
 def test_removed_song_stays_on_server_unmatched(songs, store):
-    songs.remember("home", [(1, ["a"])])
+    songs.write("home", [ServerSong("a", song_id=1)])
     with store.write() as connection:
         connection.execute(schema.songs.delete().where(schema.songs.c.id == 1))
-    assert songs.song_of("a") is None
-    assert songs.of("home") == {"a": ServerSong("a")}
+    assert songs.find_song("a") is None
+    assert songs.read_songs("home") == {"a": ServerSong("a")}
 
 
 def test_songs_removed_from_server_lose_ids(songs):
-    songs.remember("home", [(1, ["so-1", "1"]), (2, ["so-2", "2"])])
+    songs.write("home", [ServerSong("so-1", song_id=1), ServerSong("so-2", song_id=2)])
     songs.write("home", [], gone=["so-1"])
-    assert [songs.song_of(form) for form in ("so-1", "1", "so-2", "2")] == [None, None, 2, 2]
+    assert [songs.find_song(form) for form in ("so-1", "1", "so-2", "2")] == [None, None, ("home", 2), ("home", 2)]
 
 
 def test_interrupted_sync_writes_nothing(songs):
@@ -70,10 +70,10 @@ def test_interrupted_sync_writes_nothing(songs):
         yield ServerSong("a", song_id=1)
         raise OSError("the server has gone")
 
-    songs.remember("home", [(3, ["old"])])
+    songs.write("home", [ServerSong("old", song_id=3)])
     with pytest.raises(OSError, match="gone"):
         songs.write("home", listed(), gone=["old"])
-    assert list(songs.of("home")) == ["old"]
+    assert list(songs.read_songs("home")) == ["old"]
 
 
 def test_candidates_can_be_chosen_by_hand(songs):
@@ -86,7 +86,7 @@ def test_candidates_can_be_chosen_by_hand(songs):
     songs.choose("home", "a", 2)
     songs.choose("home", "b", None)
     assert songs.counts() == {"home": (2, 1, 0)}
-    assert songs.song_of("a") == 2
+    assert songs.find_song("a") == ("home", 2)
     for server_id, song_id in (("gone", 1), ("a", 99)):
         with pytest.raises(NotFoundError):
             songs.choose("home", server_id, song_id)
@@ -94,7 +94,7 @@ def test_candidates_can_be_chosen_by_hand(songs):
 
 def test_removed_server_does_not_affect_others(songs):
     for server in ("home", "work"):
-        songs.remember(server, [(1, ["a"])])
+        songs.write(server, [ServerSong("a", song_id=1)])
         songs.keep_list(server, "mine", "7", {"length": 9})
     songs.forget("home")
     assert songs.counts() == {"work": (1, 1, 0)}

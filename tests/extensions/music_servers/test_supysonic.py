@@ -66,9 +66,9 @@ def test_songs_match_by_path_and_resync_reads_none(library, served):
     report = sync(library, connection, no_progress)
     assert (report.n_songs, report.n_matched, report.matched_by) == (N_SONGS, N_SONGS, {"path": N_SONGS})
     for song in library.songs():
-        server_id = ServerSongs(library).id_of(song.id, "home")
+        server_id = ServerSongs(library).ids_of([song.id], "home")[song.id]
         assert ask(connection, "getSong", id=server_id)["song"]["title"] == song.title
-        assert ServerSongs(library).song_of(server_id) == song.id
+        assert ServerSongs(library).find_song(server_id)[1] == song.id
     again = sync(library, Connections(library).get("home"), no_progress)
     assert (again.is_unchanged, again.n_matched, again.n_new, again.n_changed) == (True, N_SONGS, 0, 0)
 
@@ -88,7 +88,7 @@ def test_stars_and_ratings_are_imported_and_undone(library, served):
     users = [connected(library, served.connection(user, name=f"home {user}")) for user in ("anna", "ben")]
     for connection in users:
         sync(library, connection, no_progress)
-    ids = {song.id: ServerSongs(library).id_of(song.id) for song in (first, second, third)}
+    ids = ServerSongs(library).ids_of([first.id, second.id, third.id])
     ask(users[0], "star", id=ids[first.id])
     ask(users[0], "setRating", id=ids[second.id], rating=4)
     ask(users[1], "star", id=ids[third.id])
@@ -115,12 +115,12 @@ def test_playlist_is_created_updated_and_deleted(library, served):
     connection = connected(library, served.connection())
     sync(library, connection, no_progress)
     client, ids = Subsonic(connection), [song.id for song in library.songs()]
-    theirs = client.create_playlist("Evening", [ServerSongs(library).id_of(ids[0])])
+    theirs = client.create_playlist("Evening", [ServerSongs(library).ids_of(ids[:1])[ids[0]]])
     saved = save_list(library, connection, "Evening", ids[3:6], "because")
     assert saved.id != theirs
 
     def there(list_id):
-        return [ServerSongs(library).song_of(i) for i in client.playlist_songs(list_id)]
+        return [ServerSongs(library).find_song(i)[1] for i in client.playlist_songs(list_id)]
 
     assert there(saved.id) == ids[3:6]
     assert ask(connection, "getPlaylist", id=saved.id)["playlist"]["comment"] == "because"
@@ -153,7 +153,7 @@ def test_songs_without_local_file_are_analyzed_and_played(library, served, tmp_p
         assert not song.is_missing
         assert not song.path.exists()
         assert not list((library.folder / "scratch").rglob("*.flac")), "no copy is kept"
-        client, server_id = Subsonic(connection), ServerSongs(library).id_of(song.id, "home")
+        client, server_id = Subsonic(connection), ServerSongs(library).ids_of([song.id], "home")[song.id]
         data = extra.read_bytes()
         assert client.sound(server_id, "raw", 100, 50) == (data[100:150], len(data))
         assert client.sound(server_id, "raw", 0, 1 << 30) == (data, len(data))

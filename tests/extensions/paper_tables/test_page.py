@@ -3,7 +3,8 @@
 import pytest
 
 import musicsim.extensions.paper_tables.page as papers
-from musicsim.extensions.paper_tables.paper_tables import Experiment, PaperTable
+from musicsim.extensions.paper_tables import paper_tables
+from musicsim.extensions.paper_tables.paper_tables import PaperTable
 from tests.pages.actions import open_evaluation
 
 
@@ -19,8 +20,8 @@ def test_paper_scores_appear_next_to_ours(full, monkeypatch):
         commit="0123456789ab",
         inputs={"flowers": "fedcba"},
     )
-    monkeypatch.setattr(papers, "experiments", lambda: [Experiment("other", "Other."), Experiment("small", "Small.")])
-    monkeypatch.setattr(papers, "load_table", lambda name: table if name == "small" else None)
+    monkeypatch.setattr(paper_tables, "experiments", lambda: {"other": "Other.", "small": "Small."})
+    monkeypatch.setattr(paper_tables, "load_table", lambda name: table if name == "small" else None)
     app = open_evaluation("The papers")
     assert not app.exception
     rows, claims = (frame.value for frame in app.dataframe)
@@ -46,8 +47,8 @@ def test_summary_starts_with_failed_claims(full, monkeypatch, n_failed, words):
     held = [{"claim": "held", "value": 1.0, "goal": 0.0, "holds": True}] * 2
     claims = [*held, ours, papers_order][: 2 + n_failed]
     table = PaperTable("small", "2026-03-04T00:00:00+00:00", {}, {"seed": 0}, [{"set": "iris"}], claims, is_own=False)
-    monkeypatch.setattr(papers, "experiments", lambda: [Experiment("small", "Small.")])
-    monkeypatch.setattr(papers, "load_table", lambda name: table)
+    monkeypatch.setattr(paper_tables, "experiments", lambda: {"small": "Small."})
+    monkeypatch.setattr(paper_tables, "load_table", lambda name: table)
     app = open_evaluation("The papers")
     said = [markdown.value for markdown in app.markdown]
     sentence = said[said.index("**Small.**") + 1]
@@ -57,7 +58,7 @@ def test_summary_starts_with_failed_claims(full, monkeypatch, n_failed, words):
 
 
 def test_installed_package_points_to_repository(full, monkeypatch):
-    monkeypatch.setattr(papers, "experiments", list)
+    monkeypatch.setattr(paper_tables, "experiments", dict)
     app = open_evaluation("The papers")
     assert not app.exception
     assert any("clone the repository" in info.value for info in app.info)
@@ -70,6 +71,6 @@ def test_short_run_starts_experiment_job(full, monkeypatch):
     app = open_evaluation("The papers")
     app.button(key="evaluate_run").click().run()
     assert not app.exception
-    names = [experiment.name for experiment in papers.experiments()]
-    with_result = [name for name in names if papers.load_table(name)]
+    names = list(paper_tables.experiments())
+    with_result = [name for name in names if paper_tables.load_table(name)]
     assert started == [("experiment", {"name": (with_result or names)[0]})]

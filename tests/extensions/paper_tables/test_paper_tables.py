@@ -51,12 +51,12 @@ def keep(folder, date, where="docs/results"):
 
 
 def test_experiments_are_public_modules(checkout):
-    assert [(e.name, e.title) for e in tables.experiments()] == [("small", "A small experiment. It has more to say.")]
+    assert tables.experiments() == {"small": "A small experiment. It has more to say."}
 
 
 def test_installed_package_has_no_experiments(checkout):
     (checkout / "pyproject.toml").unlink()
-    assert tables.experiments() == []
+    assert tables.experiments() == {}
     assert tables.load_table("small") is None
     with pytest.raises(NotFoundError, match="checkout"):
         tables.run_experiment("small", no_progress)
@@ -124,7 +124,7 @@ def test_rejects_unknown_experiments(checkout, name):
 def test_paper_columns_appear_next_to_ours():
     rows = [{"set": "a", "error, %": 1.5, "sd": 0.1, "splits": 4, "MAP": 0.5, "MAP sd": 0.1, "paper": 2.0}]
     rows.append({"set": "b", "error, %": None, "thesis MAP": 0.4, "hubness deviation": 0.1})
-    assert tables.ordered_columns(rows) == [
+    assert tables.order_columns(rows) == [
         ("set", None), ("error, %", "sd"), ("paper", None), ("splits", None), ("MAP", "MAP sd"), ("thesis MAP", None),
         ("hubness deviation", None),
     ]  # fmt: skip
@@ -136,7 +136,7 @@ def test_rows_of_different_tables_are_split():
 
 
 def test_checkout_experiments_match_stored_results():
-    names = {e.name for e in tables.experiments()}
+    names = set(tables.experiments())
     assert {"demo", "duplicates", "noise", "uci"} <= names
     folder = CHECKOUT / "docs" / "results"
     for path in folder.glob("*.json"):

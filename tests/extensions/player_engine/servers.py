@@ -10,6 +10,12 @@ def server_songs(library):
     return pytest.importorskip(f"{_PACKAGE}.server_songs").ServerSongs(library)
 
 
+def connect_songs(library, server, ids):
+    """Add songs of a server, with its ids by song id."""
+    module = pytest.importorskip(f"{_PACKAGE}.server_songs")
+    server_songs(library).write(server, [module.ServerSong(key, song_id=i) for i, key in ids.items()])
+
+
 def connect_server(library, name, address):
     connections = pytest.importorskip(f"{_PACKAGE}.connections")
     connections.Connections(library).put(connections.Connection(name, address, "anna", "secret"))

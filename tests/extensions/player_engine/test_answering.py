@@ -15,18 +15,16 @@ import pytest
 
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.explorer.requests.filters import Filters
-from musicsim.explorer.search.artists import N_ENTRIES, find_similar_artists, songs_standing_for
-from musicsim.explorer.search.query import find_similar, similarity_of
-from musicsim.explorer.snapshot.filtering import passing
+from musicsim.explorer.search.query import N_ENTRIES, choose_songs_of, find_similar, find_similar_artists, similarity_of
+from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.player_engine.access import answer_players, player_access, refuse_players
+from musicsim.extensions.player_engine.access import PlayerRules, answer_players, player_access, refuse_players
 from musicsim.extensions.player_engine.answering import Answering, length_of
 from musicsim.extensions.player_engine.jellyfin import jellyfin_id
-from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
-from tests.extensions.player_engine.servers import connect_server, server_songs
+from tests.extensions.player_engine.servers import connect_server, connect_songs
 
 
 @pytest.fixture
@@ -44,7 +42,7 @@ def ids(matches):
 def connect(library, without=()):
     """Connect a server that has most songs, each with two forms of an id. Return its ids by song id."""
     there = {song.id: f"so-{song.id + 100}" for song in library.songs() if song.id not in without}
-    server_songs(library).remember("home", [(i, [key, key[3:]]) for i, key in there.items()])
+    connect_songs(library, "home", there)
     return there
 
 
@@ -207,8 +205,8 @@ def test_path_joins_duplicates_but_not_two_servers(library):
     library.duplicates.enter([SamePair(3, 4, 1.0, 0.0)], ())
     answering = Answering(library, PlayerRules())
     assert ids(answering.path(answering.song("3"), answering.song("4"), 9)) == ["3", "4"]
-    server_songs(library).remember("home", [(3, ["a"])])
-    server_songs(library).remember("work", [(20, ["b"])])
+    connect_songs(library, "home", {3: "a"})
+    connect_songs(library, "work", {20: "b"})
     with pytest.raises(NotFoundError):
         answering.path(answering.song("a"), answering.song("b"), 9)
 
@@ -254,14 +252,14 @@ def test_similar_artists_match_nearest_songs(library):
 
 def test_artist_query_excludes_itself(library):
     now = take_snapshot(library)
-    standing = songs_standing_for(now, "ARTIST 0")
+    standing = choose_songs_of(now, "ARTIST 0")
     assert {library.song(i).artist for i in standing.like} == {"Artist 0"}
     found = find_similar_artists(now, standing, 14)
     assert len({artist.name for artist in found} - {"Artist 0"}) == len(found) == 14
     genres = [library.song(artist.entries[0].song.id).genre for artist in found[:4]]
     assert genres == [library.song(standing.like[0]).genre] * 4
     with pytest.raises(NotFoundError, match="no song by 'Artist 99'"):
-        songs_standing_for(now, "Artist 99")
+        choose_songs_of(now, "Artist 99")
 
 
 def test_artists_missing_on_server_are_left_out(library):
@@ -318,6 +316,6 @@ def test_folder_filter_excludes_subfolders(library):
     songs = now.songs_at()
     one = Path(songs[0].folder)
     for left_out in (one, one.parent, one.parent / "Artist"):
-        mask = passing(now, Filters(no_folders={str(left_out)}))
+        mask = filter_rows(now, Filters(no_folders={str(left_out)}))
         below = [Path(song.folder) == left_out or left_out in Path(song.folder).parents for song in songs]
         np.testing.assert_array_equal(mask, ~np.array(below))

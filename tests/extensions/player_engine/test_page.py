@@ -1,7 +1,6 @@
 """Tests of the section Players of the Library page, without a browser."""
 
-from musicsim.extensions.player_engine.access import PlayerAccess, player_access
-from musicsim.extensions.player_engine.request import PlayerRules
+from musicsim.extensions.player_engine.access import PlayerAccess, PlayerRules, player_access
 from tests.pages.actions import open_page, show_section
 
 

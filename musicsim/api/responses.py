@@ -1,0 +1,72 @@
+"""Parts that several routes share: permissions, ranges of audio, ETags, errors, and waiting for a worker."""
+
+import asyncio
+import logging
+import re
+from collections.abc import Sequence
+from typing import TypeVar
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute
+
+from musicsim.errors import LibraryError, NotFoundError
+from musicsim.library.processes.decoding import Decoding
+from musicsim.public import is_allowed, safe_message
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+_POLL_S = 1.0
+_MAX_BYTES = 4 << 20  # per response: browsers request the whole rest
+_RANGE = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})")
+
+
+def filter_routes(routes: Sequence[BaseRoute]) -> list[BaseRoute]:
+    """Return the routes that the current user may call; for visitors, those marked with `visitor_may`."""
+    return [route for route in routes if is_allowed(getattr(route, "endpoint", None) or getattr(route, "app", None))]
+
+
+def parse_range(request: Request) -> tuple[int, int] | None:
+    """Return the first requested byte and the end (exclusive); None without a range."""
+    match = _RANGE.fullmatch(request.headers.get("Range", ""))
+    if match is None:
+        return None
+    start = int(match[1])
+    return start, min(int(match[2]) + 1 if match[2] else start + _MAX_BYTES, start + _MAX_BYTES)
+
+
+def respond_with_sound(data: bytes, span: tuple[int, int] | None, n_bytes: int, kind: str) -> Response:
+    """Return a response with audio of `n_bytes`, or with its requested part; no data means a range past the end."""
+    headers = {"Accept-Ranges": "bytes", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+    if span is None:
+        return Response(data, media_type=kind, headers=headers)
+    if not data:
+        return Response(status_code=416, headers={"Content-Range": f"bytes */{n_bytes}"})
+    headers["Content-Range"] = f"bytes {span[0]}-{span[0] + len(data) - 1}/{n_bytes}"
+    return Response(data, 206, headers, kind)
+
+
+def is_known(request: Request, tag: str) -> bool:
+    """Return whether the browser has the content of an ETag; proxies that compress turn it into a weak one."""
+    known = request.headers.get("If-None-Match", "").split(",")
+    return tag in [known_tag.strip().removeprefix("W/") for known_tag in known]
+
+
+def respond_to_error(error: LibraryError) -> Response:
+    """Return the response to a request for a library or song that does not exist or cannot be opened."""
+    if isinstance(error, NotFoundError):
+        return JSONResponse({"error": safe_message(error)}, 404)
+    _log.warning("%s", error)
+    return JSONResponse({"error": "the library cannot be opened. The app's log says why."}, 500)
+
+
+async def wait_for(decoding: Decoding[T], request: Request) -> T:
+    """Return the result of some work; raise ClientDisconnect if the client leaves first."""
+    future = asyncio.wrap_future(decoding.future)
+    while not future.done():
+        decoding.keep()
+        await asyncio.wait([future], timeout=_POLL_S)
+        if not future.done() and await request.is_disconnected():
+            raise ClientDisconnect
+    return future.result()

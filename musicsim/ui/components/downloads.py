@@ -1,0 +1,43 @@
+"""Tables that can be saved as CSV, and charts that can be saved as pictures.
+
+``client.disableDataExport`` in ``.streamlit/config.toml`` turns off Streamlit's own download of tables, which writes
+formulas in cells unescaped.
+"""
+
+from collections.abc import Callable
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from musicsim.library.disk.csv_cells import as_csv
+from musicsim.ui.base.frame import asset
+
+
+def show_table(frame: pd.DataFrame, *, name: str, key: str) -> None:
+    """Show a small table and a button that downloads it; parameters as in :func:`table_download`."""
+    st.table(frame, hide_index=True, border="horizontal")
+    table_download(name, lambda: frame, key)
+
+
+def table_download(name: str, table: Callable[[], pd.DataFrame], key: str) -> None:
+    """Show a button that calls `table` and downloads the result as ``name.csv``; `key` is unique on the page."""
+
+    def content() -> bytes:
+        frame = table()
+        cells = frame.astype(object).where(frame.notna(), None)
+        return as_csv(list(frame.columns), cells.itertuples(index=False))
+
+    st.download_button(
+        "Download as CSV", content, f"{name}.csv", "text/csv", key=key, icon=":material/download:",
+        type="tertiary", on_click="ignore",
+    )  # fmt: skip
+
+
+def chart(figure: go.Figure, *, key: str, name: str) -> None:
+    """Show a chart, and buttons that save it as `name`; `key` is unique: letters, digits and underscores."""
+    st.plotly_chart(figure, key=key, config={"displayModeBar": False})
+    component = st.components.v2.component(
+        "musicsim_save_chart", css=asset("save_chart.css"), js=asset("save_figure.js") + asset("save_chart.js")
+    )
+    component(key=f"{key}_save", data={"chart": key, "name": name}, height="content")
