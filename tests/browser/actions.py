@@ -117,6 +117,11 @@ def rows(page: Page):
     return page.get_by_test_id("song-row")
 
 
+def nearest_rows(page: Page):
+    """Return the rows of the queue with a similarity: those before the walk."""
+    return rows(page).filter(has=page.locator(".bar"))
+
+
 def row_ids(page: Page) -> list[int]:
     return [int(row.get_attribute("data-song-id")) for row in rows(page).all()]
 

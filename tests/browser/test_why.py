@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.actions import ask, passages, player_plays, rows, songs_of, sound, visit, wait_for_sound
+from tests.browser.actions import ask, passages, player_plays, rows, send_sound, songs_of, sound, visit, wait_for_sound
 from tests.sounds import write_song
 
 
@@ -64,9 +64,8 @@ def test_keys_control_passage_and_closing_stops_it(page, address, home):
 def test_upload_is_explained_and_played(page, address, tmp_path):
     data = write_song(tmp_path / "mine.mp3", "tones", seed=321, seconds=20).read_bytes()
     visit(page, address, "listen")
-    chooser = page.get_by_test_id("stFileUploaderDropzone").locator("input[type=file]")
-    chooser.set_input_files({"name": "mine.mp3", "mimeType": "audio/mpeg", "buffer": data})
-    expect(page.get_by_text("most similar songs")).to_be_visible()
+    send_sound(page, {"name": "mine.mp3", "mimeType": "audio/mpeg", "buffer": data})
+    expect(page.get_by_role("heading", name="mine.mp3")).to_be_visible()
     dialog = ask(page)
     passages(dialog, "mine.mp3").first.click()
     wait_for_sound(page, True)
