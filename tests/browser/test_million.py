@@ -13,7 +13,18 @@ from playwright.sync_api import Page, expect
 from benchmarks.large_library import write_library
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
-from tests.browser.actions import APP, click_song, map_range, outline, visit, wait_for_map, wait_for_mark, zoom
+from tests.browser.actions import (
+    APP,
+    click_song,
+    map_range,
+    nearest_rows,
+    outline,
+    show_all_tools,
+    visit,
+    wait_for_map,
+    wait_for_mark,
+    zoom,
+)
 from tests.browser.patient import new_context
 from tests.browser.serving import serve
 from tests.waiting import until
