@@ -108,7 +108,7 @@ def send_sound(page: Page, file) -> None:
     button = page.get_by_role("button", name="Add sound")
     button.click()
     page.locator(".st-key-search_file input[type=file]").set_input_files(file)
-    expect(page.locator(".st-key-search_file").get_by_test_id("stFileUploaderFile")).to_be_visible()
+    expect(page.locator(".st-key-search_file").get_by_role("button", name=re.compile("^Remove"))).to_be_visible()
     page.keyboard.press("Escape")
 
 

@@ -1,4 +1,4 @@
-"""The queue of the Listen page: the songs nearest to what was chosen, then a walk that goes on."""
+"""The queue of the Listen page: the songs nearest to a seed, then a walk without an end."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Heard:
 
 @dataclass(frozen=True, kw_only=True)
 class QueueRequest:
-    """What the queue starts from, and how it goes on. Ids are ids of songs."""
+    """The seed of a queue, and the conditions on its songs. Ids are ids of songs."""
 
     query: Query | None = None  # None for words alone
     search: SearchRequest = field(default_factory=SearchRequest)  # filters, further examples, number of nearest songs

@@ -10,6 +10,7 @@ const PRELOAD_BEFORE_END_S = 25;
 const ASK_BEFORE_END_S = 60; // for more songs: a large library needs this long
 const ORPHAN_PAUSE_MS = 4000; // a sound without controls must stop
 const GAPLESS_S = 0.05; // the time that a loaded song needs to start
+const LOST_MS = 1500; // a short pause of the connection is not shown
 const FADE_STEP_MS = 40;
 const LEVEL_LUFS = -18; // as in ReplayGain 2.0; songs are only made quieter, never louder
 const MAX_FAILED = 10; // consecutive songs; then the player stops
@@ -150,12 +151,43 @@ class Engine {
     this.present(new URLSearchParams(location.search).has("presentation") || stored("sessionStorage", PRESENTED));
     this.restore();
     this.announceHandlers();
+    this.isLost = false; // the app cannot be reached
+    this.watchApp();
   }
 
   /** Stop other tabs and other players on this page, so that only one sound plays. */
   silenceOthers() {
     this.otherTabs.postMessage("playing");
     for (const other of document.querySelectorAll("audio")) if (!this.sounds.includes(other)) other.pause();
+  }
+
+  /** Notice when the app cannot be reached: then no click has an effect. */
+  watchApp() {
+    const app = document.querySelector("[data-testid=stApp]");
+    const name = "data-test-connection-state";
+    const look = () => {
+      clearTimeout(this.losing);
+      const isLost = !navigator.onLine || (app?.getAttribute(name) ?? "CONNECTED") !== "CONNECTED";
+      this.losing = setTimeout(() => this.setLost(isLost), isLost ? LOST_MS : 0);
+    };
+    if (app) new MutationObserver(look).observe(app, { attributeFilter: [name] });
+    for (const event of ["online", "offline"]) window.addEventListener(event, look);
+  }
+
+  setLost(isLost) {
+    this.isLost = isLost;
+    this.view?.renderLost();
+  }
+
+  /** Load the page again if the app can be reached. */
+  async retry() {
+    try {
+      const answer = await fetch(resolve(this.base, "/_stcore/health"), { cache: "no-store" });
+      if (answer.ok) location.reload();
+    } catch (error) {
+      this.view?.notify("The app still cannot be reached. Is it running?", "error");
+      console.debug("player: no app", error);
+    }
   }
 
   addPageStyle() {

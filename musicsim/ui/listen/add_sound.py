@@ -45,7 +45,7 @@ def _take_upload(key: str) -> None:
 
 
 def show_upload_actions(snapshot: Snapshot, seed: Seed) -> None:
-    """Show notes about an upload, and what else can be done with it."""
+    """Show notes about an upload, and further actions on it."""
     upload, example, song = seed.upload, seed.example, seed.song
     if upload is None or not isinstance(example, Example):
         return

@@ -89,7 +89,7 @@ def add_examples(snapshot: Snapshot, seed_id: int | None) -> None:
 
 
 def show_conditions(snapshot: Snapshot, now: ListenState) -> None:
-    """Show what was asked of the queue; a click removes one condition."""
+    """Show the conditions of the queue; a click removes one."""
     words = parse_words(snapshot, WORDS.get())
     with st.container(horizontal=True):
         _show_examples(snapshot, now)

@@ -1,4 +1,4 @@
-"""What the Listen page offers besides: the map's colors, ranking, examples, a part of the song, similar artists."""
+"""Rare options of the Listen page: the map's colors, ranking, examples, a part of the song, similar artists."""
 
 from functools import partial
 

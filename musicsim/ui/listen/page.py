@@ -1,4 +1,4 @@
-"""Listen: the map, one box for whatever starts the music, the song that plays, and the queue.
+"""Listen: the map, one box that starts the music, the song that plays, and the queue.
 
 The whole page is a fragment. So a thumb, a chip and the next song of the player do not run the frame, and keep the map.
 """

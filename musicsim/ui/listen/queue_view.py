@@ -96,7 +96,7 @@ def _first_track(snapshot: Snapshot, seed: Seed) -> player.Track | None:
 
 
 def chip_line(snapshot: Snapshot, seed: Seed, items: list[QueueItem], current: int | None) -> None:
-    """Show what changes the queue."""
+    """Show the actions that change the queue."""
     with st.container(horizontal=True, gap="small", key="listen_chips"):
         if current is not None and current != seed.song_id:
             st.button("Like this", on_click=_like_this, args=(snapshot, current))

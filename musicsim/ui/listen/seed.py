@@ -22,7 +22,7 @@ PLAY_AT: Key[int | None] = Key("listen_play_at", lambda: None, "place of the que
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """What the queue starts from; `example` is None for words alone."""
+    """The start of a queue; `example` is None for words alone."""
 
     name: str  # of its state and thumbs
     example: int | Example | None = None  # a song's id, or sound from outside the library

@@ -1,4 +1,4 @@
-"""What the listener asked of the queue, with undo."""
+"""The listener's changes to the queue, with undo."""
 
 import secrets
 from collections.abc import Mapping
@@ -66,7 +66,7 @@ def can_undo() -> bool:
 
 
 def undo() -> Thumbs | None:
-    """Reverse the last change, but not what was heard since; return the thumbs to restore, if it changed them."""
+    """Reverse the last change, but keep the songs heard since; return the thumbs to restore, if it changed them."""
     *rest, (before, thumbs) = _BEFORE.get()
     _BEFORE.set(tuple(rest))
     now = LISTEN.get()
