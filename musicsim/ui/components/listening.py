@@ -33,8 +33,9 @@ _N_FOLLOWING = 5
 _PLAYED: Key[Upload | None] = Key("player.upload", lambda: None, "the upload in the player's queue")
 
 FOLLOWED: Key[tuple[str, tuple[int, ...]]] = Key(
-    "player_followed", lambda: ("", ()), "name and song ids of the queue that the Listen page keeps up to date"
-)
+    "player_followed", lambda: ("", ()), "name and song ids of the queue that the Listen page keeps up to date",
+    is_kept=True,
+)  # fmt: skip
 
 _uploads: WeakValueDictionary[str, Upload] = WeakValueDictionary()
 

@@ -27,7 +27,7 @@ from musicsim.ui.listen.seed import PLAY_AT, Seed, begin_from, start_song
 from musicsim.ui.listen.state import LISTEN
 
 _N_HEARD = 2  # songs before the current one that are shown
-_PLAYING: Key[int | None] = Key("listen_playing", lambda: None, "id of the song that plays")
+_PLAYING: Key[int | None] = Key("listen_playing", lambda: None, "id of the song that plays", is_kept=True)
 _WAITING: Key[Task | None] = Key("listen_waiting", lambda: None, "task that computes the rest of the queue")
 
 
