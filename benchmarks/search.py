@@ -13,8 +13,8 @@ chooses for 0.95; its `build_s` includes the trials.
 
 Data: see `support.search_data`. `hard` are 200 overlapping clusters of intrinsic dimension 20 (full form: also 2,000),
 `separated` 2,000 clusters of random covariance. "as the app's" are the vectors of a drawn library, `songs` real
-descriptors. A million rows are in `ten_million`. Forests have 8 and 24 trees, partitions one setting, in the full form
-five, annoy 50 trees, in the full form also 10 and 20; the claims use the quickest at a level. The tree of the thesis
+descriptors. A million rows are in `ten_million`. Forests have 8 and 24 trees, partitions one setting (full form: five),
+annoy 50 trees (full form: also 10 and 20). The claims use the quickest at a level. The tree of the thesis
 (PCA, spill 0.05 and 0.1, defeatist search) is grown to three depths, whose leaves have about 1,000, 316 and 100 rows.
 """
 

@@ -5,8 +5,8 @@ a million, ``--full`` ten million (4.2 GB, and 1.1 GB for the index, in the fold
 built in one process, saved, and opened in another one, which starts with none of the files in memory.
 
 `s` are wall seconds, `cpu_s` CPU seconds of all threads. Queries come one at a time on one thread. `ms` is the median
-wall time, `ms_p95` its 95th percentile, `cpu_ms` the mean CPU time. `mb` is the peak memory of the process (sampled ten
-times per second) without pages of the file of vectors, which the system may drop at any time; pages of the index count.
+wall time, `ms_p95` its 95th percentile, `cpu_ms` the mean CPU time. `mb` is the peak memory of the process, sampled ten
+times per second. It includes the pages of the index, but not those of the vectors, which the system may drop anytime.
 
 An index is measured at settings a factor of 1.4 apart; that of a recall is the first that reaches it. Recall is the
 share of the true ten nearest found, for held-out queries. Filters are drawn masks. Batches of queries are measured on

@@ -1,8 +1,8 @@
 """Seconds from the click on *Train* to the active model, on the demo and on 5,000 and 20,000 generated songs.
 
-Runs the app's own job in a separate process: choice of C on held-out artists, the verdict, the last fit on artists of
-all parts, and vectors, clusters and map of all songs. Rivals are missing, because other programs do not do all of this;
-rivals of a single fit are in `benchmarks.mlr`. Memory is the peak resident set of the job.
+Runs the app's own job in a separate process. It chooses C on held-out artists, computes the verdict, fits all artists,
+and computes vectors, clusters and the map of all songs. Rivals are missing, because other programs do not do all of
+this; rivals of a single fit are in `benchmarks.mlr`. Memory is the peak resident set of the job.
 """
 
 import json

@@ -7,17 +7,17 @@ uploads its own song, and clicks twenty times: thumbs, *Why?*, other pages and b
 - *lecture*: they arrive within 30 s, and pause for 3 to 5 s after each step.
 - *all at once*: the fifty clients arrive at the same moment, and do not pause.
 
-A search is timed from sending the file to the results, a click until its effect is there: in the client the end of the
-script's run, in Chromium the visible change. Chromium also fetches the map, covers and scripts, and draws without a
-graphics card. Every list of results is compared with the library's results for the same file, song and thumbs in this
-process. Every message is searched for names of other visitors' files.
+A search is timed from sending the file to the results, and a click until its effect. The effect is the end of the
+script's run in the client, and the visible change in Chromium. Chromium also fetches the map, covers and scripts, and
+draws without a graphics card. Every list of results is compared with the library's results for the same file, song and
+thumbs in this process. Every message is searched for names of other visitors' files.
 
 The server's memory includes its workers. The measurement begins after one visitor of each kind has come and gone,
 because a tab fetches covers and sound, which the client does not. It ends after one more visitor: only then Streamlit
 forgets the others.
 
-Every wait ends after two minutes: that visitor has failed, and the others go on. ``--library FOLDER`` selects a library
-that is copied, without its sound; the default is the demo collection.
+Every wait ends after two minutes: that visitor has failed, and the others continue. ``--library FOLDER`` selects a
+library that is copied, without its sound; the default is the demo collection.
 
 ``--processes N``: that number of processes serve a snapshot file of the library behind nginx, with the configuration of
 docs/hosting.md. ``--library FILE`` selects such a file. Memory is then that of all processes together, with shared

@@ -169,8 +169,8 @@ def _learner(
 def _fit_mlr(
     method: str, Cs: tuple[float, ...], X: Float64Array, y: Int64Array, *, tol: float, max_cuts: int
 ) -> list[Fit]:
-    # with a small k, the k irrelevant rows nearest to a query are nearer than the mean relevant one for any metric, and
-    # W = 0 is the optimum of P@k and NDCG
+    # With a small k, W = 0 is the optimum of P@k and NDCG. Under any metric, the k irrelevant rows nearest to a query
+    # are nearer than the mean relevant one.
     k = int(np.bincount(y).max())
     path = MLR(**MLRS[method], k=k, tol=tol, max_cuts=max_cuts).fit_path(X, y, Cs)
     return [(f"C {mlr.C:g}", mlr.components_, mlr.history_[-1]["gap"]) for mlr in path]

@@ -3,9 +3,11 @@
 OpenBLAS, numpy and numba each choose code for the processor they run on. That code rounds differently, so a test that
 passes on one processor may fail on another. These settings make all three libraries choose code for a named processor.
 
-usage: python -m tests.processors NAME COMMAND...   run COMMAND on one processor
-       python -m tests.processors list              print the processors that this machine can run
-       python -m tests.processors pick NUMBER       print one of them; consecutive numbers give each in turn
+usage:
+
+- python -m tests.processors NAME COMMAND...   run COMMAND on one processor
+- python -m tests.processors list              print the processors that this machine can run
+- python -m tests.processors pick NUMBER       print one of them; consecutive numbers give each in turn
 """
 
 import os

@@ -140,7 +140,7 @@ def test_missing_library_gives_clear_error(tmp_path):
 
 @pytest.mark.long
 def test_library_maintenance_commands(tmp_path):
-    """Settings, scan, missing, edit, artists, duplicates and forget, on one library."""
+    """Settings, scan, missing, edit, artists, duplicates and removal, on one library."""
     library, music = tmp_path / "library", tmp_path / "music"
     for n, artist in enumerate(("The Beatles", "Beatles, The", "Other")):
         write_song(music / f"{n}.flac", seed=n, seconds=2, title=f"song {n}", artist=artist)

@@ -4,8 +4,8 @@ Two mixtures of Gaussians of 100 dimensions, float32. `hard`: 20 dimensions embe
 overlapping clusters, noise of deviation 0.1 per coordinate. `separated`: each cluster has a random covariance of full
 rank, and the centers are further apart than the songs of a cluster.
 
-The spread of the centers is tuned until other indexes have the same recall as in the trials that set the goals (200,000
-rows, 500 queries; recall wanted, and found with seed 0):
+The spread of the centers is tuned until other indexes have the same recall as in the trials that set the goals. These
+trials had 200,000 rows and 500 queries. The recall wanted, and the recall found with seed 0:
 
 - `hard`, annoy of 20 trees, search_k 2,000 / 10,000 / 40,000: .818 / .979 / .999 wanted, .817 / .980 / .999 found
 - `hard`, faiss IVF1024, nprobe 8 / 32 / 128: .678 / .904 / .996 wanted, .692 / .917 / .995 found

@@ -1,4 +1,4 @@
-"""What benchmarks and experiments print: one JSON object, the claims as they were asked."""
+"""The output of benchmarks and experiments: one JSON object with the requested claims."""
 
 import json
 

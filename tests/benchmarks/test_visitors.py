@@ -1,4 +1,4 @@
-"""What visitors saw is compared with what they should have seen."""
+"""The benchmark compares the results that visitors saw with the correct ones."""
 
 import pytest
 

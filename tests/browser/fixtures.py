@@ -41,7 +41,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture(scope="session")
 def chromium_path() -> str:
-    """Where the browser is."""
+    """Return the path of the browser."""
     path = find()
     if path is None and os.environ.get("CI"):
         pytest.fail("no Chromium: with CI set a missing browser is a failure. Install it or set MUSICSIM_CHROMIUM.")

@@ -163,7 +163,7 @@ def test_tags_and_mixtures_use_training_songs_only():
     a, b = (tag_vectors(songs, TRAIN, 0) for songs in (plain, moved))
     np.testing.assert_array_equal(a[SMD][TRAIN], b[SMD][TRAIN])
     assert not np.array_equal(a[SMD][TEST], b[SMD][TEST])
-    assert a[TAGS].shape == (40, 5)  # "only later" is no word of training songs
+    assert a[TAGS].shape == (40, 5)  # no training song has the word "only later"
     np.testing.assert_allclose(a[TAGS][TEST].max(axis=1), 1.0)
 
 

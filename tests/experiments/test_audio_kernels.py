@@ -1,4 +1,4 @@
-"""The experiment on kernels of sound and of what is said: comparisons, weights, and a run on a small library."""
+"""The experiment on kernels of sound and of tags: comparisons, weights, and a run on a small library."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the experiments on listeners' answers hold out, choose and count; their surveys; the synthetic truth."""
+"""The experiments on listeners' answers: held-out answers, choices, counts, surveys, and the synthetic truth."""
 
 import numpy as np
 import pytest
@@ -133,7 +133,7 @@ def test_order_score_counts_ties_as_half(rng):
     assert found[TIES] == np.mean(same)
     assert found[IN_ORDER] == pytest.approx(share_in_order(points, comparisons) + 0.5 * same.mean())
     assert order_score(np.zeros((9, 1)), comparisons) == {IN_ORDER: 0.5, TIES: 1.0}
-    # equal but for rounding
+    # equal, except for rounding
     assert order_score(np.array([[0.0], [0.1], [0.1 + 1e-14]]), np.array([[0, 1, 0, 2]]))[TIES] == 1.0
 
 

@@ -264,7 +264,7 @@ def test_keeps_best_points_on_held_out_playlists():
     held_out = np.random.default_rng(3).permutation(100)[:10]
     kept = model.mean_transition_log_probability([playlists[i] for i in held_out])
     assert kept == pytest.approx(max(model.history_))
-    # of what is held out, nothing but the best pass depends
+    # only the choice of the best pass depends on held-out playlists
     once = [LatentMarkovEmbedding(30, 4, max_iter=1, random_state=3).fit(playlists)]
     for i in held_out:
         playlists[i] = [0, 15]

@@ -125,7 +125,7 @@ def test_probabilities_do_not_depend_on_test_playlists(rng, tags):
 
 
 def test_walk_depends_on_training_playlists(rng):
-    """What the test above would miss if the lists reached no model at all."""
+    """Show that training playlists reach the model, which the test above assumes."""
     about = tiny(rng)
     train, _ = split_lists(about.categories, 0, 3)
     lists = [list(playlist) for playlist in about.playlists]

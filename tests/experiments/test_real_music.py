@@ -124,7 +124,7 @@ def test_block_features_ignore_gain_and_separate_sounds(rng):
     vectors = np.array([block_features(x) for x in (*noise, clicks, 0.5 * clicks)])
     np.testing.assert_allclose(
         block_features(0.5 * noise[0])[980:], vectors[0, 980:], rtol=1e-3, atol=1e-3
-    )  # but for the spectrum itself
+    )  # except for the spectrum itself
     D = joined_distances(vectors)
     np.testing.assert_allclose(D, D.T, atol=1e-9)
     assert D[0, 1] < min(D[0, 2], D[1, 2])

@@ -12,7 +12,8 @@ from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.snapshot.words import parse_words
+from musicsim.explorer.snapshot.words import parse_words, suggest_words
+from musicsim.library.db import schema
 from tests.command import run
 
 
@@ -70,6 +71,51 @@ def test_typos_are_corrected(heard, typed, meant):
         part.words for part in parse_words(heard, meant).parts
     ]
     assert found(heard, typed) == found(heard, meant)
+
+
+@pytest.fixture
+def filed(tiny_library):
+    """Songs with genres of several words, in folders with names, without other tags."""
+    for song in tiny_library.songs():
+        folder = "Frozen Bubble - Music" if song.id % 2 else "lugaru"
+        genre = "Female Fronted Metal" if song.id % 3 else "Romantic Classical"
+        with tiny_library.write() as connection:
+            connection.execute(
+                schema.files.update().where(schema.files.c.song_id == song.id).values(
+                    folder=song.path.parent / folder, path=song.path.parent / folder / song.path.name
+                )
+            )  # fmt: skip
+            values = {"genre": genre, "title": f"Guitar Study {song.id}" if song.id == 4 else song.title}
+            connection.execute(schema.songs.update().where(schema.songs.c.id == song.id).values(**values))
+    return take_snapshot(tiny_library)
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning", "right"),
+    [
+        ("metal", "“Female Fronted Metal”", lambda song: song.id % 3 > 0),
+        ("metl", "“Female Fronted Metal”", lambda song: song.id % 3 > 0),
+        ("classic", "“Romantic Classical”", lambda song: song.id % 3 == 0),
+        ("lugaru", "in “lugaru”", lambda song: song.id % 2 == 0),
+        ("lugraru", "in “lugaru”", lambda song: song.id % 2 == 0),
+        ("frozen bubble music", "in “Frozen Bubble - Music”", lambda song: song.id % 2 == 1),
+        ("guitar", "“guitar” in the title", lambda song: song.id == 4),
+    ],
+)
+def test_parts_of_genres_folders_and_titles_filter_songs(filed, text, meaning, right):
+    assert [part.words for part in parse_words(filed, text).parts] == [meaning]
+    assert found(filed, text) == [song.id for song in filed.library.songs() if right(song)]
+
+
+def test_visitors_cannot_search_folders(filed, monkeypatch):
+    monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
+    assert parse_words(filed, "lugaru").unknown == ("lugaru",)
+
+
+def test_unknown_word_lists_known_words(filed):
+    assert {"Female Fronted Metal", "Romantic Classical", "long", "short"} <= set(suggest_words(filed))
+    with pytest.raises(NotFoundError, match=r"“xyzzy”.*Female Fronted Metal, "):
+        filter_rows(filed, Filters(words="slow xyzzy"))
 
 
 def test_part_shows_meaning_and_can_be_removed(heard):

@@ -41,6 +41,8 @@ _MAX_TEMPERATURE = 4.0  # the temperature at surprise 1; its inverse at 0
 _AROUND = 0.5  # surprise of the steps that define the surroundings of a song
 _MIN_AROUND = 0.02  # smallest weight of a song that is far from all songs of `like`
 _JUMPS_ABOVE = 0.5  # surprise
+_NEAR_S = 45.0  # difference in duration that is near enough
+_SEVERAL = 5  # songs to choose from
 
 
 def places_of(X: FloatingArray, rows: Sequence[int], length: int) -> list[int]:
@@ -287,11 +289,12 @@ class Pool:
     weights: Float64Array | None  # (n,), of songs at every place
     is_paced: bool  # ranks by sound decide how far steps go
     uses_sound: bool = True  # False: ignore the path between stops, and what rises
+    candidates: BoolArray | None = None  # (n,), of the allowed songs; None: all of them
 
     def generate(self, length: int, n_left: int, random_state: int | None) -> tuple[playlist.Playlist, list[str]]:
         """Generate a playlist from `n_left` matching songs, with the widest possible artist spacing, and notes."""
         request, notes = self.request, list[str]()
-        stops = [self._number(i) for i in request.stops]
+        stops = [self.number(i) for i in request.stops]
         if len(stops) > length:
             notes.append(f"{len(stops)} songs rather than {length}: the playlist passes through {len(stops)} songs")
         length = max(length, len(stops))
@@ -299,12 +302,13 @@ class Pool:
             path = dict(zip(places_of(self.X, stops, length), stops, strict=True))
         else:
             path = {0 if request.first is not None else length - 1: stop for stop in stops}
-        fixed = path | {place: self._number(i) for place, i in request.keep.items()}
+        fixed = path | {place: self.number(i) for place, i in request.keep.items()}
         is_path = len(path) > 1 and self.uses_sound
         weigh = self._weighing(path if is_path else {}, length, fixed.get(0), notes)
         steer = self._steering(path if is_path else {})
         length = max(length, *(place + 1 for place in fixed), 1)
-        excluded = np.setdiff1d(np.flatnonzero(~self.allowed), list(fixed.values())).tolist()
+        candidates = self.allowed if self.candidates is None else self.allowed & self.candidates
+        excluded = np.setdiff1d(np.flatnonzero(~candidates), list(fixed.values())).tolist()
         groups = self.snapshot.columns.group.codes[self.rows]
         n_artists = len(np.unique(groups[self.allowed]))
         max_spacing = min(request.spacing, max(0, n_artists - 1))
@@ -336,7 +340,8 @@ class Pool:
             notes.append(f"only {n_left} song{'s match' if n_left != 1 else ' matches'} your request")
         return generated, notes
 
-    def _number(self, song_id: int) -> int:
+    def number(self, song_id: int) -> int:
+        """Return the number of a song in the pool."""
         return int(np.searchsorted(self.rows, self.snapshot.row_of(song_id)))
 
     def _weighing(
@@ -380,7 +385,7 @@ class Pool:
         """Weights of songs at every place, with those for `like`; None if all are equal."""
         if not self.request.like:
             return self.weights
-        songs = [self._number(i) for i in self.request.like]
+        songs = [self.number(i) for i in self.request.like]
         steps = [self.model.transition_probabilities(song) for song in songs]
         if self.is_paced:
             pace = make_paced_steering(self.ranks.shares, median_of(_AROUND))
@@ -390,3 +395,45 @@ class Pool:
         near[songs] = top
         around = np.maximum(near / top, _MIN_AROUND) if top > 0 else np.ones_like(near)
         return around if self.weights is None else self.weights * around
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A place of a playlist, and the songs of a pool that may replace the song there, bool (n,)."""
+
+    place: int
+    songs: BoolArray
+
+
+def find_exchange(pool: Pool, song_ids: Sequence[int], durations: FloatingArray, gap_s: float) -> Exchange | None:
+    """Return the exchange of one song that brings a playlist nearest to a duration; None if it is near enough.
+
+    `durations` (n,) are those of the pool, and `gap_s` the missing seconds. The last place with several suitable songs
+    is preferred, because the walk depends on the first songs. Songs that the request fixes stay.
+    """
+    if abs(gap_s) <= _NEAR_S:
+        return None
+    numbers = [pool.number(i) for i in song_ids]
+    groups = pool.snapshot.columns.group.codes[pool.rows]
+    free = pool.allowed.copy()
+    free[numbers] = False
+    if pool.works is not None:
+        works = pool.works
+        used = {works[number] for number in numbers} - {None}
+        free[[i for i in np.flatnonzero(free).tolist() if works[i] in used]] = False
+    fixed = {*pool.request.stops, *pool.request.keep.values()}
+    best: Exchange | None = None
+    best_gap = abs(gap_s)
+    for spacing in (pool.request.spacing, 0):  # an artist may come again earlier if there is no other way
+        for place in reversed([place for place, i in enumerate(song_ids) if i not in fixed]):
+            around = [*numbers[max(0, place - spacing) : place], *numbers[place + 1 : place + 1 + spacing]]
+            gaps = np.abs(gap_s + durations[numbers[place]] - durations)
+            gaps[~free | (np.isin(groups, groups[around]) & (groups >= 0))] = np.inf
+            if np.count_nonzero(gaps <= _NEAR_S) >= _SEVERAL:
+                return Exchange(place, gaps <= _NEAR_S)
+            nearest = gaps.min(initial=np.inf)
+            if nearest < best_gap:
+                best, best_gap = Exchange(place, gaps <= max(nearest, _NEAR_S)), nearest
+        if best_gap <= _NEAR_S:
+            break
+    return best

@@ -21,6 +21,7 @@ from musicsim.explorer.playlists.steering import (
     Pool,
     SoundRanks,
     find_allowed_rows,
+    find_exchange,
     is_sampled,
     median_of,
     sample_rows,
@@ -33,7 +34,9 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 
 _NEW_EDGE = 1e-6  # weight of an edge that did not exist when the weights were fitted
-_MAX_TRIES = 5
+_MAX_TRIES = 6  # numbers of songs, for a playlist of some minutes
+_MAX_EXCHANGES = 4  # of songs, to meet the minutes
+_TOLERANCE_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,19 +175,39 @@ class Walk:
         if request.minutes is None:
             return self._generate(pool, request.length, n_left, random_state)
 
-        durations = self.snapshot.columns.duration_s[pool.rows[pool.allowed]]
-        usual = max(float(durations.mean()) if len(durations) else 240.0, 1.0)
-        wanted, tried = 60.0 * request.minutes, dict[int, GeneratedPlaylist]()
-        min_length = max(1, len(required), *(place + 1 for place in request.keep))
-        length = max(min_length, round(wanted / usual))
+        return self._generate_minutes(pool, 60.0 * request.minutes, n_left, random_state)
+
+    def _generate_minutes(
+        self, pool: Pool, wanted_s: float, n_left: int, random_state: int | None
+    ) -> GeneratedPlaylist:
+        """Generate with the number of songs that comes closest to a duration, then exchange songs to come closer."""
+        request = pool.request
+        durations = self.snapshot.columns.duration_s[pool.rows]
+        usual = max(float(durations[pool.allowed].mean()) if pool.allowed.any() else 240.0, 1.0)
+        tried = dict[int, GeneratedPlaylist]()
+        min_length = max(1, len({*request.stops, *request.keep.values()}), *(place + 1 for place in request.keep))
+        length = max(min_length, round(wanted_s / usual))
         while length not in tried and len(tried) < _MAX_TRIES:
             tried[length] = generated = self._generate(pool, length, n_left, random_state)
-            length = max(min_length, length + round((wanted - generated.duration_s) / usual))
-            if len(generated.songs) < max(tried):  # no more songs match
+            if len(generated.songs) < length:  # no more songs match
                 break
-        best = min(tried.values(), key=lambda one: abs(one.duration_s - wanted))
-        if abs(best.duration_s - wanted) > max(usual, 0.1 * wanted):
-            note = f"{best.duration_s / 60:.0f} minutes rather than {request.minutes:.0f}: no closer match"
+            length = max(min_length, length + round((wanted_s - generated.duration_s) / usual))
+            if length in tried:  # it swings, because one song may be several times as long as the next
+                short = max((n for n, one in tried.items() if one.duration_s <= wanted_s), default=min_length)
+                length = (short + min((n for n in tried if n > short), default=short)) // 2
+        best = min(tried.values(), key=lambda one: abs(one.duration_s - wanted_s))
+        for _ in range(_MAX_EXCHANGES):
+            exchange = find_exchange(pool, [song.id for song in best.songs], durations, wanted_s - best.duration_s)
+            if exchange is None:
+                break
+            keep = {place: song.id for place, song in enumerate(best.songs) if place != exchange.place}
+            one_free = replace(pool, request=replace(request, keep=keep), candidates=exchange.songs)
+            exchanged = self._generate(one_free, len(best.songs), len(best.songs), random_state)
+            if len(exchanged.songs) < len(best.songs):  # each candidate breaks another condition
+                break
+            best = replace(exchanged, notes=tuple(dict.fromkeys([*best.notes, *exchanged.notes])))
+        if abs(best.duration_s - wanted_s) > _TOLERANCE_S:
+            note = f"{best.duration_s / 60:.0f} minutes rather than {wanted_s / 60:.0f}: no closer match"
             return replace(best, notes=(*best.notes, note))
         return best
 

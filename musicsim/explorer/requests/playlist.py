@@ -20,7 +20,7 @@ class PlaylistRequest(Filters):
 
     length: int = option(12, "Number of songs.", label="Length", flags=("--length", "-n"), min=1, max_asked=500)
     minutes: float | None = option(
-        None, "Length in minutes instead, as close as whole songs allow.", label="Length", min=1, max=1440
+        None, "Length in minutes instead, met within two minutes.", label="Length", min=1, max=1440
     )
     dialect: str | None = option(
         None, "Kind of playlist to follow; `musicsim dialects` lists them.", label="What kind of playlist?"

@@ -12,7 +12,7 @@ from musicsim.errors import NotFoundError
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.snapshot.conditions import All, Among, Condition, Listed, Not, Within
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.snapshot.words import parse_words
+from musicsim.explorer.snapshot.words import parse_words, suggest_words
 from musicsim.library.stores.genres import genre_key
 from musicsim.public import is_public, refuse_visitors
 
@@ -100,7 +100,7 @@ def _fits_words(snapshot: Snapshot, text: str) -> list[Condition]:
     if words.unknown:
         raise NotFoundError(
             f"{snapshot.library.name}: nothing matches {', '.join(f'“{word}”' for word in words.unknown)}. "
-            "Leave it out, or spell it like the tags, genres or artists of the library."
+            f"Leave it out. Some words that this library knows: {', '.join(suggest_words(snapshot))}."
         )
     conditions: list[Condition] = []
     for part in words.parts:

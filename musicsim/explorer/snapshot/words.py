@@ -1,17 +1,19 @@
 """Read texts such as "slow piano 1960s", "fast bright minor" or "not rock" as filters; typos are corrected.
 
 Texts are read from left to right, the longest known phrase first, in this order: tags and genres, descriptors, years,
-keys, artists, words of extensions. "Slow" is the slowest third of the library's songs, "very slow" the slowest sixth.
+keys, artists. A word that is none of these may be part of a tag, a folder or a title, have a typo, or belong to an
+extension. "Slow" is the slowest third of the library's songs, "very slow" the slowest sixth.
 
 The hook ``text_filter`` is ``function(library: Library, word: str) -> tuple[str, Int64Array] | None``: the meaning of a
 word and the ids of the matching songs, or None.
 """
 
+import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,18 +24,28 @@ from musicsim.explorer.requests.filters import HEARD_WORDS, Filters
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import load_hooks
 from musicsim.library.stores.genres import genre_key
+from musicsim.public import is_public
 
 _MAX_TEXT = 200
 _LONGEST_PHRASE = 4  # words of a tag or an artist's name
 _MIN_TYPO, _MIN_RATIO = 4, 0.75  # letters of a word that may have a typo, and its similarity to the right word
+_MIN_PART = 3  # letters of a word of a name
+_WORD = re.compile(r"[^\W_]+")
 _TEMPO_WITHIN = 0.04  # the precision of listeners and of estimates
 _FIRST_YEAR, _LAST_YEAR = 1000, 2999
 _SCALES = HEARD_WORDS | {"duration_s": ("long", "short")}
-_UNITS = {"tempo": "beats/min", "loudness": "LUFS", "brightness": "Hz", "energy": "dB/s", "duration_s": "s"}
+# Listeners know what these numbers mean, unlike those of the other descriptors.
+_UNITS = {"tempo": (1, "beats/min"), "duration_s": (60, "min")}
 _DESCRIPTORS = {word: (name, side) for name, pair in _SCALES.items() for side, word in enumerate(pair)}
 _SYNONYMS = {
-    "quick": "fast", "upbeat": "fast", "soft": "quiet", "energetic": "lively", "relaxed": "calm", "mellow": "calm",
+    "quick": "fast", "upbeat": "fast", "uptempo": "fast", "downtempo": "slow", "soft": "quiet", "gentle": "quiet",
+    "silent": "quiet", "noisy": "loud", "energetic": "lively", "aggressive": "lively", "intense": "lively",
+    "relaxed": "calm", "relaxing": "calm", "mellow": "calm", "peaceful": "calm", "chill": "calm", "chilled": "calm",
+    "gloomy": "dark", "warm": "dark", "brilliant": "bright", "hiphop": "hip-hop", "dnb": "drum and bass",
+    "rnb": "r&b", "electro": "electronic", "electronica": "electronic", "orchestra": "orchestral",
+    "symphonic": "orchestral", "choir": "choral", "classic": "classical",
 }  # fmt: skip
+_MAX_TITLES = 1000  # songs whose titles contain a word
 _NOT, _VERY, _ABOUT = {"not", "no", "without"}, "very", "about"
 _FILLERS = {"a", "about", "and", "but", "by", "from", "in", "music", "of", "or", "some", "song", "songs", "the", "with"}
 _DECADE = re.compile(r"(\d\d|\d{3}0)['’]?s")
@@ -78,6 +90,11 @@ def parse_words(snapshot: Snapshot, text: str) -> Words:
     return _reader(snapshot).read(text[:_MAX_TEXT])
 
 
+def suggest_words(snapshot: Snapshot, n: int = 12) -> list[str]:
+    """Return at most `n` words that :func:`parse_words` knows in this library."""
+    return _reader(snapshot).suggest(n)
+
+
 @lru_cache(maxsize=2)
 def _reader(snapshot: Snapshot) -> "_Reader":
     return _Reader(snapshot)
@@ -89,7 +106,8 @@ class _Reader:
         self._snapshot = snapshot
         self._tags = _group_spellings([*columns.genre.counts(), *snapshot.library.listening.tag_counts()])
         self._artists = _group_spellings(columns.artist.counts())
-        self._known = [*{*self._tags, *_DESCRIPTORS, *_SYNONYMS, *MODES}]
+        self._tags_by_word = _group_by_word((name for names in self._tags.values() for name in names), str.split)
+        self._known = [*{*self._tags, *self._tags_by_word, *_DESCRIPTORS, *_SYNONYMS, *MODES}]
         self.read = lru_cache(maxsize=64)(self._read)
 
     def _read(self, text: str) -> Words:
@@ -121,18 +139,63 @@ class _Reader:
                 return part, n
         if tokens[0] in _FILLERS:
             return None, 1
-        for phrase, n in phrases:
-            part = self._read_mistyped(phrase, is_very)
-            if part is not None:
-                return part, n
-        return self._ask_extensions(tokens[0]), 1
+        *phrases, word = phrases
+        for read in (lambda phrase: self._read_mistyped(phrase, is_very), self._read_part_of_name):
+            for phrase, n in phrases:
+                part = read(phrase)
+                if part is not None:
+                    return part, n
+        part = self._read_part_of_name(word[0]) or self._find_in_titles(word[0])
+        return part or self._read_mistyped(word[0], is_very) or self._ask_extensions(word[0]), 1
+
+    def _read_part_of_name(self, phrase: str) -> Part | None:
+        """Read a part of tags or folders."""
+        keys = genre_key(phrase), genre_key(_SYNONYMS.get(phrase, phrase))
+        tags = self._tags_by_word.get(keys[0]) or self._tags_by_word.get(keys[1])
+        if tags:
+            more = f" and {len(tags) - 1} more" if len(tags) > 1 else ""
+            return Part(phrase, f"“{tags[0]}”{more}", Filters(tags=frozenset(tags)))
+        folders = self._folders_by_word.get(keys[0])
+        if folders:
+            rows = np.flatnonzero(self._snapshot.columns.folder.is_in(folders))
+            names = [name for name in folders[0].split(os.sep) if keys[0] in genre_key(name)]
+            return Part(phrase, f"in “{names[-1]}”", song_ids=self._snapshot.row_ids[rows])
+        return None
+
+    def _find_in_titles(self, word: str) -> Part | None:
+        is_word = re.compile(rf"\b{re.escape(word)}\b", re.IGNORECASE)
+        songs = self._snapshot.songs_with(word, _MAX_TITLES) if len(word) >= _MIN_TYPO else []
+        ids = [song.id for song in songs if is_word.search(song.title)]
+        return Part(word, f"“{word}” in the title", song_ids=np.array(ids, dtype=np.int64)) if ids else None
+
+    @cached_property
+    def _folders_by_word(self) -> dict[str, list[str]]:
+        """Folders by each word of their names below the library's folders; none for visitors."""
+        if is_public():
+            return {}
+        roots = {str(root) for root in self._snapshot.library.files.roots()}
+
+        def words_below(folder: str) -> Iterator[str]:
+            while folder not in roots and os.path.dirname(folder) != folder:
+                folder, name = os.path.split(folder)
+                yield name
+                yield from _WORD.findall(name)
+
+        return _group_by_word(self._snapshot.columns.folder.counts(), words_below)
+
+    def suggest(self, n: int) -> list[str]:
+        """Return known words: descriptors that differ between songs, and the most frequent tags and genres."""
+        columns = self._snapshot.columns
+        words = [word for word, (name, _) in _DESCRIPTORS.items() if np.isfinite(getattr(columns, name)).any()]
+        counts = columns.genre.counts() + self._snapshot.library.listening.tag_counts()
+        return [*(name for name, _ in counts.most_common(max(0, n - len(words)))), *words][:n]
 
     def _read_phrase(self, phrase: str, is_very: bool) -> Part | None:
         key = genre_key(phrase)
-        tags = self._tags.get(key)
+        word = _SYNONYMS.get(phrase, phrase)
+        tags = self._tags.get(key) or self._tags.get(genre_key(word))
         if tags:
             return Part(phrase, f"“{tags[0]}”", Filters(tags=frozenset(tags)))
-        word = _SYNONYMS.get(phrase, phrase)
         if word in _DESCRIPTORS:
             return self._read_descriptor(word, is_very)
         part = _read_years(phrase) or _read_tempo(phrase) or _read_key(phrase)
@@ -152,7 +215,10 @@ class _Reader:
         artists = [name for name in self._artists if name[:1] == key[:1] and abs(len(name) - len(key)) <= 2]
         for known, spellings in ((self._known, self._tags), (artists, self._artists)):
             for right in get_close_matches(key, known, 1, _MIN_RATIO):
-                return self._read_phrase(spellings.get(right, [right])[0].casefold(), is_very)
+                correct = spellings.get(right, [right])[0].casefold()
+                return self._read_phrase(correct, is_very) or self._read_part_of_name(correct)
+        for right in get_close_matches(key, self._folders_by_word, 1, _MIN_RATIO):
+            return self._read_part_of_name(right)
         return None
 
     def _read_descriptor(self, word: str, is_very: bool) -> Part | None:
@@ -164,7 +230,10 @@ class _Reader:
         share = 1 / 6 if is_very else 1 / 3
         bound = float(np.quantile(known, share if side else 1 - share))
         bounds: dict[str, Any] = {name: (float(known.min()), bound) if side else (bound, float(known.max()))}
-        meaning = f"{'very ' * is_very}{word} ({'up to' if side else 'from'} {bound:.0f} {_UNITS[name]})"
+        meaning = f"{'very ' * is_very}{word}"
+        if name in _UNITS:
+            scale, unit = _UNITS[name]
+            meaning += f" ({'up to' if side else 'from'} {bound / scale:.0f} {unit})"
         return Part(word, meaning, Filters(**bounds), along=(name, -1 if side else 1))
 
     def _ask_extensions(self, word: str) -> Part | None:
@@ -179,6 +248,16 @@ def _group_spellings(names: Iterable[str]) -> dict[str, list[str]]:
     for name in dict.fromkeys(names):
         spellings.setdefault(genre_key(name), []).append(name)
     return spellings
+
+
+def _group_by_word(names: Iterable[str], split: Callable[[str], Iterable[str]]) -> dict[str, list[str]]:
+    """Group names by the keys (:func:`genre_key`) of their words of at least three letters."""
+    groups: dict[str, dict[str, None]] = {}
+    for name in names:
+        for word in split(name):
+            if len(word) >= _MIN_PART and word.casefold() not in _FILLERS:
+                groups.setdefault(genre_key(word), {})[name] = None
+    return {word: list(group) for word, group in groups.items()}
 
 
 def _read_years(phrase: str) -> Part | None:
