@@ -67,7 +67,7 @@ def test_playing_neighbor_continues_with_queue(page, address, home):
     expect(player).to_have_attribute("data-queue-length", "12")
     page.get_by_test_id("player-next").click()
     player_plays(page, ids[2])
-    expect(page.locator(f"[data-song-id='{ids[2]}']")).to_have_attribute("aria-current", "true")
+    expect(page.locator(f"li[data-song-id='{ids[2]}']")).to_have_attribute("aria-current", "true")
 
 
 def test_typing_title_finds_and_marks_song(page, address, home):
@@ -264,7 +264,7 @@ def test_thumbs_rerank_results_undo_and_save(page, address, home):
     pressed = page.locator("[data-icon=like][aria-pressed=true]")
     expect(pressed).to_have_count(1)
     expect(page.get_by_text(re.compile("rose from place|another order|did not change"))).to_be_visible()
-    first = page.locator(f"[data-song-id='{before[0]}']")
+    first = page.locator(f"li[data-song-id='{before[0]}']")
     first.get_by_role("button", name=re.compile("^Actions for")).click()
     first.get_by_role("button", name=re.compile("does not fit$")).focus()
     page.keyboard.press("Enter")

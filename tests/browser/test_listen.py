@@ -28,7 +28,7 @@ def test_page_follows_player_from_song_to_song(page, address, home):
         end_song(page)
         player_plays(page, song_id)
         expect(page.get_by_role("heading", name=names[song_id])).to_be_visible()
-        expect(page.locator(f"[data-song-id='{song_id}']")).to_have_attribute("aria-current", "true")
+        expect(page.locator(f"li[data-song-id='{song_id}']")).to_have_attribute("aria-current", "true")
     assert wait_for_map(page).evaluate("map => map.mark") == "the same map"
     assert page.url.endswith(f"song={first.id}"), "the queue still starts from the first song"
 
@@ -40,7 +40,7 @@ def test_chips_and_removals_change_what_plays_next(page, address, home):
     rows(page).first.get_by_role("button", name="Play").click()
     ids = row_ids(page)
     player_plays(page, ids[0])
-    removed = page.locator(f"[data-song-id='{ids[1]}']")
+    removed = page.locator(f"li[data-song-id='{ids[1]}']")
     removed.get_by_role("button", name="Actions for").click()
     removed.get_by_role("button", name="Remove").click()
     expect(removed).to_have_count(0)
