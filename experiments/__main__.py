@@ -26,7 +26,7 @@ _HEADING = "## Kept results\n"
 def _lines() -> Iterator[str]:
     reports = {experiment: read(experiment.name) for experiment in experiments()}
     full = [e.name for e, r in reports.items() if r and r["settings"].get("protocol") == "full"]
-    yield f"Run by their full protocol: {', '.join(full) or 'none'}. Of the others the short form, or nothing."
+    yield f"Full protocol: {', '.join(full) or 'none'}. The others: short form, or not run."
     yield ""
     yield "| experiment | what it measures | kept result |"
     yield "|---|---|---|"
