@@ -62,7 +62,7 @@ class Cost:
         return self.once + self.song * n_songs + self.hour * hours
 
 
-ANALYSING, FRAMES, FITTING = "analysing sound", "frames", "fitting and encoding"
+ANALYSING, FRAMES, FITTING = "analyzing the audio", "frames", "fitting and encoding"
 DATABASE, FEATURES, PLACING = "database", "features and vectors of two models", "clusters, map and index"
 INDEX, REFRESHING, SERVING = "index, map, tables of names", "memory of a refresh", "memory of the app"
 COSTS = {
@@ -86,9 +86,9 @@ _PLACING_PHASES = "grouping songs into clusters", "drawing the map"
 
 def table() -> str:
     """Return the table of docs/scale.md."""
-    lines = ["| songs of 3.5 minutes | " + " | ".join(f"{n:,}" for n in _SIZES) + " |"]
+    lines = ["| 3.5-minute songs | " + " | ".join(f"{n:,}" for n in _SIZES) + " |"]
     lines.append("|---|" + "---|" * len(_SIZES))
-    lines.append("| hours of sound | " + " | ".join(f"{n * _MINUTES / 60:,.0f}" for n in _SIZES) + " |")
+    lines.append("| hours of audio | " + " | ".join(f"{n * _MINUTES / 60:,.0f}" for n in _SIZES) + " |")
     for cost in COSTS.values():
         amounts = (_said(cost.of(n, n * _MINUTES / 60), cost.unit) for n in _SIZES)
         lines.append(f"| {cost.what} | " + " | ".join(amounts) + " |")
@@ -97,7 +97,8 @@ def table() -> str:
 
 def _said(amount: float, unit: str) -> str:
     if unit == "CPU s":
-        return f"{amount / 3600:,.0f} core hours" if amount >= 3600 else f"{amount / 60:.0f} core minutes"
+        text = f"{amount / 3600:,.0f} core hours" if amount >= 3600 else f"{amount / 60:.0f} core minutes"
+        return text.removesuffix("s") if text.startswith("1 ") else text
     scale, name = next((s, n) for s, n in ((1e6, "TB"), (1e3, "GB"), (1.0, "MB")) if amount >= s)
     return f"{amount / scale:.{0 if amount >= 10 * scale else 1}f} {name}"
 

@@ -83,7 +83,9 @@ def _search(report: Report) -> Iterator[Task]:
             quickest[who] = min(before, row, key=lambda row: _ms_at_95(row) or math.inf)
         ours = quickest.pop("musicsim")
         of_them = {who: _ms_at_95(row) for who, row in quickest.items()}
-        yield Task(f"ten nearest of {n:,} vectors ({data}), one at a time, recall .95", "ms", _ms_at_95(ours), of_them)
+        yield Task(
+            f"ten nearest of {n:,} vectors ({data}), one query at a time, recall .95", "ms", _ms_at_95(ours), of_them
+        )
         if ours.get("ms_95") is not None:  # brute force does not build an index
             built = {
                 who: row.get("build_s") for who, row in quickest.items() if "failed" in row or row["ms_95"] is not None
@@ -101,7 +103,7 @@ def _hamming(report: Report) -> Iterator[Task]:
                 for (kind,), rows in _groups(of_size, "data")
             ]
             worst = min(tasks, key=lambda task: math.inf if task.lead is None else task.lead)
-            kinds = f"; least lead of {len(tasks)} kinds of codes" if len(tasks) > 1 else ""
+            kinds = f"; smallest lead among {len(tasks)} kinds of codes" if len(tasks) > 1 else ""
             yield Task(worst.name + kinds, worst.unit, worst.ours, worst.rivals)
 
 
@@ -125,13 +127,14 @@ def _of_codes(name: str, rows: Sequence[Row], column: str) -> Task:
 
 def _codebook(report: Report) -> Iterator[Task]:
     for (data, task), rows in _groups(report["rows"], "data", "task"):
+        frames = "frames of recordings" if data == "recordings" else f"{data} frames"
         ours = [row for row in rows if row["method"].startswith("musicsim")]
         if task == "fit":
             one_pass = [row for row in rows if "partial_fit" in row["method"]]
             (several,) = (row for row in rows if "several passes" in row["method"])
             yield Task(
-                f"one pass of fitting 1,024 codewords ({data} frames)",
-                "µs a frame",
+                f"one pass of fitting 1,024 codewords ({frames})",
+                "µs per frame",
                 ours[0]["us_per_frame"],
                 {"MiniBatchKMeans.partial_fit": _least(row["us_per_frame"] for row in one_pass)},
             )
@@ -151,7 +154,7 @@ def _codebook(report: Report) -> Iterator[Task]:
             }
             # the slower of our two: rivals may pick their faster one
             slower = max(row["ms_per_song"] for row in ours)
-            yield Task(f"top-8 histogram of a 30 s song ({data} frames)", "ms", slower, rivals)
+            yield Task(f"top-8 histogram of a 30 s song ({frames})", "ms", slower, rivals)
 
 
 def _mlr(report: Report) -> Iterator[Task]:
@@ -160,10 +163,10 @@ def _mlr(report: Report) -> Iterator[Task]:
     others = {"ADMM": methods["a", "admm"], "sub-gradients": methods["a", "subgradient"]}
     rivals: dict[str, float | None] = {}
     for name, row in others.items():
-        above = f"{100.0 * (row['objective'] / ours['objective'] - 1.0):.0f} % above it when ended"
+        above = f"{100.0 * (row['objective'] / ours['objective'] - 1.0):.0f}% above the optimum at the end"
         rivals |= _arrived(name, row["near_s"], above, row["wall_s"], ours["wall_s"])
     size = report["settings"]["a"].replace(" x ", " × ")
-    name = f"metric learning to rank, {size}, to within 10⁻³ of the optimum (rivals: the thesis's solvers)"
+    name = f"metric learning to rank, {size}, to within 10⁻³ of the optimum (compared with the thesis's solvers)"
     yield Task(name, "s", ours["wall_s"], rivals)
     ours, nca, lmnn = (methods["b", name] for name in ("bundle", "NCA", "LMNN"))
     size = report["settings"]["b"].replace(" x ", " × ")
@@ -190,7 +193,7 @@ def _learned(
     seconds = {
         f"{who} (AUC {row[quality]:.3f})" if quality in row else who: row.get(column) for who, row in rivals.items()
     }
-    yield Task(name, "s CPU", ours[0], seconds)
+    yield Task(name, "s of CPU time", ours[0], seconds)
     held_out = {who: row.get(quality) for who, row in rivals.items()}
     yield Task("its AUC on held-out queries", "", ours[1], held_out, more_is_better=True)
 
@@ -199,7 +202,7 @@ def _lgmml(report: Report) -> Iterator[Task]:
     mean = [row for row in report["rows"] if row["part"] == "mean"][-1]
     yield Task(
         f"geometric mean of two matrices, d = {mean['d']:,}",
-        "s CPU",
+        "s of CPU time",
         mean["ours_s"],
         {"scipy's sqrtm": mean["rival_s"]},
     )
@@ -222,13 +225,13 @@ def _order(report: Report) -> Iterator[Task]:
         ours, t_ste = rows.pop("accelerated"), rows.pop("t-STE", None)
         rivals: dict[str, float | None] = {}
         for who, row in rows.items():
-            above = f"{100.0 * row['above the best']:.0f} % above it when ended"
+            above = f"{100.0 * row['above the best']:.0f}% above the optimum at the end"
             rivals |= _arrived(who, row["cpu_s to 1e-2"], above, row["cpu_s in all"], ours["cpu_s to 1e-2"])
-        name = f"partial order embedding of {n:,} songs, {structure}, to within 1 % of the optimum"
-        yield Task(name, "s CPU", ours["cpu_s to 1e-2"], rivals)
+        name = f"partial order embedding of {n:,} songs, {structure}, to within 1% of the optimum"
+        yield Task(name, "s of CPU time", ours["cpu_s to 1e-2"], rivals)
         if t_ste is not None:
             yield Task(
-                "its share of comparisons foretold",
+                "its share of comparisons predicted",
                 "",
                 ours["in order"],
                 {"t-STE": t_ste["in order"]},
@@ -244,21 +247,23 @@ def _extraction(report: Report) -> Iterator[Task]:
         # librosa reads only a part of some formats
         read = [row for row in report["rows"] if row[column] and row.get(f"{who}_reads_whole", True)]
         if not read:
-            yield Task("features of a file", "ms CPU a minute", None, {who: None})
+            yield Task("computing the features of a file", "ms of CPU time per minute of audio", None, {who: None})
             continue
         formats = ", ".join(sorted({row["format"] for row in read}))
         minutes = sum(row["minutes"] for row in read)
         ours, theirs = (1e3 * sum(row[name] for row in read) / minutes for name in ("ours_s", column))
-        yield Task(f"features of a file ({formats})", "ms CPU a minute", ours, {who: theirs})
+        yield Task(
+            f"computing the features of a file ({formats})", "ms of CPU time per minute of audio", ours, {who: theirs}
+        )
 
 
 def _ingest(report: Report) -> Iterator[Task]:
     ours, theirs = (next(row for row in report["rows"] if row["who"] == who) for who in ("musicsim", "librosa"))
     yield Task(
-        "adding a folder of files of minutes, two processes",
-        "s of sound a second",
+        "adding a folder of files several minutes long, two processes",
+        "s of audio per second",
         ours["audio_s_per_s"],
-        {"librosa, MFCC and deltas alone": theirs["audio_s_per_s"]},
+        {"librosa, only MFCC and deltas,": theirs["audio_s_per_s"]},
         more_is_better=True,
     )
 
@@ -268,22 +273,24 @@ def _relevance(report: Report) -> Iterator[Task]:
     for (data,), rows in _groups(warm, "data"):
         seconds = {row["method"].removesuffix(", once warm"): row["CPU s"] for row in rows}
         seconds["scipy's sparse product"] = seconds.pop("scipy")
-        yield Task(f"similar items by {rows[0]['plays']:,} plays ({data})", "s CPU", seconds.pop("musicsim"), seconds)
+        yield Task(
+            f"similar items from {rows[0]['plays']:,} plays ({data})", "s of CPU time", seconds.pop("musicsim"), seconds
+        )
 
 
 def _playlist(report: Report) -> Iterator[Task]:
     ours = next(row for row in report["rows"] if row["method"] == "musicsim")
     theirs = next(row for row in report["rows"] if row["method"].startswith("L-BFGS"))
-    size = f"{ours['playlists']:,} lists of {ours['songs']:,} songs, {ours['edges']:,} edges"
+    size = f"{ours['playlists']:,} playlists with {ours['songs']:,} songs and {ours['edges']:,} edges"
     rivals = _arrived(
-        "scipy's L-BFGS", theirs["reached_s"], "not there when ended", theirs["ascent_s"], ours["ascent_s"]
+        "scipy's L-BFGS", theirs["reached_s"], "had not converged at the end", theirs["ascent_s"], ours["ascent_s"]
     )
-    yield Task(f"walk of playlists fitted to {size}", "s", ours["ascent_s"], rivals)
+    yield Task(f"fitting the playlist walk to {size}", "s", ours["ascent_s"], rivals)
 
 
 def _start(report: Report) -> Iterator[Task]:
     seconds = {row["what"]: row["median_s"] for row in report["rows"]}
-    yield Task("the app is up", "s", seconds["musicsim app"], {"streamlit hello": seconds["streamlit hello"]})
+    yield Task("starting the app", "s", seconds["musicsim app"], {"streamlit hello": seconds["streamlit hello"]})
 
 
 COMPARED: dict[str, Callable[[Report], Iterator[Task]]] = {

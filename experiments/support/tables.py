@@ -76,7 +76,7 @@ def _kept(experiment: str, table: str) -> Report:
 
 def _made_by(reports: list[Report], package: str) -> str:
     """Return the protocol of the results in italics: a line below the table."""
-    said: dict[str, list[str]] = {"full protocol": [], "short form, the full protocol has not been run": []}
+    said: dict[str, list[str]] = {"full protocol": [], "short form; the full protocol has not been run": []}
     full, short = said.values()
     for report in reports:
         settings = report["settings"]
@@ -95,13 +95,13 @@ def _lacking(report: Report) -> Iterator[str]:
     if absent:
         yield f"without {', '.join(absent)}"
     if report["commit"].endswith("-dirty"):
-        yield "with changes that are not committed"
+        yield "with uncommitted changes"
 
 
 def _not_run(reports: list[Report]) -> str:
     kept = {report["name"] for report in reports}
     left = ", ".join(f"`benchmarks.{name}`" for name in COMPARED if name not in kept)
-    return f"Of {left} no result is kept." if left else ""
+    return f"No results are stored for {left}." if left else ""
 
 
 # --- contents of the tables -----------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def _beside(value: str, paper: float | str | None) -> str:
 
 def first_where(reports: list[Report]) -> Lines:
     """Return one line per task: our value, the best rival's of the same run, the lead, and the winner."""
-    yield "task", "musicsim", "best rival", "lead", "first"
+    yield "task", "musicsim", "best other program", "lead", "is musicsim best?"
     for report in reports:
         for task in COMPARED[report["name"]](report):
             yield format_comparison(task)
@@ -197,10 +197,10 @@ def _readme(rows: list[Row]) -> Lines:
     def thesis(name: str, learning: str) -> str:
         return of("thesis AUC", k=3, representation=name, learning=learning, mutual_proximity=False)
 
-    yield "what", "musicsim", "against"
+    yield "measurement", "musicsim", "compared with"
     musly, statistics = (of("P@1", what=name) for name in ("one Gaussian, Jensen-Shannon (Musly)", "MFCC statistics"))
     yield (
-        "nearest song by the same composer, 311 real recordings, 12 composers",
+        "how often the nearest song is by the same composer: 311 real recordings, 12 composers",
         of("P@1", what="Sound"),
         f"Musly's Jensen-Shannon {musly}, MFCC statistics {statistics}",
     )
@@ -208,13 +208,13 @@ def _readme(rows: list[Row]) -> Lines:
         of("style@10, artist filter", description=name) for name in ("Sound", "PPK", "statistics", "chance")
     )
     yield (
-        "same style among the 10 nearest, demo, own artist left out",
+        "share of the 10 nearest songs with the same style: demo, without songs by the query's artist",
         ours,
         f"codewords {codewords}, MFCC statistics {statistics}, chance {chance}",
     )
     yield (
-        "learned from plays, AUC on held-out artists, demo, with three (ten) similar artists: VQ histograms; PPK, with "
-        "MLR; tags, with MLR",
+        "AUC on held-out artists, learned from plays: demo, with three (ten) similar artists. VQ histograms; PPK "
+        "before, after MLR; tags before, after MLR",
         f"{learned('VQ histograms', 'native')}; {learned('PPK', 'native')}, {learned('PPK', 'MLR')}; "
         f"{learned('human tags', 'native')}, {learned('human tags', 'MLR')}",
         f"thesis, CAL10K: {thesis('VQ histograms', 'native')}; {thesis('PPK', 'native')}, {thesis('PPK', 'MLR')}; "
@@ -223,34 +223,34 @@ def _readme(rows: list[Row]) -> Lines:
     walk = "walk: tags, company, neighbours; songs by plays"
     ours, bigram, embedding = (of("log P", collection="yes_small", model=name) for name in (walk, "bigram", "LME"))
     yield (
-        "next songs of radio playlists, log P a transition (yes.com, small)",
+        "predicting the next song in radio playlists: log P per transition (yes.com, small)",
         ours,
         f"bigram {bigram}; latent Markov embedding {embedding}",
     )
     digits = _one(rows, set="MNIST", bits=64)
     yield (
-        "10,000 digits by learned codes of 64 bits, error, %: linear; with 256 hidden units",
+        "error (%) on 10,000 digits with learned codes of 64 bits: linear; with 256 hidden units",
         f"{_plain(digits['LambdaRank'])}; {_plain(digits['LambdaRank, hidden units'])}",
         f"Spectral Hashing {_plain(digits['Spectral Hashing'])}, random projections "
-        f"{_plain(digits['random projection'])}, plain distance {_plain(digits['Euclid'])}",
+        f"{_plain(digits['random projection'])}, Euclidean distance {_plain(digits['Euclid'])}",
     )
 
 
 _PIECES = {
-    "Codewords, all": "Codewords, moments of all songs (the built-in model before)",
+    "Codewords, all": "Codewords with moments of all songs (an earlier built-in model)",
     "Codewords": "Codewords",
     "MFCC statistics": "MFCC statistics",
-    "one Gaussian, symmetrised KL": "one Gaussian, symmetrised Kullback-Leibler",
+    "one Gaussian, symmetrised KL": "one Gaussian, symmetrized Kullback-Leibler",
     "one Gaussian, Jensen-Shannon (Musly)": "one Gaussian, Jensen-Shannon (Musly)",
     "block-level features": "block-level features (Seyerlehner)",
-    "bliss (310 of 311 files read)": "bliss, which reads 310 of them",
-    "timbre alone, no slopes, no curvatures": "timbre, no slopes and no curvatures",
-    "Sound, timbre alone, all": "timbre, moments of all songs",
-    "Sound, timbre alone": "timbre: *Sound* before fluctuation",
+    "bliss (310 of 311 files read)": "bliss (which can read 310 of the recordings)",
+    "timbre alone, no slopes, no curvatures": "timbre without slopes and curvatures",
+    "Sound, timbre alone, all": "timbre with moments of all songs",
+    "Sound, timbre alone": "timbre (*Sound* before fluctuation was added)",
     "Sound, fluctuation alone": "fluctuation",
-    "Sound, no whitening within songs": "both, not whitened within songs",
-    "Sound": "both: *Sound*",
-    "Sound, with the program's constants, which know these pieces": "*Sound*, with the program's constants",
+    "Sound, no whitening within songs": "timbre and fluctuation, not whitened within songs",
+    "Sound": "timbre and fluctuation (*Sound*)",
+    "Sound, with the program's constants, which know these pieces": "*Sound* with its built-in constants",
 }
 
 
@@ -296,11 +296,11 @@ def _codewords(rows: list[Row]) -> Lines:
 @_table("annotation")
 def _annotation(rows: list[Row]) -> Lines:
     songs = {
-        "demo": "demo, codewords (PPK), split by artist, tags made up",
-        "cal500": "CAL500, 68 descriptors, 174 tags less the negated",
-        "gtzan": "GTZAN, 57 descriptors, ten genres",
+        "demo": "demo: codewords (PPK), split by artist, synthetic tags",
+        "cal500": "CAL500: 68 descriptors, 174 tags except negated ones",
+        "gtzan": "GTZAN: 57 descriptors, ten genres",
     }
-    yield "k = 1, 10, 30", "as they are", "learned", "Gaussians", "the tags' frequency"
+    yield "k = 1, 10, 30", "not learned", "learned", "Gaussians", "overall tag frequency"
     for name, said in songs.items():
         plain = "PPK" if name == "demo" else "descriptors"
         line = []
@@ -316,7 +316,7 @@ def _annotation(rows: list[Row]) -> Lines:
 @_table("uci")
 def _uci(rows: list[Row]) -> Lines:
     sets = _values(rows, "set")
-    yield "", *(f"{name}, other training rows" if name == "IsoLet" else name for name in sets)
+    yield "", *(f"{name} (different training rows)" if name == "IsoLet" else name for name in sets)
     for method in _values(rows, "method"):
         of = [_one(rows, set=name, method=method) for name in sets]
         columns = ("error, %", "at best", "paper")
@@ -327,8 +327,8 @@ def _uci(rows: list[Row]) -> Lines:
 @_table("admm")
 def _admm(rows: list[Row]) -> Lines:
     yield (
-        "", "test AUC (sd)", "projections (thesis)", "cuts", "splits that arrived", "GTZAN: error, % (Graz-02)",
-        "CPU s (Graz-02)", "arrived",
+        "", "test AUC (sd)", "projections (thesis)", "cuts", "splits that converged", "GTZAN: error, % (Graz-02)",
+        "CPU s (Graz-02)", "converged",
     )  # fmt: skip
     for method in _values(rows, "figure 4.4"):
         song, kernels = _one(rows, figure_4_4=method), _one(rows, table_4_1=method)
@@ -352,7 +352,7 @@ def _admm(rows: list[Row]) -> Lines:
 
 @_table("sampled_queries")
 def _sampled_queries(rows: list[Row]) -> Lines:
-    yield "songs", "queries a cut", "cuts", "above the optimum, %: median of five", "least to most"
+    yield "songs", "queries per cut", "cuts", "% above the optimum: median of five runs", "range"
     for row in rows:
         figures = (_plain(row[name]) for name in ("least", "most"))
         numbers = (_plain(row[name], 0) for name in ("songs", "queries a cut", "cuts"))
@@ -371,11 +371,11 @@ def _digits(value: float) -> str:
 @_table("hashing")
 def _hashing(rows: list[Row]) -> Lines:
     more_columns = {
-        "as printed": "LambdaRank, as printed",
-        "hidden units": "LambdaRank, hidden units",
-        "with the tag as well": "LambdaRank, hierarchy",
+        "LambdaRank as printed": "LambdaRank, as printed",
+        "LambdaRank with hidden units": "LambdaRank, hidden units",
+        "LambdaRank with the tag": "LambdaRank, hierarchy",
     }
-    yield "", *_LEARNED_BITS, *more_columns, "Euclid"
+    yield "", *_LEARNED_BITS, *more_columns, "Euclidean distance"
     for row in rows:
         paper = (row["paper, in this order"] or "").split(", ")
         papers = [_digits(float(p)) for p in paper] if len(paper) == len(_LEARNED_BITS) else [None] * 4
@@ -404,7 +404,7 @@ def _hashing_tables(rows: list[Row]) -> Lines:
 @_table("feedback")
 def _feedback(rows: list[Row]) -> Lines:
     spaces, marks = _values(rows, "space"), _values(rows, "marks")
-    yield "marks", *spaces
+    yield "thumbs", *spaces
     for n in marks:
         of = [_one(rows, space=space, marks=n) for space in spaces]
         yield str(n), *(f"{_share(row['before'], 3)} / {_share(row['both'], 3)}" for row in of)
@@ -416,8 +416,8 @@ def _feedback(rows: list[Row]) -> Lines:
 def _letor(rows: list[Row]) -> Lines:
     mq, other = "MQ2008, fold 1", "LightGBM's example"
     yield (
-        f"{mq}:", "NDCG@1", "@3", "@5", "@10 (95 %)", "MAP", "lead on linear, NDCG@10", "seconds of the fit",
-        f"{other}: NDCG@10", "paper, MSLR-WEB10K",
+        f"{mq}:", "NDCG@1", "@3", "@5", "@10 (95% interval)", "MAP", "lead over linear RankNet, NDCG@10",
+        "fit, seconds", f"{other}: NDCG@10", "paper, MSLR-WEB10K",
     )  # fmt: skip
     for row in rows:
         if row["data"] == mq and "NDCG@1" in row:
@@ -436,21 +436,24 @@ def _letor(rows: list[Row]) -> Lines:
 
 @_table("local_metrics: gain")
 def _local_gain(rows: list[Row]) -> Lines:
-    shares = {0.5: "half as many metrics as centres", 1: "as many", 2: "twice", 4: "four times"}
+    shares = {0.5: "half as many metrics as centers", 1: "as many", 2: "twice as many", 4: "four times as many"}
     yield "generated classes: MAP of one metric", *(f"gain with {said}" for said in shares.values())
     for name in _values(rows, "figure 2"):
         n_centres = int(name.rpartition("-")[2])
         of = [_one(rows, figure_2=name, metrics=share * n_centres) for share in shares]
         figures = (f"{_share(row['gain over one'], 3)} (sd {_share(row['gain sd'], 3)})" for row in of)
-        yield f"{n_centres} centres: {_share(_one(rows, figure_2=name, metrics=1)['MAP'], 3)}", *figures
+        yield f"{n_centres} centers: {_share(_one(rows, figure_2=name, metrics=1)['MAP'], 3)}", *figures
 
 
 @_table("local_metrics: documents")
 def _local_documents(rows: list[Row]) -> Lines:
     at = [row for row in rows if "figure 3" in row]
     numbers = _values(at, "metrics")
-    yield "MQ2008, NDCG@10 (deviation over seeds): metrics", *map(str, numbers)
-    for share, said in ((0.05, "each sees a twentieth of the columns"), (1.0, "each sees all, as in the paper")):
+    yield "MQ2008, NDCG@10 (standard deviation over seeds); number of metrics:", *map(str, numbers)
+    for share, said in (
+        (0.05, "each metric uses a twentieth of the columns"),
+        (1.0, "each metric uses all columns, as in the paper"),
+    ):
         of = [_one(at, share_of_the_columns=share, metrics=n) for n in numbers]
         yield said, *(f"{_share(row['NDCG@10'], 3)} ({_share(row['NDCG@10 sd'], 3)})" for row in of)
 
@@ -484,12 +487,12 @@ def _audio(rows: list[Row]) -> Lines:
 def _audible(rows: list[Row]) -> Lines:
     yield (
         "",
-        "on",
+        "data",
         "songs",
-        "share that get one",
-        "of these right",
-        "half or double counted; MIREX score",
-        "offset, deviation",
+        "share with a value",
+        "share of these that are right",
+        "also counting half or double tempo; MIREX score",
+        "offset, standard deviation",
     )
     for row in rows:
         away = (row.get("offset"), row.get("spread"))
@@ -509,7 +512,7 @@ def _audible(rows: list[Row]) -> Lines:
 
 @_table("audio_kernels")
 def _audio_kernels(rows: list[Row]) -> Lines:
-    yield "combination", "of", "AUC", "MAP", "P@10", "MAP above timbre, 95 %"
+    yield "combination", "kernels", "AUC", "MAP", "P@10", "MAP minus that of timbre (95% interval)"
     for row in rows:
         kernels = row["kernels"].replace("timbre, harmony in any key, rhythm", "sound")
         weights = f" ({row['chosen most often']})" if ":" in row["chosen most often"] else ""
@@ -521,20 +524,21 @@ def _audio_kernels(rows: list[Row]) -> Lines:
 def _order_synthetic(rows: list[Row]) -> Lines:
     wrong = ("0% of comparisons wrong", "10% of comparisons wrong", "30% of comparisons wrong")
     methods = {
-        "sum of kernels as it is": "sum of kernels as it is", "sum of kernels, diagonal": "sum of kernels, diagonal",
-        "sum of kernels, full": "sum of kernels, full", "best view alone, diagonal": "best view alone, diagonal",
+        "sum of kernels as it is": "sum of kernels, not learned",
+        "sum of kernels, diagonal": "sum of kernels, diagonal", "sum of kernels, full": "sum of kernels, full",
+        "best view alone, diagonal": "best view alone, diagonal",
         "MKPOE, diagonal": "MKPOE, diagonal", "MKPOE, full": "MKPOE, full",
         "MKPOE, full, cleaned, not reduced": "MKPOE, full, without cycles",
         "MKPOE, full, cleaned": "MKPOE, full, without cycles, reduced",
     }  # fmt: skip
-    yield "", "0 % wrong", "10 %", "30 %", "thesis, fig. 2.5: images, other data"
+    yield "", "0% wrong", "10% wrong", "30% wrong", "thesis, fig. 2.5 (different data: images)"
     for method, said in methods.items():
         of = [next(row for row in rows if row.get(share) == method) for share in wrong]
         line = []
         for row in of:
             noise = row["weight of noise"]
             text = f"{_share(row['in order'])} / {_share(row['new songs'])}"
-            line.append(text if noise is None else f"{text} ({100 * noise:.2g} %)")
+            line.append(text if noise is None else f"{text} ({100 * noise:.2g}%)")
         yield said, *line, "" if of[0]["thesis, images"] is None else _share(of[0]["thesis, images"], 3)
 
 
@@ -550,17 +554,17 @@ def _listeners_songs(rows: list[Row]) -> Lines:
                 for name in ("odd one named", "in order")
             )
             line.append(" / ".join(figures))
-        yield method, *line
+        yield method.replace(" as it is", ", not learned"), *line
 
 
 @_table("listeners: artists")
 def _listeners_artists(rows: list[Row]) -> Lines:
-    yield "", "held-out comparisons", "new artists (thesis, biographies)"
+    yield "", "held-out comparisons", "new artists (in the thesis, with biographies)"
     for method in _values(rows, "artists, by comparison"):
         known, new = (_one(rows, **{kind: method}) for kind in ("artists__by_comparison", "artists__by_artist"))
         thesis = new.get("thesis, biographies")
         figure = _beside(_share(new["in order"], 3), thesis and _share(thesis, 3)) if new else ""
-        yield method, _share(known["in order"], 3), figure
+        yield method.replace(" as they are", ", not learned"), _share(known["in order"], 3), figure
 
 
 _BOTH = "company, neighbours"
@@ -571,19 +575,19 @@ _MODELS = {
         f"stationary: tags, {_BOTH}", f"stationary: {_BOTH}", "stationary: all of the thesis, conjunctions",
     ),
     "bigram, modified Kneser-Ney": ("bigram",),
-    "latent Markov embedding, 16 dimensions, a bias a song": ("LME",),
+    "latent Markov embedding, 16 dimensions, one bias per song": ("LME",),
     "walk: tags": ("walk: tags",),
     "walk: tags, conjunctions": ("walk: tags, conjunctions",),
-    "walk: all of the thesis, conjunctions": ("walk: all of the thesis, conjunctions",),
-    "walk: with groups by company": ("walk: tags, company", "walk: company"),
-    "walk: with neighbours too": (
+    "walk: all edges of the thesis, conjunctions": ("walk: all of the thesis, conjunctions",),
+    "walk: also with clusters of shared playlists": ("walk: tags, company", "walk: company"),
+    "walk: also with neighborhoods on shared playlists": (
         f"walk: tags, {_BOTH}", f"walk: {_BOTH}", "walk: all of the app, conjunctions",
     ),
-    "walk: songs by plays too": (
+    "walk: also with songs weighted by plays": (
         f"walk: tags, {_BOTH}; songs by plays", f"walk: {_BOTH}; songs by plays",
         "walk: all of the app, conjunctions; songs by plays",
     ),
-    "the same, shares of families held out": (
+    "the same, with family shares from held-out playlists": (
         f"walk: tags, {_BOTH}; songs by plays, held-out shares", f"walk: {_BOTH}; songs by plays, held-out shares",
     ),
 }  # fmt: skip
@@ -592,7 +596,7 @@ _MODELS = {
 @_table("playlists")
 def _playlists(rows: list[Row]) -> Lines:
     sets = {"yes_small": "yes small", "yes_big": "yes big", "aotm": "Art of the Mix", "demo": "demo"}
-    yield "log P a transition", *sets.values()
+    yield "log P per transition", *sets.values()
     for said, models in _MODELS.items():
         line = []
         for name in sets:
@@ -610,15 +614,15 @@ def _spill(rows: list[Row]) -> Lines:
         theirs = 100 * row["thesis rows examined"] / 890_205
         yield (
             f"tau {tau:g}, depth {depth}",
-            f"{_share(row['thesis recall@100'])} at {theirs:.1f} % of the data",
-            f"{_share(row['recall@100'])} at {row['share examined, %']:.1f} %",
+            f"{_share(row['thesis recall@100'])} at {theirs:.1f}% of the data",
+            f"{_share(row['recall@100'])} at {row['share examined, %']:.1f}% of the data",
         )
     for tau in _values(rows, "timed, tau"):
         of = [row for row in rows if row.get("timed, tau") == tau]
         ours = [row["times faster"] for row in of]
         theirs = of[0]["thesis times faster"]
         yield (
-            f"faster than a full scan, tau {tau:g}",
+            f"speedup over a full scan, tau {tau:g}",
             f"{theirs:g} times",
             f"{min(ours):.0f} to {max(ours):.0f} times",
         )
@@ -642,7 +646,7 @@ def _of_search(rows: list[Row]) -> Iterator[tuple[str, list[list[Row]]]]:
 
 @_table("search:queries", "benchmarks/search")
 def _search_queries(rows: list[Row]) -> Lines:
-    yield "ms a query at .90, .95, .98", *_SEARCH
+    yield "ms per query at a recall of .90, .95, .98", *_SEARCH
     for data, kinds in _of_search(rows):
         cells = []
         for kind in kinds:
@@ -653,7 +657,7 @@ def _search_queries(rows: list[Row]) -> Lines:
 
 @_table("search:building", "benchmarks/search")
 def _search_building(rows: list[Row]) -> Lines:
-    yield "s to build, MB beside the rows", *_SEARCH
+    yield "s to build, MB in addition to the rows", *_SEARCH
     for data, kinds in _of_search(rows):
         there = ([row for row in kind if row["ms_95"]] for kind in kinds)
         best = [min(kind, key=itemgetter("ms_95")) if kind else {} for kind in there]
@@ -664,8 +668,8 @@ def _search_building(rows: list[Row]) -> Lines:
 @_table("listening_test")
 def _listening_test(rows: list[Row]) -> Lines:
     yield (
-        "true difference", "better model found, surely", "95 % interval", "the other one", "interval holds it",
-        "Friedman with a block for each grade",
+        "true difference", "better model found", "95% interval", "worse model found",
+        "interval contains the difference", "either model found if each grade is a block",
     )  # fmt: skip
     for row in rows:
         figures = (_share(row[name], 3) for name in ("the other one", "interval holds it", "by grade"))

@@ -39,7 +39,7 @@ SEARCHED = [
 def test_table_compares_fastest_with_equal_recall():
     _, near, built = first_where([report("search", SEARCHED)])
     assert near == (
-        "ten nearest of 2,000 vectors (hard), one at a time, recall .95",
+        "ten nearest of 2,000 vectors (hard), one query at a time, recall .95",
         ".10 ms", "annoy .25; scikit-learn KDTree –; voyager –", "2.5 times", "yes",
     )  # fmt: skip
     assert built == ("building that index", "1.0 s", "annoy 9.0; voyager –", "9.0 times", "yes")
@@ -76,7 +76,7 @@ def test_table_shows_code_with_smallest_lead():
     _, *lines = first_where([report("hamming", rows)])
     assert lines == [
         (
-            "ten nearest of 500 codes of 64 bits (loose); least lead of 2 kinds of codes",
+            "ten nearest of 500 codes of 64 bits (loose); smallest lead among 2 kinds of codes",
             "8.0 µs", "faiss BinaryHash (recall .976) 4.0; faiss BinaryMultiHash (recall .900) –",
             ".50 times", "**no**",
         )
@@ -97,12 +97,12 @@ def test_table_shows_gap_of_unfinished_rival():
     of = report("mlr", rows)
     of["settings"] |= {"a": "20 x 5", "b": "10 x 4"}
     _, a, seconds, auc = first_where([of])
-    assert a[1:] == ("3.0 s", "ADMM (10 % above it when ended) 20", "6.7 times", "yes")
+    assert a[1:] == ("3.0 s", "ADMM (10% above the optimum at the end) 20", "6.7 times", "yes")
     rows[1]["wall_s"], rows[2]["near_s"] = 2.0, 9.0  # what gave up sooner than we arrived says nothing
     _, a, *_ = first_where([of])
-    assert a[1:] == ("3.0 s", "sub-gradients 9.0; ADMM (10 % above it when ended) –", "3.0 times", "yes")
+    assert a[1:] == ("3.0 s", "sub-gradients 9.0; ADMM (10% above the optimum at the end) –", "3.0 times", "yes")
     assert seconds[1:] == (
-        "8.0 s CPU",
+        "8.0 s of CPU time",
         "scikit-learn's NCA (AUC .870) 1.0; metric-learn's LMNN –",
         ".13 times",
         "**no**",
@@ -116,11 +116,11 @@ def test_table_footer_lists_missing_inputs_and_runs(monkeypatch):
     monkeypatch.setattr(tables, "read", lambda name: of if name == "benchmarks/search" else None)
     page = updated("<!-- results: benchmarks -->\n<!-- end -->")
     assert (
-        "*`python -m benchmarks.search` (seed 0, 2026-02-01, A processor, without usearch, mnist, with changes that "
-        "are not committed): short form"
+        "*`python -m benchmarks.search` (seed 0, 2026-02-01, A processor, without usearch, mnist, with uncommitted "
+        "changes): short form"
     ) in page
-    assert "`benchmarks.mlr`" in page.partition("Of `")[2]
-    assert "`benchmarks.search`" not in page.partition("Of `")[2]
+    assert "`benchmarks.mlr`" in page.partition("stored for ")[2]
+    assert "`benchmarks.search`" not in page.partition("stored for ")[2]
 
 
 def test_printed_results_never_replace_full_protocol(tmp_path, capsys):
