@@ -18,9 +18,6 @@ function button(symbol, label, act, disabled = false) {
   return made;
 }
 
-// As in the player; upside down for a thumb down.
-const THUMB = "M8 11v8.5H4.5V11zM8 11l3.6-7.2c1.7.2 2.5 1.4 2.2 3L13.2 10h4.7a1.9 1.9 0 0 1 1.9 2.2l-1 5.6a2 2 0 0 1-2 1.7H8";
-
 // Strokes on a 24 x 24 grid, because fonts draw these symbols too differently.
 const ICONS = {
   pin: "M9 3h6l-1 6 4 5H6l4-5zM12 14v7",
@@ -30,8 +27,6 @@ const ICONS = {
   after: "M12 3v6M6 9l6 5 6-5M6 15l6 5 6-5",
   insert: "M12 5v14M5 12h14",
   drop: "M6 6l12 12M18 6L6 18",
-  like: THUMB,
-  unlike: THUMB,
   more: "M5 12h.01M12 12h.01M19 12h.01",
 };
 
@@ -83,12 +78,6 @@ function editing(row, index, data, send) {
   ];
 }
 
-function thumb(kind, value, label, row, index, send) {
-  const made = iconButton(kind, label, () => send(kind, index));
-  made.setAttribute("aria-pressed", String(row.judged === value));
-  return made;
-}
-
 function pin(row, index, send) {
   const name = `“${row.title}”`;
   const made = iconButton("pin", row.is_kept ? `Unpin ${name}` : `Keep ${name} here`, () => send("keep", index));
@@ -124,12 +113,6 @@ function actions(row, index, data, send) {
   } else if (data.queue) {
     box.append(...menu(row, index, send));
   } else {
-    if (row.judged !== null) {
-      box.append(
-        thumb("like", 1, `${name} fits`, row, index, send),
-        thumb("unlike", -1, `${name} does not fit`, row, index, send),
-      );
-    }
     if (row.can_explain) box.append(button("?", `Why ${name}?`, () => send("why", index)));
     box.append(
       button("≈", `Similar songs to ${name}`, () => send("similar", index)),
@@ -258,7 +241,7 @@ export default function (component) {
   const old = parentElement.querySelector("[data-testid=song-list]");
   const list = element("ol", data.editable ? "list editable" : "list");
   list.classList.toggle("queue", data.queue);
-  list.classList.toggle("crowded", data.editable || data.queue || data.rows.some((row) => row.judged !== null));
+  list.classList.toggle("crowded", data.editable || data.queue);
   list.dataset.testid = "song-list";
   list.addEventListener("keydown", walkRows);
   list.dataset.open = old?.dataset.open ?? "";

@@ -1,13 +1,12 @@
 """A list of songs with a play button, a measure and actions on each row, and the covers of songs."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 from urllib.parse import quote
 
 import streamlit as st
 
-from musicsim.explorer.search.query import Hit
 from musicsim.library import Library, Song
 from musicsim.ui.base.frame import asset
 from musicsim.ui.base.openers import active_library
@@ -56,17 +55,6 @@ def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: 
     facts = [song.by, song.genre or "", str(song.year or "")]
     sub = " · ".join(fact for fact in facts if fact)
     return Row(song.id, song.title, sub, why, clock(song.duration_s), similarity, link)
-
-
-def hit_rows(hits: Sequence[Hit], *, can_explain: bool = False, judged: Mapping[int, int] | None = None) -> list[Row]:
-    """Return the rows of results. With `judged`, 1 and -1 by song id, rows have thumbs."""
-    return [
-        replace(
-            row_of(hit.song, similarity=hit.similarity, why=hit.reason), can_explain=can_explain,
-            judged=None if judged is None else judged.get(hit.song.id, 0),
-        )
-        for hit in hits
-    ]  # fmt: skip
 
 
 def song_list(
