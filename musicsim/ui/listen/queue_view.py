@@ -28,11 +28,12 @@ from musicsim.ui.listen.state import LISTEN
 
 _N_HEARD = 2  # songs before the current one that are shown
 _PLAYING: Key[int | None] = Key("listen_playing", lambda: None, "id of the song that plays", is_kept=True)
+_LAST: Key[tuple[str, list[QueueItem]]] = Key("listen_last", lambda: ("", []), "name of a seed, and its last queue")
 _WAITING: Key[Task | None] = Key("listen_waiting", lambda: None, "task that computes the rest of the queue")
 
 
 def queue_of(snapshot: Snapshot, seed: Seed, request: QueueRequest) -> list[QueueItem]:
-    """Return the queue; until the walk is ready, its nearest songs.
+    """Return the queue; until it is ready, the last one of the same seed, or else the nearest songs.
 
     Raises MusicsimError as :func:`build_queue` does.
     """
@@ -45,8 +46,11 @@ def queue_of(snapshot: Snapshot, seed: Seed, request: QueueRequest) -> list[Queu
     task = desk("queues").ask((task_key(snapshot, "queue"), asked), work)
     is_done = task.wait(AT_ONCE_S)
     _WAITING.set(None if is_done else task)
-    items: list[QueueItem] = task.future.result() if is_done else build_queue(snapshot, None, request)
-    return items
+    if is_done:
+        _LAST.set((seed.name, task.future.result()))
+    elif _LAST.get()[0] != seed.name:
+        return build_queue(snapshot, None, request)
+    return _LAST.get()[1]
 
 
 def _pairs(now: state.ListenState) -> tuple[tuple[tuple[int, int], ...], ...]:
