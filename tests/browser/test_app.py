@@ -269,17 +269,14 @@ def test_thumbs_rerank_results_undo_and_save(page, address, home):
     first.get_by_role("button", name=re.compile("does not fit$")).focus()
     page.keyboard.press("Enter")
     expect(first).to_have_count(0)
-    page.get_by_role("button", name="More", exact=True).click()
     page.get_by_role("button", name="Keep thumbs").click()
     expect(page.get_by_text("The Train page can learn from it")).to_be_visible()
     with Library.open(home / "library") as library:
         assert library.judgments.ratings_of(song.id) == {before[5]: 1, before[0]: -1}
-    page.keyboard.press("Escape")
     page.reload()
     expect(pressed).to_have_count(1)
     page.get_by_role("button", name="Undo", exact=True).click()
     expect(first).to_have_count(1)
-    page.get_by_role("button", name="More", exact=True).click()
     page.get_by_role("button", name="Drop all thumbs").click()
     expect(pressed).to_have_count(0)
     expect_rows(page, before)

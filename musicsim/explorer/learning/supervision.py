@@ -174,7 +174,7 @@ class Supervision:
             if query >= 0 and row >= 0 and row != query:
                 thumbs[query, row] = judgment.chosen or 0  # the latest, if duplicates of a song have different thumbs
         if not thumbs:
-            raise ModelError("no thumbs were kept yet: press some on the Listen page, then Keep thumbs under More.")
+            raise ModelError("no thumbs were kept yet: press some on the Listen page, then Keep thumbs.")
         relevant: list[list[int]] = [[] for _ in self.groups]
         irrelevant: list[list[int]] = [[] for _ in self.groups]
         for (query, row), value in thumbs.items():

@@ -151,7 +151,7 @@ def follow(tracks: Sequence[Track], n_before: int) -> None:
 
 
 def note_song(known: int | None, on_song: Callable[[int], None]) -> None:
-    """Call `on_song` when the player plays another song than `known`; runs only the fragment of this element."""
+    """Call `on_song` when the player plays another song than `known`; for one page: the others do not run for it."""
 
     def receive() -> None:
         sent = st.session_state[_NOTE_KEY].get("song")

@@ -16,7 +16,7 @@ from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import choices_of
 from musicsim.ui.base.option_widgets import describe, limits, option_key
 from musicsim.ui.base.text import plain
-from musicsim.ui.components.filter_widgets import filter_values, filter_widgets
+from musicsim.ui.components.filter_widgets import filter_values, filter_widgets, fit_filters
 from musicsim.ui.components.song_finder import ONLY_SONGS, MatchKind, find_song, ids_of_match, song_matches
 from musicsim.ui.components.song_list import clock
 from musicsim.ui.listen import state
@@ -50,14 +50,14 @@ def _widget(field: str) -> dict[str, Any]:
 
 
 def filters_popover(snapshot: Snapshot) -> None:
-    """Show the filters behind a button; their dozen lists of names are only sent while it is open."""
-    popover = st.popover("Filters", key="search_filters", on_change="rerun")
-    if popover.open:
-        with popover:
-            st.text_input(
-                **describe(SearchRequest, "words"), **WORDS.widget(), placeholder="slow piano 1960s", max_chars=200
-            )
-            filter_widgets(SearchRequest, _KEYS, choices_of(snapshot))
+    """Show the filters behind a button."""
+    # without a run of the page when it closes: the click that closes it may lead to another page
+    with st.popover("Filters", key="search_filters"):
+        st.text_input(
+            **describe(SearchRequest, "words"), **WORDS.widget(), placeholder="slow piano 1960s", max_chars=200
+        )
+        fit_filters(_KEYS, choices_of(snapshot))
+        filter_widgets(SearchRequest, _KEYS, choices_of(snapshot))
 
 
 def ranking_options() -> None:
@@ -163,13 +163,11 @@ def _show_removable(label: str, names: Sequence[str], *, key: str, on_remove: Ca
 
 def show_chips(snapshot: Snapshot) -> None:
     """Show the changes of the queue that take one click."""
-    find = st.popover("From here to…", key="listen_to", on_change="rerun")
-    if find.open:
-        with find:
-            find_song(
-                "Lead to", key="listen_target", placeholder="Title", is_labelled=False,
-                search=partial(song_matches, snapshot, kinds=ONLY_SONGS), on_pick=partial(_lead_to, snapshot),
-            )  # fmt: skip
+    with st.popover("From here to…", key="listen_to"):
+        find_song(
+            "Lead to", key="listen_target", placeholder="Title", is_labelled=False,
+            search=partial(song_matches, snapshot, kinds=ONLY_SONGS), on_pick=partial(_lead_to, snapshot),
+        )  # fmt: skip
     calmer = LISTEN.get().calmer
     for label, step in (("Calmer", 1), ("Livelier", -1)):
         st.button(

@@ -10,7 +10,6 @@ from musicsim.ui.base.text import plain
 from musicsim.ui.components.listening import play_songs
 from musicsim.ui.components.wave_part import choose_part
 from musicsim.ui.listen.conditions import add_examples, ranking_options
-from musicsim.ui.listen.feedback import feedback_bar
 from musicsim.ui.listen.map_column import map_options
 from musicsim.ui.listen.seed import Seed
 from musicsim.ui.listen.state import LISTEN, change
@@ -20,14 +19,10 @@ _N_ARTISTS = 5
 
 def more_popover(snapshot: Snapshot, seed: Seed | None) -> None:
     """Show rare options behind a button; without a seed, only those of the map."""
-    popover = st.popover("More", key="search_more", on_change="rerun")
-    if not popover.open:
-        return
-    with popover:
+    with st.popover("More", key="search_more"):
         map_options(snapshot)
         if seed is None:
             return
-        feedback_bar(snapshot, seed.name, seed.song_id)
         ranking_options()
         if seed.example is not None:
             add_examples(snapshot, seed.song_id)

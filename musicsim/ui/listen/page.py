@@ -1,6 +1,7 @@
 """Listen: the map, one box that starts the music, the song that plays, and the queue.
 
-The whole page is a fragment. So a thumb, a chip and the next song of the player do not run the frame, and keep the map.
+Map and queue are a fragment, so that a thumb does not run the frame. The player's songs run the whole page: if the user
+has just left it, Streamlit would miss a fragment, and show an empty page.
 """
 
 from functools import partial
@@ -17,17 +18,25 @@ from musicsim.ui.base import openers
 from musicsim.ui.base.frame import PAGES, asset
 from musicsim.ui.base.reloads import save_session
 from musicsim.ui.base.text import plain
+from musicsim.ui.base.uploads import EXAMPLE
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.components.jobs_view import stop_without_songs
 from musicsim.ui.components.song_finder import find_song, song_matches
 from musicsim.ui.components.why_view import show_why
 from musicsim.ui.listen.add_sound import add_sound
 from musicsim.ui.listen.card import show_card
-from musicsim.ui.listen.conditions import request_of, show_conditions
-from musicsim.ui.listen.feedback import thumbs_of
+from musicsim.ui.listen.conditions import filters_popover, request_of, show_chips, show_conditions
+from musicsim.ui.listen.feedback import feedback_bar, thumbs_of
 from musicsim.ui.listen.map_column import fit_second_model, show_maps
 from musicsim.ui.listen.more import more_popover
-from musicsim.ui.listen.queue_view import chip_line, follow_player, play_if_asked, queue_of, show_queue
+from musicsim.ui.listen.queue_view import (
+    current_song,
+    follow_player,
+    play_if_asked,
+    queue_actions,
+    queue_of,
+    show_queue,
+)
 from musicsim.ui.listen.seed import Seed, pick_match, seed_of, start_song
 from musicsim.ui.listen.selection import show_selection
 from musicsim.ui.listen.state import LISTEN, state_of
@@ -41,45 +50,56 @@ def draw() -> None:
     with st.container(key="listen_title"):
         st.title("Listen", anchor=False)
     stop_without_songs(snapshot)
-    _show_page(snapshot)
+    fit_second_model(snapshot)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="listen_box"):
+        find_song(
+            "Search", key="listen_find", search=partial(song_matches, snapshot), is_labelled=False,
+            on_pick=partial(pick_match, snapshot), placeholder="A song, an artist, or words: slow piano",
+        )  # fmt: skip
+        add_sound()
+        try:
+            seed = seed_of(snapshot)
+        except MusicsimError as error:
+            st.error(plain(error), icon=":material/error:")
+            seed = None
+        if seed is not None:
+            state_of(seed.name)
+            show_chips(snapshot)
+            filters_popover(snapshot)
+        more_popover(snapshot, seed)
+    follow_player()
+    _show_page(snapshot, seed)
 
 
 @st.fragment
-def _show_page(snapshot: Snapshot) -> None:
-    fit_second_model(snapshot)
+def _show_page(snapshot: Snapshot, seed: Seed | None) -> None:
     with st.container(key="listen_columns"):
         left, right = st.columns([3, 2], gap="medium")
     with right, st.container(key="beside_map"):
-        with st.container(horizontal=True, vertical_alignment="bottom", key="listen_box"):
-            find_song(
-                "Search", key="listen_find", search=partial(song_matches, snapshot), is_labelled=False,
-                on_pick=partial(pick_match, snapshot), placeholder="A song, an artist, or words: slow piano",
-            )  # fmt: skip
-            add_sound()
-        chosen, near, star = _show_music(snapshot)
+        chosen, near, star = _show_music(snapshot, seed)
     with left:
         show_maps(snapshot, chosen, near, star)
     save_session()
 
 
-def _show_music(snapshot: Snapshot) -> tuple[int | None, list[int], Float32Array | None]:
+def _show_music(snapshot: Snapshot, seed: Seed | None) -> tuple[int | None, list[int], Float32Array | None]:
     """Show the current song and the queue; return its id, the ids of the nearest songs, and the place of an upload."""
+    show_selection(snapshot)
+    if seed is None:
+        if EXAMPLE.get() is None:  # otherwise it could not be decoded
+            _show_first_steps(snapshot)
+        return None, [], None
     try:
-        seed = seed_of(snapshot)
-        if seed is not None:
-            request = _request(snapshot, seed)
-            items = queue_of(snapshot, seed, request)
+        request = _request(snapshot, seed)
+        items = queue_of(snapshot, seed, request)
     except MusicsimError as error:
         st.error(plain(error), icon=":material/error:")
         return None, [], None
-    show_selection(snapshot)
-    if seed is None:
-        _show_first_steps(snapshot)
-        return None, [], None
-    current = follow_player(seed, items)
+    current = current_song(seed, items)
     show_card(snapshot, seed, items, current, can_explain=request.query is not None)
-    chip_line(snapshot, seed, items, current)
+    queue_actions(snapshot, seed, items, current)
     show_conditions(snapshot, LISTEN.get())
+    feedback_bar(snapshot, seed.name, seed.song_id)
     show_queue(snapshot, seed, items, current, request)
     if request.query is not None:
         show_why(snapshot, request.query)
@@ -109,7 +129,6 @@ def _show_first_steps(snapshot: Snapshot) -> None:
             on_click=partial(start_song, snapshot, song.id, preview=True),
         )  # fmt: skip
     st.caption("Or drop a sound file anywhere on this page.")
-    more_popover(snapshot, None)
     if not is_public():
         st.page_link(PAGES["library"], label="Add your own music", icon=":material/create_new_folder:")
 

@@ -19,9 +19,7 @@ from musicsim.ui.components.listening import FOLLOWED, play_tracks, track, uploa
 from musicsim.ui.components.song_list import Action, row_of, song_list
 from musicsim.ui.components.why_view import ask_why
 from musicsim.ui.listen import state
-from musicsim.ui.listen.conditions import filters_popover, show_chips
 from musicsim.ui.listen.feedback import THUMBS, press_thumb, restore_thumbs, say_what_changed
-from musicsim.ui.listen.more import more_popover
 from musicsim.ui.listen.save import save_popover
 from musicsim.ui.listen.seed import PLAY_AT, Seed, begin_from, start_song
 from musicsim.ui.listen.state import LISTEN
@@ -57,17 +55,22 @@ def _pairs(now: state.ListenState) -> tuple[tuple[tuple[int, int], ...], ...]:
     return tuple(now.examples.items()), tuple(now.pins.items())
 
 
-def follow_player(seed: Seed, items: list[QueueItem]) -> int | None:
-    """Follow the player from song to song; return the id of its song if it plays this queue, else that of the seed."""
-    ids = [item.song.id for item in items]
+def follow_player() -> None:
+    """Note the songs that the player plays: they keep their places in the queue, which grows if few are left."""
 
     def note(song_id: int) -> None:
         _PLAYING.set(song_id)
-        if song_id in ids and FOLLOWED.get()[0] == seed.name:
+        name, items = _LAST.get()
+        ids = [item.song.id for item in items]
+        if song_id in ids and FOLLOWED.get()[0] == name == LISTEN.get().seed:
             state.note_playing(items, ids.index(song_id))
 
     player.note_song(_PLAYING.get(), note)
-    playing = _PLAYING.get()
+
+
+def current_song(seed: Seed, items: list[QueueItem]) -> int | None:
+    """Return the id of the player's song if it plays this queue, else that of the seed."""
+    playing, ids = _PLAYING.get(), [item.song.id for item in items]
     return playing if playing in ids and FOLLOWED.get()[0] == seed.name else seed.song_id
 
 
@@ -99,14 +102,11 @@ def _first_track(snapshot: Snapshot, seed: Seed) -> player.Track | None:
     return None if seed.song is None else track(snapshot.library, seed.song)
 
 
-def chip_line(snapshot: Snapshot, seed: Seed, items: list[QueueItem], current: int | None) -> None:
-    """Show the actions that change the queue."""
+def queue_actions(snapshot: Snapshot, seed: Seed, items: list[QueueItem], current: int | None) -> None:
+    """Show the actions on the whole queue."""
     with st.container(horizontal=True, gap="small", key="listen_chips"):
         if current is not None and current != seed.song_id:
             st.button("Like this", on_click=_like_this, args=(snapshot, current))
-        show_chips(snapshot)
-        filters_popover(snapshot)
-        more_popover(snapshot, seed)
         if state.can_undo():
             st.button("Undo", key="listen_undo", on_click=_undo, args=(seed,))
         save_popover(snapshot, seed, items)
