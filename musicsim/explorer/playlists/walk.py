@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,6 +29,7 @@ from musicsim.explorer.playlists.steering import (
     works_of,
 )
 from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.search.reasons import describe_pairs
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 
@@ -239,8 +239,11 @@ class Walk:
     def _generate(self, pool: Pool, length: int, n_left: int, random_state: int | None) -> GeneratedPlaylist:
         generated, notes = pool.generate(length, n_left, random_state)
         steps = [*([generated.opening] if generated.songs else []), *generated.transitions]
-        edges = tuple(self._edge(step, pool.X) if step else None for step in steps)
         songs = self.snapshot.songs_at(pool.rows[list(generated.songs)])
+        edges = tuple(
+            self._edge(step, pool.X, previous, song) if step else None
+            for step, previous, song in zip(steps, [None, *songs], songs, strict=False)
+        )
         return GeneratedPlaylist(tuple(songs), edges, tuple(notes))
 
     def explain(
@@ -249,28 +252,51 @@ class Walk:
         """Return these songs with a reason per step: from `known`, by pairs of ids, or the likeliest in the dialect."""
         model, known = self._model(dialect), known or {}
         rows = [self.snapshot.row_of(i) for i in song_ids]
+        songs = self.snapshot.songs_at(rows)
         edges: list[Edge | None] = [None] * min(1, len(rows))
-        for (row, next_row), pair in zip(pairwise(rows), pairwise(song_ids), strict=True):
-            edges.append(known.get(pair) or self._edge(model.explain(row, next_row), self.snapshot.X))
-        return GeneratedPlaylist(tuple(self.snapshot.songs_at(rows)), tuple(edges))
+        for places, pair, two in zip(pairwise(rows), pairwise(song_ids), pairwise(songs), strict=True):
+            edges.append(known.get(pair) or self._edge(model.explain(*places), self.snapshot.X, *two))
+        return GeneratedPlaylist(tuple(songs), tuple(edges))
 
     def _describe(self, name: str, *, both: bool = True) -> str:
         return playlist.describe_edge(name, both=both, called=self._cluster_names.name)
 
-    def _edge(self, step: playlist.Transition, X: FloatingArray) -> Edge:
+    def _edge(self, step: playlist.Transition, X: FloatingArray, previous: Song | None, song: Song) -> Edge:
         """Describe a step between songs of X; a paced random jump to a near song counts as similar in sound."""
-        reason = self._describe(step.name, both=step.previous is not None) if step.name else step.reason
+        is_sound = _is_sound(step.name)
         if self._is_paced and step.name == playlist.UNIFORM and step.previous is not None:
-            share = self._ranks.share_between(X[step.previous], X[step.song])
-            if share <= self._ranks.nearest:
-                reason = f"both with similar sound (among the nearest {max(1, math.ceil(100 * share))}%)"
-        return Edge(reason, step.probability)
+            is_sound = self._ranks.share_between(X[step.previous], X[step.song]) <= self._ranks.nearest
+        if is_sound and previous is not None:
+            return Edge(self._describe_sound(previous, song), step.probability)
+        return Edge(
+            self._describe(step.name, both=previous is not None) if step.name else step.reason, step.probability
+        )
+
+    def _describe_sound(self, song: Song, other: Song) -> str:
+        """Describe the similar sound of two songs by properties that a listener can check."""
+        (shared,) = describe_pairs(self.snapshot, song, [other])
+        return f"similar sound: {shared.replace(' · ', ', ')}" if shared else "similar sound"
 
     def reasons(self, song_id: int, next_id: int, dialect: str | None = None) -> list[Edge]:
-        """Return all edges from one song to another, likeliest first; probabilities sum to 1."""
+        """Return all edges from one song to another, likeliest first; probabilities sum to 1.
+
+        Edges for similar sound are one reason, because their clusters mean nothing to listeners.
+        """
         rows = self.snapshot.row_of(song_id), self.snapshot.row_of(next_id)
-        common = self._model(dialect).transition_edges(*rows)
-        return [Edge(self._describe(name), probability) for _, name, probability in common]
+        probabilities: dict[str, float] = {}
+        for _, name, probability in self._model(dialect).transition_edges(*rows):
+            if _is_sound(name):
+                song, other = self.snapshot.songs_at(rows)
+                reason = self._describe_sound(song, other)
+            else:
+                reason = self._describe(name)
+            probabilities[reason] = probabilities.get(reason, 0.0) + probability
+        return sorted((Edge(*pair) for pair in probabilities.items()), key=lambda edge: -edge.probability)
+
+
+def _is_sound(name: str) -> bool:
+    """Return whether an edge contains songs of similar sound, without any other condition."""
+    return bool(name) and playlist.edge_families([name]) == [("audio",)]
 
 
 class ShuffleWalk(Walk):

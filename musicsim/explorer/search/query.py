@@ -1,7 +1,6 @@
 """Search by example: the songs most similar to a song, a file or a recording, or to several of them."""
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,12 +14,12 @@ from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.search.feedback import Thumbs, query_metric
+from musicsim.explorer.search.reasons import describe_pairs
 from musicsim.explorer.snapshot.conditions import All
 from musicsim.explorer.snapshot.filtering import condition_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
-from musicsim.library.stores.genres import genre_key
 from musicsim.library.tags.artists import fold_name
 
 # Nearest songs that mutual proximity reorders and the limit per artist selects from. An artist may have hundreds of
@@ -28,10 +27,8 @@ from musicsim.library.tags.artists import fold_name
 CANDIDATES = 500
 # Nearest songs by the plain distance that are compared again by the metric of the query.
 _METRIC_CANDIDATES = 5_000
-_TAGS_COMPARED = 8  # per song, the heaviest
 # With several examples: the weight of those that results should not be like, and the smallest distance that counts.
 _UNLIKE, _SMALLEST = 0.5, 1e-6
-_SAME_TEMPO = 1.04  # the precision of listeners and of estimates
 N_ENTRIES = 3  # entry points per similar artist
 _MAX_SEEDS = 8  # songs that represent the artist of a query
 
@@ -163,7 +160,9 @@ def find_similar(
         rows, nearest = rows[order], distances.argmin(axis=0)[order]
         chosen = limit_per_artist(snapshot, rows, k, max_per_artist, fitting)
         if len(chosen) == k or n_candidates == n_allowed:
-            return _hits(snapshot, [row for row, _ in like], rows[chosen], combined[chosen], nearest[chosen])
+            features = [one.features if isinstance(one, Example) else None for one in examples.like]
+            sources = [(row, features) for (row, _), features in zip(like, features, strict=True)]
+            return _hits(snapshot, sources, rows[chosen], combined[chosen], nearest[chosen])
         n_candidates = min(n_allowed, 4 * n_candidates)
     return []
 
@@ -258,49 +257,33 @@ def limit_per_artist(
 
 
 def _hits(
-    snapshot: Snapshot, examples: Sequence[int], rows: Int64Array, distances: FloatingArray, nearest: Int64Array
+    snapshot: Snapshot,
+    examples: Sequence[tuple[int, Float32Array | None]],
+    rows: Int64Array,
+    distances: FloatingArray,
+    nearest: Int64Array,
 ) -> list[Hit]:
     """Return results in the order of `rows`, without songs removed after the snapshot was taken.
 
-    `examples` are rows, -1 for sound from outside; `nearest` is the index of the example that gives the reason.
+    `examples` are rows, -1 for sound from outside, and features of sound from outside. `nearest` is the index of the
+    example that gives the reason.
     """
-    example_ids = [int(snapshot.row_ids[row]) if row >= 0 else -1 for row in examples]
-    ids = snapshot.row_ids[rows].tolist()
+    ids, example_ids = ([int(snapshot.row_ids[i]) if i >= 0 else -1 for i in some] for some in (rows, dict(examples)))
     songs = {song.id: song for song in snapshot.songs_by_id([i for i in example_ids if i >= 0] + ids)}
-    tags = snapshot.tags_of(songs) if max(example_ids) >= 0 else {}
-    hits = []
-    for i, d, example in zip(ids, distances.tolist(), nearest.tolist(), strict=True):
-        if i in songs:
-            song = songs.get(example_ids[example])
-            reason = short_reason(tags, song, songs[i])
-            if len(examples) > 1:
-                reason = f"like {f'“{song.title}”' if song else 'your file'} · {reason}"
-            hits.append(Hit(songs[i], float(kernels.ppk_similarity(d)), d, reason))
-    return hits
-
-
-def short_reason(tags_of: Mapping[int, Sequence[tuple[str, float]]], song: Song | None, other: Song) -> str:
-    """Return up to two things that a query and a result share; "close in sound" without any.
-
-    `tags_of` has tags with weights by song id, heaviest first, as from :meth:`Snapshot.tags_of`; `song` is None for
-    sound from outside.
-    """
-    facts = []
-    if song is not None:
-        if song.artist and song.artist == other.artist:
-            facts.append("same artist")
-        other_tags = {tag for tag, _ in tags_of.get(other.id, ())[:_TAGS_COMPARED]}
-        facts += [f"both {tag}" for tag, _ in tags_of.get(song.id, ())[:_TAGS_COMPARED] if tag in other_tags]
-        is_same_genre = song.genre and other.genre and genre_key(song.genre) == genre_key(other.genre)
-        if song.genre and is_same_genre and f"both {song.genre.lower()}" not in facts:
-            facts.append(f"both {song.genre}")
-        if song.year and other.year and abs(song.year - other.year) <= 1:
-            facts.append("same years")
-        if song.key and (song.key, song.mode) == (other.key, other.mode):
-            facts.append(f"both in {song.key} {song.mode}")
-        if song.tempo and other.tempo and abs(math.log(song.tempo / other.tempo)) <= math.log(_SAME_TEMPO):
-            facts.append(f"both about {song.tempo:.0f} beats/min")
-    return " · ".join(facts[:2]) or "close in sound"
+    reasons: dict[int, str] = {}
+    for place, (row, features) in enumerate(examples):
+        song = songs.get(int(snapshot.row_ids[row])) if row >= 0 else None
+        others = [songs[i] for i, one in zip(ids, nearest.tolist(), strict=True) if one == place and i in songs]
+        texts = describe_pairs(snapshot, song, others, features)
+        if len(examples) > 1:
+            name = f"like {f'“{song.title}”' if song else 'your file'}"
+            texts = [" · ".join(filter(None, (name, text))) for text in texts]
+        reasons |= {other.id: text for other, text in zip(others, texts, strict=True)}
+    return [
+        Hit(songs[i], float(kernels.ppk_similarity(d)), d, reasons[i])
+        for i, d in zip(ids, distances.tolist(), strict=True)
+        if i in songs
+    ]
 
 
 @dataclass(frozen=True, slots=True)
