@@ -57,8 +57,8 @@ def with_large_end(path):
 
 WRONG = {
     "many": (lambda path: archive(path, names="abc"), "more than 2 parts"),
-    "another way": (lambda path: archive(path, method=zipfile.ZIP_LZMA), "compressed by a method that this"),
-    "an unknown way": (lambda path: with_bytes(path, directory(path) + 10, b"\x63"), "compressed by a method that"),
+    "another way": (lambda path: archive(path, method=zipfile.ZIP_LZMA), "uses a compression method that"),
+    "an unknown way": (lambda path: with_bytes(path, directory(path) + 10, b"\x63"), "uses a compression method that"),
     "a password": (lambda path: with_bytes(path, directory(path) + 8, b"\x01"), "password"),
     "a comment": (with_comment, "not an archive"),
     # as if the central directory never ended; zipfile would read all of it

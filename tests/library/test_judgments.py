@@ -60,7 +60,7 @@ def test_thumbs_are_persistent_and_deleted_with_songs(tiny_library):
 
 @pytest.mark.parametrize("judged", [{1: 1}, {2: 0}, {2: 3}])
 def test_rejects_invalid_thumbs(tiny_library, judged):
-    with pytest.raises(ValueError, match=r"chosen=.*rate another song, by 1 or -1"):
+    with pytest.raises(ValueError, match=r"chosen=.*give two different songs"):
         tiny_library.judgments.rate_results(1, judged)
 
 

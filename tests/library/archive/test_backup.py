@@ -328,7 +328,7 @@ def test_backup_without_valid_date_changes_nothing(tiny_library, backup, tmp_pat
     before = contents(tiny_library.folder)
     _, said = run("restore", tmp_path / "bad", library=tiny_library.folder, expect=1)
     assert said.strip().startswith(
-        "error: bad: this is not a complete backup of musicsim (it lacks the time when it was made)"
+        "error: bad: this is not a complete backup of musicsim (its creation time is missing or invalid)"
     )
     assert contents(tiny_library.folder) == before
 
