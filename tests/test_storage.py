@@ -299,7 +299,7 @@ def test_missing_version_gives_clear_error(tmp_path):
     with sqlite3.connect(tmp_path / "library" / LIBRARY_FILE) as changed:
         changed.execute("DELETE FROM meta")
     changed.close()
-    with pytest.raises(LibraryError, match="does not contain the version"):
+    with pytest.raises(LibraryError, match="does not contain a library's version"):
         Library.open(tmp_path / "library")
 
 

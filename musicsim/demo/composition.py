@@ -112,7 +112,7 @@ def _insert_drones(form: str, weight: Float64Array, share: float, rng: np.random
 
 
 def _steps(pattern: str, rng: np.random.Generator) -> list[tuple[int, float]]:
-    """Return (step, velocity) for the steps of a pattern that sound."""
+    """Return (step, velocity) for each step of a pattern that sounds."""
     strength = {"X": 1.0, "x": 0.8, "o": 0.42, "?": 0.55}
     steps = []
     for i, sign in enumerate(pattern):

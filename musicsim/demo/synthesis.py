@@ -97,7 +97,7 @@ def render(plan: SongPlan) -> Float32Array:
     duck = effects.ducking(kicks, n, 0.65) if kicks.size else None
     for i, part in enumerate(style.parts):
         part_rng = np.random.default_rng([plan.seed, 2, i])
-        # A song always has its first two parts. The others are random.
+        # A song always has its style's first two parts; the others are optional.
         if i < 2 or part_rng.random() < part.chance:
             _play_part(mix, i, _arrange_part(part, score, part_rng), habits, score, plan, part_rng, duck)
     _hold_still(mix, style.still, habits, score, np.random.default_rng([plan.seed, 4]))

@@ -177,7 +177,7 @@ def sustain(patch: Patch, pitch: float, ratios: Sequence[float], rng: np.random.
     """Synthesize a seamless loop of a drone: float32 (2, 2 * SAMPLE_RATE), standard deviation 1.
 
     The patch may have any source except "fm". `ratios` are the frequencies of the notes relative to `pitch` (a MIDI
-    number), and multiples of 0.5. Their harmonics coincide, so the chord does not beat, like the drone of a bagpipe.
+    number), in multiples of 0.5. Their harmonics coincide, so the chord does not beat, like the drone of a bagpipe.
 
     The spectrum is constructed directly. Each harmonic beats slowly with a softer one, differently on the left and the
     right.

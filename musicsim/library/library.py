@@ -65,7 +65,7 @@ _REFRESH_VERSION = 2  # increase this if a refresh computes more from the same s
 
 
 class Library(Opinions):
-    """Songs, their features and listening data; create with :meth:`open`. Thread-safe, but not shared by processes."""
+    """Songs, their features and listening data; use :meth:`open`. Thread-safe; each process must open its own."""
 
     def __init__(self, folder: Path, engine: sa.Engine) -> None:
         super().__init__(engine, self.write_unseen)
@@ -89,8 +89,8 @@ class Library(Opinions):
         """Open the library in `folder`; create it if it does not exist and `create` is set.
 
         The library is read-only in a public demonstration, or if its database cannot be written to; writing then
-        raises StorageError. Raises NotFoundError if no library exists or is created, and LibraryError if it is damaged
-        or has tables of an unsupported version.
+        raises StorageError. Raises NotFoundError if there is no library and none is created, and LibraryError if it is
+        damaged or has tables of an unsupported version.
         """
         parse_in_turn()  # several threads read arrays
         folder = Path(folder).expanduser().absolute()
@@ -232,7 +232,7 @@ class Library(Opinions):
         return positions
 
     def keep_colours(self, kind: str, positions: Mapping[str, int]) -> None:
-        """Store the palette positions of one kind of labels; the revision stays the same."""
+        """Store the palette position of each label of one kind; the revision stays the same."""
         colours = json.loads(self.text("colours") or "{}") | {kind: dict(positions)}
         self.set_text("colours", json.dumps(colours))
 
@@ -312,7 +312,7 @@ class Library(Opinions):
             return self.table().ids
         s, f = schema.songs.c, schema.files.c
         texts: list[sa.ColumnElement[Any]] = [s.title, s.artist, s.album, s.genre, s.year]
-        if not is_public():  # otherwise visitors could find out folder names of this machine
+        if not is_public():  # otherwise visitors could find out folder names on this machine
             texts.append(sa.type_coerce(f.path, sa.Text))
         conditions = [sa.func.instr(sa.func.folded(*texts), word.casefold()) > 0 for word in words]
         query = sa.select(s.id).distinct().join(schema.files, f.song_id == s.id)

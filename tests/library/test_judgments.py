@@ -245,6 +245,6 @@ def test_library_of_version_10_keeps_all_judgments(old_library):
 def test_read_only_library_of_version_10_is_unchanged(old_library, monkeypatch):
     monkeypatch.setattr("musicsim.library.library.is_writable", lambda path: False)
     before = (old_library / LIBRARY_FILE).read_bytes()
-    with pytest.raises(LibraryError, match=r"older musicsim \(schema 10\)"):
+    with pytest.raises(LibraryError, match=r"older version of musicsim \(schema 10\)"):
         Library.open(old_library)
     assert (old_library / LIBRARY_FILE).read_bytes() == before

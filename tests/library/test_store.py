@@ -33,7 +33,7 @@ def test_newer_library_is_refused_and_unchanged(store):
     with store.write() as connection:
         connection.execute(schema.meta.update().where(schema.meta.c.key == "schema_version").values(value="999"))
     before = (store.folder / "library.sqlite").read_bytes()
-    with pytest.raises(LibraryError, match="newer musicsim"):
+    with pytest.raises(LibraryError, match="newer version of musicsim"):
         Library.open(store.folder)
     assert (store.folder / "library.sqlite").read_bytes() == before
 

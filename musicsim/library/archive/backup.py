@@ -165,7 +165,9 @@ class Consent:
             some += f" and {more:,} more" if more > 0 else ""
             sentences.append(f"its music is at addresses that a scan connects to: {some}.")
         if self.private:
-            sentences.append(f"it contains passwords and servers that musicsim will use: {', '.join(self.private)}.")
+            sentences.append(
+                f"it contains passwords and server connections that musicsim will use: {', '.join(self.private)}."
+            )
         return " ".join(sentences)
 
 
@@ -292,7 +294,7 @@ def _find_addresses(folder: Path) -> list[str]:
         for table, column in _PATHS:
             query = f"SELECT DISTINCT {column} FROM {table} WHERE {column} LIKE '%:/%' ORDER BY {column}"
             for (stored,) in database.execute(query):
-                path = path_of(stored)  # converted as on use, so that "./s3:/bucket" is also recognized
+                path = path_of(stored)  # decoded like any stored path, so that "./s3:/bucket" is also found
                 if is_address(path) and not any(os.fspath(p) in addresses for p in (path, *path.parents)):
                     addresses[os.fspath(path)] = None
     return [strip_user(address) for address in addresses]

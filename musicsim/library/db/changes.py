@@ -1,4 +1,4 @@
-"""Log of the songs and models that each change of a library touches, so that readers only reload those.
+"""Log of the songs and models that each change to a library touches, so that readers reload only those.
 
 Triggers collect the rows that a transaction of :meth:`Library.write` touches. At its end, they are logged under the new
 revision. Readers reload everything if a revision is not in the log, because it is old or an older version of
@@ -16,13 +16,13 @@ import sqlalchemy as sa
 from musicsim.audio import HEARD
 from musicsim.library.db import schema
 
-_MAX_SONGS = 1000  # per change; a change of more songs is logged as one of all songs
+_MAX_SONGS = 1000  # per change; a change to more songs is logged as a change to all songs
 MAX_ENTRIES = 10_000  # 0.1 kB each
 TIDY_INTERVAL = 100  # changes
 CHANGES_PREFIX = "change "
 _EVERY_SONG = -1
 
-# Columns by which songs are listed, counted, compared and searched. All other columns are read song by song.
+# Columns by which songs are listed, counted, compared and searched. All other columns are read one song at a time.
 _TRIGGERS = (
     ("songs", "INSERT", "songs", ("new.id",)),
     (
@@ -67,7 +67,7 @@ class LoggedRevision:
 @dataclass(frozen=True, slots=True)
 class Changes:
     songs: frozenset[int] | None  # ids of songs that were added, deleted or changed; None: possibly all
-    grown: frozenset[str]  # ids of models that got rows
+    grown: frozenset[str]  # ids of models that gained rows
     shrunk: frozenset[str]  # ids of models that lost rows
 
 
@@ -75,7 +75,7 @@ NOTHING = Changes(frozenset(), frozenset(), frozenset())
 
 
 def begin_log(connection: sa.Connection) -> None:
-    """Log the current revision if it is not logged, because an older version of musicsim made the change."""
+    """Log the current revision if it has no entry, because an older version of musicsim made the change."""
     revision = _revision(connection)
     if not _entries(connection, revision, revision):
         _insert(connection, revision, None, None, None)
@@ -138,7 +138,7 @@ def _entries(connection: sa.Connection, first: int, last: int) -> list[list]:
 def _insert(
     connection: sa.Connection, revision: int, songs: list[int] | None, grown: list[str] | None, shrunk: list[str] | None
 ) -> None:
-    """Log a revision; None means possibly all songs, or unknown models."""
+    """Log a revision; `songs` is None if any song may have changed, and the models are None if unknown."""
     entry = json.dumps([secrets.token_hex(8), songs, grown, shrunk])
     connection.exec_driver_sql("INSERT INTO meta (key, value) VALUES (?, ?)", (_key(revision), entry))
 

@@ -23,8 +23,8 @@ from musicsim.library.db.packed_texts import PackedTexts
 from musicsim.library.tags.artists import artist_group, stand_in_name
 from musicsim.places import places_in_order
 
-_BLOCK = 10_000  # rows fetched from the database at once
-_FOLDER = "folder:"  # prefix of a group that is a folder
+_BLOCK = 10_000  # rows fetched from the database in one call
+_FOLDER = "folder:"  # prefix of groups that are folders
 
 
 class _Record:
@@ -78,7 +78,7 @@ class Labels:
 
 
 class SongColumns(_Record):
-    """Columns for filters, limits and colors, with the values of :class:`Song`; 50 bytes per song, plus the names.
+    """Columns for filters, limits and colors, with the same values as :class:`Song`; 50 bytes per song, plus the names.
 
     Each column is read on first use: a search needs one or two, and reading all takes 0.1 s for a million songs.
     """
@@ -160,12 +160,12 @@ class SongTable(_Record):
         ]
 
     def ids_with(self, text: str, limit: int, *, nearly: bool = False) -> Int64Array:
-        """Return up to `limit` ids of songs that contain `text`, those that begin with it first; `nearly`: a typo."""
+        """Find up to `limit` songs that contain `text`, those that begin with it first; `nearly` allows a typo."""
         find = self.matched.nearly_holding if nearly else self.matched.holding
         return self.ids[find(text.casefold(), limit)]
 
     def artists_with(self, text: str, limit: int, *, nearly: bool = False) -> list[tuple[str, int]]:
-        """Return up to `limit` artists that contain `text` with their numbers of songs, in the order of `ids_with`."""
+        """Find artists like :meth:`ids_with`, and return their names and numbers of songs."""
         names, counts, lines = self._artists
         find = lines.nearly_holding if nearly else lines.holding
         return [(names[i], counts[i]) for i in find(text.casefold(), limit)]
@@ -288,7 +288,7 @@ def read_table(connection: sa.Connection, roots: Sequence[Path], ids: Iterable[i
 def _make_columns(
     numbers: Float64Array, codes: Int32Array, texts: Sequence[list[str]], roots: Sequence[Path]
 ) -> SongColumns:
-    """Return the columns, given song ids with :data:`_NUMBERS`, and the codes and names of five labels."""
+    """Make the columns from rows of song id and :data:`_NUMBERS`, and from the codes and names of five labels."""
     artist, genre, folder, key, mode = codes
     artists, genres, stored, keys, modes = texts
     heard = zip(HEARD, numbers[:, 3:].T.astype(np.float32), strict=True)

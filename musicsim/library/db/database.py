@@ -110,7 +110,7 @@ def check_details(details: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 class Tables:
-    """Base of the stores: reads a library's tables with single queries, and changes them in transactions of `write`."""
+    """Base class of the stores, which reads tables with single queries and changes them in transactions of `write`."""
 
     def __init__(self, engine: sa.Engine, write: Write) -> None:
         self._engine, self._write = engine, write

@@ -18,7 +18,7 @@ _MAX_CANDIDATES = 1_000  # lines that contain one half of a string
 
 @dataclass(frozen=True, slots=True)
 class PackedTexts:
-    """Lines joined as UTF-8; takes up their bytes plus 9 bytes per line."""
+    """Lines joined as UTF-8; they take up their own bytes plus 9 bytes per line."""
 
     text: bytes  # the lines, with one separator byte before each and after the last
     starts: Int64Array  # (n_lines + 1,): start of each line, and of the line that would come next
@@ -73,7 +73,7 @@ class PackedTexts:
         return self.text.startswith(wanted, int(self.starts[row]))
 
     def _find(self, wanted: bytes, n_before: int = 0) -> Iterator[int]:
-        """Yield the rows of lines with the bytes `wanted`, whose first `n_before` bytes precede the line."""
+        """Yield the rows of lines that contain the bytes `wanted`, of which the first `n_before` precede the line."""
         at, n_lines = self.text.find(wanted, 1 - n_before), len(self.starts) - 1
         while at >= 0:
             row = int(np.searchsorted(self.starts, at + n_before, side="right")) - 1

@@ -42,7 +42,7 @@ def path_of(text: str) -> Path:
 
 
 class FilePath(TypeDecorator[Path]):
-    """A path in the file system, including names that are not UTF-8."""
+    """A path in the file system; its name need not be UTF-8."""
 
     impl = sa.Text
     cache_ok = True

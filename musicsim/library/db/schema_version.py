@@ -63,8 +63,8 @@ def create_tables(connection: sa.Connection) -> None:
 def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = False) -> None:
     """Create the tables in an empty database, or convert those of version 10 to :data:`SCHEMA_VERSION`.
 
-    Also creates the tables of new extensions. Raises LibraryError if the tables have another version, belong to another
-    program, or cannot be changed because the database is read-only.
+    Also creates the tables of new extensions. Raises LibraryError if the tables have an unsupported version, belong to
+    another program, or cannot be changed because the database is read-only.
     """
     tables = sa.inspect(connection).get_table_names()
     if not tables and not read_only:
@@ -74,21 +74,21 @@ def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = F
     if "meta" in tables:
         version = connection.scalar(sa.select(schema.meta.c.value).where(schema.meta.c.key == "schema_version"))
     if version is None or not re.fullmatch("[1-9][0-9]{0,8}", str(version)):
-        problem = "does not contain the version of a library" if version is None else f"has the version {version!r}"
+        problem = "does not contain a library's version" if version is None else f"has the invalid version {version!r}"
         raise LibraryError(
             f"{place}: {LIBRARY_FILE} {problem}: it is damaged, or belongs to another program. Restore a "
             "backup, or choose another folder."
         )
     if int(version) > SCHEMA_VERSION:
         raise LibraryError(
-            f"{place}: this library was written by a newer musicsim (schema {version}; this version supports "
-            f"{SCHEMA_VERSION}). Update musicsim, or choose another library."
+            f"{place}: this library was written by a newer version of musicsim (schema {version}; this version "
+            f"supports {SCHEMA_VERSION}). Update musicsim, or choose another library."
         )
     if int(version) == 10:
         if read_only:
             raise LibraryError(
-                f"{place}: this library was written by an older musicsim (schema 10) and must be converted, but it is "
-                "read-only. Open it once with write permission, or copy it to a folder that you can write to."
+                f"{place}: this library was written by an older version of musicsim (schema 10) and must be converted, "
+                "but it is read-only. Open it once with write permission, or copy it to a folder that you can write to."
             )
         _join_judgments(connection.exec_driver_sql)
         connection.execute(schema.meta.update().where(schema.meta.c.key == "schema_version").values(value="11"))

@@ -15,13 +15,13 @@ from musicsim._checks import check_choice
 from musicsim.hooks import load_hooks
 
 INDEX_KINDS = ("automatic", "partition", "forest", "tree", "codes", "exact")
-"""Kinds of neighbor index; ``automatic`` chooses by the number of songs and `index_memory_mb`."""
+"""Kinds of neighbor index; ``automatic`` depends on the number of songs and on `index_memory_mb`."""
 
 _DEFAULTS: dict[str, Any] = {
     "keep_frames": True,  # store MFCC frames on disk, so that models can be refitted without decoding
     "aspects": True,  # also compute harmony and rhythm; takes about a tenth of the analysis time
     "shortest_s": 20.0,  # shorter files are skipped
-    "n_workers": 0,  # worker processes of a scan; 0: one per core
+    "n_workers": 0,  # worker processes for a scan; 0: one per core
     "file_memory_mb": 1024,  # a decoder that uses more is stopped
     "file_seconds": 600,  # a decoder that takes longer is stopped
     "index_memory_mb": 4096,  # maximum memory of a large library's index; beyond it, bit codes are searched

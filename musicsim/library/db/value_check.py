@@ -1,7 +1,7 @@
 """Checks of the values in a database from an untrusted source: types, ranges and folder names.
 
-SQLite stores any type in any column. Values of a wrong type would cause errors much later and far away, and names such
-as ``../..`` would point outside the library.
+SQLite stores any type in any column. Values of a wrong type would cause errors much later, far from the cause. Names
+such as ``../..`` would point outside the library.
 """
 
 import json

@@ -60,13 +60,13 @@ def folder_next_to(target: Path) -> Iterator[Path]:
 class ArchiveKind:
     title: str  # name of this kind in messages
     about: str  # name of the first member
-    names: re.Pattern[str]  # names of members; must not point outside a folder
+    names: re.Pattern[str]  # allowed names of members, which must not point outside a folder
     advice: str  # end of the error message for a damaged archive
     mode: int = 0o600  # permissions of the file
 
     @contextmanager
     def write(self, target: Path, work: Path) -> Iterator["ArchiveWriter"]:
-        """Write to the folder `work`, then move the file to `target`. Raises LibraryError if that is another file."""
+        """Write an archive in `work` and move it to `target`. Raises LibraryError if that is another kind of file."""
         if target.exists() and not self._has_kind(target):
             raise LibraryError(f"{target}: this file exists and is not a {self.title}. Choose another name.")
         compressor = zstandard.ZstdCompressor(level=_LEVEL, threads=_THREADS, write_checksum=True)
@@ -95,7 +95,7 @@ class ArchiveKind:
             yield
         except _MALFORMED as error:
             raise LibraryError(
-                f"{name}: this is not a complete {self.title} of musicsim ({shorten_message(error)}){self.advice}"
+                f"{name}: this is not a complete musicsim {self.title} ({shorten_message(error)}){self.advice}"
             ) from error
 
     def open(self, path: Path) -> BinaryIO:
@@ -107,7 +107,7 @@ class ArchiveKind:
     def unpack(
         self, stream: BinaryIO, name: str, folder: Path, progress: Progress, also: Collection[str] = ()
     ) -> tuple[set[str], float]:
-        """Unpack an archive with the database of a library into an empty folder.
+        """Unpack an archive that contains a library's database into an empty folder.
 
         `name` is its file name for messages; `also` lists additional allowed member names. Returns the names of all
         written files, and the archive's creation time. Raises LibraryError if a newer version of musicsim made it. Call
@@ -120,7 +120,7 @@ class ArchiveKind:
             about, line = self._read_about(members, tar)
             if about["format"] != _FORMAT:
                 raise LibraryError(
-                    f"{name}: this {self.title} was made by a newer musicsim. Update musicsim, and try again."
+                    f"{name}: this {self.title} was made by a newer version of musicsim. Update musicsim and try again."
                 )
             created_at = about["created_at"]
             if type(created_at) not in (int, float) or not 0 <= created_at < _LATEST_S:

@@ -48,7 +48,7 @@ def open_archive(path: Path, max_members: int) -> Iterator[zipfile.ZipFile]:
 
 
 def check_arrays_are_stored(folder: Path) -> None:
-    """Raise ValueError if an array file below the folder is damaged, or compressed, as musicsim never writes it.
+    """Raise ValueError if an array file below the folder is damaged or compressed; musicsim does not compress them.
 
     Compressed arrays might not fit into memory when unpacked. This function does not read the arrays.
     """

@@ -50,7 +50,7 @@ def private_path(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(target: Path) -> Iterator[Path]:
-    """Yield a temporary folder, which is renamed to `target` (which must not exist) if the block succeeds."""
+    """Yield a temporary folder that is renamed to `target`, which must not exist, if the block succeeds."""
     with writing_to(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = _temporary(target)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 _MAX_PROBLEMS = 20
-# the beginnings of formulas, even after an apostrophe that we wrote
+# the beginnings of formulas, including those after an apostrophe that we wrote
 _FORMULA = re.compile(r"[\s']*[=+\-@＝＋－＠]|'*[\t\r\n]")
 
 

@@ -23,7 +23,7 @@ class Header:
 
 
 def read_header(stream: IO[bytes], n_bytes: int) -> Header:
-    """Read the header at the start of an ``.npy`` file of `n_bytes`. Raises ValueError if it is invalid."""
+    """Read the header at the start of an ``.npy`` file of `n_bytes` bytes. Raises ValueError if it is invalid."""
     try:
         version = np.lib.format.read_magic(stream)
         reader = _READERS.get(version)

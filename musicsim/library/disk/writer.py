@@ -30,7 +30,7 @@ def writer_lock(folder: Path) -> filelock.FileLock:
 
 
 def note_doing(folder: Path, doing: str | None) -> None:
-    """Write what the holder of the lock is doing, such as "training a model"; None when it has finished."""
+    """Record what the holder of the lock is doing, such as "training a model"; `doing` is None once it has finished."""
     with suppress(OSError):
         if doing is None:
             (folder / _NOTE).unlink(missing_ok=True)

@@ -76,7 +76,7 @@ def answer_cells(answer: FiledAnswer) -> list[str]:
 def read_answers(file: BinaryIO, label: str) -> Iterator[tuple[int, FiledAnswer | str]]:
     """Yield the line number of each answer, with the answer or the problem in that line.
 
-    Raises LibraryError, which begins with `label`, if the file is not CSV in UTF-8, or if columns are missing.
+    Raises LibraryError, whose message begins with `label`, if the file is not CSV in UTF-8, or if columns are missing.
     """
     text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
     rows = csv.reader(text, strict=True)

@@ -81,8 +81,9 @@ def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImpo
     """Import answers from a file written by :func:`export_answers` or by bliss's odd-one-out survey.
 
     Songs are matched by the hash of their file, else by the end of its path, else by artist and title. An answer is
-    skipped if the library has it, with the same time, listener, songs and choice. An answer without a time is skipped
-    once per such answer. Raises LibraryError, and writes nothing, if the file cannot be read or contains no answers.
+    skipped if the library has it, with the same time, listener, songs and choice. Of equal answers without a time, as
+    many are skipped as the library has. Raises LibraryError, and writes nothing, if the file cannot be read or contains
+    no answers.
     """
     label = str(file if isinstance(file, str | Path) else getattr(file, "name", "CSV"))
     try:
@@ -162,7 +163,7 @@ class _KnownAnswers:
             self._n[key] += 1
 
     def has(self, row: dict[str, Any], *, is_dated: bool) -> bool:
-        """Return whether an answer is known. A dated answer is known afterwards; an undated one uses up a known one."""
+        """Return whether an answer is known. A dated answer is then added; an undated one uses up a known answer."""
         ids = tuple(row[song.name] for song in schema.JUDGED_SONGS if row[song.name] is not None)
         key = (row["listener"], row["kind"], ids, row["chosen"])
         if is_dated:

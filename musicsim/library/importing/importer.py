@@ -68,7 +68,7 @@ class Preview:
     proposals: tuple[Proposal, ...]  # possible matches for a person to confirm
     unmatched: tuple[Waiting, ...]  # songs that are not in the library, the most played first
     replaces: tuple[ImportEntry, ...]  # earlier imports of the same files, which are undone
-    overlaps: tuple[ImportEntry, ...]  # imports from the same service, listener and time: plays may count twice
+    overlaps: tuple[ImportEntry, ...]  # imports from the same service, listener and period: plays may be counted twice
     recording_ids: Mapping[int, str]  # MusicBrainz ids, keyed by song id, of songs that were matched by path
 
     @property
@@ -170,7 +170,7 @@ def _find_by_path(library: Library, songs: Sequence[NamedSong], progress: Progre
     for start in range(0, len(songs), _AT_ONCE):
         progress("looking for files", start, len(songs))
         absolute = [song.place for song in songs[start : start + _AT_ONCE] if os.path.isabs(song.place)]
-        # Path is slow, and few places need it
+        # creating a Path is slow, and few places need it
         places = {place: os.fspath(Path(place)) if _UNUSUAL.search(place) else place for place in absolute}
         known = library.files.songs_at_texts(places.values())
         ids |= {place: known[path] for place, path in places.items() if path in known}
@@ -198,7 +198,7 @@ def _find_earlier(library: Library, batch: Batch, song_ids: Int64Array) -> tuple
     """Return the earlier imports that this one replaces, and those that it overlaps.
 
     An earlier import is replaced if it has the same content, or the same name and a time range within the new one
-    (services use one name for different years). Playlists with the same name must also share half of their songs,
+    (services use the same name for different years). Playlists with the same name must also share half of their songs,
     because names recur in many folders.
     """
     replaces, overlaps = [], []
@@ -300,12 +300,12 @@ def undo(library: Library, import_id: int) -> ImportEntry:
 
 
 def import_files(library: Library, paths: str | Path | list[str | Path], fmt: str | None = None) -> ImportReport:
-    """Read and write files without a preview; see :func:`read_listening` for the errors."""
+    """Import files without a preview; see :func:`read_listening` for the errors."""
     return commit(library, preview(library, read_listening(paths if isinstance(paths, list) else [paths], fmt)))
 
 
 def match_waiting(library: Library) -> int:
-    """Match unmatched songs of earlier imports after a scan, without similar names; return the number of matches."""
+    """After a scan, match songs of earlier imports, except by similar names; return the number of matches."""
     waiting = list(library.listening.waiting_names())
     if not waiting:
         return 0

@@ -68,7 +68,7 @@ def _parse_names(text: str, place: str, artist: str = "", album: str = "") -> Na
 
 
 def read_m3u(lines: TextLines, rows: Gatherer) -> None:
-    """Read plain or extended M3U and M3U8; 0.5 kB per entry. Raises LibraryError for HLS or too long lines."""
+    """Read plain or extended M3U and M3U8; 0.5 kB per entry. Raises LibraryError for HLS or overlong lines."""
     songs: list[NamedSong] = []
     folder, title = _folder(lines.source), ""
     names, fields = "", {"EXTART": "", "EXTALB": ""}
@@ -129,7 +129,7 @@ def read_xspf(data: RawBytes, rows: Gatherer) -> None:
 
 
 class _Xspf:
-    """Handlers for an XML parser, which store only finished tracks."""
+    """XML parser handlers that store only finished tracks."""
 
     def __init__(self, data: RawBytes) -> None:
         self.title = ""
@@ -199,7 +199,7 @@ def read_jspf(document: JsonStream, rows: Gatherer) -> None:
 
 
 def read_spotify_playlists(document: JsonStream, rows: Gatherer) -> None:
-    """Read a Spotify account's playlists, except episodes; the largest may have 64 million characters in memory."""
+    """Read a Spotify account's playlists, except episodes; a playlist of up to 64 million characters is in memory."""
     document.longest = _MAX_LIST
     for entry in records(document, "playlists"):
         items = entry.fields.get("items") or []

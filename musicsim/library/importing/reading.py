@@ -137,7 +137,7 @@ def _lines(head: str) -> list[str]:
 
 
 def _fitting_tables(head: str) -> Iterator[str]:
-    """Yield the CSV formats whose columns the header has; a radio log may have lines before its header."""
+    """Yield the CSV formats whose columns are all in the header; a radio log may have lines before its header."""
     rows = []
     try:
         for row in csv.reader(f"{line}\n" for line in _lines(head)[:40]):
@@ -153,7 +153,7 @@ def _fitting_tables(head: str) -> Iterator[str]:
 
 
 def _nearest_table(head: str) -> str | None:
-    """Return the CSV format that has the most columns of a header, at least two, to report the missing columns."""
+    """Return the CSV format that shares the most columns, at least two, with a header, to report missing columns."""
     names = {name.strip().strip('"').lower() for name in head.lstrip().split("\n", 1)[0].rstrip("\r").split(",")}
     own = ("plays", "tags", "playlists")
     best = max(own, key=lambda fmt: len(names.intersection(from_text.COLUMNS[fmt])))
@@ -283,7 +283,7 @@ def _read_all(todo: Sequence[tuple[Source, str]], rows: Gatherer, progress: Prog
 
 
 def _is_json_lines(source: Source) -> bool:
-    """Return whether a text is JSON with one entry per line: the first line is a whole object without a known list."""
+    """Return whether a text is JSON with one entry per line: its first line is an object, but not a list of entries."""
     first = source.head().lstrip().split("\n", 1)[0]
     if not first.startswith("{"):
         return False

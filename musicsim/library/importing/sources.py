@@ -77,7 +77,7 @@ class Source:
             encoding = "utf-8-sig" if encoding == "utf-8" else encoding
             try:
                 yield io.TextIOWrapper(buffered, encoding=encoding, errors=errors, newline=""), buffered
-            except UnicodeError as error:  # UTF-16 without a mark raises this base class
+            except UnicodeError as error:  # UTF-16 without a byte order mark raises this base class
                 raise LibraryError(self.not_text(encoding)) from error
 
     def not_text(self, encoding: str = "utf-8-sig") -> str:
@@ -103,7 +103,7 @@ class Source:
 def find_sources(paths: Sequence[Path], encoding: str | None) -> list[Source]:
     """Return the files, and the readable files in folders (except hidden ones) and archives, each sorted by name.
 
-    Raises LibraryError if a file cannot be read, or if an archive would unpack to more than the limits.
+    Raises LibraryError if a file cannot be read, or if an archive would exceed the limits when unpacked.
     """
     if encoding is not None and encoding not in ENCODINGS:
         raise ValueError(f"encoding={encoding!r}: choose from {', '.join(ENCODINGS)}.")

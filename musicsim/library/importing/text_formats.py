@@ -1,6 +1,6 @@
 """Histories, tags and playlists as lines of text: CSV, and the triplets of the Million Song Dataset.
 
-musicsim's own formats have a header line and columns in any order. Cells are written by
+musicsim's own formats have a header line and columns in any order. Cells are protected as in
 :mod:`musicsim.library.disk.csv_cells`.
 
 - ``plays``: listener, artist, title, plays

@@ -52,7 +52,7 @@ class Covers:
         self._counter = itertools.count()
 
     def tag_of(self, song: Song) -> str | None:
-        """Return a string for a song's cover that changes with its file and folder; None without a file."""
+        """Return a tag for a song's cover, which changes when the file or folder changes; None without a file."""
         try:
             image = _folder_image(song.path)
             paths = [song.path, *([image] if image else [])]
@@ -110,7 +110,7 @@ def thumbnail(image: bytes) -> bytes:
         out = BytesIO()
         picture.save(out, "JPEG", quality=_QUALITY, optimize=True)
     except Exception as error:
-        # Pillow's decoders raise many kinds of errors: syntax, struct, zlib and memory errors, and bomb warnings
+        # Pillow's decoders raise many kinds of errors: syntax, struct, zlib and memory errors, and warnings
         _log.debug("an image cannot be decoded (%s).", error)
         return b""
     return out.getvalue()

@@ -20,7 +20,7 @@ _COPY = re.compile(r"[0-9a-f]{32}\.(mp3|wav)")
 
 
 class PlayableCopies:
-    """Copies in the library's ``cache`` folder, made by workers; beyond `max_bytes`, the least recently used go."""
+    """Converted copies in the library's ``cache`` folder; the least recently used are deleted beyond `max_bytes`."""
 
     def __init__(self, decoder: Decoder, max_bytes: int = _MAX_BYTES) -> None:
         self._decoder, self._max_bytes = decoder, max_bytes

@@ -94,7 +94,7 @@ class Decoder:
         self._waiting: list[Decoding[Any]] = []
         self._running: list[Decoding[Any]] = []
         self._n_turns = 0
-        self._served: dict[str, int] = {}  # last turn by visitor, oldest first
+        self._served: dict[str, int] = {}  # last turn of each visitor, oldest first
         self._changed = threading.Condition()
         self._threads: list[threading.Thread] = []
         self._is_closed = False

@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 class Pool(Protocol):
-    shares_disk: bool  # whether workers can write to folders of this machine
+    shares_disk: bool  # whether workers can write to folders on this machine
 
     def outcomes(
         self, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits, preload: tuple[str, ...] = ()

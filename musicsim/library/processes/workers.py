@@ -202,7 +202,7 @@ class Crew(Generic[T]):
                 yield None
 
     def _distribute(self, rest: Iterator[T]) -> None:
-        """Give tasks to the workers with the fewest, until all are busy."""
+        """Give tasks to the workers with the fewest tasks, until all are busy."""
         while True:
             free = [w for w in self._workers if w.n_given < self._tasks_per_worker and len(w.tasks) < self._in_flight]
             worker = min(free, key=lambda w: len(w.tasks), default=None)

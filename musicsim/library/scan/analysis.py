@@ -19,7 +19,7 @@ from musicsim.library.stores.frames import FrameStore
 from musicsim.library.stores.song_gaussians import keep_gaussians
 from musicsim.library.tags.file_tags import FileTags, read_tags
 
-_SILENT = 1e-4  # -80 dB of full scale: dither, not music
+_SILENT = 1e-4  # -80 dB relative to full scale: dither, not music
 _MAX_READS = 2
 # to detect unfinished downloads and copies
 _HEAD = 16 << 20  # bytes; all audio formats have a header

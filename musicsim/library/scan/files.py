@@ -1,7 +1,7 @@
-"""Search for audio files in folders, and hashes of their bytes.
+"""Find audio files in folders, and hash their bytes.
 
-A walk excludes hidden files and folders, everything that a `.musicsimignore` excludes, and files without a suffix in
-:data:`musicsim.audio.AUDIO_EXTENSIONS`. Sources themselves are never excluded, and ignore files above a source have
+A walk excludes hidden files and folders, everything that a `.musicsimignore` excludes, and files whose extension is not
+in :data:`musicsim.audio.AUDIO_EXTENSIONS`. Sources themselves are never excluded, and ignore files above a source have
 no effect. Links are followed. Only ignore files are opened.
 """
 
@@ -63,8 +63,8 @@ def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> Found:
     """Return the audio files below `sources`, which are absolute paths of folders, or of files with any name.
 
     Each folder is walked once, under the first of its names; a file is listed under every name it has in these folders.
-    Sources may not exist, be unreachable or be refused (:func:`musicsim.addresses.explain_refusal`). If `absent_ok` is
-    set, they are listed. Otherwise they raise LibraryError before any walk, as an address with a user name always does.
+    A source may be missing, unreachable or refused (:func:`musicsim.addresses.explain_refusal`). If `absent_ok` is set,
+    such sources are listed. Otherwise they raise LibraryError before any walk; an address with a user name always does.
     Memory: about 0.35 kB per file.
     """
     stats: dict[Path, os.stat_result] = {}
@@ -108,7 +108,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _unreadable(path: str | Path, error: OSError) -> str:
-    return f"{path}: cannot be read ({error.strerror or error}). Check that it exists and its permissions."
+    return f"{path}: cannot be read ({error.strerror or error}). Check that it exists, and check its permissions."
 
 
 class _Rules:
@@ -130,7 +130,7 @@ class _Rules:
 
 
 def _pattern(line: str) -> tuple[re.Pattern[str], bool] | None:
-    """Return an ignore file's line as an expression for whole paths, and whether it excludes; None for no pattern.
+    """Return an ignore file's line as an expression for whole paths, and whether it excludes; None if there is none.
 
     pathspec's expressions also match everything below a name. Git matches only the name and does not enter excluded
     folders, so that ``!`` works in folders. Therefore whole paths are matched, and abbreviated lines are expanded
@@ -185,7 +185,7 @@ class _Walk:
         self.n_ignored = 0
         self._source_files = source_files  # files that must not be listed a second time
         self._walked: set[_Identity] = set()
-        self._levels: dict[_Identity, _Level] = {}  # from the source down to the current folder
+        self._levels: dict[_Identity, _Level] = {}  # folders from the source down to the current one
 
     def file(self, source: Path, status: os.stat_result) -> None:
         if stat.S_ISREG(status.st_mode):

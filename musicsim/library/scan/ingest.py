@@ -219,7 +219,7 @@ def _analyze_all(library: ScanTarget, tasks: Iterable[Task], report: AddReport, 
     limits = library.file_limits
     started = time.monotonic()
     function = analyse if pool.shares_disk else analyse_apart
-    # workers share the 20 MB of this module, which each would otherwise import for the fluctuation
+    # workers share this 20 MB module, which each would otherwise import to compute the fluctuation
     with closing(pool.outcomes(function, tasks, limits=limits, preload=("scipy.fft",))) as items:
         for item in items:
             if item is not None:
@@ -268,7 +268,7 @@ def _reject(
     stat: tuple[int, int] | None,
     length_s: float | None = None,
 ) -> None:
-    """List a file that was not added. The next scan reopens it if its size or time differs from `stat`, or if None."""
+    """List a file that was not added. Scans reopen it if its size or time changes, and always if `stat` is None."""
     report.failures.append(failure)
     size, mtime_ns = stat or (-1, -1)
     library.files.reject(failure, size=size, mtime_ns=mtime_ns, duration_s=length_s)
@@ -287,7 +287,7 @@ def failure_reason(path: Path, error: BaseException, limits: Limits) -> str:
     elif isinstance(error, MemoryError):
         reason = f"reading took more than {limits.memory_mb} MB of memory and was stopped. Re-encode the file."
     elif isinstance(error, OSError):
-        reason = f"cannot be read ({error.strerror or error}). Check that it exists and its permissions."
+        reason = f"cannot be read ({error.strerror or error}). Check that it exists, and check its permissions."
     else:
         _log.error("%s: unexpected error", path, exc_info=error)
         reason = f"{type(error).__name__}: {error}"
@@ -311,7 +311,7 @@ def add(
 def add_stream(
     library: ScanTarget, paths: Iterable[Path], planned: Sequence[Path], report: AddReport, progress: Progress
 ) -> None:
-    """Analyze and add files, counting into `report`; the iterable is advanced only when a worker is free.
+    """Analyze and add files, and count them in `report`; the iterable is advanced only when a worker is free.
 
     `planned` lists all files, to estimate the time left.
     """

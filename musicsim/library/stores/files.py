@@ -126,7 +126,7 @@ class FileStore(Tables):
         return {path for path in self._values(sa.select(schema.files.c.path)) if is_below(path, folder)}
 
     def find_outdated(self) -> list[tuple[Path, int]]:
-        """Return one file per song with outdated features, and their version, except files that have failed since."""
+        """Return a file, and the feature version, of each song with outdated features, unless the file has failed."""
         f, s, bad = schema.files.c, schema.songs.c, schema.failures.c
         path = sa.func.min(f.path, type_=schema.FilePath())
         query = sa.select(path, s.feature_version).join(schema.songs, s.id == f.song_id).group_by(s.id)
@@ -134,7 +134,7 @@ class FileStore(Tables):
         return [(row[0], row[1]) for row in self._rows(query.where(f.path.not_in(sa.select(bad.path))))]
 
     def list_failed(self) -> dict[Path, tuple[int, int, str, float | None]]:
-        """Return the size and mtime (-1 if the file is not the cause), kind and seconds of failed files, by path."""
+        """Return (size, mtime, kind, seconds) of failed files, keyed by path; size and mtime are -1 to force a retry."""
         bad = schema.failures.c
         query = sa.select(bad.path, bad.size, bad.mtime_ns, bad.kind, bad.duration_s)
         return {row.path: (row.size, row.mtime_ns, row.kind, row.duration_s) for row in self._rows(query)}

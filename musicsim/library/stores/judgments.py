@@ -139,7 +139,7 @@ class JudgmentStore(Tables):
     """Judgments in one database, each deleted with any of its songs; they do not change the library's revision."""
 
     def add(self, listener: str, kind: str, song_ids: Sequence[int], chosen: int | None, **context: Any) -> int:
-        """Store a :class:`Judgment` and return its id. Raises ValueError, or NotFoundError for a missing song."""
+        """Store a :class:`Judgment` and return its id. Raises ValueError, or NotFoundError if a song is missing."""
         row = judgment_row(time.time(), listener, kind, song_ids, chosen, context)
         try:
             with self._write() as connection:
@@ -157,7 +157,7 @@ class JudgmentStore(Tables):
         self._execute(schema.judgments.delete().where(schema.judgments.c.id == number))
 
     def all(self, *kinds: str, listener: str | None = None) -> list[Judgment]:
-        """Return the judgments of some kinds, of all listeners or one, oldest first."""
+        """Return the judgments of some kinds by all listeners, or by one, oldest first."""
         j = schema.judgments
         rows = self._rows(sa.select(j).where(_filter(kinds, listener)).order_by(j.c.created_at, j.c.id))
         return [_judgment(row._asdict()) for row in rows]
@@ -169,11 +169,11 @@ class JudgmentStore(Tables):
         return n, last or 0
 
     def answers(self, listener: str | None = None) -> list[Judgment]:
-        """Return the answers to questions about songs, of all listeners or one, oldest first."""
+        """Return the answers to questions about songs by all listeners, or by one, oldest first."""
         return self.all(*FORMS, listener=listener)
 
     def count(self, listener: str | None = None) -> int:
-        """Return the number of answers to questions about songs, of all listeners or one."""
+        """Return the number of answers to questions about songs by all listeners, or by one."""
         query = sa.select(sa.func.count()).select_from(schema.judgments)
         return self._value(query.where(_filter(FORMS, listener))) or 0
 

@@ -17,8 +17,8 @@ from musicsim.library.stores.playlists import put_playlists
 
 OTHER_SOURCE = "import"  # source of plays and tags without a recorded import
 MAX_PAUSE_S = 30 * 60
-"""Maximum seconds between two starts in one listening session: usual for web visits, where Catledge and Pitkow (1995,
-"Characterizing browsing strategies in the World-Wide Web") found 25.5 minutes. Few songs last longer."""
+"""Maximum seconds between two starts in one listening session. This is usual for visits to web pages, where Catledge and
+Pitkow (1995, "Characterizing browsing strategies in the World-Wide Web") found 25.5 minutes. Few songs last longer."""
 _BLOCK = 10_000  # rows per statement
 _TIME = np.dtype("<u4")
 _SONG = ("artist", "title", "album", "mbid")
@@ -263,7 +263,7 @@ class ListeningStore(Tables):
         return [tuple(row) for row in self._rows(sa.select(s.artist, s.title, s.song_id, s.is_same))]
 
     def forget_decisions(self) -> None:
-        """Delete all decisions about spellings, so that they are asked again; matched plays stay."""
+        """Delete all decisions about spellings, so that musicsim asks again; matched plays stay."""
         self._execute(schema.spellings.delete())
 
 

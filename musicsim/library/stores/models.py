@@ -37,7 +37,7 @@ class ModelRecord:
     n_dimensions: int
     is_active: bool = False
     is_complete: bool = False
-    kind: str = NATIVE_KIND  # one of BUILT_IN, or a kind of the explorer
+    kind: str = NATIVE_KIND  # one of BUILT_IN, or a kind that the explorer defines
     base_id: str | None = None  # the model whose features it shares; None if it has its own
     settings: dict[str, Any] = field(default_factory=dict)  # JSON values, to refit the model
     is_retired: bool = False  # True for a replaced or deleted model that is kept only because others share its features
@@ -73,7 +73,7 @@ class ModelStore(Tables):
         self._song_rows: dict[str, CachedValue[SongRows]] = {}
 
     def path(self, model_id: str) -> Path:
-        """Return a model's folder, which may get deleted. Raises LibraryError if the id points to a different place."""
+        """Return a model's folder. Raises LibraryError if the id points elsewhere, because callers delete folders."""
         if model_id in ("", ".", "..") or "/" in model_id or "\0" in model_id:
             raise LibraryError(f"{self.folder}: the model {model_id!r} is not the name of a folder. Restore a backup.")
         return self.folder / model_id
@@ -189,7 +189,7 @@ class ModelStore(Tables):
         return True
 
     def discard_unfinished(self) -> None:
-        """Delete unfinished models, unneeded retired models, and folders of no model; requires the writer lock."""
+        """Delete unfinished models, unneeded retired models, and folders without a model; requires the writer lock."""
         self._sweep(keep_unfinished=False)
         for folder in self.orphans():
             shutil.rmtree(folder, ignore_errors=True)
@@ -285,17 +285,17 @@ class ModelStore(Tables):
         return _read_rows(record, self._vector_file(record), _stop(known))
 
     def vectors(self, model_id: str | None = None) -> Vectors:
-        """Return a model's vectors; by default, those of the active model. Raises like :meth:`vector_file`."""
+        """Return a model's vectors; by default, those of the active model. Raises ModelError if they are damaged."""
         record = self.get(model_id)
         return self._read(record, self._vector_file(record))
 
     def features(self, model_id: str | None = None) -> Vectors:
-        """Return a model's features, such as histograms; by default, those of the active model. Raises ModelError."""
+        """Return a model's features, such as histograms; by default, the active model's. May raise ModelError."""
         owner = self.get(self.get(model_id).features_of)
         return self._read(owner, self._feature_file(owner))
 
     def feature_file(self, model_id: str) -> tuple[SongRows, Float32Array]:
-        """Return the rows of a model's features, and map their file. Raises like :meth:`vector_file`."""
+        """Return the rows of a model's features, and map their file. Raises ModelError if it is damaged."""
         owner = self.get(self.get(model_id).features_of)
         song_rows = self.song_rows(owner.id)
         return song_rows, _read_rows(owner, self._feature_file(owner), _stop(song_rows))

@@ -26,9 +26,9 @@ class Song:
     content_hash: str
     feature_version: int
     typical_s: float  # start of the 30 seconds that are most like the whole song
-    path: Path  # one of its files; the last one of a missing song
+    path: Path  # one of its files, or the last known file of a missing song
     folder: str
-    is_missing: bool  # none of its files exists anymore
+    is_missing: bool  # True if none of its files exists anymore
     # key of "the same artist" for limits, spacing, colors and splits: the artist, else the folder, else the song alone;
     # songs by unknown artists do not form one large group
     group: str

@@ -1,4 +1,4 @@
-"""Tags of audio files, read by mutagen.
+"""Tags of audio files, read with mutagen.
 
 Tags may be wrong, missing or huge. Errors never make a song unplayable; at worst, its title is the file name. The bytes
 determine the format, not the file extension. A file may have several kinds of tags; each field gets its first valid
@@ -119,7 +119,7 @@ def read_tags(path: Path) -> FileTags:
 
 
 def read_lyric_tags(path: Path) -> list[str]:
-    """Return the lyrics in an audio file's tags, up to 64 kB each, plain before timed lyrics; does not use FFmpeg."""
+    """Return the lyrics in an audio file's tags, up to 64 kB each, plain before timed lyrics; FFmpeg is not used."""
     try:
         readers = (_read_container, _read_chunks, _read_id3v2, _read_apev2)
         return _read_all(path, _LYRICS, readers).get("lyrics", [])
@@ -436,7 +436,7 @@ def _clean(text: str) -> str | None:
 
 
 def _title_from_name(path: Path) -> str:
-    """Return the file name without its extension and a leading track number."""
+    """Return the file name without its extension and without a leading track number."""
     stem = _clean(path.stem.encode("utf-8", "replace").decode()) or "untitled"
     return re.sub(r"^\d{1,3}\s*[-._ ]\s*", "", stem).strip() or stem
 
