@@ -95,7 +95,7 @@ class ArchiveKind:
             yield
         except _MALFORMED as error:
             raise LibraryError(
-                f"{name}: this is not a complete musicsim {self.title} ({shorten_message(error)}){self.advice}"
+                f"{name}: this is not a complete {self.title} made by musicsim ({shorten_message(error)}){self.advice}"
             ) from error
 
     def open(self, path: Path) -> BinaryIO:

@@ -197,8 +197,8 @@ def _sum_unmatched(missed: Iterable[tuple[NamedSong, int]]) -> tuple[Waiting, ..
 def _find_earlier(library: Library, batch: Batch, song_ids: Int64Array) -> tuple[list[ImportEntry], list[ImportEntry]]:
     """Return the earlier imports that this one replaces, and those that it overlaps.
 
-    An earlier import is replaced if it has the same content, or the same name and a time range within the new one
-    (services use the same name for different years). Playlists with the same name must also share half of their songs,
+    An earlier import is replaced if it has the same content, or the same name and a time range within the new one.
+    Services use the same name for different years. Playlists with the same name must also share half of their songs,
     because names recur in many folders.
     """
     replaces, overlaps = [], []

@@ -134,7 +134,7 @@ class FileStore(Tables):
         return [(row[0], row[1]) for row in self._rows(query.where(f.path.not_in(sa.select(bad.path))))]
 
     def list_failed(self) -> dict[Path, tuple[int, int, str, float | None]]:
-        """Return (size, mtime, kind, seconds) of failed files, keyed by path; size and mtime are -1 to force a retry."""
+        """Return (size, mtime, kind, seconds) of failed files, keyed by path; -1 as size and mtime forces a retry."""
         bad = schema.failures.c
         query = sa.select(bad.path, bad.size, bad.mtime_ns, bad.kind, bad.duration_s)
         return {row.path: (row.size, row.mtime_ns, row.kind, row.duration_s) for row in self._rows(query)}
