@@ -16,8 +16,6 @@ from musicsim.demo.styles import SCALES, Part, Style
 
 
 class Note(NamedTuple):
-    """One note."""
-
     start: float
     pitch: int
     length: float
@@ -25,8 +23,6 @@ class Note(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """One hit on one drum."""
-
     start: float
     drum: str
     velocity: float

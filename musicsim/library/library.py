@@ -188,11 +188,11 @@ class Library(Opinions):
 
     @property
     def is_refreshed(self) -> bool:
-        """Return whether this version of musicsim has refreshed the model, map and walk since the last change."""
+        """Return whether this version of musicsim refreshed the model, map and playlist walk after the last change."""
         return self.text("refreshed") == self._refresh_mark()
 
     def note_refreshed(self) -> None:
-        """Record that the model, map and walk match the current songs; the revision stays the same."""
+        """Record that the model, map and playlist walk match the current songs; the revision stays the same."""
         self.set_text("refreshed", self._refresh_mark())
 
     def content_hashes(self) -> list[str]:

@@ -54,7 +54,7 @@ class Archive(Generic[T]):
             return
 
     def load(self) -> tuple[T, LoggedRevision] | None:
-        """Return the value and its revision; None if the file is missing, damaged or in an old format."""
+        """Return the value and its revision; None if the file is missing, damaged or in a different format."""
         try:
             arrays = load_arrays(self.path)
             if not arrays:

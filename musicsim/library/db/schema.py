@@ -168,7 +168,7 @@ waiting = _people_table(
     *_columns(sa.Text, "artist", "title", "album", "mbid", nullable=False),
     sa.Column("who", sa.Text, nullable=False),  # the listener, or the tag
     sa.Column("value", sa.Float, nullable=False),  # number of plays, or the tag's weight
-    sa.Column("times", sa.LargeBinary),  # same format as in listens
+    sa.Column("times", sa.LargeBinary),  # same format as in the table listens
     sa.Index("ix_waiting_song", "artist", "title"),
 )
 

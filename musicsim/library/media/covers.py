@@ -33,7 +33,7 @@ _VERSION = 1  # version of the generated pictures
 _SIDE = 320  # pixels
 _QUALITY = 85
 _MAX_IMAGE_BYTES = 16 << 20
-_MAX_PIXELS = 36_000_000  # a decoded picture of 144 MB
+_MAX_PIXELS = 36_000_000  # a decoded picture then takes 144 MB
 LIMITS = Limits(seconds=20.0, memory_mb=1024)  # limits for one cover
 _KINDS = ("JPEG", "PNG", "WEBP", "GIF")
 _FRONT = 3  # the picture type of a front cover, in every format

@@ -49,7 +49,6 @@ class JobStore(Tables):
         self.folder = folder
 
     def log_path(self, job_id: int) -> Path:
-        """Return the path of the job's output."""
         return self.folder / f"{job_id}.log"
 
     def add_trace(self, job_id: int, point: Mapping[str, Any]) -> None:

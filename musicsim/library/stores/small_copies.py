@@ -166,7 +166,7 @@ class _CopiedSong(NamedTuple):
 
 
 def _read_rows(database: sqlite3.Connection, table: sa.Table) -> tuple[list[str], Iterator[tuple[object, ...]]]:
-    """Return a table's columns in a copy, if this version knows them, and its rows; empty if there is no such table."""
+    """Return the known columns of a table in a copy, and its rows; both are empty if the copy has no such table."""
     existing = [row[1] for row in database.execute(f"PRAGMA table_info({table.name})")]
     columns = [column for column in existing if column in table.c]
     if not columns:

@@ -153,7 +153,6 @@ def _row(connection: sa.Connection, song_id: int) -> Any:
 def _set_edits(
     connection: sa.Connection, row: Any, edits: Mapping[str, Any], aliases: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Replace a song's edits, and return its new tags."""
     tags = row.file_tags or {name: getattr(row, name) for name in _TAGS}
     shown = effective_tags(tags, edits, aliases)
     values = shown | {"edits": edits or sa.null(), "file_tags": tags}
