@@ -309,7 +309,7 @@ def test_invalid_lines_are_reported_and_others_imported(tiny_library):
     assert (result.n_read, result.n_added, result.n_known, result.n_unmatched) == (9, 2, 0, 1)
     assert [(a.kind, a.chosen) for a in tiny_library.judgments.answers()] == [("odd", None), ("like", 1)]
     assert [p.split(":")[0] for p in result.problems] == [f"Line {n}" for n in (2, 4, 5, 6, 7, 8, 10)]
-    assert "chosen is 'song4'; it should be one of unsure, song1, song2, song3." in result.problems[0]
+    assert "chosen is 'song4'; it must be one of unsure, song1, song2, song3." in result.problems[0]
     assert "different songs" in result.problems[2]
     assert "has 2 values, but the header has 15." in result.problems[5]
 

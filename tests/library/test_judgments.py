@@ -131,7 +131,7 @@ def test_choices_do_not_change_revision(store):
         (("", "x", "y", 0), "choice between two named options"),
         (("playlists", "", "y", 0), "choice between two named options"),
         (("playlists", "x", "x", 0), "must be different"),
-        (("playlists", "x", "y", 2), "chosen=2 must be 0, 1 or None"),
+        (("playlists", "x", "y", 2), "chosen=2 must be 0, 1, or None"),
     ],
 )
 def test_rejects_invalid_choices(store, arguments, message):

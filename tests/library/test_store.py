@@ -191,7 +191,7 @@ def test_uncounted_rows_are_overwritten(tmp_path):
 
 
 def test_rejects_rows_of_wrong_width(tmp_path):
-    with pytest.raises(ValueError, match="3 columns wide"):
+    with pytest.raises(ValueError, match="it must have 3 columns"):
         RowFile(tmp_path / "rows.f32", width=3).append(np.ones((2, 4)), at=0)
 
 

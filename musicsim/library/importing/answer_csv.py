@@ -107,7 +107,7 @@ def _select_parser(header: Sequence[str], label: str) -> Callable[[dict[str, str
         if set(needed) <= set(header):
             return parse
     missing = ", ".join(n for n in _NEEDED if n not in header)
-    problem = f"has no column {missing}" if "form" in header else "does not contain answers"
+    problem = f"lacks {missing}" if "form" in header else "does not contain answers"
     raise LibraryError(f"{label}: the file {problem}. It needs the columns of an export, or {', '.join(_BLISS)}.")
 
 
