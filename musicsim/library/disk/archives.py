@@ -81,7 +81,7 @@ def _check_directory(path: Path, max_members: int) -> None:
     if len(end) < _END_SIZE or not end.startswith(_END) or end[-2:] != b"\0\0":
         raise ValueError("it is not an archive, or it is incomplete")
     if _LARGE_END in tail[:-_END_SIZE]:
-        raise ValueError("it is larger than this kind of file can be")
+        raise ValueError("it is too large for this kind of file")
     (n_bytes,) = struct.unpack_from("<L", end, 12)
     if n_bytes > max_members * (zipfile.sizeCentralDir + _MAX_NAME):  # type: ignore[attr-defined]
         raise ValueError(f"it has more than {max_members:,} parts")

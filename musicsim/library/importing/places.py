@@ -96,8 +96,8 @@ class Ending(NamedTuple):
 class PlaceIndex:
     """An index to find paths as a whole or by their ends.
 
-    `files` contains the path of each file, the id of its song, and whether the file exists. Of equal paths, the first
-    is used. Memory: 0.4 kB per file.
+    `files` contains the path of each file, the id of its song, and whether the file exists. If paths are equal, the
+    first is used. Memory: 0.4 kB per file.
     """
 
     def __init__(self, files: Iterable[tuple[Path, int, bool]]) -> None:

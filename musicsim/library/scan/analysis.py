@@ -172,7 +172,7 @@ def _check_song(task: Task, sound: Sound) -> None:
     if sound.duration_s < task.shortest_s:
         reason = (
             f"{task.path} lasts {sound.duration_s:.1f} s: files under {task.shortest_s:g} s are skipped. "
-            "Add it anyway, or set the shortest song lower."
+            "Add it anyway, or lower the length of the shortest song in the settings."
         )
         raise _SkippedError(SHORT, reason, sound.duration_s)
     if not task.take_silent and sound.loudest < _SILENT:

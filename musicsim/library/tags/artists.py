@@ -1,7 +1,7 @@
 """Identity of artists: placeholder names, songs without an artist, and different spellings.
 
-Many real files have no artist, or a placeholder such as "Unknown Artist", which would make half a library one artist.
-So a song's folder replaces an unknown artist. If the folder is also generic, the song is on its own.
+More than half of real-world files have no artist, or a placeholder such as "Unknown Artist", which would make half a
+library one artist. So a song's folder replaces an unknown artist. If that is generic, too, the song is on its own.
 """
 
 import re
