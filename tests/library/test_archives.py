@@ -65,7 +65,7 @@ WRONG = {
     "a long list": (
         lambda path: with_bytes(path, path.stat().st_size - 10, struct.pack("<L", 2**31)), "more than 2 parts"
     ),
-    "a large end": (with_large_end, "larger than"),
+    "a large end": (with_large_end, "too large for"),
     "cut": (lambda path: path.write_bytes(path.read_bytes()[:-1]), "not an archive"),
     "empty": (lambda path: path.write_bytes(b""), "not an archive"),
 }  # fmt: skip
