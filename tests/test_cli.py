@@ -181,8 +181,8 @@ def test_library_maintenance_commands(tmp_path):
     ("arguments", "message"),
     [
         (("settings", "no_such", "1"), "'no_such' is not a setting"),
-        (("settings", "n_workers", '"many"'), "should be a number, not negative"),
-        (("settings", "keep_frames", "3"), "should be true or false"),
+        (("settings", "n_workers", '"many"'), "must be a finite number of at least 0"),
+        (("settings", "keep_frames", "3"), "must be true or false"),
         (("settings", "shortest_s", "soon"), "shortest_s soon"),
         (("edit", "1", "--title", " "), "needs a title"),
         (("artists", "--merge", "x"), "--into NAME"),

@@ -47,7 +47,7 @@ def test_rejects_other_file_type(tiny_library, tmp_path):
     file = tmp_path / "plays.csv"
     file.write_text("artist,title,plays\nx,y,1\n")
     _, problem = run("answers", "import", file, library=tiny_library.folder, expect=1)
-    assert "plays.csv: the file is of another kind" in problem
+    assert "plays.csv: the file does not contain answers" in problem
     _, problem = run("answers", "import", tmp_path / "no.csv", library=tiny_library.folder, expect=1)
     assert "cannot be read" in problem
     _, problem = run("answers", "export", tmp_path / "no" / "x.csv", library=tiny_library.folder, expect=1)

@@ -1,6 +1,6 @@
 """The database: tables and their version, transactions, change log, and columns read from it.
 
-Imports only leaf modules of the library. Names are imported on first use.
+This package imports only leaf modules of the library. Names are imported on first use.
 """
 
 import lazy_loader as lazy

@@ -1,7 +1,7 @@
 """Scans: find audio files in folders, analyze them in worker processes, and add them to the library.
 
-May import `stores` and everything below it. Names are imported on first use: importing the decoder takes a tenth of a
-second, which most commands do not need.
+This package may import `stores` and everything below it. Names are imported on first use, because importing the
+decoder takes a tenth of a second and most commands do not need it.
 """
 
 import lazy_loader as lazy

@@ -1,4 +1,4 @@
 """One module per group of tables: files, frames, models, plays, answers, jobs.
 
-May import `db`, but neither `scan` nor `importing`.
+This package may import `db`, but neither `scan` nor `importing`.
 """

@@ -274,7 +274,7 @@ def test_own_split_round_trips_through_csv(tiny_library, tmp_path):
     assert "split: mine" in (tmp_path / "all.csv").read_text().splitlines()[0]
     file.write_text(f"id,split\n{songs[0].id},train\n{songs[1].id},maybe\n999,test\n")
     _, err = run("splits", "import", file, library=tiny_library.folder, expect=3)
-    assert "Line 3: 'maybe' should be train, validation or test" in err
+    assert "Line 3: 'maybe' must be train, validation or test" in err
     assert "Line 4: the song is not in this library" in err
     file.write_text("song,split\n1,train\n")
     _, err = run("splits", "import", file, library=tiny_library.folder, expect=1)
