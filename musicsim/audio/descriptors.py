@@ -2,8 +2,8 @@
 
 Descriptors are computed from stored features, not from the sound: MFCC frames, harmony and rhythm. The transposed DCT
 reconstructs the 40 mel levels from the MFCC. The levels are smoothed, because only 13 of 40 coefficients are stored.
-Loudness, brightness and energy use the frames that pass the gate of ITU-R BS.1770-4: blocks of 0.4 s that are above
--70 dB and at most 10 dB below the mean of all such blocks. If any number changes, raise `DESCRIPTOR_VERSION`.
+Loudness, brightness and energy use the frames that pass the gate of ITU-R BS.1770-4. It passes blocks of 0.4 s that
+are above -70 dB and at most 10 dB below the mean of all such blocks. If any number changes, raise `DESCRIPTOR_VERSION`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _GATE, _RELATIVE_GATE = -70.0, 10.0  # dB
 _FULL_SCALE = FRAME / 2 * FRAME * 3 / 8
 _LUFS = -0.691  # offset in BS.1770: a full-scale sine of 997 Hz has a loudness of -3.01
 
-# Frequency of each pitch class in a key, starting at the tonic: Albrecht and Shanahan 2013, "The use of large corpora
-# to train a new type of key-finding algorithm", Music Perception 31(1). Krumhansl and Kessler's ratings (1982) fit
-# worse, because the histogram contains only the strongest classes of each chord; see `experiments.audible`.
+# Frequency of each pitch class in a key, starting at the tonic. Source: Albrecht and Shanahan 2013, "The use of large
+# corpora to train a new type of key-finding algorithm", Music Perception 31(1). Krumhansl and Kessler's ratings (1982)
+# fit worse, because the histogram contains only the strongest classes of each chord; see `experiments.audible`.
 _PROFILES = (
     (0.238, 0.006, 0.111, 0.006, 0.137, 0.094, 0.016, 0.214, 0.009, 0.080, 0.008, 0.081),
     (0.220, 0.006, 0.104, 0.123, 0.019, 0.103, 0.012, 0.214, 0.062, 0.022, 0.061, 0.052),

@@ -298,7 +298,7 @@ class LevelStream:
     def __init__(self, sr: float) -> None:
         self.loudest = -np.inf
         self._mel = mel_basis(float(sr))
-        # Half a frame of zeros comes before the first sample. float64 as in librosa: in float32, a band
+        # Half a frame of zeros comes before the first sample. The buffer is float64, as in librosa. In float32, a band
         # 80 dB below the loudest band of its frame would be off by 0.01 dB.
         self._buffer = BlockBuffer(np.zeros((_BLOCK_FRAMES + 1) * HOP), HOP)
         self._frames = np.lib.stride_tricks.sliding_window_view(self._buffer.rows, FRAME)[::HOP]

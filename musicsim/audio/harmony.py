@@ -3,8 +3,8 @@
 Pitch class 0 is C; 9 is A. The tuning of a song is determined in steps of 20 cents, within half a semitone of
 A = 440 Hz. The sound is resampled to a quarter of its rate, because only partials up to 2 kHz are used. Peaks are
 found in spectra of 0.37 s without overlap. Two spectra make one chord: the excess of the four strongest classes over
-the fifth strongest, scaled to sum to 1. The histograms are the mean of the chords (12 numbers) and the mean of the
-outer products of each chord with the next one (12 x 12); each sums to 1. In a silent song, all numbers are equal.
+the fifth strongest, scaled to sum to 1. The histograms are the mean of the chords (12 numbers) and of the outer
+products of each chord with the next one (12 x 12). Each sums to 1. In a silent song, all numbers are equal.
 Memory use does not grow with the song's length. If any number changes, raise `musicsim.audio.ASPECT_VERSION`.
 """
 
@@ -52,8 +52,8 @@ def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     Returns
     -------
     ndarray of shape (156,), float32
-        The histogram of pitch classes (12), then the histogram of pairs of pitch classes that follow each other within
-        1.5 s (144, row by row: from, to). Each sums to 1.
+        The histogram of pitch classes (12), then that of pairs of pitch classes within 1.5 s (144, row by row: from,
+        to). Each sums to 1.
 
     Raises
     ------

@@ -138,8 +138,8 @@ def ranking_scores(
         - ``auc``: share of the pairs of a relevant and an irrelevant song that are in the right order
         - ``map``: average precision, equation 3.6
         - ``mrr``: one over the rank of the first relevant song
-        - ``ndcg``: sum of the gains of relevant songs at ranks up to `k`, divided by the sum of all gains up to `k`;
-          the gain is 1 at ranks 1 and 2, then 1 / log2(rank)
+        - ``ndcg``: sum of the gains of relevant songs at ranks up to `k`, divided by the sum of all gains up to `k`.
+          The gain is 1 at ranks 1 and 2, then 1 / log2(rank).
         - ``precision``: number of relevant songs at ranks up to `k`, divided by `k`
         - ``knn``, if the relevance was made from labels: share of queries whose label is more frequent at ranks up to
           `k` than any other label

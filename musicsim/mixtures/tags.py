@@ -61,8 +61,8 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         list_of_frames : iterable of array-likes of shape (n_frames, n_features), raw, one per song
-            Songs are read one at a time; a song may be an iterator of blocks. 20 to 500 frames of each are kept, 62 MB
-            in total for up to 20,000 songs.
+            Songs are read one at a time; a song may be an iterator of blocks. From each song, 20 to 500 frames are
+            kept, 62 MB in total for up to 20,000 songs.
         list_of_tag_lists : sequence of collections of str, one per song; repeated tags count once
 
         Raises
