@@ -186,7 +186,7 @@ class _Mono:
         self._resampler = None
 
     def _cut(self, block: Float32Array) -> Float32Array:
-        """Return the part of the block between offset and offset + duration; set `is_cut` if the block goes on."""
+        """Return the part of the block between offset and offset + duration; set `is_cut` if the block continues."""
         first = int(max(self.offset - self._run_start_s, 0.0) * self._rate)
         length = min(self.duration, self.offset + self.duration - self._run_start_s) * self._rate
         start = max(first - self._n_run, 0)

@@ -46,8 +46,7 @@ def peaks(samples: FloatingArray, n_bins: int = 400) -> Float32Array:
 
     Notes
     -----
-    The intervals are exact for up to 8,192 samples. In longer sounds, they begin up to 1/4,096 of the sound early (a
-    tenth of an interval).
+    The intervals are exact for up to 8,192 samples. In longer sounds, they begin up to 1/4,096 of the sound early.
     """
     if n_bins < 1:
         raise ValueError(f"n_bins={n_bins} must be at least 1.")

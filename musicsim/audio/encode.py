@@ -29,8 +29,7 @@ _TARGETS: dict[str, tuple[str, str, tuple[int, ...]]] = {
     ".m4a": ("aac", "fltp", _MP3_RATES),
     ".wav": ("pcm_s16le", "s16", ()),
 }
-# Chromium and Firefox both decode these. At least one of them does not decode ALAC, WMA, AC-3, ADPCM, mu-law and
-# big-endian PCM.
+# Chromium and Firefox both decode these. ALAC, WMA, AC-3, ADPCM, mu-law and big-endian PCM fail in at least one.
 _BROWSER_CODECS = {"mp3", "vorbis", "opus", "flac", "aac", "pcm_u8", "pcm_s16le", "pcm_s24le", "pcm_f32le"}
 _BROWSER_CONTAINERS = {"mp3", "ogg", "flac", "wav", "aac", "mov", "matroska"}
 _LAYOUTS = {1: "mono", 2: "stereo", 3: "3.0", 4: "quad", 5: "5.0", 6: "5.1", 7: "6.1", 8: "7.1"}

@@ -52,8 +52,7 @@ def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     Returns
     -------
     ndarray of shape (156,), float32
-        The histogram of pitch classes (12), then that of pairs of pitch classes within 1.5 s (144, row by row: from,
-        to). Each sums to 1.
+        Histogram of pitch classes (12), then of successive pairs (144, row by row: from, to). Each sums to 1.
 
     Raises
     ------

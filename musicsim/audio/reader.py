@@ -137,8 +137,7 @@ class SoundReader:
     Attributes
     ----------
     expected_s : float or None
-        Length in seconds that the container states; None if it states none, or if FFmpeg would only estimate it from
-        the file size.
+        Length in seconds that the container states; None if it states none, or if FFmpeg would only estimate it.
     damaged : int; number of packets that could not be read or decoded
     has_audio : bool; whether there is a container with an audio stream
     has_film : bool; whether there is a container with moving pictures and without an audio stream
@@ -184,8 +183,7 @@ class SoundReader:
     def _ogg_link_starts(self) -> list[int]:
         """Return the positions at which the links of an Ogg file start.
 
-        A link starts with the first pages of all its streams, without gaps. A first page anywhere else starts the next
-        link (RFC 3533, sections 4 and 6).
+        A link starts with the first pages of all its streams; a first page elsewhere starts a new link (RFC 3533, 4).
         """
         starts: list[int] = []
         next_page = -1

@@ -40,8 +40,7 @@ _GROUPS = np.repeat(np.eye(N_BANDS, dtype=np.float32) * N_BANDS / N_MELS, N_MELS
 _PRODUCT_FRAMES = 1024  # larger products wake BLAS threads, which cost more time than they save
 _WINDOW_S = 11.9
 _POINTS = 3  # points evaluated per bin; the highest value counts
-# RMS in dB per frame. Smaller rises are not onsets: held tones cause them in quiet bands. Noise has 1.7; music has
-# 1.5 to 3.
+# RMS in dB per frame. Smaller rises are not onsets: held tones cause them. Noise has an RMS of 1.7, music 1.5 to 3.
 _MIN_RISE = 0.3
 _TINY = 1e-30
 
@@ -57,8 +56,8 @@ def rhythm(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     Returns
     -------
     ndarray of shape (240,), float32
-        The histogram of tempos (48, see `TEMPOS`), then the histogram of pulses in four groups of bands (4 x 48, low
-        bands first). Each sums to 1.
+        Histogram of tempos (48, see `TEMPOS`), then of pulses in four groups of bands (4 x 48, low bands first). Each
+        sums to 1.
 
     Raises
     ------

@@ -108,8 +108,7 @@ def _bound(groups, tau, smallest):
 def _list_candidates(products, f, minima, groups, bound, listed):
     """Write the codewords whose product with frame `f` is at most `bound` to `listed`; return their number.
 
-    Each compared index is written, and overwritten by the next one unless it qualifies, because branches would be
-    mispredicted.
+    Each compared index is written, and overwritten unless it qualifies, because branches would be mispredicted.
     """
     n_groups = 0
     for g in range(_GROUPS):
@@ -266,8 +265,7 @@ def hartigan_pass(frames, order, mean, inverse_scale, packed, tile, products, co
     """Run algorithm B.1 over ``frames[order]``, changing `codewords`, `counts` and `packed`.
 
     Codewords are float64; distances are float32. The products of four frames are computed together. When a frame moves
-    a codeword, the products of the tile's later frames with that codeword are computed again. So the result is the same
-    as with one frame at a time.
+    a codeword, later products with it are computed again, so the result is the same as with one frame at a time.
     """
     n_codewords, n_features = codewords.shape
     minima = np.empty(products.shape[0] * _LANES, np.float32)

@@ -105,8 +105,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         frames : array-like of shape (n_frames, n_features), raw, n_frames >= n_codewords; or a list of such arrays
-            The arrays in a list are those of the songs. Types other than float32 are copied. In addition, the fit needs
-            8 bytes per frame.
+            Types other than float32 are copied. In addition, the fit needs 8 bytes per frame.
         y : ignored
 
         Raises
@@ -160,8 +159,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a song is empty, contains NaN or infinity, or has a different number of features; the message contains
-            its index.
+            If a song (named by its index) is empty, contains NaN or infinity, or has a different number of features.
         """
         check_is_fitted(self)
         self._check_parameters()

@@ -27,8 +27,7 @@ def check_labels(y: Float64Array) -> None:
 def check_groups(group: npt.ArrayLike, n_rows: int) -> Int64Array:
     """Return the first row of each query, and `n_rows` at the end.
 
-    `group` contains the number of rows of each query. Raises ValueError if these are not positive integers that sum to
-    `n_rows`.
+    Raises ValueError if the numbers of rows in `group`, one per query, are not positive integers that sum to `n_rows`.
     """
     sizes = np.asarray(group)
     if sizes.ndim != 1 or (sizes.size and sizes.dtype.kind not in "iu") or (sizes < 1).any():

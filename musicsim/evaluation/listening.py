@@ -1,8 +1,7 @@
 """Statistics for listening tests: agreement between listeners, comparison of models, and the order of questions.
 
 Krippendorff's alpha follows K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011). Models are compared as
-in the MIREX task Audio Music Similarity: Friedman's test on their scores per query, then Tukey's honestly significant
-difference on the mean ranks.
+in the MIREX task Audio Music Similarity: by Friedman's test on scores per query, then Tukey's test on mean ranks.
 """
 
 from dataclasses import dataclass
@@ -40,16 +39,13 @@ def krippendorff_alpha(
         nan if a listener did not rate an item. Items with fewer than two ratings are ignored.
     level : {"nominal", "ordinal", "interval"}; type of the ratings: categories, ranks or numbers
     n_resamples : int; number of times that items are resampled for the interval; 0 for no interval
+        Items are resampled, not listeners: the songs of a test are a sample, but its listeners are fixed.
     random_state : int, numpy Generator or None
 
     Raises
     ------
     ValueError
         If `ratings` is not two-dimensional or contains infinity, or the level is unknown.
-
-    Notes
-    -----
-    Items are resampled, not listeners: the songs of a test are a sample, but its listeners are fixed.
     """
     given = np.asarray(ratings, dtype=np.float64)
     if given.ndim != 2:
@@ -111,9 +107,8 @@ def compare_ranks(scores: npt.ArrayLike) -> RankComparison:
 
     Parameters
     ----------
-    scores : array-like of shape (n_queries, n_models)
-        Higher is better. Each query is one block: average the scores of several listeners first, because they are not
-        independent.
+    scores : array-like of shape (n_queries, n_models), higher is better
+        Each query is one block: average the scores of several listeners first, as they are not independent.
 
     Raises
     ------
@@ -174,7 +169,7 @@ def scores_by_query(fine: npt.ArrayLike, query: npt.ArrayLike, gave: npt.ArrayLi
 
 
 def williams_square(n: int) -> Int64Array:
-    """Return balanced orders of `n` things.
+    """Return balanced orders of `n` things (E. J. Williams, 1949).
 
     Each thing is equally often in each position, and follows every other thing equally often.
 
@@ -186,10 +181,6 @@ def williams_square(n: int) -> Int64Array:
     -------
     ndarray of shape (n, n), or (2 n, n) if n is odd and above 1; int64
         One order per row; the first `n` rows are a Latin square.
-
-    Notes
-    -----
-    E. J. Williams, Experimental designs balanced for the estimation of residual effects of treatments (1949).
     """
     check_whole("n", n, 1)
     steps = np.arange(n)

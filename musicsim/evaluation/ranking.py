@@ -7,7 +7,7 @@ label, and queries with it are excluded from the mean.
 Rankings (thesis, section 3.4): the database is ranked by Euclidean distance from the query, nearest first. Songs that
 are neither relevant nor irrelevant are excluded. A tie between a relevant and an irrelevant song counts half for AUC;
 for all other measures, the irrelevant song comes first. All measures are between 0 and 1, and more is better. A query
-without relevant or without irrelevant songs has nan; such queries are counted, and excluded from the mean.
+without relevant or without irrelevant songs scores nan; such queries are counted, and excluded from the mean.
 """
 
 from collections.abc import Sequence
@@ -81,8 +81,7 @@ def k_occurrence(neighbours: Int64Array, n_songs: int | None = None) -> Int64Arr
 def hubness(neighbours: Int64Array, n_songs: int | None = None) -> float:
     """Return the skewness of the k-occurrence: 0 without hubs, above 1 if a few songs are close to very many others.
 
-    See Schnitzer et al., JMLR 2012. If all counts are equal, hubness is 0 by definition. Arguments are those of
-    :func:`k_occurrence`.
+    See Schnitzer et al., JMLR 2012. If all counts are equal, it is 0. Arguments are those of :func:`k_occurrence`.
     """
     from scipy.stats import skew  # this import takes 1.5 s
 
@@ -126,9 +125,8 @@ def ranking_scores(
     ----------
     queries : array-like of shape (n_queries, n_features)
     database : array-like of shape (n_songs, n_features)
-    relevance : Relevance of n_queries and n_songs, or a sequence with an entry for each query
-        An entry is a list of the relevant rows of the database, and all other rows are irrelevant, or it is a tuple
-        (relevant rows, irrelevant rows).
+    relevance : Relevance of n_queries and n_songs, or a sequence with one entry per query
+        An entry is a list of the relevant rows (all others are irrelevant), or a tuple (relevant, irrelevant).
     k : int, at least 1; number of ranks for `ndcg`, `precision` and `knn`
     block_rows : int; about ``12 * block_rows * n_songs`` bytes of memory are needed (150 MB for 100,000 songs)
 
@@ -155,8 +153,7 @@ def ranking_scores(
     Notes
     -----
     As in the thesis, `ndcg` and `precision` divide by `k` ranks even if fewer than `k` songs are relevant, so a
-    perfect ranking may score below 1. Distances are summed coordinate by coordinate in float64, so equal songs tie
-    exactly.
+    perfect ranking may score below 1. Distances are summed by coordinate in float64, so equal songs tie exactly.
     """
     scores = query_scores(queries, database, relevance, k, block_rows=block_rows)
     counted = np.isfinite(scores["auc"])

@@ -13,6 +13,8 @@ KEYLESS_HARMONY_SIZE = 7 + 12 * 7
 def ppk_map(histograms: npt.ArrayLike) -> Float32Array:
     """Map histograms to the unit sphere, where the inner product is the probability product kernel.
 
+    The map is the element-wise square root, equation 5.7 of the thesis.
+
     Parameters
     ----------
     histograms : array-like of shape (n_songs, n_codewords), not negative, rows sum to 1 within 0.001
@@ -25,11 +27,6 @@ def ppk_map(histograms: npt.ArrayLike) -> Float32Array:
     ------
     ValueError
         If an entry is negative or not finite, or a row does not sum to 1.
-
-    Notes
-    -----
-    Element-wise square root, equation 5.7 of the thesis. Rows are rescaled to length 1 even if their sum is not
-    exactly 1.
 
     Examples
     --------
@@ -142,7 +139,7 @@ def rhythm_map(rhythm: npt.ArrayLike) -> Float32Array:
     Parameters
     ----------
     rhythm : array-like of shape (n_songs, 240)
-        Rows from :func:`musicsim.audio.rhythm`: two histograms, of 48 tempos and of the pulses in 4 groups of bands.
+        Rows from :func:`musicsim.audio.rhythm`: histograms of tempos and pulses, which get equal weights.
 
     Returns
     -------
@@ -152,10 +149,6 @@ def rhythm_map(rhythm: npt.ArrayLike) -> Float32Array:
     ------
     ValueError
         If rows have a different width, or are not histograms.
-
-    Notes
-    -----
-    Both histograms are mapped by :func:`ppk_map` and have equal weights.
     """
     return np.concatenate(_two_roots(rhythm, 48, 192, "rhythm"), axis=1).astype(np.float32)
 

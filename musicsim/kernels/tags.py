@@ -12,7 +12,7 @@ from musicsim.kernels._rows import check_same_width, cosines, term_counts, unit_
 
 
 def inverse_document_frequency(histograms: Any) -> Float64Array:
-    """Return the rarity of each codeword (or word) among songs.
+    """Return the rarity of each codeword (or word) among songs (equation 5.12 of the thesis, with its footnote 8).
 
     Parameters
     ----------
@@ -27,10 +27,6 @@ def inverse_document_frequency(histograms: Any) -> Float64Array:
     ------
     ValueError
         If there are no songs, or an entry is negative or not finite.
-
-    Notes
-    -----
-    Equation 5.12 of the thesis, with its footnote 8.
     """
     counts = term_counts(histograms, "histograms")
     n_songs = counts.shape[0]
@@ -41,7 +37,9 @@ def inverse_document_frequency(histograms: Any) -> Float64Array:
 
 
 def tfidf_map(histograms: Any, idf: npt.ArrayLike) -> Any:
-    """Weight codewords by their rarity, and scale songs to length 1, so that inner products are cosines.
+    """Weight codewords by their rarity (equation 5.11), and scale songs to length 1 (the norms of equation 5.13).
+
+    Inner products of the result are cosines.
 
     Parameters
     ----------
@@ -57,16 +55,12 @@ def tfidf_map(histograms: Any, idf: npt.ArrayLike) -> Any:
     ------
     ValueError
         If the length of `idf` is not n_codewords, or an entry is negative or not finite.
-
-    Notes
-    -----
-    Equation 5.11 of the thesis, then the norms of equation 5.13.
     """
     return _weigh(histograms, idf, "histograms").astype(np.float32)
 
 
 def tfidf_cosine_kernel(A: Any, B: Any = None, *, reference: Any = None) -> Float64Array:
-    """Return the cosines between songs after weighting codewords by their rarity.
+    """Return the cosines between songs after weighting codewords by their rarity (equations 5.11 to 5.13).
 
     Parameters
     ----------
@@ -77,17 +71,12 @@ def tfidf_cosine_kernel(A: Any, B: Any = None, *, reference: Any = None) -> Floa
 
     Returns
     -------
-    ndarray of shape (n, m), float64, from 0 to 1
-        0 if all codewords of one of the songs have weight 0.
+    ndarray of shape (n, m), float64, from 0 to 1; 0 if all codewords of one of the songs have weight 0
 
     Raises
     ------
     ValueError
         If the numbers of codewords differ, or an entry is negative or not finite.
-
-    Notes
-    -----
-    Equations 5.11 to 5.13 of the thesis. If the input is sparse, only the result is dense.
     """
     idf = inverse_document_frequency(A if reference is None else reference)
     left = _weigh(A, idf, "A")
@@ -131,7 +120,7 @@ def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: flo
 
 
 def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[str]) -> Float32Array:
-    """Return songs as binary vectors over people's tags, scaled to length 1, so that inner products are cosines.
+    """Return songs as binary vectors over people's tags, scaled to length 1 ("human tags" in section 5.4.3).
 
     Parameters
     ----------
@@ -147,10 +136,6 @@ def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[s
     ------
     ValueError
         If the vocabulary contains a tag twice.
-
-    Notes
-    -----
-    Thesis 5.4.3, "Human tags".
     """
     column = {tag: t for t, tag in enumerate(vocabulary)}
     if len(column) < len(vocabulary):
@@ -163,7 +148,7 @@ def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[s
 
 
 def plays_cosine_kernel(plays: Any, other: Any = None) -> Float64Array:
-    """Return the cosines between items, each given by the plays of its listeners.
+    """Return the cosines between items, each given by the plays of its listeners (thesis 2.5.2).
 
     Parameters
     ----------
@@ -179,10 +164,6 @@ def plays_cosine_kernel(plays: Any, other: Any = None) -> Float64Array:
     ------
     ValueError
         If the numbers of users differ, or an entry is negative or not finite.
-
-    Notes
-    -----
-    Thesis 2.5.2 (collaborative filter). Products are sparse; only the result is dense.
     """
     left = unit_rows(term_counts(sparse.csr_array(plays).T.tocsr(), "plays"))
     if other is None:

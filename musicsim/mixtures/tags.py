@@ -103,8 +103,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a song is empty, contains NaN or infinity, or has a different number of features; the message has its
-            index.
+            If a song (named by its index) is empty, contains NaN or infinity, or has a different number of features.
         """
         check_is_fitted(self, "mixtures_")
         form, offset = self._form()

@@ -62,7 +62,7 @@ class Restrictions:
             self._unused[self.work == self.work[song]] = False
 
     def _find_unused(self, songs: Sequence[int]) -> BoolArray:
-        """Return a mask of the songs still allowed at any position; `songs`, those so far, may only grow over time."""
+        """Return a mask of the songs still allowed at any position; between calls, `songs` may only get longer."""
         if self.repeat:
             return ~self._never
         for song in songs[self._used :]:

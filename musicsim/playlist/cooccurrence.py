@@ -82,8 +82,7 @@ def cooccurrence_vectors(
 
     Notes
     -----
-    This needs 24 bytes per pair of neighbors (at most 2 `window` pairs per position), and 8 n_songs n_dimensions bytes
-    (51 MB for 100,000 songs).
+    This needs 24 bytes per pair of neighbors, and 8 n_songs n_dimensions bytes (51 MB for 100,000 songs).
     """
     check_whole("window", window, 1)
     check_whole("n_dimensions", n_dimensions, 1)
@@ -122,8 +121,7 @@ def group_vectors(
 
     Notes
     -----
-    With more than 5,000 songs, k-means uses mini-batches. This needs twice the memory of `vectors` and, for up to 5,000
-    songs, 2 MB per 100 groups.
+    Beyond 5,000 songs, k-means uses mini-batches. This needs twice the memory of `vectors`, and 2 MB per 100 groups.
     """
     if not 1 <= n_repeats <= len(_LETTERS):
         raise ValueError(f"n_repeats={n_repeats} must be from 1 to {len(_LETTERS)}")
@@ -169,17 +167,13 @@ def cooccurrence_clusters(
     """Group songs by co-occurrence in playlists, at several granularities.
 
     Several groupings per size divide the library along different borders, so close songs share at least one group. See
-    `cooccurrence_vectors` and `group_vectors` for the parameters and errors.
+    `cooccurrence_vectors` and `group_vectors` for the parameters and errors. Pass only the training playlists.
 
     Returns
     -------
     dict from label to int64 array of shape (n_songs,)
         Argument of `build_edges(cooccurrence_clusters=...)`, with labels "256", "256b", "256c"; -1 for songs without
         neighbors. The dict is empty if there are too few songs for any size.
-
-    Notes
-    -----
-    Use the playlists to which the model is fitted, never those on which it is evaluated.
     """
     rng = np.random.default_rng(random_state)
     vectors = cooccurrence_vectors(playlists, n_songs, window=window, n_dimensions=n_dimensions, random_state=rng)
@@ -187,7 +181,7 @@ def cooccurrence_clusters(
 
 
 def nearest_by_direction(vectors: npt.ArrayLike, n_nearest: int) -> Int64Array:
-    """Return the nearest songs to each song by cosine, starting with the song itself.
+    """Return the nearest songs to each song by cosine, starting with the song itself, in O(n_songs^2 n_dimensions).
 
     Parameters
     ----------
@@ -197,10 +191,6 @@ def nearest_by_direction(vectors: npt.ArrayLike, n_nearest: int) -> Int64Array:
     Returns
     -------
     ndarray of shape (n_songs, n_nearest), int64, nearest first; -1 after the last neighbor
-
-    Notes
-    -----
-    The time is proportional to n_songs^2 n_dimensions. A block of cosines takes 4 KiB per song.
     """
     check_whole("n_nearest", n_nearest, 2)
     points = np.asarray(vectors, dtype=np.float32)
@@ -233,14 +223,11 @@ def cooccurrence_neighbours(
     Unlike groups, neighborhoods overlap, so no border separates close songs. See `cooccurrence_vectors` and
     `nearest_by_direction` for the parameters and errors. By default, `n_nearest` is 16/3 times the square root of the
     number of songs (300 for 3,168 songs), at least 10. This was the best value tested on the smaller yes.com playlists.
+    Pass only the training playlists.
 
     Returns
     -------
     ndarray of shape (n_songs, n_nearest), int64, -1 for none; argument of `build_edges(cooccurrence_neighbours=...)`
-
-    Notes
-    -----
-    Use the playlists to which the model is fitted, never those on which it is evaluated.
     """
     vectors = cooccurrence_vectors(
         playlists, n_songs, window=window, n_dimensions=n_dimensions, random_state=random_state

@@ -91,7 +91,7 @@ class Dialects(BaseEstimator):
         for category, rows in groups.items():
             # a walk cannot be fitted to empty playlists
             if len(rows) >= self.min_playlists and any(len(playlists[row]) for row in rows):
-                with warnings.catch_warnings():  # the warning of the global fit is enough
+                with warnings.catch_warnings():  # one warning, from the global fit, is enough
                     warnings.simplefilter("ignore", ConvergenceWarning)
                     self.models_[category] = self._model(dialect_prior).fit([playlists[row] for row in rows])
                 self.n_playlists_[category] = len(rows)

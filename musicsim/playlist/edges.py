@@ -286,11 +286,9 @@ def build_edges(
         Albums with the same name are one edge; to separate them, prefix the artist's name.
     tags : sequence of sequences of str; each song's tags by decreasing weight; the first `max_tags` are used
     years : sequence of int or None
-        There are edges for the year and for two half-overlapping decades: 1994 is in 1990-1999 and 1985-1994. 0 and
-        None mean unknown.
+        Edges are the year and two half-overlapping decades, such as 1990-1999 and 1985-1994. 0 and None mean unknown.
     familiarity : array-like of shape (n_songs,); number of plays of each song, nan if unknown
-        Edges are the thirds low, medium and high. Songs with equal plays are in the same third; if all plays are equal,
-        there are no edges.
+        Edges are the thirds low, medium and high. Equal plays are in the same third; if all are equal, there are none.
     topics : sequence of sequences; each song's lyrics topics by decreasing weight
         There is one set of edges each for the first topic, the first three and the first five topics.
     topic_words : mapping from a topic (int) to a few words separated by blanks
@@ -309,8 +307,7 @@ def build_edges(
     Raises
     ------
     ValueError
-        If an argument does not have one entry per song, names or rows are invalid, or (without `uniform`) a song is in
-        no edge.
+        If an argument does not have one entry per song, names or rows are invalid, or a song is in no edge.
 
     Notes
     -----

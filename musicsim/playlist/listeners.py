@@ -61,8 +61,7 @@ def listener_clusters(
     Returns
     -------
     dict from label to int array of shape (n_songs,)
-        Argument of `build_edges(listener_clusters=...)`; -1 for songs without plays. The dict is empty if too few songs
-        were played for any size.
+        Argument of `build_edges(listener_clusters=...)`; -1 for songs without plays. Empty if too few were played.
 
     Raises
     ------

@@ -39,8 +39,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     ----------
     hypergraph : Hypergraph
     weights : array-like of shape (n_edges,), not negative, not all 0, or None
-        Fixed weights, scaled to sum to 1, without a floor; used until `fit` is called. With None, weights must be
-        learned.
+        Fixed weights, scaled to sum to 1, without a floor; used until `fit` is called. None requires `fit`.
     edge_probability : {"thesis", "bayes"}
         Probability with which the walk leaves song x through its edge e. For "thesis", P[e | x] is proportional to w_e.
         For "bayes", it is proportional to w_e / |e| (w_e / mass of e with song weights). This is the posterior of the
@@ -51,8 +50,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         yes.com playlists and 202 tag edges, 1.1 gave a log-likelihood of -7.68 per transition instead of -7.76. For
         2,000 playlists, there was no difference. With many edges, it harms "bayes".
     uniform_floor : float, 0 <= uniform_floor < 1
-        Minimum weight of the uniform edge (if there is one) in `fit`, so that no playlist without immediate repeats
-        has likelihood 0.
+        Minimum weight of the uniform edge, if any, in `fit`: only playlists with immediate repeats have likelihood 0.
     max_iter : int; maximum number of iterations of `fit`, after which it raises a `ConvergenceWarning`
     tol : float
         `fit` ends when an iteration raises the objective by at most `tol` per observation (a transition or first song).
@@ -75,12 +73,10 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     The equations are those in section 7.5.2 of the thesis, with one departure. Both probabilities ignore the scale of
     the weights, so with the thesis's exponential prior (7.2), the objective has no maximum: it grows forever as the
     weights shrink. Here, weights are on the simplex. Exponential weights of any rate, scaled to sum to 1, are uniform
-    there, which is the default prior. The objective is not concave; `fit` starts from equal weights and climbs to a
-    stationary point.
+    there, as is the default prior. `fit` climbs from equal weights to a stationary point; the objective is not concave.
 
     An immediate repeat has probability 0, as in the thesis: `log_probability` is -inf and `fit` skips the transition.
-    `score` and `relative_gain` skip the playlist and warn, because it is -inf under every model, including uniform
-    shuffle.
+    `score` and `relative_gain` skip the playlist and warn, because it has probability 0 under every model.
 
     `fit` needs about 12 bytes per pair of a distinct transition and an edge that contains both songs.
 
@@ -161,8 +157,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         Parameters
         ----------
         playlists : sequence of sequences of int
-            Song rows. Playlists with one song train only first songs; with nothing else, this is the stationary model
-            in section 7.7.2 of the thesis.
+            Song rows. Playlists with one song train only first songs (the stationary model in section 7.7.2).
         callback : callable, optional
             It is called after each iteration with a dict of ``iteration``, ``objective``, ``gain`` (of this iteration)
             and ``weights``. If it returns True, the fit stops.
@@ -341,8 +336,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         random_state : int, numpy Generator or None; None means that of the model
         prefix : sequence of int; songs to keep unchanged; the walk continues after the last one
         fixed : mapping from position (0 is the first) to song, or None
-            Songs at fixed positions: an end, waypoints, songs to keep. In between, the walk is conditioned on passing
-            through them.
+            Songs at fixed positions: an end, waypoints, songs to keep. The walk is conditioned on passing through them.
         exclude : iterable of int; songs that are never drawn
         groups : sequence of shape (n_songs,), or None; labels such as artists; None, "" and nan mean no group
         spacing : int >= 0
@@ -358,9 +352,9 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         within : callable from a song to rows, or None
             The songs that the uniform edge leads to from a song, if songs have weights; None means all songs.
         temperature : float > 0
-            Edges are drawn in proportion to P[e | x] |e|^(1 - 1 / temperature). So the energy of an edge is the log of
-            its size, the entropy of the step through it. Below 1, the walk prefers small edges, whose songs have more
-            in common; above 1, it prefers large ones. The opening song is not affected.
+            Edges are drawn in proportion to P[e | x] |e|^(1 - 1 / temperature): an edge's energy is the log of its size
+            (the entropy of the step through it). Below 1, the walk prefers small edges, whose songs have more in
+            common; above 1, it prefers large ones. The opening song is not affected.
         repeat : bool; allow songs to be repeated, but not immediately
         use_uniform : bool
             If False, use the uniform edge only if no other edge has an allowed song, as for the examples in the thesis.
@@ -381,11 +375,9 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         The walk draws one of the current song's edges with an allowed song, in the model's proportions, then one of
         these songs. If no edge has an allowed song, it draws any allowed song. Without restrictions, steps toward a
         fixed song are exactly those of the walk conditioned on this song (and on `weigh` as likelihoods of the
-        positions). The messages take neither `steer` nor repeats on the way into account, and spacing only for fixed
-        songs.
+        positions). The messages ignore `steer` and repeats on the way, and respect spacing only for fixed songs.
 
-        Temperature is not a power of P[e | x], because edges with high weights are often large, and a walk that prefers
-        them changes style often.
+        Temperature is not a power of P[e | x], because edges with high weights are often large and mix styles.
 
         With `fixed`, this needs 12 bytes per membership, and 8 bytes per song and position in the longest gap.
         """
@@ -467,8 +459,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     def family_shares(self) -> dict[str, float]:
         """Return each kind of knowledge's share of the total weight, largest first (thesis, fig. 7.5).
 
-        Kinds are those of `edge_families`. A conjunction counts for the kinds of all its parts, so the shares may sum
-        to more than 1.
+        A conjunction counts for the kinds (see `edge_families`) of all its parts, so shares may sum to more than 1.
         """
         shares: dict[str, float] = {}
         for kinds, weight in zip(edge_families(self.hypergraph.names), self.weights_.tolist(), strict=True):

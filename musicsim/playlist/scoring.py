@@ -63,8 +63,7 @@ class PlaylistScorer:
     def relative_gain(self, playlists: Playlists) -> float:
         """Return G = 1 - L(model) / L(uniform shuffle) (section 7.7 of the thesis): 0 is equal, 1 is certainty.
 
-        Uniform shuffle draws every song with equal probability, even if songs have weights, but never repeats a song
-        immediately.
+        Uniform shuffle draws songs with equal probability, even if they have weights, without immediate repeats.
         """
         model, uniform = self._normalize(playlists)
         if uniform.mean() == 0:

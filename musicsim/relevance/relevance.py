@@ -170,7 +170,7 @@ class Relevance:
 
     @classmethod
     def from_labels(cls, y: Any, *, groups: Any = None, artist_filter: bool = True) -> "Relevance":
-        """Make songs with the same label relevant to each other, and all others irrelevant.
+        """Make songs with the same label relevant to each other, and all others irrelevant; 48 bytes per song.
 
         Parameters
         ----------
@@ -183,10 +183,6 @@ class Relevance:
         ------
         ValueError
             If `y` or `groups` does not have one entry per song.
-
-        Notes
-        -----
-        This takes 48 bytes per song, for classes of any size.
         """
         labels = label_codes(y, "y")
         n, n_labels = len(labels), int(labels.max(initial=-1)) + 1
@@ -353,11 +349,8 @@ class Relevance:
 
         Returns
         -------
-        ndarray of shape (m, n_items), int8; 1 for relevant, 0 for irrelevant and -1 for excluded rows
-
-        Notes
-        -----
-        The result takes ``m * n_items`` bytes, and twice as many during the computation: pass queries in blocks.
+        ndarray of shape (m, n_items), int8
+            1 is relevant, 0 irrelevant, -1 excluded. The peak is ``2 * m * n_items`` bytes: pass queries in blocks.
         """
         queries = np.asarray(queries, dtype=np.int64)
         relevance = np.full((len(queries), self.n_items), 0 if self._irrelevant is None else -1, dtype=np.int8)
