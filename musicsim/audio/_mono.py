@@ -200,7 +200,7 @@ class _Mono:
     def _mix(self, block: Float32Array) -> Float32Array:
         mix = self._blend(block)
         peak = _peak(mix)
-        if not peak < _MAX_SAMPLE:  # also true of NaN
+        if not peak < _MAX_SAMPLE:  # also true for NaN
             self.zeroed = True
             block = np.where(np.abs(block) < _MAX_SAMPLE, block, np.float32(0))
             mix = self._blend(block)

@@ -250,7 +250,7 @@ def check_samples(y: FloatingArray, sr: float) -> None:
         raise ValueError(f"y must be 1-D (mono), but has shape {y.shape}: average its channels first.")
     if len(y) == 0:
         raise ValueError("y is empty: at least one sample is needed.")
-    if not max(y.max(), -y.min()) < _MAX_SAMPLE:  # also true of NaN
+    if not max(y.max(), -y.min()) < _MAX_SAMPLE:  # also true for NaN
         raise ValueError("y contains NaN, infinite or huge samples: set them to zero first.")
     if not (np.isfinite(sr) and sr > 0):
         raise ValueError(f"sr={sr} must be a positive number of samples per second.")

@@ -45,7 +45,7 @@ def gmm_kernel(
     semidefinite, with an error below sqrt(n / n_samples).
 
     With 8 components per song, it takes 64 pairs of components per pair of songs, or 8 densities per song and sample.
-    Memory holds the result and float64 copies of the mixtures, or 8 n_samples bytes per song.
+    It needs memory for the result and float64 copies of the mixtures, or 8 n_samples bytes per song.
     """
     left = _mixture_parts(A)
     right = left if B is None else _mixture_parts(B)

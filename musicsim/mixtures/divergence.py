@@ -94,7 +94,7 @@ def kl_divergences(
     Returns
     -------
     ndarray of shape (n_queries, n), float64, in nats
-        An estimate: not symmetric, and possibly a little below 0 for very similar songs. Equal mixtures have exactly 0.
+        An estimate: not symmetric, and possibly slightly below 0 for very similar songs; exactly 0 for equal mixtures.
 
     Raises
     ------

@@ -126,8 +126,8 @@ def fit_mixtures(
     Notes
     -----
     Thesis 5.4.3. Mixtures are initialized by k-means++ and eight steps of k-means. They differ from maximum likelihood
-    by the minimum variance and a prior of a thousandth of a frame per component. Memory holds the frames of one song,
-    and 24 bytes per sampled frame and feature (2.4 MB).
+    by the minimum variance and a prior of a thousandth of a frame per component. The fit needs memory for the frames of
+    one song, and 24 bytes per sampled frame and feature (2.4 MB).
     """
     if min(n_components, max_frames, max_iter) < 1 or min(variance_floor, tol) <= 0.0:
         raise ValueError(

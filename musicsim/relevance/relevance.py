@@ -350,7 +350,7 @@ class Relevance:
         Returns
         -------
         ndarray of shape (m, n_items), int8
-            1 is relevant, 0 irrelevant, -1 excluded. The peak is ``2 * m * n_items`` bytes: pass queries in blocks.
+            1 is relevant, 0 irrelevant, -1 excluded. This needs ``2 * m * n_items`` bytes: pass queries in blocks.
         """
         queries = np.asarray(queries, dtype=np.int64)
         relevance = np.full((len(queries), self.n_items), 0 if self._irrelevant is None else -1, dtype=np.int8)
