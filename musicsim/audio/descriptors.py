@@ -117,8 +117,8 @@ def estimate_tempo(rhythm: FloatingArray) -> float | None:
 def estimate_key(harmony: FloatingArray) -> tuple[str, str] | tuple[None, None]:
     """Return the key and mode of a song, given its :func:`musicsim.audio.harmony`, (156,).
 
-    Of the 24 keys, the one whose profile (Albrecht and Shanahan 2013) has the highest correlation with the histogram
-    of pitch classes wins (Krumhansl 1990, chapter 4). Key and mode are None if that correlation is below 0.5.
+    The profiles of 24 keys (Albrecht and Shanahan 2013) are correlated with the histogram of pitch classes, and the
+    highest correlation wins (Krumhansl 1990, chapter 4). Key and mode are None if this correlation is below 0.5.
     """
     if harmony.shape != (HARMONY_SIZE,):
         raise ValueError(f"harmony must have shape ({HARMONY_SIZE},), not {harmony.shape}.")

@@ -1,6 +1,6 @@
 """Correct the weights of kinds of edges with held-out playlists.
 
-Groups and neighbors by co-occurrence explain the playlists from which they were computed better than other playlists.
+Groups and neighbors by co-occurrence explain their own playlists better than they explain other playlists.
 So weights that are fitted to the same playlists are too high, especially if songs occur only a few times. Therefore,
 co-occurrence is computed from some of the playlists, and weights are fitted to the others. The weights fitted to all
 playlists are then scaled, so that each kind of edge has the resulting share. On held-out playlists
