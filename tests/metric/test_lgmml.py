@@ -415,7 +415,7 @@ def test_rejects_bad_documents():
         LGMML().fit(X, y, [0.5] * len(X))
     with pytest.raises(ValueError, match="the label of row 0"):
         LGMML().fit(X, y - 5, group)
-    with pytest.raises(ValueError, match=r"y: the label of row \d+, 1100, should be from 0 to 1000"):
+    with pytest.raises(ValueError, match=r"y: the label of row \d+ is 1100; labels must be from 0 to 1000"):
         LGMML(loss="ndcg").fit(X, 1100 * (y > 0), group)
     for structure in ("full", "diagonal"):
         with pytest.raises(ValueError, match="All pairs consist of equal rows"):
