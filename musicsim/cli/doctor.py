@@ -45,7 +45,7 @@ def doctor(
 
 
 def report(
-    file: Annotated[Path, typer.Argument(help="Where to write it; JSON if the name ends in .json, else text.")],
+    file: Annotated[Path, typer.Argument(help="File to write; JSON if its name ends in .json, otherwise text.")],
     library: LibraryOption = None,
 ) -> None:
     folder = _folder(library)

@@ -335,7 +335,7 @@ def test_answers_are_renamed_or_deleted(full, survey):
     assert full.judgments.listeners() == ["Dora"]
     assert app.session_state["compare_listener"] == "Dora"
     assert "Delete 2 answers of **Dora**?" in said(app)
-    press(app, "Delete them")
+    press(app, "Delete answers")
     assert full.judgments.answers() == []
     assert app.button(key="compare_forget").disabled
 
@@ -452,7 +452,7 @@ def test_answers_round_trip_without_duplicates(full, survey):
     kept = [(a.song_ids, a.chosen) for a in full.judgments.answers()]
     upload(app, text.getvalue())
     assert "2 answers read: 0 added, 2 already here." in said(app)
-    press(app, "Delete them")
+    press(app, "Delete answers")
     upload(app, text.getvalue())
     assert "2 answers read: 2 added." in said(app)
     assert [(a.song_ids, a.chosen) for a in full.judgments.answers()] == kept
