@@ -10,7 +10,7 @@ from musicsim.ui.base.uploads import EXAMPLE
 
 MAX_EXAMPLES = 25
 SIGNED: Key[tuple[str, dict[int, int]]] = Key(
-    "search_signed", lambda: ("", {}), "search name, and a dict from song id to 1 (more like this) or -1 (less like this)",
+    "search_signed", lambda: ("", {}), "search name, and a dict from song id to 1 (more like this) or -1 (less like)",
     per_library=True, is_kept=True,
 )  # fmt: skip
 PART: Key[tuple[str, tuple[float, float] | None]] = Key(
