@@ -96,7 +96,7 @@ def test_prints_verdict_without_json_option(library):
         (("models", "delete", "Sound"), 1, "cannot be deleted"),
         (("models", "rename", "Sound", "x"), 1, "built-in models cannot be renamed"),
         (("models", "add", "magic"), 2, "REPRESENTATION must be one of"),
-        (("models", "add", "ppk", "--codewords", 4, "--tau", 8), 2, "--tau 8 should be at most"),
+        (("models", "add", "ppk", "--codewords", 4, "--tau", 8), 2, "--tau 8 must be at most"),
         (("models", "add", "own"), 2, "REPRESENTATION must be one of"),
         (("models", "import", __file__), 1, "no model of musicsim can be read"),
     ],

@@ -63,7 +63,7 @@ def test_single_song_gives_clear_message(empty, tmp_path):
 
 def test_default_weights_are_labeled_without_playlists(full):
     app = open_view()
-    assert "These weights are defaults" in said(app)
+    assert "These are default weights" in said(app)
     walker = Walk(take_snapshot(full))
     assert bars(app) == {"default": pytest.approx(dict(walker.families()))}
     first = walker.strongest()[0]
@@ -98,7 +98,7 @@ def test_gains_match_walk_and_are_sorted(taught):
     figures = [float(text.removesuffix(" %")) for text in table["gain"].tolist()[1:]]
     assert figures == sorted(figures, reverse=True)
     assert set(table[""].tolist()) == {"all playlists", "loyal", r"\*mixed\*"}
-    assert "held-out playlists, a quarter of all" in said(app)
+    assert "held-out quarter of the playlists" in said(app)
     ahead = sum(kind.gain > kind.gain_global for kind in kinds)
     assert f"{ahead} of 2 evaluated dialects predict" in said(app)
 
