@@ -66,7 +66,7 @@ def _remove_user(match: re.Match[str]) -> str:
 
 
 def explain_refusal(path: str | os.PathLike[str]) -> str | None:
-    """Return why the form of an address is not allowed, without its password; None for all other paths."""
+    """Explain why an address is not allowed, without showing its password; return None for all other paths."""
     match = _ADDRESS.fullmatch(os.fspath(path))
     if match is None:
         return None

@@ -1,7 +1,7 @@
 """Rate limits per client address.
 
-The address is that of the connection, or the one that a reverse proxy forwards. uvicorn must trust the proxy
-(``FORWARDED_ALLOW_IPS``, by default this machine); it ignores addresses that other senders claim.
+The address is that of the connection, or the one that a reverse proxy forwards. Only proxies in uvicorn's
+``FORWARDED_ALLOW_IPS`` (by default, this machine) are trusted; addresses from other senders are ignored.
 """
 
 import time

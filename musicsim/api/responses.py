@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 _POLL_S = 1.0
-_MAX_BYTES = 4 << 20  # per response, because browsers request the whole rest of a file
+_MAX_BYTES = 4 << 20  # bytes per response, because browsers request the entire rest of a file
 _RANGE = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})")
 
 

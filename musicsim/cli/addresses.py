@@ -1,4 +1,4 @@
-"""Listening sockets of the app's server, and their URLs."""
+"""Listening sockets for the app's server, and their URLs."""
 
 import errno
 import socket

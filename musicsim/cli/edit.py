@@ -74,7 +74,7 @@ def artists(
     as_json: JsonOption = False,
     merge: Annotated[list[str] | None, typer.Option(help="A spelling to merge; can be repeated.")] = None,
     into: Annotated[str | None, typer.Option(help="The artist to merge the spellings into.")] = None,
-    part: Annotated[str | None, typer.Option(help="An artist; undoes merges into this name.")] = None,
+    part: Annotated[str | None, typer.Option(help="Undo the merges into this artist.")] = None,
 ) -> None:
     with open_library(library) as lib:
         if merge:

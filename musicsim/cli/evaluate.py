@@ -49,7 +49,8 @@ def evaluate(
     split: Annotated[
         str | None,
         typer.Option(
-            help="Name of a fixed split: queries are its test songs, results its training songs.", metavar="NAME"
+            help="Name of a fixed split: test songs are the queries, and training songs are the results.",
+            metavar="NAME",
         ),
     ] = None,
     hubs: Annotated[int, typer.Option(help="Number of hubs to list.", min=0)] = 5,
@@ -78,7 +79,7 @@ def evaluate(
         truth = {"by": covered.kind, "detail": covered.detail, "split": split}
         emit(truth | {"known_faults": faults, "models": rendered, "failed": failed})
     else:
-        by_split = f" Split {split}: queries are its test songs, results its training songs." if split else ""
+        by_split = f" Split {split}: test songs are the queries, and training songs are the results." if split else ""
         _show(results, songs, hubs, f"Ground truth: {KINDS[covered.kind].words} ({covered.detail}).{by_split}")
         for fault in faults:
             warn("known faults", fault)

@@ -67,7 +67,7 @@ def _report_lost_model() -> None:
         return
     others = [record for record in models.all() if models.is_whole(record)]
     if not others:
-        return  # every page that compares songs reports it
+        return  # every page that compares songs reports this already
     st.error(
         f"The files of the model “{plain(lost.name)}” are missing or damaged. Choose a different model.",
         icon=":material/error:",

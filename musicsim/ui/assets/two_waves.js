@@ -2,7 +2,7 @@
 // passage at a time, while the page's player is paused and keeps its queue. All strings come from file tags and are set
 // as text, never as markup.
 
-const FLAG_PX = 28; // width of a passage's button, even if the passage is short
+const FLAG_PX = 28; // width of a passage's button, however short the passage is
 const STEM_PX = 10; // distance between the buttons and the waveform
 const [DARK, LIGHT] = ["#1f2a2e", "#ffffff"];
 

@@ -32,7 +32,7 @@ _ADDRESS: Key[tuple[str, dict[str, str]] | None] = Key("address", lambda: None, 
 
 
 def active_library() -> Library:
-    """Return this session's library, or the default library if this one was deleted."""
+    """Return this session's library, or the default library if that one was deleted."""
     names = [folder.name for folder in library_folders()]
     if LIBRARY.get() not in names:
         LIBRARY.set(names[0])

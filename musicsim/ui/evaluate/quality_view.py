@@ -42,7 +42,7 @@ _MEASURES = {
 
 def scores_key(snapshot: Snapshot, kind: str) -> Hashable:
     """Return the task key for the scores with one kind of ground truth; it changes when the scores do."""
-    # answers and thumbs do not change the library's revision, because each one would redraw every page
+    # answers and thumbs do not change the library's revision; otherwise each one would redraw every page
     mark = snapshot.library.judgments.mark(*{ANSWERS: FORMS, JUDGEMENTS: (RESULT,)}.get(kind, ()))
     return task_key(snapshot, f"scores by {kind} {mark} split {_SPLIT.get()}")
 
@@ -199,9 +199,10 @@ def _explain_table(snapshot: Snapshot, kind: str, trained: quality.HeldOut | Non
         facts.append("95% interval over resampled artists in gray")
     facts += ["songs by the query's own artist are left out"] if kind not in ("artist", "folder") else []
     st.caption(
-        "; ".join(facts) + ". All scores range from 0 to 1; higher is better. Hubness (0: no song is favored; above 1: "
-        "a few songs are close to everything) and coverage (share of songs in at least one top ten) are shown "
-        "without → with hub reduction."
+        "; ".join(facts)
+        + ". All scores range from 0 to 1; higher is better. Hubness is 0 if no song is favored, and above "
+        "1 if a few songs are close to everything. Coverage is the share of songs in at least one top ten. Both are "
+        "shown without → with hub reduction."
     )
 
 

@@ -86,7 +86,7 @@ def show_settings(snapshot: Snapshot, *, busy: bool) -> None:
             "Search index", kinds, kinds.index(library.settings["index_kind"]), key="setting_index_kind",
             format_func=TITLES.__getitem__,
             on_change=lambda: library.set_setting("index_kind", st.session_state["setting_index_kind"]),
-            help=f"“Automatic” compares all songs if there are at most {INDEXED_FROM:,}, else uses a partition. "
+            help=f"“Automatic” compares all songs in libraries of up to {INDEXED_FROM:,}, and uses a partition above. "
             f"Other choices need at least {CHOSEN_FROM:,} songs. Evaluate > Search measures each kind on this library.",
         )  # fmt: skip
     _toggle(
