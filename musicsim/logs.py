@@ -176,8 +176,6 @@ def _redact(_text: object) -> str:
 
 
 class _Value:
-    """An argument of a message, formatted with `show`."""
-
     def __init__(self, value: object, show: _Show) -> None:
         self._value, self._show = value, show
 

@@ -78,7 +78,6 @@ def protect(folder: Path) -> None:
 
 
 def _refuse_event(event: str, args: tuple[Any, ...]) -> None:
-    """Raise OwnerOnlyError for an audit event that visitors may not cause."""
     if event == "open":
         if args[2] & _WRITES and _is_protected(args[0]):
             refuse_visitors()
@@ -134,7 +133,6 @@ def refuse_writing(path: Path) -> None:
 
 
 def _is_visitors(path: Path) -> bool:
-    """Return True if a resolved path is in a folder that visitors may write to."""
     return any(path.is_relative_to(folder) for folder in (_temporary_folder(), find_answers_folder()) if folder)
 
 

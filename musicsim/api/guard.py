@@ -47,7 +47,6 @@ def _is_loopback(host: str) -> bool:
 
 
 def _parse_host(text: str) -> tuple[str, int | None] | None:
-    """Parse a ``Host`` header into host and port; return None if it is malformed."""
     match = _HOST.fullmatch(text)
     if match is None:
         return None

@@ -209,7 +209,6 @@ async def similar_to_file(
 
 
 async def _write_body(request: Request, path: pathlib.Path) -> None:
-    """Write a request body to a file as it arrives."""
     max_bytes = max_mb() << 20
     too_large = _Refusal(413, f"the file is larger than {max_mb()} MB: send a part of it.")
     if int(request.headers.get("Content-Length", 0)) > max_bytes:

@@ -150,7 +150,6 @@ _columns = _Columns()
 
 @visitor_may
 def _column(request: Request) -> Response:
-    """Return a column of a model's map, or 304 if the browser has it already."""
     try:
         library = open_library(request.query_params.get("library"))
         snapshot = take_snapshot(library, library.models.get(request.path_params["model"]).id)

@@ -68,8 +68,6 @@ class Dialect(NamedTuple):
 
 
 class _Turns:
-    """The turns of one address's pages to run their scripts."""
-
     def __init__(self) -> None:
         self._n_running = 0
         self._waiting: dict[Stream, None] = {}  # pages in the order of arrival

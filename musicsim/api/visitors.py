@@ -102,7 +102,6 @@ class Visitors:
         await response(scope, receive, send)
 
     async def _pass_body(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Receive a request body, then pass the request to the app."""
         upload = _UPLOAD.search(scope["path"]) if scope["method"] == "PUT" else None
         is_search = scope["method"] == "POST" and _SEARCH.search(scope["path"])
         if not upload and not is_search:
@@ -160,7 +159,6 @@ class _Refused(Exception):
 
 @asynccontextmanager
 async def _place(places: asyncio.Semaphore) -> AsyncIterator[None]:
-    """Hold one of the places; wait for one if none is free."""
     try:
         await asyncio.wait_for(places.acquire(), MAX_WAIT_S)
     except TimeoutError:

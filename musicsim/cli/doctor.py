@@ -57,7 +57,6 @@ def report(
 
 
 def _open(folder: Path, stack: ExitStack) -> Library | Finding:
-    """Open the library in a folder; return a finding if that fails."""
     try:
         return stack.enter_context(open_library(folder))
     except NotFoundError as error:

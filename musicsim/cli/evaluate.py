@@ -48,17 +48,11 @@ def evaluate(
     ] = None,
     split: Annotated[
         str | None,
-        typer.Option(
-            help="Name of a fixed split: test songs are the queries, and training songs are the results.",
-            metavar="NAME",
-        ),
+        typer.Option(help="Name of a fixed split: queries are test songs, results are training songs.", metavar="NAME"),
     ] = None,
     hubs: Annotated[int, typer.Option(help="Number of hubs to list.", min=0)] = 5,
     search: Annotated[
-        bool,
-        typer.Option(
-            "--search", help="Measure only the recall and speed of each kind of search index on this library."
-        ),
+        bool, typer.Option("--search", help="Measure only the recall and speed of each kind of search index.")
     ] = False,
 ) -> None:
     if search:
@@ -230,7 +224,6 @@ def find_coverage(library: Library, records: Sequence[ModelRecord], kind: str | 
 
 
 def _coverages(library: Library, records: Sequence[ModelRecord]) -> list[Coverage]:
-    """Return the coverage of all kinds, for the first model that can be read."""
     *others, last = records
     for record in others:
         try:

@@ -25,10 +25,7 @@ def _list(library: LibraryOption = None, as_json: JsonOption = False) -> None:
 
 def _import(
     file: Annotated[
-        Path,
-        typer.Argument(
-            help="A CSV file with the column split (train, validation or test) and a column hash, path or id."
-        ),
+        Path, typer.Argument(help="A CSV file with a column split (train, validation, test) and one of hash, path, id.")
     ],
     library: LibraryOption = None,
     as_json: JsonOption = False,

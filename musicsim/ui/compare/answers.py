@@ -70,7 +70,6 @@ def _show_quality(library: Library, answers: Sequence[Judgment], listener: str) 
 
 
 def _rate_text(rate: Rate) -> str:
-    """Describe a share, its confidence interval and the share expected from guessing."""
     assert rate.share is not None
     guessing = f"; guessing: {rate.chance:.0%}" if rate.chance is not None else ""
     return (

@@ -48,7 +48,6 @@ def show_compare() -> None:
 
 
 def _choose_settings(library: Library) -> str:
-    """Show the settings of the survey; return the listener's name, which may be empty."""
     known = opinions(library).judgments.listeners()
     is_owner = not is_public()
     if not is_owner:

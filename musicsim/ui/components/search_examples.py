@@ -14,11 +14,7 @@ SIGNED: Key[tuple[str, dict[int, int]]] = Key(
     per_library=True, is_kept=True,
 )  # fmt: skip
 PART: Key[tuple[str, tuple[float, float] | None]] = Key(
-    "search_part",
-    lambda: ("", None),
-    "name of the search, and the selected range in seconds",
-    per_library=True,
-    is_kept=True,
+    "search_part", lambda: ("", None), "search name, and the selected range in seconds", per_library=True, is_kept=True
 )
 
 

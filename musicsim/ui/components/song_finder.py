@@ -180,7 +180,6 @@ def _find_many(
 
 
 def _parse_match(key: str) -> tuple[MatchKind, str] | None:
-    """Return the kind and value of the match that the browser sent, or None if it is not valid."""
     sent = st.session_state[key].get("picked")
     if isinstance(sent, dict) and sent.get("kind") in get_args(MatchKind):
         return sent["kind"], str(sent.get("value"))

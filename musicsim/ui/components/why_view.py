@@ -146,7 +146,6 @@ def _address(snapshot: Snapshot, side: Side) -> str | None:
 
 
 def _notes(why: Why, one: Side, other: Side) -> list[str]:
-    """Return notes on parts that could not be shown, with the reasons."""
     notes = []
     for side, heard_s in zip((one, other), why.heard_s, strict=True):
         if not heard_s:
@@ -191,7 +190,6 @@ def _shares_figure(parts: Sequence[Share], shared: Sequence[CodewordShare]) -> g
 
 
 def _differences(why: Why, one: Side, other: Side) -> str:
-    """Return the largest shares of the distance, now and before learning."""
     # shares that cancel each other may leave a distance of 0
     before, after = why.distance_before**2 or 1.0, (why.distance_after or 0.0) ** 2 or 1.0
     sentences = []

@@ -155,7 +155,6 @@ def _models_table(snapshot: Snapshot, others: Sequence[ModelRecord], kind: str) 
 
 
 def _table_row(snapshot: Snapshot, record: ModelRecord, kind: str, report: quality.HeldOut | None) -> dict[str, str]:
-    """Return a model's row in the table; unknown values are empty strings."""
     row = {"Model": plain(record.name)}
     scores: quality.Scores | None = result_of(desk().find(scores_key(snapshot, kind)))
     both: quality.ListsOfBoth | None = result_of(desk().find(task_key(snapshot, "lists")))
@@ -178,11 +177,7 @@ def format_figure(figure: quality.Figure) -> str:
 
 def _explain_table(snapshot: Snapshot, kind: str, trained: quality.HeldOut | None) -> None:
     if trained is not None:
-        target = (
-            f" These scores use the model's training target: {KINDS[trained.kind].words}."
-            if trained.kind != kind
-            else ""
-        )
+        target = f" They use the model's own target: {KINDS[trained.kind].words}." if trained.kind != kind else ""
         st.info(
             "This model was trained on these artists, so scores on all songs are optimistic. Use the held-out scores, "
             f"which compare before → after training on {trained.n_songs:,} songs by {trained.n_artists:,} artists not "
@@ -199,10 +194,9 @@ def _explain_table(snapshot: Snapshot, kind: str, trained: quality.HeldOut | Non
         facts.append("95% interval over resampled artists in gray")
     facts += ["songs by the query's own artist are left out"] if kind not in ("artist", "folder") else []
     st.caption(
-        "; ".join(facts)
-        + ". All scores range from 0 to 1; higher is better. Hubness is 0 if no song is favored, and above "
-        "1 if a few songs are close to everything. Coverage is the share of songs in at least one top ten. Both are "
-        "shown without → with hub reduction."
+        "; ".join(facts) + ". All scores range from 0 to 1; higher is better. Hubness is 0 if no song is favored, and "
+        "above 1 if a few songs are close to everything. Coverage is the share of songs in at least one top ten. Both "
+        "are shown without → with hub reduction."
     )
 
 
@@ -222,9 +216,7 @@ def _show_lists(snapshot: Snapshot, both: quality.ListsOfBoth, scores: quality.S
         with right:
             _show_confusions(lists.confusion)
     else:
-        st.caption(
-            "If the songs have at least two genres, this page shows how well each is found and which are confused."
-        )
+        st.caption("With two or more genres, this page shows how well each is found and which are confused.")
     _show_hubs(snapshot, lists, both.n_compared)
 
 

@@ -105,7 +105,6 @@ def import_panel(library: Library, *, busy: bool) -> None:
 
 
 def _update_preview(library: Library, *, busy: bool) -> importing.Preview | None:
-    """Return the preview for this library; compute it again if songs or imports have changed."""
     pending = _PENDING.get()
     if pending is None or pending.library != library.folder:
         return None
@@ -221,9 +220,7 @@ def _show_preview(library: Library, seen: importing.Preview) -> None:
             is_confirmed = st.button("Import", type="primary", icon=":material/download_done:", key="listening_import")
             if st.button("Discard", icon=":material/close:", key="listening_leave"):
                 _finish(None)
-            fate = (
-                "stay out of the playlists, even if you add the songs later" if lists else "are saved and matched later"
-            )
+            fate = "stay out of the playlists, even if you add them later" if lists else "are saved and matched later"
             st.caption(f"Nothing is saved until you press *Import*. Unmatched entries {fate}.")
         if is_confirmed:
             with st.spinner("Writing…"):
@@ -297,9 +294,7 @@ def _show_matches(library: Library, seen: importing.Preview) -> None:
     if not seen.loose:
         return
     with st.expander(f"Matched by plain spelling: {len(seen.loose):,}"):
-        st.caption(
-            "Matched ignoring case, accents, guest artists and words such as “remastered”; most played songs first."
-        )
+        st.caption("Ignoring case, accents, guest artists and words such as “remastered”; most played songs first.")
         rows = seen.loose[:_MAX_LISTED]
         ids = seen.song_ids[list(rows)].tolist()
         labels = {song.id: song.label for song in library.songs(ids, missing=True)}

@@ -96,7 +96,6 @@ def _show_unmatched(library: Library) -> None:
 
 
 def _show_proposals(library: Library) -> None:
-    """Show close spellings if the user has searched for them; selected ones can be accepted or rejected."""
     folder, proposals = _CLOSE.get() or (None, [])
     if folder != library.folder:
         return

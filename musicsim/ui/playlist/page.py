@@ -42,7 +42,6 @@ SECTION: Key[str] = Key("playlist_section", lambda: _PLAYLIST, "open tab of the 
 
 
 def _show_playlist(walker: Walk, snapshot: Snapshot, *, busy: bool) -> None:
-    """Show the form on the left and the playlist on the right."""
     follow_address(snapshot)
     draft = PLAYLIST.get()
     if draft is not None:

@@ -159,7 +159,6 @@ def _show_dialects(walker: Walk) -> None:
 
 
 def _describe_dialect(walker: Walk, dialect: Dialect) -> str:
-    """Describe the playlists of a dialect, its gain, and its main families."""
     sentences = [f"Learned from {count(dialect.n_playlists, 'playlist')}."]
     if dialect.gain is not None:
         gain = f"{dialect.gain:.0%} better than shuffling on held-out playlists"

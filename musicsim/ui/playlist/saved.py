@@ -128,7 +128,6 @@ def _choose_playlist(listed: dict[int, SavedPlaylist], *, is_labelled: bool) -> 
 
 
 def _matches(listed: dict[int, SavedPlaylist], text: str) -> list[Match]:
-    """Return playlists whose names contain `text`; several may have the same name."""
     by_name: dict[str, list[SavedPlaylist]] = {}
     for playlist in listed.values():
         by_name.setdefault(clean(playlist.name), []).append(playlist)
@@ -158,7 +157,6 @@ def _show_actions(snapshot: Snapshot, playlist: SavedPlaylist) -> None:
 
 
 def _own_playlist(snapshot: Snapshot, name: str) -> SavedPlaylist | None:
-    """Return the playlist that was saved in musicsim under a name, or None."""
     lists = snapshot.library.playlists(source=OWN_PLAYLISTS)
     return next((p for p in lists if p.category is None and p.name == name), None)
 

@@ -98,7 +98,6 @@ def show_rows(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, drawn: Gen
 
 
 def _act(snapshot: Snapshot, walker: Walk, action: Action) -> None:
-    """Carry out an action on a row."""
     draft = PLAYLIST.get()
     if draft is None or action.index >= len(draft.song_ids):
         return  # the playlist has changed in the meantime
@@ -122,7 +121,6 @@ def _act(snapshot: Snapshot, walker: Walk, action: Action) -> None:
 
 @st.dialog("Add songs")
 def _add_dialog(snapshot: Snapshot, place: int) -> None:
-    """Let the user choose a song or an album to insert; songs already in the playlist move there."""
     draft = PLAYLIST.get()
     before = snapshot.songs_by_id(draft.song_ids[place - 1 : place]) if draft is not None else []
     st.caption(f"After “{plain(before[0].title)}”." if before else "At the end.")
@@ -184,7 +182,6 @@ def _show_buttons(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft) -> Non
 
 @st.dialog("Why this step?")
 def _why_dialog(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, place: int) -> None:
-    """Show the most likely reasons for the step to a place."""
     pair = draft.song_ids[place - 1], draft.song_ids[place]
     (first_title, _), (second_title, _) = snapshot.names_at(snapshot.rows_of(pair))
     st.markdown(f"From **{plain(first_title)}** to **{plain(second_title)}**")

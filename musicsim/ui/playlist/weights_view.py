@@ -63,7 +63,6 @@ def _choose_dialect(dialects: Sequence[Dialect]) -> str:
 
 
 def _show_families(walker: Walk, chosen: str) -> None:
-    """Show bars for the shares, with those of a dialect above those of all playlists."""
     of_all = dict(walker.families())
     bars = {_ALL if walker.n_playlists else "default": of_all}
     if chosen:

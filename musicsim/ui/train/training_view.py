@@ -321,7 +321,6 @@ def _trials_figure(points: list[dict[str, Any]], settings: dict[str, Any]) -> go
 
 
 def _fits(points: list[dict[str, Any]]) -> list[tuple[int, int]]:
-    """Return the start and end of each fit; a new fit starts when C changes."""
     starts = [0] if points else []
     starts += [i for i, (a, b) in enumerate(pairwise(points), 1) if a["C"] != b["C"]]
     return list(pairwise([*starts, len(points)]))

@@ -84,7 +84,6 @@ def _show_table(rows: list[dict[str, Any]]) -> None:
 
 
 def _show_changes(snapshot: Snapshot, changes: list[dict[str, Any]]) -> None:
-    """Show one of the queries whose results changed most, with its nearest songs before and after training."""
     ids = {i for change in changes for i in (change["query"], *change["before"], *change["after"])}
     songs = {song.id: song for song in snapshot.songs_by_id(ids)}
     changes_by_query = {change["query"]: change for change in changes if change["query"] in songs}
