@@ -73,7 +73,7 @@ def explain_refusal(path: str | os.PathLike[str]) -> str | None:
     protocol, shown = match[1], strip_user(os.fspath(path))
     if protocol not in PROTOCOLS:
         return (
-            f"{shown}: {protocol} addresses are not read. Copy the files to this machine, or use "
+            f"{shown}: {protocol} addresses are not supported. Copy the files to this machine, or use "
             f"{', '.join(PROTOCOLS[:-1])} or {PROTOCOLS[-1]}."
         )
     if has_user(path):
@@ -88,7 +88,7 @@ def explain_refusal(path: str | os.PathLike[str]) -> str | None:
             f"out and set {remedy} in the environment or in fsspec's configuration (~/.config/fsspec)."
         )
     if "::" in match[2]:
-        return f"{shown}: chains of addresses (::) are not read. Unpack or copy the files first."
+        return f"{shown}: chains of addresses (::) are not supported. Unpack or copy the files first."
     return None
 
 

@@ -117,7 +117,7 @@ class Guard:
             is_own = bool(scope["client"]) and _is_loopback(_normalize(scope["client"][0]))
         else:
             is_own = not _is_from_other_page(headers, scope["method"])
-        return None if is_own else PlainTextResponse("another page sent this request: open the app itself.", 403)
+        return None if is_own else PlainTextResponse("a different site sent this request: open the app itself.", 403)
 
     def _is_own_page(self, origin: str, host: str, port: int | None, scope: Scope) -> bool:
         match = _ORIGIN.fullmatch(origin)

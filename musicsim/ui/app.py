@@ -63,7 +63,7 @@ def app_options() -> dict[str, Any]:
     parse_in_turn()
     logs.begin()
     logs.keep_log(default_folder())
-    _log.info("the app starts, version %s", logs.Public(__version__))
+    _log.info("the app is starting, version %s", logs.Public(__version__))
     prefix = path_prefix(st.get_option("server.baseUrlPath") or "")
     middleware = [Middleware(Guard, names=read_allowed_hosts())]
     if is_public():

@@ -222,7 +222,7 @@ def test_playlists_are_previewed_with_unmatched_entries(section, full, jobs_star
     assert "stay out of the playlists" in texts(app)
     assert jobs_started == []
     press(app, "Import")
-    assert "Import 1: 1 of 2 playlists, with 2 of 5 entries that are in the library; 1 left out" in texts(app)
+    assert "Import 1: 1 of 2 playlists; 2 of 5 entries are in the library; 1 left out" in texts(app)
     assert "matched later" not in texts(app), "songs of playlists do not wait"
     assert sorted(tables(app)[0]) == sorted(lists)
     assert jobs_started == ["walk"]
@@ -257,7 +257,7 @@ def test_imported_playlists_show_category_and_accepted_spellings(section, full, 
     press(app, "Import")
     (kept,) = full.playlists()
     assert list(kept.song_ids) == [first.id, second.id]
-    assert "1 of 1 playlists, with 2 of 2 entries" in texts(app)
+    assert "1 of 1 playlists; 2 of 2 entries" in texts(app)
 
 
 def test_learning_from_playlists_waits_for_running_job(section, full, jobs_started, monkeypatch):

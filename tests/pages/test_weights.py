@@ -82,7 +82,7 @@ def test_dialect_is_shown_next_to_all_playlists(taught):
         "all playlists": pytest.approx(dict(walker.families())),
         "loyal": pytest.approx(dict(walker.families("loyal"))),
     }
-    assert "Share of all weight of “loyal”." in said(app)
+    assert "Share of the total weight for “loyal”." in said(app)
     assert f"- {walker.strongest('loyal')[0].reason} " in said(app)
 
 
@@ -108,6 +108,6 @@ def test_too_few_playlists_give_clear_message(full):
     full.add_playlists([(f"{n}", None, songs[n : n + 4]) for n in range(5)], source="test")
     refresh(full)
     app = open_view()
-    assert "5 playlists are too few to hold some out" in said(app)
+    assert "With only 5 playlists, none are held out" in said(app)
     assert app.table[0].value["gain"].tolist() == ["–"]
     assert not app.selectbox

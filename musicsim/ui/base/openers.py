@@ -75,7 +75,7 @@ choices_of = st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_
 """Return the choices of filters for the songs in a snapshot, cached."""
 
 
-@st.cache_resource(max_entries=4, show_spinner="Weighing what songs have in common…", hash_funcs=BY_STATE)
+@st.cache_resource(max_entries=4, show_spinner="Weighting the songs' common features…", hash_funcs=BY_STATE)
 def walk(snapshot: Snapshot) -> Walk:
     """Return the walk that generates playlists from a snapshot."""
     return Walk(snapshot)

@@ -27,7 +27,7 @@ from musicsim.ui.components.jobs_view import start_job
 _SUFFIXES = (*(suffix.lstrip(".") for suffix in importing.READ_SUFFIXES), "zip")
 _MAX_LISTED = 500  # rows in a table; a download has all rows
 _PROGRESS_EVERY_S = 0.2
-_NOTES = {0: "left out: none of its songs are in the library", 1: "only one song: too few to learn from"}
+_NOTES = {0: "left out: none of its songs are in the library", 1: "one song: too few to learn from"}
 _FOUND_BY = {
     "path": "file path",
     "path end": "end of the path",
@@ -138,7 +138,7 @@ def _request() -> tuple[Sequence[Any], str, str, str] | None:
     )  # fmt: skip
     listener = listener_column.text_input(
         "Listener", key=f"listening_listener_{number}", placeholder=importing.ME,
-        help="The person who listened. Needed if the files do not name anyone, as is usual for one person.",
+        help="The person who listened. Needed if the files do not name anyone, as is usual for one listener's files.",
     )  # fmt: skip
     is_asked = st.form_submit_button("Preview", icon=":material/visibility:")
     path = path.strip().strip("'\"")

@@ -146,7 +146,7 @@ def redraw_around(snapshot: Snapshot, walker: Walk) -> None:
 
 
 def extend(snapshot: Snapshot, walker: Walk, n_more: int) -> None:
-    """Generate more songs at the end."""
+    """Generate more songs, and add them at the end."""
     draft = PLAYLIST.get()
     if draft is not None:
         length = min(len(draft.song_ids) + n_more, MAX_SONGS, snapshot.n_indexed)

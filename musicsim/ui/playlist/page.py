@@ -95,7 +95,7 @@ def _walk(snapshot: Snapshot) -> Walk | None:
     """Return the walk; with many songs, show a progress bar and return None until the walk is computed."""
 
     def work(progress: Progress) -> Walk:
-        progress("weighing what songs have in common", 0, 0)
+        progress("weighting the songs' common features", 0, 0)
         return openers.walk(snapshot)
 
     task = desk("walks").ask(task_key(snapshot, "walk"), work)
