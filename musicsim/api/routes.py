@@ -194,7 +194,7 @@ def path_prefix(base: str) -> str:
 
 
 def routes(base: str = "") -> list[BaseRoute]:
-    """Return the routes for ``st.App`` below `base`, because Streamlit adds ``server.baseUrlPath`` only to its own."""
+    """Return the routes for ``st.App``, below `base`: Streamlit adds ``server.baseUrlPath`` only to its own routes."""
     prefix = path_prefix(base)
     makers = [extension.load(extension.routes) for extension in extensions() if extension.routes]
     return [

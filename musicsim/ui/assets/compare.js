@@ -195,7 +195,7 @@ class Comparison {
     return true;
   }
 
-  // ------------------------------------------------------------------------------------- the looks
+  // --------------------------------------------------------------------------------------- drawing
 
   /** Rebuild all elements and restore the focus; for a new question, the focus moves to the first song. */
   draw(isNew = false) {

@@ -85,7 +85,7 @@ def _fit(snapshot: Snapshot) -> None:
         if present != _ids(key):
             _choose(key, present)
     length = max(1, min(_LENGTH.get(), MAX_SONGS, snapshot.n_indexed))
-    if _LENGTH.get() != length:  # setting a value would overwrite the one that the user is typing
+    if _LENGTH.get() != length:  # set only if needed: this overwrites what the user is typing
         _LENGTH.set(length)
     fit_filters(_KEYS, choices_of(snapshot))
 
