@@ -1,7 +1,7 @@
 """A lock around :func:`ast.parse`, which is not thread-safe in Python 3.11.
 
-Two threads that parse at once sometimes fail with "SystemError: AST constructor recursion depth mismatch" (CPython
-issue 106905). Streamlit parses pages, and numpy parses the header of every array file.
+Two threads that parse at the same time sometimes fail with "SystemError: AST constructor recursion depth mismatch"
+(CPython issue 106905). Streamlit parses pages, and numpy parses the header of every array file.
 """
 
 import ast
@@ -17,7 +17,7 @@ def parse_in_turn() -> None:
     """Let only one thread of this process parse at a time; do nothing if Python has the fix."""
     if sys.version_info >= _FIXED or hasattr(ast.parse, "__wrapped__"):
         return
-    parse, lock = ast.parse, threading.RLock()  # reentrant: a finalizer that runs while a thread parses may parse, too
+    parse, lock = ast.parse, threading.RLock()  # reentrant, because a finalizer that runs during parsing may also parse
 
     @functools.wraps(parse)
     def parse_with_lock(*args: Any, **kwargs: Any) -> Any:

@@ -318,7 +318,7 @@ def test_words_examples_and_part_can_be_added_and_removed(page, address, home):
     expect(part).to_be_visible()
     part.click()
     expect_rows(page, alone)
-    expect(page.get_by_text("Drag over a part to search only with it.")).to_be_visible()
+    expect(page.get_by_text("Drag across the waveform to search with only part of the song.")).to_be_visible()
 
 
 @pytest.mark.story

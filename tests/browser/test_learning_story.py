@@ -79,7 +79,7 @@ def import_history(page: Page, address: str, history: Path) -> None:
     expect(page.get_by_text("Close spellings")).to_be_visible()
     tick_close_spellings(page)
     page.get_by_role("button", name="Import", exact=True).click()
-    page.get_by_role("link", name="Train a model on it").click()
+    page.get_by_role("link", name="Train a model on this data").click()
 
 
 def train_on_sittings(page: Page) -> None:

@@ -1,4 +1,4 @@
-"""Further examples of a search, and the selected part of the first one."""
+"""Additional examples in a search, and the selected part of the first example."""
 
 from collections.abc import Sequence
 
@@ -10,28 +10,28 @@ from musicsim.ui.base.uploads import EXAMPLE
 
 MAX_EXAMPLES = 25
 SIGNED: Key[tuple[str, dict[int, int]]] = Key(
-    "search_signed", lambda: ("", {}), "name of the search; 1 (more like) or -1 (less like) by song id",
+    "search_signed", lambda: ("", {}), "search name, and a dict from song id to 1 (more like this) or -1 (less like)",
     per_library=True, is_kept=True,
 )  # fmt: skip
 PART: Key[tuple[str, tuple[float, float] | None]] = Key(
-    "search_part", lambda: ("", None), "name of the search, and the selected seconds", per_library=True, is_kept=True
+    "search_part", lambda: ("", None), "search name, and the selected range in seconds", per_library=True, is_kept=True
 )
 
 
 def get_examples(search: str) -> dict[int, int]:
-    """Return the further examples of a search: 1 (more like) or -1 (less like) by song id."""
+    """Return a search's additional examples: a dict from song id to 1 (more like this) or -1 (less like this)."""
     name, examples = SIGNED.get()
     return examples if name == search else {}
 
 
 def get_part(search: str) -> tuple[float, float] | None:
-    """Return the selected seconds of the first example; None for all."""
+    """Return the selected range of the first example in seconds, or None for the whole example."""
     name, part = PART.get()
     return part if name == search else None
 
 
 def search_like(snapshot: Snapshot, ids: Sequence[int]) -> None:
-    """Search with some songs, or with an even sample of many; for callbacks and before a switch of pages."""
+    """Search with songs as examples, evenly sampled if there are many; for callbacks, and before switching pages."""
     if len(ids):
         first, *others = sample_evenly(ids, MAX_EXAMPLES)
         CHOSEN.set(first)
@@ -40,5 +40,5 @@ def search_like(snapshot: Snapshot, ids: Sequence[int]) -> None:
 
 
 def sample_evenly(ids: Sequence[int], n: int) -> list[int]:
-    """Return at most `n` of the ids, at equal distances."""
+    """Return at most `n` of the ids, evenly spaced."""
     return [int(ids[i]) for i in np.unique(np.linspace(0, len(ids) - 1, n).astype(int))]

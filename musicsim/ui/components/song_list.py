@@ -1,4 +1,4 @@
-"""A list of songs with a play button, a measure and actions on each row, and the covers of songs."""
+"""A list of songs with a play button, a similarity or length, and actions on each row; song covers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -26,16 +26,16 @@ class Row:
     sub: str
     reason: str
     length: str
-    similarity: float | None = None  # in [0, 1], drawn as a bar; None shows the length
+    similarity: float | None = None  # from 0 to 1, drawn as a bar; None shows the length instead
     link: str | None = None
-    can_explain: bool = False  # True if it has the button "why"
-    is_kept: bool = False  # True if its pin is filled
-    judged: int | None = None  # 1 and -1 press one of two thumbs, 0 neither; None shows no thumbs
+    can_explain: bool = False  # True if the row has a "Why?" button
+    is_kept: bool = False  # True if the row's pin is filled
+    judged: int | None = None  # 1 or -1 if a thumb is pressed, 0 if neither is; None hides the thumbs
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action on the row at `index`; `to` is the new place of a moved row."""
+    """An action on the row at `index`; `to` is the new index of a moved row."""
 
     kind: ActionKind
     index: int
@@ -51,14 +51,14 @@ def clock(seconds: float) -> str:
 
 
 def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: str | None = None) -> Row:
-    """Return the row of a song: artist, genre and year in the second line, the reason `why` in a third."""
+    """Return the row of a song: its second line has artist, genre and year; its third line has the reason `why`."""
     facts = [song.by, song.genre or "", str(song.year or "")]
     sub = " · ".join(fact for fact in facts if fact)
     return Row(song.id, song.title, sub, why, clock(song.duration_s), similarity, link)
 
 
 def hit_rows(hits: Sequence[Hit], *, can_explain: bool = False, judged: Mapping[int, int] | None = None) -> list[Row]:
-    """Return the rows of results. With `judged`, 1 and -1 by song id, rows have thumbs."""
+    """Return the rows for results. With `judged`, a dict from song id to 1 or -1, rows have thumbs."""
     return [
         replace(
             row_of(hit.song, similarity=hit.similarity, why=hit.reason), can_explain=can_explain,
@@ -72,10 +72,10 @@ def song_list(
     rows: Sequence[Row], *, key: str, on_action: Callable[[Action], None], editable: bool = False,
     scroll_to: bool = False,
 ) -> None:  # fmt: skip
-    """Show the rows; `key` is unique on the page, and `on_action` is called as a widget's callback.
+    """Show the rows; `key` must be unique on the page, and `on_action` is called as a widget's callback.
 
-    The rows of an `editable` list can be kept, moved, removed and generated again, and songs inserted after them.
-    `scroll_to` scrolls to the first row: a new list may be below the visible part of the page.
+    In an `editable` list, the user can keep, move, remove and regenerate rows, and insert songs after them.
+    `scroll_to` scrolls to the first row, because a new list may be below the visible part of the page.
     """
 
     def receive() -> None:
@@ -103,13 +103,13 @@ def _parse(sent: Any, n_rows: int) -> Action | None:
 
 
 def cover_address(library: Library, song_id: int | str) -> str:
-    """Return the address of a song's cover; without a cover, the response is empty, which browsers do not report."""
+    """Return the URL of a song's cover; without a cover, the response is empty, which browsers do not report."""
     return f"/songs/{song_id}/cover?library={quote(library.name)}&quiet=1"
 
 
 def show_cover(library: Library, song: Song) -> None:
-    """Show the cover of a song, in a box of constant size."""
-    address = cover_address(library, song.id).lstrip("/")  # relative, so that the app can be served under any path
+    """Show a song's cover in a box of fixed size."""
+    address = cover_address(library, song.id).lstrip("/")  # relative URL, so that the app can be served under any path
     st.html(
         f"<div class='song-cover'><i style='background-image: url(&quot;{address}&quot;)'></i></div>", width="content"
     )

@@ -90,7 +90,7 @@ def test_beet_simlist_starts_with_song_and_prints_paths(made, collection):
 @pytest.mark.long
 def test_beets_errors_are_clear(made, tmp_path, collection):
     _, problem = beet(made.folder, "similar", "title:nothing", expect=1)
-    assert "no song of musicsim's library" in problem
+    assert "no song in the musicsim library" in problem
     configure(tmp_path, collection, tmp_path / "none")
     _, problem = beet(tmp_path, "similar", "title:Song", expect=1)
     assert "no library found" in problem
