@@ -1,7 +1,8 @@
-"""Read texts such as "slow piano 1960s", "fast bright minor" or "not rock" as filters; typos are corrected.
+"""Parse text such as "slow piano 1960s", "fast bright minor" or "not rock" into filters; typos are corrected.
 
-Texts are read from left to right, the longest known phrase first, in this order: tags and genres, descriptors, years,
-keys, artists, words of extensions. "Slow" is the slowest third of the library's songs, "very slow" the slowest sixth.
+Text is read from left to right, the longest known phrase first. A phrase is tried as a tag or genre, descriptor, year,
+tempo, key and artist, in this order, and then by extensions. "Slow" is the slowest third of the library's songs, "very
+slow" the slowest sixth.
 
 The hook ``text_filter`` is ``function(library: Library, word: str) -> tuple[str, Int64Array] | None``: the meaning of a
 word and the ids of the matching songs, or None.
@@ -24,9 +25,9 @@ from musicsim.hooks import load_hooks
 from musicsim.library.stores.genres import genre_key
 
 _MAX_TEXT = 200
-_LONGEST_PHRASE = 4  # words of a tag or an artist's name
-_MIN_TYPO, _MIN_RATIO = 4, 0.75  # letters of a word that may have a typo, and its similarity to the right word
-_TEMPO_WITHIN = 0.04  # the precision of listeners and of estimates
+_LONGEST_PHRASE = 4  # maximum number of words in a tag or an artist's name
+_MIN_TYPO, _MIN_RATIO = 4, 0.75  # minimum letters of a word with a typo, and its similarity to the right word
+_TEMPO_WITHIN = 0.04  # relative precision of listeners and of estimates
 _FIRST_YEAR, _LAST_YEAR = 1000, 2999
 _SCALES = HEARD_WORDS | {"duration_s": ("long", "short")}
 _UNITS = {"tempo": "beats/min", "loudness": "LUFS", "brightness": "Hz", "energy": "dB/s", "duration_s": "s"}
@@ -46,19 +47,19 @@ _SAME_KEY = {"Db": "C#", "D#": "Eb", "Fb": "E", "E#": "F", "Gb": "F#", "G#": "Ab
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Words that are one condition."""
+    """Words that together are one condition."""
 
     text: str  # the words, without typos
     words: str  # their meaning
     filters: Filters = field(default_factory=Filters)  # the condition, unless there are `song_ids`
     song_ids: Int64Array | None = field(default=None, compare=False)  # matching songs, found by an extension
-    along: tuple[str, int] | None = None  # column, and 1 or -1 if songs with larger or smaller values match better
+    along: tuple[str, int] | None = None  # column, and 1 if songs with larger values match better, else -1
     is_not: bool = False  # matching songs are excluded
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The conditions of a text, and its words that the library does not know."""
+    """The conditions in a text, and words that the library does not know."""
 
     parts: tuple[Part, ...]
     unknown: tuple[str, ...]
@@ -113,7 +114,7 @@ class _Reader:
         return Words(tuple(parts), tuple(unknown))
 
     def _read_part(self, tokens: Sequence[str], is_very: bool) -> tuple[Part | None, int]:
-        """Return the longest part at the start of the tokens, and its length; allow typos if nothing else matches."""
+        """Return the longest part at the start of the tokens, and its length; allow typos only if nothing matches."""
         phrases = [(" ".join(tokens[:n]), n) for n in range(min(_LONGEST_PHRASE, len(tokens)), 0, -1)]
         for phrase, n in phrases:
             part = self._read_phrase(phrase, is_very)
