@@ -70,7 +70,7 @@ def test_saved_model_needs_no_pickle(model, tmp_path):
 
 def test_rejects_taken_name(model, tmp_path):
     model.save(tmp_path / "model")
-    with pytest.raises(ModelError, match="exists already"):
+    with pytest.raises(ModelError, match="already exists"):
         model.save(tmp_path / "model")
 
 

@@ -186,7 +186,8 @@ def learn_from_answers(
     loss of :class:`musicsim.metric.MLR`, with relevance derived from the comparisons. `structure` is full or diagonal;
     a full metric has one block per element of `blocks`, the columns of each joined model. `on_progress` gets a message
     and a point of the live plot every few steps. In a point, "untrained" is the share of answers in order before
-    learning, and "quality" is this share for held-out answers so far. `on_progress` returns True to stop as soon as a metric is not 0.
+    learning, and "quality" is this share for held-out answers so far. `on_progress` returns True to stop as soon as a
+    metric is not 0.
 
     If stopped, returns the metric of the last finished outer fold, with its C and path. If no outer fold has finished,
     returns the fit with the best C so far. Raises ModelError if there are too few answers, or nothing is learned.

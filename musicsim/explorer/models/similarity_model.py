@@ -75,7 +75,7 @@ class SimilarityModel:
     counts for `tau` of them. PCA keeps the share `variance` of the songs' variance. The seed `random_state` determines
     the order of frames for the codebook, and other samples.
 
-    `encoder_` computes features from frames or other data. `mean_` (n_mapped,) is the mean of the mapped features, and
+    `encoder_` computes features from frames or other data. `mean_` (n_mapped,) is the mean of the mapped features.
     `axes_` (n_axes, n_mapped) are the axes that the representation fits, or principal axes: orthogonal rows of equal
     length, the identity below 50 songs. `metric_` (r, n_axes) is L of a learned metric. `local_` has one metric on the
     vectors per region of songs. Both are None for most models. `n_songs_` songs were used to fit the axes.

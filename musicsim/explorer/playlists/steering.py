@@ -60,9 +60,9 @@ def weigh_along(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Weighing
     """Return a function from places to song weights, which are large near the line between two fixed songs.
 
     A song at distance d from the place's point on the line weighs exp(-(d^2 - a^2) / (b^2 - a^2)). Here, a is
-    the distance of the nearest song, and b is the distance of the k-th nearest, with k = 3% of the songs. In many dimensions all
-    distances are large, and only their differences matter. Places that are not between fixed songs have no weights.
-    Time: one distance to each song per place.
+    the distance of the nearest song, and b is the distance of the k-th nearest, with k = 3% of the songs. In many
+    dimensions all distances are large, and only their differences matter. Places that are not between fixed songs have
+    no weights. Time: one distance to each song per place.
     """
     places = sorted(fixed)
     squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
@@ -85,10 +85,10 @@ def steer_evenly(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Steerin
     """Return weights for the songs between two fixed ones, so that neither the next step nor later ones are long.
 
     With m steps left to the fixed song z, a song y after x costs max(d(x, y), d(y, z) / (m - 1)). This is the longest
-    step if all later steps are equal. Its weight is as in :func:`weigh_along`, with the cost as the distance. Costs up to a
-    usual step weigh the same; otherwise some steps would be needlessly short, and the largest would stand out. A usual
-    step is the mean distance from fixed songs to their k-th nearest song, or the largest distance to their nearest song
-    if that is more. Places that are not between fixed songs have no weights.
+    step if all later steps are equal. Its weight is as in :func:`weigh_along`, with the cost as the distance. Costs
+    up to a usual step weigh the same; otherwise some steps would be needlessly short, and the largest would stand out.
+    A usual step is the mean distance from fixed songs to their k-th nearest song, or the largest distance to their
+    nearest song if that is more. Places that are not between fixed songs have no weights.
     """
     places = sorted(fixed)
     squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)

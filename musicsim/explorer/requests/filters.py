@@ -23,8 +23,9 @@ class Filters:
     """
 
     words: str = option(
-        "", "Words that songs must fit: tags, genres, artists, years (1960s), keys (A minor), 120 bpm, slow, fast, "
-        "calm, lively, quiet, loud, dark, bright, short, long, words of lyrics (about rain); each may follow “not”.",
+        "", "Words that songs must match: tags, genres, artists, years (1960s), keys (A minor), tempo (120 bpm), "
+        "lyrics (about rain). Also slow, fast, calm, lively, quiet, loud, dark, bright, short and long. “Not” excludes "
+        "what follows.",
         label="Words",
     )  # fmt: skip
     artists: frozenset[str] = option(frozenset(), "Only songs by these artists.", label="Artists", name="artist")
