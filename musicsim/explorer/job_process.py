@@ -76,7 +76,7 @@ class JobProgress:
 
 
 def run(library: Library, job_id: int) -> str:
-    """Run a job in this process; returns its final state."""
+    """Run a job in this process, and return its final state."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     started = time.monotonic()
     job = library.jobs.get(job_id)

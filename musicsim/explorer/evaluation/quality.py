@@ -127,7 +127,7 @@ class Hub:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Statistics of the lists of all songs, in one order."""
+    """Statistics of all songs' lists, in one order."""
 
     hubness: float  # skewness of the number of lists per song; above 1, there are strong hubs
     coverage: float  # share of songs that are in a list
@@ -250,7 +250,7 @@ def _vectors(snapshot: Snapshot, rows: Int64Array) -> Float32Array:
     if not np.isfinite(X).all():
         name = snapshot.record.name if snapshot.record else ""
         raise ModelError(
-            f"the vectors of the model {name!r} are damaged: omit it from --model, or run `musicsim doctor --fix`."
+            f"the vectors of the model {name!r} are damaged: choose others with --model, or run `musicsim doctor --fix`."
         )
     return X
 

@@ -1,7 +1,7 @@
 """Recall and time of each kind of neighbor index on the songs of a library.
 
-Queries are a seeded sample of songs, each excluded from its own results. Recall is the share of the ten nearest songs
-that an index finds; comparing every song gives the true ones. Any result as near as the tenth song counts.
+Queries are a seeded sample of songs, each excluded from its own results. Recall is the share of the ten truly nearest
+songs that an index finds. Any result as near as the tenth song counts.
 """
 
 import time

@@ -297,7 +297,7 @@ def fit_ranking(mlr: metric.MLR | SourceMLR, X: Float64Array, relevance: relevan
 
 
 def _blend(L: Float64Array, X: Float64Array) -> Float64Array:
-    """Return L for a metric plus plain distance, each weighted to half of the mean squared distance in X."""
+    """Return L for a metric plus plain distance, which contribute equally to the mean squared distance of X."""
     plain, learned = (float(np.var(Y, axis=0).sum()) for Y in (X, X @ L.T))
     return metric.factor(np.eye(X.shape[1]) + (plain / learned) * (L.T @ L))
 

@@ -139,7 +139,7 @@ class Supervision:
         return self._relate_lists(sittings.tolist())
 
     def _relate_lists(self, pairs: list[tuple[int, int]]) -> Compute:
-        """Relate each song to the k that share the most lists, by other artists; `pairs` are (list, song id)."""
+        """Relate songs to the k songs by other artists that share the most lists; `pairs` are (list, song id)."""
         number, song_id = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
         row = self._snapshot.rows_of(song_id)
         number, row = number[row >= 0], row[row >= 0]
@@ -183,7 +183,7 @@ class Supervision:
         return lambda _rows: relevance
 
     def _prepare_tags(self) -> Compute:
-        """Relate songs to the ten by other artists with the most similar tags."""
+        """Relate each song to the ten songs by other artists with the most similar tags."""
         tags = self._snapshot.tags_of()
         lists = [[tag for tag, _ in tags.get(i, ())] for i in self._snapshot.row_ids.tolist()]
         vocabulary = sorted({tag for song_tags in lists for tag in song_tags})
@@ -222,7 +222,7 @@ def coverage(snapshot: Snapshot) -> list[Coverage]:
         n_songs = int(np.count_nonzero(relevance.n_relevant()))
         lacks = supervision.lacks
         if not lacks and kind != ANSWERS and n_songs < _MIN_QUERIES:
-            lacks = f"{n_songs:,} of {n:,} songs have a similar one; at least {_MIN_QUERIES} are needed."
+            lacks = f"{n_songs:,} of {n:,} songs have a similar song; at least {_MIN_QUERIES} are needed."
         coverages.append(Coverage(kind, n_songs, n_songs / n, supervision.detail, lacks))
     return coverages
 

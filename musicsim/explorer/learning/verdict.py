@@ -71,7 +71,7 @@ def leads_of(
 
 
 def is_better(leads: dict[str, Lead], loss: str) -> bool:
-    """Return whether the measure of the loss or AUC is significantly better, and no measure significantly worse."""
+    """Return whether the measure of the loss or AUC is significantly better, and no measure is worse."""
     return any(leads[name].low > 0 for name in {loss, "auc", ORDER} & leads.keys()) and not find_losses(leads)
 
 
@@ -81,7 +81,7 @@ def find_losses(leads: Mapping[str, Lead]) -> list[str]:
 
 
 def lead_words(name: str, lead: Lead) -> str:
-    """Describe a measure after and before, with the difference and its interval."""
+    """Describe a measure after and before learning, with the difference and its interval."""
     return (
         f"{MEASURES[name]} {lead.after:.3f} vs {lead.before:.3f} "
         f"(difference {lead.mean:+.3f}, 95% interval {lead.low:+.3f} to {lead.high:+.3f})"

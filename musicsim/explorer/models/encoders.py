@@ -50,7 +50,7 @@ TIMBRE, FLUCTUATION = slice(None, -FLUCTUATION_SIZE), slice(-FLUCTUATION_SIZE, N
 class StoredArray:
     """Required shape, type and minimum of a stored array."""
 
-    # equal names are equal lengths: `f` features, `m` mapped features, `a` axes, `d` dimensions of a vector
+    # equal names mean equal lengths: `f` features, `m` mapped features, `a` axes, `d` dimensions of a vector
     shape: tuple[int | str, ...]
     dtype: type = np.float64
     least: float = -MAX_NUMBER

@@ -95,7 +95,7 @@ class SimilarityModel:
         random_state: int | None = None,
     ) -> None:
         if representation not in representations():
-            raise ValueError(f"representation={representation!r} should be one of {', '.join(representations())}.")
+            raise ValueError(f"representation={representation!r} must be one of {', '.join(representations())}.")
         self.representation, self.n_codewords, self.tau = representation, n_codewords, tau
         self.variance, self.random_state = variance, random_state
         self.metric_: Float64Array | None = None

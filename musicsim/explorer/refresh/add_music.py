@@ -1,6 +1,6 @@
 """Add music to a library, update its models, bring old songs up to date, and compose the demo collection.
 
-While music is added to a new library, a map is drawn early and whenever the library has doubled, for early exploration.
+While music is added to a new library, a map is drawn early, and again whenever the library has doubled.
 """
 
 import os

@@ -115,7 +115,7 @@ def songs_to_describe(library: Library, representation: str) -> list[Song]:
 
 @dataclass(frozen=True, slots=True)
 class RepresentationSettings(EncoderSettings):
-    """Settings for a model with a representation that is not built in."""
+    """Settings for a new model of a chosen representation."""
 
     def __post_init__(self) -> None:
         kind = representations().get(self.representation)
@@ -179,7 +179,7 @@ def free_name(library: Library, wanted: str) -> str:
 def fit_representation(
     library: Library, songs: Sequence[Song], settings: RepresentationSettings, name: str, progress: Progress
 ) -> str:
-    """Fit a model that is not built in on the results of :func:`songs_to_describe`; return its id.
+    """Fit a new model of a chosen representation on the results of :func:`songs_to_describe`; return its id.
 
     If it has the codebook size and tau of the built-in codeword model, it shares that model's codebook and histograms.
     Raises ModelError or LibraryError if the library lacks data for the representation.

@@ -81,7 +81,7 @@ def refit_model(library: Library, record: ModelRecord, watcher: TrainingProgress
 
 
 def add_representation(library: Library, settings: RepresentationSettings, name: str, progress: Progress) -> str:
-    """Fit a model that is not built in on all songs; return its id. Raises ModelError, FeatureVersionError."""
+    """Fit a new model of a chosen representation; return its id. Raises ModelError, FeatureVersionError."""
     with library.exclusive("making a model"):
         try:
             n_songs = len(library.songs())

@@ -188,7 +188,7 @@ def describe_split(report: Mapping[str, Any]) -> str:
 
 
 def source_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the share of each of several models in a learned one as table rows; none for a single model."""
+    """Return each joined model's share of a learned metric as table rows; empty for a single model."""
     measure = ORDER if "answers" in report else report["settings"]["loss"]
     return [
         {

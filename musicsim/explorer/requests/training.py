@@ -141,5 +141,5 @@ class TrainingRequest(LearningSettings):
         return LearningSettings(**{f.name: getattr(self, f.name) for f in fields(LearningSettings)})
 
     def job_arguments(self, name: str) -> dict[str, Any]:
-        """Return the arguments of a job of the kind "train"; no model may have this `name`."""
+        """Return the arguments for a "train" job; no other model may have this `name`."""
         return {"name": name, "settings": asdict(self.settings), "use": self.use}

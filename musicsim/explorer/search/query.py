@@ -77,7 +77,7 @@ Query = int | Example | Examples  # a song id, sound from outside the library, o
 
 
 def examples_of(query: Query) -> Examples:
-    """Return any query as examples."""
+    """Convert any query to examples."""
     return query if isinstance(query, Examples) else Examples((query,))
 
 

@@ -45,7 +45,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """Condition: another condition does not hold."""
+    """Condition: the given condition does not hold."""
 
     condition: "Condition"
 
@@ -55,7 +55,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """Condition: all of at least one condition hold."""
+    """Condition: all given conditions hold; there is at least one."""
 
     conditions: "tuple[Condition, ...]"
 

@@ -56,7 +56,7 @@ _N_QUERIES = 100
 _ADDED_ON_READING = 0.02  # share of new rows up to which the index file stays unchanged
 _GROWTH = 1.5  # an index that has grown by this factor is rebuilt
 _SEED = 0
-# spill tree: overlap of the sides, and rows per leaf, as a number and as a share of all
+# spill tree: overlap of the sides, and rows per leaf, as a number and as a share of all rows
 _SPILL, _LEAF_SIZE, _LEAF_SHARE = 0.2, 512, 1 / 32
 
 

@@ -40,7 +40,7 @@ class Question:
     form: str  # "odd": which one does not belong? "like": which one is more like the first?
     song_ids: tuple[int, ...]  # in the order on the page; for "like", the reference song comes first
     is_random: bool  # whether the songs were drawn at random; stored with the answer
-    is_repeat: bool  # whether this listener has answered it before, in another order
+    is_repeat: bool  # whether this listener has answered it before, in a different order
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ class AnswerSummary:
     n_answers: int  # including unsure answers
     n_unsure: int
     n_listeners: int  # number of listeners with at least one answer
-    consistency: Rate  # equal answers of one listener to a repeated question
-    agreement: Rate  # equal first answers of two listeners to one question
-    foreseen: Rate  # answers to random questions that the model in use predicted
+    consistency: Rate  # how often a listener answers a repeated question the same way
+    agreement: Rate  # how often two listeners' first answers to the same question are equal
+    foreseen: Rate  # how often the model in use predicted answers to random questions
 
 
 def next_question(
