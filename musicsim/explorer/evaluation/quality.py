@@ -250,7 +250,7 @@ def _vectors(snapshot: Snapshot, rows: Int64Array) -> Float32Array:
     if not np.isfinite(X).all():
         name = snapshot.record.name if snapshot.record else ""
         raise ModelError(
-            f"the vectors of the model {name!r} are damaged: choose others with --model, or run `musicsim doctor --fix`."
+            f"the vectors of the model {name!r} are damaged: use others (--model), or run `musicsim doctor --fix`."
         )
     return X
 
