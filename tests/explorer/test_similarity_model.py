@@ -94,7 +94,7 @@ def test_rejects_other_feature_version(model, tmp_path):
     model.save(tmp_path / "model")
     about = tmp_path / "model" / "model.json"
     about.write_text(json.dumps(json.loads(about.read_text()) | {"feature_version": 99}))
-    with pytest.raises(FeatureVersionError, match="features 99"):
+    with pytest.raises(FeatureVersionError, match="feature version 99"):
         SimilarityModel.load(tmp_path / "model")
 
 

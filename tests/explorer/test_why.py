@@ -247,7 +247,7 @@ def test_model_without_codewords_gives_clear_error(rng):
     side = _side(book, _song(rng, book, [(1, 4)]))
     model = _model(book)
     model.encoder_ = object()
-    with pytest.raises(ModelError, match="cannot show sounds"):
+    with pytest.raises(ModelError, match="cannot show which sounds"):
         explain_pair(side, side, model)
 
 
