@@ -121,7 +121,7 @@ def test_verbosity_options_change_stderr(built_library, tmp_path):
     for walk in library.glob("models/*/clusters.npz"):
         walk.write_bytes(b"damaged")
     asked = ("playlist", "-n", 3)
-    assert "cannot be read, the next job rebuilds it" in run(*asked, library=library)[1]
+    assert "cannot be read; the next job will rebuild it" in run(*asked, library=library)[1]
     assert run("--quiet", *asked, library=library)[1] == ""
     _, said = run("--quiet", "similar", 9999, library=library, expect=1)
     assert "song 9999 does not exist" in " ".join(said.split()), "what ends the command is said all the same"

@@ -80,7 +80,7 @@ def test_prints_verdict_without_json_option(library):
     assert "95% interval" in out
     assert "musicsim models use 'Genres'" in out
     out, _ = run("models", "list", library=library)
-    assert "learned from songs of one genre" in out
+    assert "learned from songs of the same genre" in out
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_prints_verdict_without_json_option(library):
         (("models", "add", "magic"), 2, "REPRESENTATION must be one of"),
         (("models", "add", "ppk", "--codewords", 4, "--tau", 8), 2, "--tau 8 must be at most"),
         (("models", "add", "own"), 2, "REPRESENTATION must be one of"),
-        (("models", "import", __file__), 1, "no model of musicsim can be read"),
+        (("models", "import", __file__), 1, "no musicsim model can be read"),
     ],
 )
 def test_impossible_operations_give_clear_errors(library, arguments, expect, words):

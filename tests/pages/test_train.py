@@ -266,7 +266,7 @@ def test_invalid_report_does_not_break_page(learned, report):
     (learned.models.path(record.id) / "report.json").write_text(report, encoding="utf-8")
     app = open_page("train")
     assert not app.exception
-    assert "learned from songs of one genre" in captions(app)
+    assert "learned from songs of the same genre" in captions(app)
 
 
 def test_scores_by_answers_are_updated_after_answer(learned):

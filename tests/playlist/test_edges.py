@@ -323,7 +323,9 @@ def test_each_song_has_an_edge_of_its_company_which_joins_no_conjunction():
     assert edge_families(["near-3:0 A"]) == [("company",)]
     assert describe_edge("near-3:0 A") == "both in playlists with A"
     assert describe_edge("near-3:7") == "both in playlists with song 7"
-    with pytest.raises(ValueError, match=r"cooccurrence_neighbours must contain song rows \(int\) and have shape \(4, k\)"):
+    with pytest.raises(
+        ValueError, match=r"cooccurrence_neighbours must contain song rows \(int\) and have shape \(4, k\)"
+    ):
         build_edges(4, cooccurrence_neighbours=near[:3])
     with pytest.raises(ValueError, match="song_names has 1 entries"):
         build_edges(4, cooccurrence_neighbours=near, song_names=["A"])

@@ -1,4 +1,4 @@
-"""Playlists of a library: the fitted walk, playlists generated for a request, and the reasons of their steps."""
+"""Playlists of a library: the fitted walk, playlists generated for a request, and the reasons for their steps."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedPlaylist:
-    """A playlist with, for each song, the edge that led to it; `notes` list the options that could not be met."""
+    """A playlist and the edge that led to each song; `notes` list the options that could not be met."""
 
     songs: tuple[Song, ...]
     edges: tuple[Edge | None, ...]
@@ -66,9 +66,9 @@ class Dialect:
     """A kind of playlist with its own weights."""
 
     name: str  # "" for the walk of all playlists
-    n_playlists: int  # playlists it was fitted on
-    # relative gain over shuffling on held-out playlists: of its own weights, and of the weights of all playlists;
-    # None if there were too few
+    n_playlists: int  # number of playlists that the weights were fitted on
+    # relative gains over shuffling on held-out playlists, with its own weights and with those of all playlists; None if
+    # there were too few
     gain: float | None
     gain_global: float | None
 
@@ -76,9 +76,9 @@ class Dialect:
 class Walk:
     """Generate playlists from a snapshot, and explain their steps.
 
-    `n_playlists` is the number of playlists that the weights were fitted on, 0 for the default weights; `n_judged` that
-    of held-out playlists. `dialects` are the walk of all playlists, if there is one, then its dialects from large to
-    small.
+    `n_playlists` is the number of playlists that the weights were fitted on, 0 for the default weights. `n_judged` is
+    the number of held-out playlists. `dialects` starts with the walk of all playlists, if it was fitted; its dialects
+    follow, largest first.
     """
 
     _uses_sound = True
@@ -89,7 +89,7 @@ class Walk:
         self.dialects: tuple[Dialect, ...] = ()
         self._weights: dict[str, Float64Array] = {}
         self._graph: playlist.Hypergraph | None = None
-        # If there are too few playlists to evaluate the fit, the sound decides how far steps go.
+        # If there are too few playlists to evaluate the fit, distances in sound decide how far steps go.
         self._is_paced = False
         if snapshot.n_indexed and snapshot.record is not None:
             self._load(snapshot.library.models.path(snapshot.record.id))
@@ -112,16 +112,16 @@ class Walk:
         own_share = FAMILIES["playlist"][1]
         for dialect, fitted_weights in zip(self.dialects, fitted.weights, strict=True):
             weights = np.where(columns >= 0, fitted_weights[columns], _NEW_EDGE)
-            if own.any():  # the listener's own playlists are not fitted
+            if own.any():  # the weights of the listener's own playlists are not fitted
                 weights[own] = own_share / (1.0 - own_share) * weights[~own].sum() / np.count_nonzero(own)
             self._weights[dialect.name] = weights / weights.sum()
 
     def _model(self, dialect: str | None = None) -> playlist.PlaylistModel:
         if self._graph is None:
-            raise NotFoundError("the library does not contain songs for a playlist: add a folder first.")
+            raise NotFoundError("the library has no songs for a playlist: add a folder first.")
         if dialect and dialect not in self._weights:
             known = ", ".join(f"“{d.name}”" for d in self.dialects if d.name) or "none"
-            raise NotFoundError(f"this library does not have a dialect “{dialect}”; its dialects: {known}.")
+            raise NotFoundError(f"this library has no dialect “{dialect}”; its dialects: {known}.")
         return playlist.PlaylistModel(self._graph, weights=self._weights[dialect or ""])
 
     @cached_property
@@ -149,24 +149,24 @@ class Walk:
         return ClusterNames(self.snapshot, self._plays)
 
     def families(self, dialect: str | None = None) -> list[tuple[str, float]]:
-        """Return families of edges, largest share first; a conjunction counts for each, so the sum may be above 1."""
+        """Return families and shares of edges, largest first; conjunctions count for each, so the sum may exceed 1."""
         shares = self._model(dialect).family_shares()
         return sorted(((FAMILIES[f][0], share) for f, share in shares.items()), key=lambda pair: -pair[1])
 
     def strongest(self, dialect: str | None = None, n: int = 12) -> list[Edge]:
-        """Return the n heaviest edges with their shares of the weight, without the random jump."""
+        """Return the n heaviest edges with their shares of the weight, except the random jump."""
         model = self._model(dialect)
         order = [e for e in np.argsort(-model.weights_, kind="stable") if e != model.hypergraph.uniform_edge]
         return [Edge(self._describe(model.hypergraph.names[e]), float(model.weights_[e])) for e in order[:n]]
 
     def step_width(self, surprise: float, dialect: str | None = None) -> float:
-        """Return how many songs a step chooses among, on average, at this surprise."""
+        """Return the average number of songs that a step chooses from at this surprise."""
         if self._is_paced:  # half of these songs are nearer than the median step
             return 2.0 * median_of(surprise) * (self.snapshot.n_indexed - 1)
         return self._model(dialect).step_width(temperature_of(surprise))
 
     def generate(self, request: PlaylistRequest, random_state: int | None = None) -> GeneratedPlaylist:
-        """Generate a playlist; raises NotFoundError without songs or the dialect, ValueError if places conflict."""
+        """Generate a playlist; raises NotFoundError (no songs, unknown dialect), ValueError (conflicting places)."""
         model = self._model(request.dialect)
         allowed = find_allowed_rows(self.snapshot, request)
         required = [self.snapshot.row_of(i) for i in (*request.stops, *request.keep.values())]
@@ -207,7 +207,7 @@ class Walk:
                 break
             best = replace(exchanged, notes=tuple(dict.fromkeys([*best.notes, *exchanged.notes])))
         if abs(best.duration_s - wanted_s) > _TOLERANCE_S:
-            note = f"{best.duration_s / 60:.0f} minutes rather than {wanted_s / 60:.0f}: no closer match"
+            note = f"{best.duration_s / 60:.0f} minutes instead of {wanted_s / 60:.0f}: no closer match"
             return replace(best, notes=(*best.notes, note))
         return best
 
@@ -219,7 +219,7 @@ class Walk:
         required: Sequence[int],
         seed: int | None,
     ) -> Pool:
-        """Return the songs to generate from: all, or for paced steps a sample of a large library."""
+        """Return the songs to generate from: all songs, or a sample if steps are paced and the library is large."""
         snapshot = self.snapshot
         if self._is_paced and is_sampled(snapshot.n_indexed):
             like = [snapshot.row_of(i) for i in request.like]
@@ -249,7 +249,7 @@ class Walk:
     def explain(
         self, song_ids: Sequence[int], known: Mapping[tuple[int, int], Edge] | None = None, dialect: str | None = None
     ) -> GeneratedPlaylist:
-        """Return these songs with a reason per step: from `known`, by pairs of ids, or the likeliest in the dialect."""
+        """Return songs with a reason per step: from `known`, keyed by id pairs, or else the likeliest reason."""
         model, known = self._model(dialect), known or {}
         rows = [self.snapshot.row_of(i) for i in song_ids]
         songs = self.snapshot.songs_at(rows)
@@ -300,10 +300,10 @@ def _is_sound(name: str) -> bool:
 
 
 class ShuffleWalk(Walk):
-    """A control that shuffles: every step is a random jump.
+    """A shuffle for comparison: every step is a random jump.
 
-    It respects filters, fixed songs and weights by plays. It ignores everything that depends on how songs sound:
-    `like`, dialect, surprise, the path between stops, and rises.
+    Filters, fixed songs and weights by plays apply. Everything that depends on the sound of songs is ignored: `like`,
+    dialect, surprise, the path between stops, and rising values.
     """
 
     _uses_sound = False

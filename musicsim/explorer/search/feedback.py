@@ -18,7 +18,7 @@ class Thumbs:
 
     # pairs of song id and 1 (fits), -1 (does not fit) or 0 (no thumb), in the order in which they were given
     votes: tuple[tuple[int, int], ...] = ()
-    earlier: "Thumbs | None" = None  # the thumbs before a new start
+    earlier: "Thumbs | None" = None  # the thumbs before the listener started over
 
     @classmethod
     def from_ids(cls, fitting: Iterable[int], unfitting: Iterable[int]) -> "Thumbs":
@@ -27,7 +27,7 @@ class Thumbs:
 
     @property
     def judged(self) -> dict[int, int]:
-        """The last thumb on each song: 1 or -1 by song id."""
+        """The last thumb on each song: song id -> 1 or -1."""
         return {song_id: value for song_id, value in dict(self.votes).items() if value}
 
     @property
@@ -41,7 +41,7 @@ class Thumbs:
         return [song_id for song_id, value in self.judged.items() if value < 0]
 
     def add(self, song_id: int, value: int) -> "Thumbs":
-        """Return these thumbs and one more."""
+        """Return these thumbs and a new one."""
         return replace(self, votes=(*self.votes, (song_id, value)))
 
     def select(self, song_ids: Collection[int]) -> "Thumbs":
@@ -49,18 +49,18 @@ class Thumbs:
         return replace(self, votes=tuple(thumb for thumb in self.votes if thumb[0] in song_ids))
 
     def start_over(self) -> "Thumbs":
-        """Return no thumbs, from which these can be restored."""
+        """Return an empty set of thumbs, from which these thumbs can be restored."""
         return Thumbs(earlier=self)
 
     def undo(self) -> "Thumbs":
-        """Return the thumbs without the last one; without thumbs, those before the new start."""
+        """Return the thumbs without the last one; if there are none, the thumbs before the listener started over."""
         if not self.votes:
             return self.earlier or self
         return replace(self, votes=self.votes[:-1])
 
 
 def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collection[int]) -> Thumbs:
-    """Return thumbs from song ids; raise NotFoundError if the library does not have one of the songs."""
+    """Return thumbs from song ids; raise NotFoundError if one of the songs is not in the library."""
     ids = {*fitting, *unfitting}
     unknown = ids - {song.id for song in library.songs(ids, missing=True)}
     if unknown:
@@ -69,9 +69,9 @@ def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collecti
 
 
 def query_metric(snapshot: Snapshot, vector: FloatingArray, thumbs: Thumbs) -> "metric.Feedback | None":
-    """Return the metric around a query: that of its region, adapted to the thumbs.
+    """Return the metric around a query: the metric of its region, adapted to the thumbs.
 
-    None for the plain distance: no songs with a vector have thumbs, and the model has the same metric everywhere.
+    Returns None for plain distance, if no song with a vector has a thumb and the model has no local metrics.
     """
     up, down = (rows[rows >= 0] for rows in (snapshot.rows_of(thumbs.fitting), snapshot.rows_of(thumbs.unfitting)))
     local = snapshot.local_metrics
@@ -99,5 +99,5 @@ def what_changed(before: Sequence[Song], after: Sequence[Song]) -> str:
         changes.append(f"“{title}” rose from place {old_place} to {new_place}")
     if not changes:
         same = [song.id for song in before] == [song.id for song in after]
-        return "The list did not change." if same else "The same songs, in another order."
+        return "The list did not change." if same else "The same songs, in a different order."
     return "; ".join(changes) + "."

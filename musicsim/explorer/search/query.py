@@ -22,10 +22,10 @@ from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
 from musicsim.library.tags.artists import fold_name
 
-# Nearest songs that mutual proximity reorders and the limit per artist selects from. An artist may have hundreds of
-# songs in one region, and a second search costs more than a larger first one.
+# Number of nearest songs that mutual proximity re-ranks and the limit per artist selects from. An artist may have
+# hundreds of songs in one region, and a second search costs more than a larger first one.
 CANDIDATES = 500
-# Nearest songs by the plain distance that are compared again by the metric of the query.
+# Number of songs nearest by plain distance that are compared again with the query's metric.
 _METRIC_CANDIDATES = 5_000
 # With several examples: the weight of those that results should not be like, and the smallest distance that counts.
 _UNLIKE, _SMALLEST = 0.5, 1e-6
@@ -57,16 +57,16 @@ class Example:
     features: Float32Array  # (n_features,)
     frames: SongFrames
     notes: tuple[str, ...] = field(default=())  # problems of the file
-    song_id: int | None = None  # the song of the library with the same bytes or sound
+    song_id: int | None = None  # the song in the library with the same bytes or sound
     is_cut: bool = False  # whether the sound is longer than the analyzed part
     starts_s: float = 0.0  # start of a part in its song or file
 
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Several examples at once."""
+    """Several examples in one query."""
 
-    like: tuple[int | Example, ...]  # song ids and sound from outside that results should be like; at least one
+    like: tuple[int | Example, ...]  # at least one song id or sound that results should be like
     unlike: tuple[int, ...] = ()  # ids of songs that results should not be like
 
 
@@ -74,29 +74,29 @@ Query = int | Example | Examples  # a song id, sound from outside the library, o
 
 
 def examples_of(query: Query) -> Examples:
-    """Return any query as examples."""
+    """Convert any query to examples."""
     return query if isinstance(query, Examples) else Examples((query,))
 
 
 def read_example(snapshot: Snapshot, source: Path | bytes, name: str) -> Example:
     """Decode a file or its bytes in this process and compute its vector; servers use :func:`uploads.decode_upload`.
 
-    Raises AudioError, with the name in its message, if the sound cannot be decoded or is too short; ModelError if the
-    library lacks a model.
+    Raises AudioError, with `name` in its message, if the sound cannot be decoded or is too short; ModelError if the
+    library has no model.
     """
     model_to_compare_with(snapshot)
     return make_example(snapshot, audio.analyse_sound(source, name=name), content_hash(source), name)
 
 
 def model_to_compare_with(snapshot: Snapshot) -> SimilarityModel:
-    """Return the model of the snapshot; raise ModelError if the library lacks one."""
+    """Return the model of the snapshot; raise ModelError if the library has no model."""
     if snapshot.model is None:
         raise ModelError("no songs to compare with yet: add a folder first.")
     return snapshot.model
 
 
 def make_example(snapshot: Snapshot, sound: "audio.Sound", digest: str, name: str) -> Example:
-    """Return decoded sound as an example, given the hash of its bytes; raises AudioTooShortError or ModelError."""
+    """Convert decoded sound to an example, given the hash of its bytes; raises AudioTooShortError or ModelError."""
     model = model_to_compare_with(snapshot)
     if sound.mfcc is None:
         raise ValueError("sound.mfcc is None: read the coefficients from their file.")
@@ -121,17 +121,17 @@ def find_similar(
     hub_reduction: bool | None = None,
     thumbs: Thumbs | None = None,
 ) -> list[Hit]:
-    """Return the `k` songs most similar to a song of the library, to sound from outside, or to several of them.
+    """Return the `k` songs most similar to a song, to sound from outside the library, or to several of these examples.
 
-    Several examples are combined by the mean of the inverse squares of the distances, minus half the same mean for the
-    songs to avoid. So songs near one example come before songs halfway between all. `max_per_artist` counts folders
-    instead if the artist is unknown; None removes the limit. `exclude` are ids of songs that are never results;
-    examples and their duplicates never are. `hub_reduction` reorders the nearest candidates by mutual proximity; by
-    default as in the library's settings. Thumbs adapt the metric around the query; songs that do not fit are never
-    results, and songs that fit ignore the limit per artist.
+    Several examples are combined by the mean of the inverse squared distances, minus half the same mean for the songs
+    to avoid. So songs near one example come before songs halfway between all examples. `max_per_artist` counts folders
+    if the artist is unknown; None removes the limit. Songs in `exclude`, examples and their duplicates are never
+    results. `hub_reduction` re-ranks the nearest candidates by mutual proximity; the library's settings give the
+    default. Thumbs adapt the metric around the query; songs that do not fit are never results, and songs that fit
+    ignore the limit per artist.
 
     Results are nearest first; there are fewer than `k` if no more songs qualify. Raises NotFoundError if a song is not
-    in the library or lacks a vector.
+    in the library or has no vector.
     """
     examples = examples_of(query)
     like, unlike = ([_row_and_vector(snapshot, one) for one in some] for some in (examples.like, examples.unlike))
@@ -170,16 +170,16 @@ def find_similar(
 def _distances(
     snapshot: Snapshot, rows: Int64Array, reduce: bool, vector: Float32Array, local: "metric.Feedback | None" = None
 ) -> FloatingArray:
-    """Return the distances of rows from an example, by the metric around it, on request after hub reduction."""
+    """Return distances from an example to rows, with the metric around it; with `reduce`, after hub reduction."""
     X = snapshot.vectors_at(rows)
     distances = np.linalg.norm(X - vector, axis=1) if local is None else local.distances(X)
     return snapshot.adjust_distances(vector, distances, rows) if reduce else distances
 
 
 def _combine(like: FloatingArray, unlike: FloatingArray) -> tuple[Int64Array, FloatingArray]:
-    """Return the order of rows by their distances (n_examples, n_rows), and combined distances in this order.
+    """Return the order of rows, given distances (n_examples, n_rows), and the combined distances in this order.
 
-    The distance is infinite for rows that are mostly like the examples to avoid.
+    The combined distance is infinite for rows that resemble the examples to avoid more than the others.
     """
     if len(like) == 1 and not len(unlike):
         order = np.argsort(like[0], kind="stable")
@@ -200,13 +200,13 @@ def similarity_of(snapshot: Snapshot, query: Query, other_id: int) -> float:
 
 
 def similarities_of(snapshot: Snapshot, query: Query, other_id: int) -> tuple[list[float], list[float]]:
-    """Return the similarity of a song to each example, and to each to avoid; raises like :func:`similarity_of`."""
+    """Return the similarity of a song to each example, and to each example to avoid."""
     like, unlike = _pairwise(snapshot, query, other_id)
     return kernels.ppk_similarity(like).tolist(), kernels.ppk_similarity(unlike).tolist()
 
 
 def _pairwise(snapshot: Snapshot, query: Query, other_id: int) -> tuple[Float64Array, Float64Array]:
-    """Return the distances of a song from each example, and from each example to avoid."""
+    """Return the distances from a song to each example, and to each example to avoid."""
     rows, reduce = np.array([snapshot.row_of(other_id)]), snapshot.library.settings["hub_reduction"]
     examples = examples_of(query)
     like, unlike = (
@@ -226,7 +226,7 @@ def _candidates(
 ) -> Int64Array:
     if allowed is not None:
         return snapshot.nearest(vector, n, allowed=allowed, condition=condition)
-    # a few more rows are faster than a mask of all songs
+    # asking for a few more rows is faster than a mask of all songs
     rows = snapshot.nearest(vector, n + len(excluded), condition=condition)
     return rows[~np.isin(rows, excluded)][:n]
 
@@ -295,7 +295,7 @@ class SimilarArtist:
 
 
 def choose_songs_of(snapshot: Snapshot, artist: str) -> Examples:
-    """Return up to eight songs of an artist, evenly spaced, as a query; raises NotFoundError without any."""
+    """Return up to eight songs of an artist, evenly spaced, as a query; raises NotFoundError if there are none."""
     rows = np.flatnonzero(snapshot.columns.group.is_in([fold_name(artist)]))
     if not len(rows):
         raise NotFoundError(f"{snapshot.library.name}: no song by {artist[:100]!r} found.")

@@ -84,7 +84,7 @@ def test_beet_simlist_starts_with_song_and_prints_paths(made, collection):
     assert len(paths) == 12
     assert all(Path(path).is_file() and Path(path).is_relative_to(collection) for path in paths)
     _, problem = beet(made.folder, "simlist", "title:Song tones 1", "--minutes", "0.4", expect=1)
-    assert "minutes=0.4 should be between 1 and 1440" in problem
+    assert "minutes=0.4 must be between 1 and 1440" in problem
 
 
 @pytest.mark.long

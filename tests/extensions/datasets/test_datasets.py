@@ -246,7 +246,7 @@ def test_duplicates_stay_on_one_side_of_split(tiny_library):
     test, train = split_rows(now, "mine")
     assert (now.row_ids[train].tolist(), now.row_ids[test].tolist()) == ([ids[0]], [ids[2]])
     tiny_library.splits.keep("mine", {ids[0]: "train"})
-    with pytest.raises(ModelError, match="lacks test or training songs"):
+    with pytest.raises(ModelError, match="has no test songs or no training songs"):
         split_rows(take_snapshot(tiny_library), "mine")
     with pytest.raises(NotFoundError, match="split 'other' does not exist"):
         split_rows(take_snapshot(tiny_library), "other")

@@ -212,7 +212,7 @@ def test_invalid_sources_give_clear_error(three_sources, tmp_path):
         three_sources.frame_files.aspects_path(song.content_hash).unlink()
     with pytest.raises(FeatureVersionError, match="harmony and rhythm"):
         add_representation(three_sources, RepresentationSettings("harmony"), "x", hush)
-    with pytest.raises(ValueError, match="should be one of"):
+    with pytest.raises(ValueError, match="must be one of"):
         RepresentationSettings("combined")
 
 
