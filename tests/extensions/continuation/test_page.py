@@ -20,7 +20,7 @@ def test_too_few_playlists_show_next_step(full):
     with_lists(full, 9)
     app = open_evaluation("Playlists")
     assert not app.exception
-    assert any("9 playlists or sittings with 6 songs or more" in info.value for info in app.info)
+    assert any("9 playlists or sittings with at least 6 songs" in info.value for info in app.info)
     assert not [button for button in app.button if button.key == "evaluate_continue"]
 
 

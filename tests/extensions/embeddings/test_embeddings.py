@@ -98,7 +98,7 @@ def test_unusable_rows_are_skipped_and_named(tmp_path):
         "('c') contains only zeros",
         "('a') occurs more than once",
         "('e') contains NaN",
-        "row 6 lacks a name",
+        "row 6 has no name",
     ):
         assert any(what in problem for problem in read.problems)
 
@@ -160,7 +160,7 @@ def _hostile(kind, path):
     [
         ("objects", "objects"), ("objects as names", "objects"), ("text", "should be numbers"),
         ("one column", "should be (songs, numbers)"), ("names of others", "needs a name"), ("no names", "lacks 'ids'"),
-        ("nothing but NaN", "none of its 2 rows"), ("no zip", "not an .npz file"), ("cut off", "not an .npz file"),
+        ("nothing but NaN", "none of the 2 rows"), ("no zip", "not an .npz file"), ("cut off", "not an .npz file"),
         ("damaged", "damaged one"), ("more than there is", "bytes cannot"), ("larger than is read", "is larger than"),
     ],
 )  # fmt: skip
@@ -361,7 +361,7 @@ def test_damaged_vectors_are_reported_and_reimported(tiny_library, tmp_path, nam
     def read():
         store.vectors(about.key), store.describe(about.key), store.match(about.key)
 
-    with pytest.raises(LibraryError, match=r"damaged .*: import their file again") as caught:
+    with pytest.raises(LibraryError, match=r"damaged .*\. Import the file again") as caught:
         read()
     assert not isinstance(caught.value, NotFoundError)
     assert store.keep(file) == about
@@ -400,7 +400,7 @@ def test_used_columns_are_reported(tiny_library, tmp_path):
     table.assign(path=paths, title="x", year=1999, tempo=120.0).to_parquet(tmp_path / "own.parquet")
     store = EmbeddingStore(tiny_library)
     about = store.keep(tmp_path / "own.parquet")
-    assert about.note == "The column path has the names of songs, d0 to d4, year, tempo the numbers."
+    assert about.note == "Song names are in the column path, numbers in d0 to d4, year, tempo."
     assert store.describe(about.key) == about
     assert describe_matches(about, store.match(about.key)).endswith(f"for other songs. {about.note}")
     pd.DataFrame({"path": paths, "vector": list(vectors())}).to_parquet(tmp_path / "lists.parquet")

@@ -99,11 +99,11 @@ def refused(kind, folder):
     [
         ("no model", "it cannot be loaded"), ("cut off", "it cannot be loaded"),
         ("only for itself", "it cannot be loaded"),
-        ("spectrograms", r"the shape \(n, 1, 96, 64\); it should be .*\(batch, samples\)"),
-        ("stereo", r"the shape \(n, 2, 12000\); it should be"), ("whole numbers", r"its input is tensor\(int64\)"),
-        ("other window", "its input is 16,000 samples, 2 s at 8,000 Hz; a window of 1.5 s has 12,000"),
+        ("spectrograms", r"shape \(n, 1, 96, 64\); it must be .*\(batch, samples\)"),
+        ("stereo", r"shape \(n, 2, 12000\); it must be"), ("whole numbers", r"its input is tensor\(int64\)"),
+        ("other window", r"its input has 16,000 samples \(2 s at 8,000 Hz\), but a window of 1.5 s has 12,000"),
         ("two outputs", r"it has 2 outputs: choose the output with the vector \(vectors, mean\)"),
-        ("no batch", r"its output one is \(2\); it should be floats of the shape \(batch, d\)"),
+        ("no batch", r"its output one is \(2\); it must contain floats of shape \(batch, d\)"),
     ],
 )  # fmt: skip
 def test_invalid_sound_models_give_clear_error(tmp_path, kind, words):
@@ -129,7 +129,7 @@ def test_output_can_be_selected_by_name(collection, tmp_path):
     path = write_onnx(tmp_path / "net.onnx", outputs=("vectors", "loud"))
     song = next(collection.rglob("*.flac"))
     np.testing.assert_allclose(song_vector(known(path, output="vectors"), song), true_vector(song), rtol=1e-5)
-    with pytest.raises(ModelError, match="it lacks an output 'other'"):
+    with pytest.raises(ModelError, match="it has no output named 'other'"):
         n_dimensions(known(path, output="other"))
 
 

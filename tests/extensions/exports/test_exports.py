@@ -271,9 +271,9 @@ def test_memory_is_independent_of_row_count(tmp_path, ending):
 
 
 def test_failed_export_leaves_nothing(library, tmp_path):
-    with pytest.raises(LibraryError, match="plays are exported as"):
+    with pytest.raises(LibraryError, match="plays can be exported as"):
         export(library, "plays", tmp_path / "p.txt", ExportRequest())
-    with pytest.raises(LibraryError, match="Use a file in an existing folder"):
+    with pytest.raises(LibraryError, match="Use a file name in an existing folder"):
         export(library, "plays", tmp_path / "no" / "p.csv", ExportRequest())
     with pytest.raises(NotFoundError, match="a k of at least 1"):
         export(library, "neighbours", tmp_path / "n.csv", ExportRequest(k=0))
@@ -288,7 +288,7 @@ def test_command_reports_export(library, tmp_path):
     assert told["model"] == library.models.active().name
     assert "12 rows" in run("export", "vectors", tmp_path / "v.npz", library=library.folder)[0]
     _, problem = run("export", "songs", tmp_path / "v.npz", library=library.folder, expect=2)
-    assert "should be one of" in " ".join(problem.split())
+    assert "must be one of" in " ".join(problem.split())
 
 
 def test_page_export_can_be_downloaded(library, monkeypatch):

@@ -43,7 +43,7 @@ def test_accepting_all_requires_mostly_correct_guesses(full):
     app.slider(key="genres_votes").set_value(1).run()
     assert not app.exception
     assert app.button(key="genres_accept").disabled
-    assert "You can accept all at once if at least 80%" in " ".join(c.value for c in app.caption)
+    assert "You can accept all of them together if at least 80%" in " ".join(c.value for c in app.caption)
 
 
 def test_voting_method_stays_selectable_without_codes(full, monkeypatch):

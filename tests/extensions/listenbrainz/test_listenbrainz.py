@@ -161,7 +161,7 @@ def test_cli_sends_playlist_and_names_omitted_songs(server, songs, tiny_library)
         "listenbrainz", "send", "Mine", "--saved", "Evening", "--public", library=tiny_library.folder, expect=3
     )
     assert f"3 songs sent: https://listenbrainz.org/playlist/{LIST}" in out
-    assert f"lacks a MusicBrainz id: {songs[3].label}" in problem
+    assert f"no MusicBrainz id: {songs[3].label}" in problem
     assert server.taken[0]["extension"][EXTENSION]["public"] is True
     assert TOKEN not in out + problem
     run("listenbrainz", "token", "--remove", library=tiny_library.folder)

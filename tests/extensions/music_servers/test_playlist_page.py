@@ -59,4 +59,4 @@ def test_songs_unknown_to_server_are_named(full):
     with scripted(lambda *_: {"playlist": {"id": "pl"}, "playlists": {"playlist": []}}) as server:
         Connections(full).put(server.connection())
         app = press(drawn(), "playlist_server_save")
-        assert any("does not have the songs" in error.value for error in app.error)
+        assert any("has none of the songs" in error.value for error in app.error)
