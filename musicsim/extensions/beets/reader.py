@@ -21,7 +21,7 @@ _TAG_COLUMNS = ("genres", "genre", "style")  # "genres" replaces "genre" since b
 _COLUMNS = ("id", "path", "artist", "title", "album", "mb_trackid", *_TAG_COLUMNS)
 _SEPARATOR = re.compile(r"\\␀|[;,\0]")
 _WEIGHT = 100.0  # weight of every tag, because beets stores none
-_SCALES = (1, 5, 10, 100)  # possible top ratings: the plugin mpdstats uses 1, people enter stars
+_SCALES = (1, 5, 10, 100)  # possible maximum ratings: 1 with the plugin mpdstats, otherwise what people enter
 
 
 def read_beets(data: RawBytes, rows: Gatherer) -> None:
@@ -41,8 +41,7 @@ def read_beets(data: RawBytes, rows: Gatherer) -> None:
                 _enter(rows, item, ratings.get(item["id"], 0.0))
     except sqlite3.Error as error:
         raise LibraryError(
-            f"{source.label}: this beets library cannot be read ({error}). Wait until beets has finished, or restore "
-            "the beets library from a backup."
+            f"{source.label}: cannot read this beets library ({error}). Wait until beets is done, or restore a backup."
         ) from error
 
 

@@ -16,7 +16,7 @@ from musicsim.library import Library
 from musicsim.library.stores.judgments import Judgment, Opinions, Tally, summarize
 from musicsim.library.stores.models import BUILT_IN
 
-KIND = "playlists"  # kind of the judgments
+KIND = "playlists"  # kind under which the answers are stored as judgments
 _MAX_TRIES = 5
 _SEEDS = 1 << 31
 

@@ -61,7 +61,7 @@ def draw(_snapshot: Snapshot, *, busy: bool) -> None:
         st.info("Comparing playlists needs at least two songs. Add more.", icon=":material/info:")
         return
     st.caption(
-        "Two playlists are generated from the same request; you see which model made which after you answer. Pay "
+        "Two playlists are generated from the same request. After you answer, you see which model made which. Pay "
         "attention to how one song leads to the next, not to single songs."
     )
     sides = _choose(snapshot)

@@ -179,14 +179,14 @@ def _check_is_public(library: Library) -> None:
     with library.engine.connect() as connection:
         meta = {str(row.key): str(row.value) for row in connection.execute(sa.select(schema.meta))}
         names = {key for key in meta if not key.startswith(CHANGES_PREFIX)}
-        read_settings(meta.get("settings"))  # raises for invalid values
+        read_settings(meta.get("settings"))  # raises ValueError for invalid values
         if not names <= _META or not json.loads(meta.get("settings", "{}")).keys() <= public_copy.SETTINGS:
             raise ValueError("it contains private settings")
         for table in schema.metadata.sorted_tables:
             if table.name not in (*public_copy.FILLED, schema.meta.name) and connection.scalar(
                 sa.select(sa.exists().select_from(table))
             ):
-                raise ValueError(f"it has rows in the table {table.name}")
+                raise ValueError(f"its table {table.name} is not empty")
         paths = sa.select(sa.type_coerce(schema.files.c.path, sa.Text))
         if not all(map(re.compile(_EXCERPT, re.ASCII).fullmatch, connection.scalars(paths))):
             raise ValueError("it lists files that it does not contain")
@@ -224,7 +224,7 @@ def _key(file: Path, status: os.stat_result) -> str:
 
 def _unpack(stream: BinaryIO, file: Path, home: Path, library_name: str, progress: Progress) -> None:
     temporary = home.with_name(f".{home.name}")
-    shutil.rmtree(temporary, ignore_errors=True)  # left by a process that was killed
+    shutil.rmtree(temporary, ignore_errors=True)  # remove a folder left by a process that was killed
     try:
         (temporary / library_name).mkdir(parents=True)
         unpack_bundle(stream, file.name, temporary / library_name, progress)

@@ -37,7 +37,7 @@ _MODEL = (
 _SETTINGS_OF_MODELS = (
     *("supervision", "representation", "label", "n_codewords", "tau", "sources", "model_ids", "vectors"),
 )
-SETTINGS = frozenset({"hub_reduction", "index_kind", "index_memory_mb"})  # the only settings of a library in a copy
+SETTINGS = frozenset({"hub_reduction", "index_kind", "index_memory_mb"})  # the only library settings in a copy
 _HERE = "SELECT id FROM songs"
 _LABELS = {"artist": "songs", "genre": "songs", "key": "songs", "mode": "songs", "tag": "tags"}
 
@@ -61,7 +61,7 @@ FILLED: dict[str, dict[str, str]] = {
     },
     "duplicates": {name: f"s.{name}" for name in ("first_id", "second_id", "similarity", "offset_s", "is_same")},
     "tags": {"song_id": "s.song_id", "tag": "s.tag", "source": "''", "weight": "max(s.weight)"},
-    # whether a song is in the top, middle or bottom third by plays; one listener per song, so tastes stay private
+    # only the third to which a song belongs by its plays; one listener per song, so that tastes stay private
     "plays": {"listener": "song_id", "song_id": "song_id", "source": "''", "count": "third_of(n)"},
     "playlists": {
         "id": "s.id",
@@ -107,7 +107,7 @@ class Excerpts:
 def copy_for_visitors(
     source: Path, target: Path, model_ids: Collection[str], thirds: tuple[float, float], excerpts: Excerpts = Excerpts()
 ) -> None:
-    """Copy the public part of a database; `thirds` are the play counts that separate the thirds of songs by plays."""
+    """Copy the public part of a database; `thirds` are the play counts that split the songs into three equal groups."""
     engine = open_engine(target, read_only=False)
     with engine.begin() as connection:
         create_tables(connection)
@@ -148,7 +148,7 @@ def _add_functions(
 
     @cache
     def stand_in(folder: str) -> str:
-        """Return a name that replaces the folder by which songs without an artist are grouped."""
+        """Return a unique name that replaces the path of a folder, for songs that are grouped by folder."""
         path = schema.path_of(folder)
         group = artist_group(None, path, roots)
         if group is None:

@@ -38,7 +38,7 @@ def is_encrypted(address: str) -> bool:
 
 
 def is_on_this_machine(address: str) -> bool:
-    """Return whether a cluster runs only on this machine. Names are not resolved: their addresses can change."""
+    """Return whether a cluster runs only on this machine. Host names are not resolved: their addresses can change."""
     if n_own(address):
         return True
     match = _SCHEDULER.fullmatch(address.strip())

@@ -12,9 +12,7 @@ from musicsim.extensions.cluster.address import CLUSTER_VARIABLE, check_address,
 from musicsim.extensions.cluster.connection import choosing, cluster_state
 from musicsim.extensions.cluster.pool import UNTRUSTED
 
-_RISK = (
-    "Anyone who controls the scheduler or the network in between can run code on this machine: Dask exchanges pickles."
-)
+_RISK = "Dask exchanges pickles, so anyone who controls the scheduler or network can run code on this machine."
 _Cluster = Annotated[
     str | None,
     typer.Option(
@@ -78,9 +76,7 @@ def add_trust_option(
     """Run `musicsim settings`, but reject the address of a cluster that is not trusted."""
     name, value = values["name"], values["value"]
     if trust_cluster is not None and (name != "cluster" or not value):
-        raise typer.BadParameter(
-            "this option needs an address: musicsim settings cluster ADDRESS.", param_hint="--trust-cluster"
-        )
+        raise typer.BadParameter("use this option with settings cluster ADDRESS.", param_hint="--trust-cluster")
     if name == "cluster" and value and value.strip():
         try:
             address = check_address(value)

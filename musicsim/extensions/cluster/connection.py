@@ -39,10 +39,7 @@ def cluster_of(library: libraries.Library, address: str | None = None) -> str:
 
 @contextmanager
 def on_cluster(library: libraries.Library, address: str | None = None, *, trusted: bool = False) -> Iterator[None]:
-    """Use a library's cluster, if it has one, within the block.
-
-    Raises LibraryError if the cluster is not trusted or cannot be reached.
-    """
+    """Use a library's cluster, if any, within the block. Raises LibraryError if it is not trusted or unreachable."""
     address = cluster_of(library, address).strip()
     if not address:
         yield
@@ -56,20 +53,15 @@ def on_cluster(library: libraries.Library, address: str | None = None, *, truste
 
 
 def cluster_state(library: libraries.Library, address: str | None = None, *, trusted: bool = False) -> ClusterState:
-    """Return the current state of a library's cluster.
-
-    Raises LibraryError if there is no cluster, or if it is not trusted or cannot be reached.
-    """
+    """Return the state of a library's cluster. Raises LibraryError if it is not set, not trusted or unreachable."""
     address = cluster_of(library, address).strip()
     if not address:
         raise LibraryError(
-            "no cluster is set. Set its address with --cluster, in the environment variable MUSICSIM_CLUSTER, or in "
-            "the library's settings."
+            "no cluster is set. Set an address with --cluster, with MUSICSIM_CLUSTER, or in the library's settings."
         )
     if n_own(address):
         raise LibraryError(
-            f"{address}: each scan starts these workers on this machine and ends them when it is done. None are "
-            "running now."
+            f"{address}: these workers run on this machine, but only during a scan. None are running now."
         )
     with open_cluster(address, is_trusted=trusted or is_trusted(address)) as pool:
         return pool.state()

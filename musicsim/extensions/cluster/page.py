@@ -37,9 +37,8 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:  # stays enabled while a jo
         st.text_input(
             "Dask cluster", str(library.settings["cluster"]), key="setting_cluster",
             on_change=_set_cluster, args=(library,), placeholder="tcp://10.0.0.5:8786",
-            help="Address of a Dask scheduler whose workers run the scans, or local:4 for four workers on this "
-            f"machine. Leave empty to use ordinary worker processes on this machine. The environment variable "
-            f"{CLUSTER_VARIABLE} takes precedence.",
+            help="Address of a Dask scheduler whose workers run the scans, or local:4 for four workers on this machine."
+            f" Leave empty to use no cluster. The environment variable {CLUSTER_VARIABLE} takes precedence.",
         )  # fmt: skip
         wants_check = st.button("Check", icon=":material/lan:", key="check_cluster", disabled=not cluster_of(library))
     address = str(library.settings["cluster"])

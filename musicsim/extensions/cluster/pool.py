@@ -79,9 +79,8 @@ class ClusterState:
 def open_cluster(address: str, *, is_trusted: bool = False) -> "Iterator[ClusterPool]":
     """Open the cluster at an address: ``local:N``, or a scheduler's address.
 
-    `is_trusted` allows a connection to a different machine without TLS. Dask exchanges pickles, so anyone who controls
-    the scheduler or the network in between can run code on this machine. The decision to trust must therefore come
-    from this machine's owner, never from a library.
+    `is_trusted` allows a connection to a different machine without TLS. Anyone who controls its scheduler or the
+    network can then run code on this machine. So this machine's owner must decide to trust it, never a library.
     """
     try:
         address = check_address(address)
@@ -120,7 +119,7 @@ def _check_certificates(address: str) -> None:
     from distributed import Security
 
     try:
-        security: Any = Security()  # sets its attributes dynamically
+        security: Any = Security()  # Any, because Security sets its attributes dynamically
         certificates = security.tls_ca_file and security.tls_client_cert
         security.get_connection_args("client")  # reads the certificate files
     except (OSError, TypeError, ValueError) as error:  # SSLError is an OSError
@@ -281,8 +280,7 @@ class ClusterPool(AbstractContextManager["ClusterPool"]):
             return Client(self.address, timeout=CONNECT_S, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             raise LibraryError(
-                f"{self.address}: no Dask scheduler responds at this address. Start one with `dask scheduler`, or "
-                "check the address."
+                f"{self.address}: no Dask scheduler responds. Check the address, or start one with `dask scheduler`."
             ) from error
 
 
@@ -323,7 +321,7 @@ class _Crews:
     """The worker processes of a Dask worker: one per thread, reused for later batches."""
 
     def __init__(self) -> None:
-        self._idle: dict[str, list[Crew[Any]]] = {}  # name of the work to idle crews
+        self._idle: dict[str, list[Crew[Any]]] = {}  # maps the name of the work to idle crews
         self._lock = threading.Lock()
 
     def take(self, work: _Work) -> Crew[Any]:

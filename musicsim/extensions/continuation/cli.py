@@ -13,9 +13,7 @@ from musicsim.cli.options import add_options
 from musicsim.explorer.evaluation.quality import Figure
 from musicsim.extensions.continuation.continuation import LISTS, MEASURES, continue_lists
 
-_HELP = (
-    "Evaluate how well the walk and other methods continue held-out lists: playlists, or sittings (listening sessions)."
-)
+_HELP = "Evaluate how well the walk and other methods continue playlists or sittings (listening sessions)."
 _Lists = Annotated[str | None, typer.Option("--continue", help=_HELP, metavar="LISTS")]
 
 

@@ -1,8 +1,7 @@
 """Evaluation of playlists: the walk and other methods continue held-out lists of a library.
 
-Each list of six or more songs is split into halves. A method sees the first half and recommends 500 songs, which
-should contain the songs in the second half. Methods are not trained on the evaluated lists, except that BPR and ALS
-need their first halves.
+A method sees the first half of a list of six or more songs, and recommends 500 songs. The songs in the second half
+should be among them. Methods are not trained on evaluated lists, except that BPR and ALS need the first halves.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ Interval = tuple[float, float, float]  # a mean over lists, and the lower and up
 Lists = Sequence[Sequence[int]]
 Score = Callable[[int, Sequence[int]], Float64Array]
 """Takes the number of an evaluated list and its first songs; returns the scores of all songs, (n_songs,)."""
-Ways = dict[str, Callable[[], Score]]  # method name to the function that fits the method
+Ways = dict[str, Callable[[], Score]]  # maps the name of each method to the function that fits it
 
 POPULARITY, ARTIST, SOUND, ITEM_KNN, ALS, BPR, WALK = (
     "popularity", "same artist", "nearest in sound", "item-kNN", "ALS (implicit)", "BPR (implicit)", "walk",
@@ -96,10 +95,7 @@ def ways(task: Task) -> Ways:
 
 
 def score_by_walk(model: playlist.PlaylistModel) -> Score:
-    """Score songs by the mean probability that they follow one of the list's first songs.
-
-    The scores of these first songs are meaningless.
-    """
+    """Score songs by the mean probability that they follow a first song; first songs get meaningless scores."""
     graph = model.hypergraph
 
     def score(_: int, songs: Sequence[int]) -> Float64Array:
@@ -136,10 +132,7 @@ def _nearest(vectors: FloatingArray) -> Score:
 
 
 def _item_knn(task: Task, popularity: Float64Array) -> Score:
-    """Score songs by the sum of their cosines with the list's first songs; each of these has 200 neighbors.
-
-    A song's vector shows in which lists it occurs.
-    """
+    """Score songs by how often they share lists with the first songs (sum of cosines to 200 neighbors of each)."""
     lists = task.matrix(task.train).astype(np.float64)
     together = sparse.csr_array(lists.T @ lists)
     scale = sparse.diags_array(1 / np.sqrt(np.maximum(together.diagonal(), 1)))
@@ -164,7 +157,7 @@ def _als(task: Task) -> Score:
         N_FACTORS, regularization=ALS_REGULARIZATION, alpha=ALS_ALPHA, iterations=ALS_STEPS, num_threads=1,
         random_state=task.random_state,
     )  # fmt: skip
-    with one_blas_thread():  # otherwise implicit warns that it is slow
+    with one_blas_thread():  # with more threads, implicit warns that it is slow
         model.fit(task.matrix(task.train), show_progress=False)
     begun = task.matrix(task.begun)
 
@@ -200,8 +193,8 @@ class Continued:
     n_judged: int
     n_parts: int
     n_songs: int  # songs that can be recommended
-    scores: Mapping[str, Mapping[str, Interval]]  # method to measure to score; best NDCG first
-    leads: Mapping[str, Interval]  # other method to the walk's NDCG minus the method's NDCG
+    scores: Mapping[str, Mapping[str, Interval]]  # maps each method and measure to a score; best NDCG first
+    leads: Mapping[str, Interval]  # maps each other method to the walk's NDCG minus its own
 
     @property
     def summary(self) -> str:
@@ -210,10 +203,8 @@ class Continued:
         second = next(way for way in self.scores if way != WALK)
         mean, low, high = self.leads[second]
         if low <= 0 <= high:
-            return (
-                f"No significant difference in NDCG between the {WALK} and {second}: {mean:+.3f} "
-                f"(95% interval {low:+.3f} to {high:+.3f})."
-            )
+            numbers = f"{mean:+.3f} (95% interval {low:+.3f} to {high:+.3f})"
+            return f"No significant difference in NDCG between the {WALK} and {second}: {numbers}."
         low, high = sorted((abs(low), abs(high)))
         lead = f"by {abs(mean):.3f} (95% interval {low:.3f} to {high:.3f})"
         if best == WALK:
@@ -225,8 +216,7 @@ class Continued:
         parts = "one part" if self.n_parts == 1 else f"{self.n_parts} parts"
         return (
             f"Evaluated on {self.n_judged:,} of {self.n_lists:,} {self.kind} with at least {MIN_SONGS} songs, in "
-            f"{parts}. The songs to predict are among {self.n_songs:,} songs. Methods learn from the lists outside "
-            "each part."
+            f"{parts}. Methods choose from {self.n_songs:,} songs and are trained on the lists in all other parts."
         )
 
 
@@ -276,10 +266,7 @@ def recommend(scores: Float64Array, begun: Sequence[int]) -> Int64Array:
 
 
 def measure(task: Task, rest: Lists, by: Ways, progress: Progress = no_progress) -> dict[str, dict[str, Float64Array]]:
-    """Return a dict from method to measure to the scores of the lists, (n_judged,).
-
-    `by` contains the methods, and `rest` the second halves of the lists.
-    """
+    """Score the methods `by` with each measure on each list, (n_judged,); `rest` contains the second halves."""
     scores = {}
     for number, (name, fit) in enumerate(by.items()):
         n_done, total = number * len(rest), len(by) * len(rest)
@@ -298,7 +285,7 @@ def task_of(
     """Return a task with the data that the app uses, except that co-occurrence edges use only the training lists."""
     sources = load_sources(snapshot)
     if kind == "sittings":
-        sources = replace(sources, listeners={})  # because listeners' groups contain the evaluated sessions
+        sources = replace(sources, listeners={})  # drop listeners' groups, which contain the evaluated sessions
 
     def graph_of(lists: Listed) -> playlist.Hypergraph:
         return build_hypergraph(snapshot, replace_company(sources, lists.rows, progress), own=False)

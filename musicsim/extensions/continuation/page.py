@@ -15,9 +15,7 @@ from musicsim.ui.base.text import interval, plain
 from musicsim.ui.components.downloads import show_table
 from musicsim.ui.components.jobs_view import job_panel, start_job
 
-_CHOSEN: Key[str] = Key(
-    "evaluate_lists", lambda: LISTS[0], "kind of lists to evaluate: playlists or sittings (listening sessions)"
-)
+_CHOSEN: Key[str] = Key("evaluate_lists", lambda: LISTS[0], "kind of lists to evaluate, one of LISTS")
 _PLACES = {"clicks": 2}  # decimal places; 3 by default
 
 

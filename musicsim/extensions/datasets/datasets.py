@@ -15,7 +15,7 @@ from typing import Any
 from musicsim import library as libraries
 from musicsim.errors import LibraryError
 
-# label to attributes of mirdata's tracks; the first attribute with a value is used
+# maps each label to attributes of mirdata's tracks; the first attribute with a value is used
 _LABELS = {
     "artist": ("artist", "artists", "composer"),
     "title": ("title",),
@@ -37,9 +37,11 @@ _KNOWN_FAULTS = {
 @dataclass(slots=True)
 class DatasetTracks:
     name: str
-    labels: dict[Path, dict[str, str]] = field(default_factory=dict)  # file to a dict from label to value
-    tags: dict[Path, dict[str, float]] = field(default_factory=dict)  # file to a dict from tag to weight
-    parts: dict[Path, str] = field(default_factory=dict)  # file to its part of the official split, if there is one
+    labels: dict[Path, dict[str, str]] = field(default_factory=dict)  # maps each file and label to a value
+    tags: dict[Path, dict[str, float]] = field(default_factory=dict)  # maps each file and tag to a weight
+    parts: dict[Path, str] = field(
+        default_factory=dict
+    )  # maps each file to its part of the official split; may be empty
     n_absent: int = 0  # tracks whose file is missing from the folder
 
     @property
@@ -49,11 +51,7 @@ class DatasetTracks:
 
 
 def read_dataset(name: str, data_home: Path, version: str = "default") -> DatasetTracks:
-    """Read the index, labels and official split of a data set.
-
-    Raises LibraryError if mirdata cannot load the data set, if its index is damaged, or if its files are not in
-    `data_home`.
-    """
+    """Read a data set's index, labels and split. Raises LibraryError if they cannot be read or files are elsewhere."""
     dataset, track_ids = _open_dataset(name, data_home, version)
     tracks = DatasetTracks(name)
     files = _list_files(dataset, data_home)
@@ -116,10 +114,9 @@ def _damage_error(name: str, error: BaseException) -> LibraryError:
 
 
 def _list_files(dataset: Any, data_home: Path) -> dict[str, list[Path]]:
-    """Return a dict from track id to the track's files in the index.
+    """Return a dict from track id to the track's files in the index. Raises LibraryError if the index is damaged.
 
-    Raises LibraryError if the index is damaged or lists a file outside the data set's folder, even through a link.
-    Otherwise, the loaders would read such a file and its content would become tags.
+    It also raises for files outside the data set's folder, even through a link: their content would become tags.
     """
     top, home = data_home.absolute(), data_home.resolve()
 
@@ -171,7 +168,7 @@ def read_attribute(track: Any, name: str) -> Any:
 
 
 def label_text(value: Any) -> str:
-    """Return a label as a string; of several labels, the first."""
+    """Return a label as a string; if there are several labels, return the first."""
     if isinstance(value, Mapping | list | tuple):
         value = next(iter(value), "")
     return str(value)[:_MAX_TEXT].replace("\0", " ").strip() if value else ""

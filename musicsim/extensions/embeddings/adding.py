@@ -14,10 +14,7 @@ from musicsim.progress import Progress
 
 
 def add_own_vectors(library: Library, file: Path, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
-    """Import a file of vectors, and make a model called `name` that compares them by cosine similarity.
-
-    Returns the model's id, a description of the import, and the matches between vectors and songs.
-    """
+    """Import a file of vectors, and make a model called `name` that compares them by cosine; return its id."""
     return _add(library, EmbeddingStore(library).keep(file), name, progress)
 
 

@@ -76,7 +76,7 @@ class VectorEncoder(encoders.Encoder):
 
 
 def _unit(features: encoders.Floats, _weights: Float64Array | None) -> encoders.Floats:
-    X = np.asarray(features, dtype=np.float64)  # because squares may overflow in float32
+    X = np.asarray(features, dtype=np.float64)  # float64, because squares may overflow in float32
     return (X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(float).tiny)).astype(np.float32)
 
 

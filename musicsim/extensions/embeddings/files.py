@@ -36,7 +36,7 @@ _NAMES = ("ids", "id", "song_ids", "song_id", "paths", "path", "files", "file", 
 MAX_NUMBERS = 2**29  # 2 GB as float32: a million songs with 512 dimensions
 MAX_BYTES = 2**32  # bytes per array: MAX_NUMBERS as float64
 _MAX_ROWS = 2**22
-_MAX_RATIO = 100  # of memory to file size: numbers compress only slightly, decompression bombs a thousandfold
+_MAX_RATIO = 100  # maximum ratio of memory to file size; numbers compress only slightly, bombs a thousandfold
 _ALWAYS_READ = 2**26  # bytes in memory that are allowed for any file, whatever its size
 MAX_WIDE = 4_096
 _MAX_NAME = 4_096
@@ -66,9 +66,7 @@ def read_embedding(path: Path) -> EmbeddingFile:
             _check_in_process(path)
         names, vectors, note = read(path)
     except OSError as error:
-        raise LibraryError(
-            f"{path.name}: this file cannot be read ({shorten_message(error.strerror or error)})."
-        ) from error
+        raise LibraryError(f"{path.name}: cannot be read ({shorten_message(error.strerror or error)}).") from error
     except (ValueError, TypeError, KeyError, EOFError, MemoryError, RuntimeError) as error:
         # pyarrow's errors are subclasses of these
         raise LibraryError(f"{path.name}: no vectors can be read from this file ({shorten_message(error)}).") from error
@@ -125,7 +123,7 @@ def _check_ratio(n_bytes: int, path: Path) -> None:
 def _check_in_process(path: Path) -> None:
     """Read a table in a separate process first, because a damaged table can crash pyarrow; raise ValueError if so."""
     code = f"import pathlib, sys, {__name__} as files; files._read_parquet(pathlib.Path(sys.argv[1]))"
-    package = Path(__file__).parents[3]  # so that the package can be imported from a checkout
+    package = Path(__file__).parents[3]  # working folder from which a checkout can be imported
     command = [sys.executable, "-c", code, str(path.absolute())]
     if subprocess.run(command, cwd=package, capture_output=True, check=False).returncode < 0:
         raise ValueError("it is damaged and crashes the program that reads it")
@@ -243,10 +241,7 @@ def _check(label: str, names: npt.NDArray[Any] | None, vectors: npt.NDArray[Any]
         expected = f"(songs, dimensions), with at most {MAX_WIDE:,} dimensions and {MAX_NUMBERS:,} numbers in all"
         raise LibraryError(f"{label}: the vectors have shape {vectors.shape}; it must be {expected}.")
     if names is not None and names.shape != vectors.shape[:1]:
-        raise LibraryError(
-            f"{label}: the names have shape {names.shape}, but there are {len(vectors):,} vectors. Each vector needs "
-            "one name."
-        )
+        raise LibraryError(f"{label}: there are {len(vectors):,} vectors, but the names have shape {names.shape}.")
     keys = None if names is None else _check_names(label, names)
     with np.errstate(over="ignore"):  # numbers too large for float32 become infinite and are reported below
         rows = np.asarray(vectors, dtype=np.float32)

@@ -38,7 +38,7 @@ from musicsim.storage import writing_to
 MIN_RATE, MAX_RATE = 1_000, 192_000
 MIN_WINDOW_S, MAX_WINDOW_S = 0.1, 120.0
 MAX_SONG_S = 1_800.0  # seconds of a song that are used; the rest is ignored
-_MAX_BYTES = 2**31  # size of an ONNX file; protobuf allows no more
+_MAX_BYTES = 2**31  # maximum size of an ONNX file, a limit of protobuf
 _SAMPLES_AT_ONCE = 2**20  # samples in a batch
 _HASH_BYTES = 32
 _TIMES_ITS_SIZE = 4  # memory of a loaded model, relative to the size of its file
@@ -93,14 +93,11 @@ def compute_vectors(library: Library, model: OnnxModel, progress: Progress) -> D
     """Run an ONNX model on the songs in a library, in as many processes as a scan uses.
 
     Each vector is saved immediately in the library's ``cache`` folder; later runs process only songs without a vector.
-    Raises ModelError if the model cannot be run, and LibraryError if the file cannot be read or onnxruntime is not
-    installed.
+    Raises ModelError if the model cannot be run, LibraryError if the file is unreadable or onnxruntime is missing.
     """
     try:
         if not model.path.is_file() or not 0 < model.path.stat().st_size < _MAX_BYTES:
-            raise LibraryError(
-                f"{model.path.name}: this file is missing, empty or too large. Use an ONNX file of less than 2 GB."
-            )
+            raise LibraryError(f"{model.path.name} is missing, empty or too large. Use an ONNX file of less than 2 GB.")
         model = replace(model, digest=content_hash(model.path))
         n_mb = _TIMES_ITS_SIZE * model.path.stat().st_size >> 20
     except OSError as error:
@@ -194,7 +191,7 @@ def song_vector(model: OnnxModel, path: Path) -> Float32Array:
 
 
 def windows(samples: Float32Array, length: int) -> Float32Array:
-    """Copy samples, (n,), into as few evenly spaced windows as cover all of them, (n_windows, length)."""
+    """Copy samples, (n,), into the smallest number of evenly spaced windows that cover them, (n_windows, length)."""
     if len(samples) < length:
         samples = np.pad(samples, (0, length - len(samples)))
     starts = np.linspace(0, len(samples) - length, -(-len(samples) // length)).astype(np.int64)
@@ -208,16 +205,16 @@ class _Session:
         try:
             import onnxruntime
         except ImportError as error:
-            raise LibraryError(
-                f"{model.path.name} needs the package onnxruntime. Run: pip install 'musicsim[onnx]'"
-            ) from error
+            raise LibraryError(f"{model.path.name} needs onnxruntime. Run: pip install 'musicsim[onnx]'") from error
         self._model = model
         data = model.path.read_bytes()
         if content_hash(data) != model.digest:
             raise ModelError(f"{model.path.name} changed during the run. Start again.")
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1  # because there is one process per core
-        options.enable_cpu_mem_arena = False  # because the arena would double the memory
+        options.intra_op_num_threads = options.inter_op_num_threads = (
+            1  # one thread, because there is one process per core
+        )
+        options.enable_cpu_mem_arena = False  # off, because the arena would double the memory
         options.log_severity_level = 4
         try:
             with tempfile.TemporaryDirectory(prefix="musicsim-") as empty_folder:

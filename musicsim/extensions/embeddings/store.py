@@ -110,10 +110,7 @@ class EmbeddingStore:
             return AboutEmbedding(key, facts["label"], n_rows, n_dimensions, problems, facts.get("note", ""))
 
     def vectors(self, key: str) -> Float32Array:
-        """Return the vectors, float32 (n_rows, n_dimensions), as a read-only memory map.
-
-        Raises LibraryError if they are missing or damaged.
-        """
+        """Return the vectors as a memory map, float32 (n_rows, n_dimensions). Raises LibraryError if damaged."""
         with self._find(key, "vectors.npy") as path:
             array: Float32Array = np.lib.format.open_memmap(path, mode="r")
             if array.ndim != 2 or array.dtype != np.float32:

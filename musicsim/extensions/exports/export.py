@@ -48,8 +48,7 @@ def export(
 ) -> Exported:
     """Write one kind of export (see :data:`EXPORTS`), all or nothing; the file extension selects the format.
 
-    `model` is a model's name. The default is the active model, or Codewords if histograms are exported and the active
-    model has none.
+    `model` is a model's name. The default is the active model, or Codewords if histograms are needed and it has none.
     """
     target = target.expanduser().absolute()
     ending, endings = target.suffix.lower(), EXPORTS[kind].endings
@@ -90,8 +89,7 @@ def _model_id(library: Library, kind: str, name: str | None) -> str | None:
 def _write_mirex(snapshot: Snapshot, target: Path, request: ExportRequest, progress: Progress) -> int:
     """Write the sparse distance list of MIREX's *Audio Music Similarity and Retrieval* task, 2007 to 2013.
 
-    The first line names the algorithm. Each further line is a query's file name followed, for each result, by a tab
-    and ``NAME,DISTANCE``.
+    The first line names the algorithm. Each further line is a query's file name, then a tab and NAME,DISTANCE per song.
     """
     rows, name = queries(snapshot, request), _file_names(snapshot)
     k = _MIREX_K if request.k is None else request.k
@@ -106,10 +104,7 @@ def _write_mirex(snapshot: Snapshot, target: Path, request: ExportRequest, progr
 
 
 def _file_names(snapshot: Snapshot) -> Callable[[int], str]:
-    """Return a function from a row to its file name, or its path if several songs share the name.
-
-    Takes 0.1 kB per song.
-    """
+    """Return a function from rows to file names (paths, if several songs share the name); takes 0.1 kB per song."""
     parts, hashes = [], []
     for block in row_blocks(all_rows(snapshot), _MAX_ROWS, no_progress, ""):
         paths = [_one_line(path) for _, path in files_at(snapshot, block)]

@@ -25,7 +25,7 @@ from musicsim.library.importing.answer_csv import ANSWER_COLUMNS, answer_cells
 from musicsim.library.importing.answers import collect_answers
 from musicsim.progress import Progress
 
-_MAX_ROWS, _MIN_ROWS, _MAX_NUMBERS = 10_000, 256, 1 << 20  # limits for a block
+_MAX_ROWS, _MIN_ROWS, _MAX_NUMBERS = 10_000, 256, 1 << 20  # limits for the size of a block
 _MAX_WITH_NEIGHBORS = 100_000  # maximum number of songs for which the map has neighbors by default
 _K = 10
 
@@ -136,7 +136,7 @@ def _map(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Tabl
     k = min(k, len(rows) - 1)
     columns = [Column(name, TEXT) for name in ("genre", "key", "mode")]
     columns += [Column("year", "i2"), *(Column(name, "f4") for name in ("duration_s", *HEARD, "x", "y"))]
-    if k:  # in Embedding Atlas's format, where ids are row numbers of this table
+    if k:  # use Embedding Atlas's format, where ids are row numbers in this table
         columns += [Column("neighbors.ids", "i8", k), Column("neighbors.distances", "f4", k)]
 
     def blocks() -> Iterator[Block]:

@@ -1,4 +1,4 @@
-"""The command that guesses missing labels."""
+"""The command ``musicsim guess``."""
 
 from enum import StrEnum
 from typing import Annotated

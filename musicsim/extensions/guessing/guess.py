@@ -24,7 +24,7 @@ MIN_RIGHT = 0.8  # share of correct guesses above which all guesses can be accep
 VOTERS = ("vectors", "codes")  # kinds of voters: nearest by the model's vectors, or by codes learned from the labels
 _MAX_JUDGED = 1_000
 _JUDGED = 0.2  # share of the labeled songs that is held out if codes are learned from the labels
-_REACH = 100  # number of neighbors among which songs of different groups are searched
+_REACH = 100  # number of neighbors to search for songs by a different artist or from a different album
 _SEED = 0
 
 
@@ -32,7 +32,7 @@ _SEED = 0
 class Judged:
     """Shares of correct guesses. A guess is correct if all levels with enough votes match the song's known labels."""
 
-    right: dict[int, float]  # minimum number of votes to the share; minimums that no guess reaches are missing
+    right: dict[int, float]  # maps the minimum number of votes to the share; minimums without a guess are missing
     # share on the widest level if songs by the same artist (for genres) or from the same album (for artists) have no
     # vote; None if there are no other voters
     right_apart: float | None
@@ -51,7 +51,7 @@ def judge(
             continue
         try:
             voters = voters_of(others)
-        except ModelError:  # too few labels to learn from
+        except ModelError:  # there are too few labels to learn from
             continue
         if apart:
             result = replace(result, right_apart=_right_apart(voters, judged, levels, n_votes))
@@ -151,7 +151,7 @@ class Guesses:
 
 
 def enter_guesses(library: Library, guesses: Iterable[Guess], min_votes: int) -> list[TagChange]:
-    """Save guesses with enough votes for songs that still have no label; return the changes that undo this."""
+    """Save guesses with enough votes for songs that still have no label; return the changes to undo this."""
     entries = ((guess.song.id, guess.new_tags(min_votes)) for guess in guesses)
     return library.edits.change(TagChange(i, dict.fromkeys(tags), tags) for i, tags in entries if tags)
 
@@ -161,10 +161,9 @@ def guess_labels(
 ) -> Guesses:
     """Guess the label of every row without a label; songs without a row, such as duplicates, get no guess.
 
-    A guessed artist includes the album if voters agree on it. Codes are learned from the labels three times, which
-    takes about 3 s each. They are evaluated on held-out songs, unless the remaining songs have too few labels. Ties go
-    to the label of the nearest of the `n_votes` voters. Accuracy is measured on at most 1,000 songs, drawn with a
-    fixed seed.
+    A guessed artist includes the album if voters agree on it. Ties go to the label of the nearest of the `n_votes`
+    voters. Codes are learned from the labels three times, in about 3 s each, and evaluated on held-out songs if there
+    are enough labels. Accuracy is measured on at most 1,000 songs, drawn with a fixed seed.
 
     Raises ModelError if there are too few labels to learn codes.
     """

@@ -18,8 +18,6 @@ _SEPARATOR = re.compile(r"\s*(?:::|[/\\>›»|;,])\s*")
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Labels of many songs."""
-
     codes: Int64Array  # (n_songs, n_levels): indices into `names`; -1 if unknown, then also on all narrower levels
     names: list[list[str]]  # names of the labels on each level
     tags: tuple[str, ...]  # tag that stores the labels of each level
@@ -31,8 +29,7 @@ class Levels:
 def _genres(snapshot: Snapshot) -> Levels:
     """Return the genre and sub-genres of every row; `apart` contains artist numbers.
 
-    "Electronic / House" is a sub-genre if another genre begins with "Electronic". Otherwise it is a single genre, such
-    as "R&B/Soul".
+    "Electronic / House" is a sub-genre if another genre begins with "Electronic", otherwise a genre like "R&B/Soul".
     """
     columns = snapshot.columns
     genres = columns.genre.names
@@ -59,7 +56,7 @@ def _albums(snapshot: Snapshot) -> Levels:
     return Levels(codes, names, ("artist", "album")[: len(names)], apart)
 
 
-LEVELS_OF = {"genre": _genres, "artist": _albums}  # target to the function that returns a snapshot's labels
+LEVELS_OF = {"genre": _genres, "artist": _albums}  # maps each target to the function that returns a snapshot's labels
 
 
 def _encode(paths: Sequence[Path], which: IntegerArray) -> tuple[Int64Array, list[list[str]]]:

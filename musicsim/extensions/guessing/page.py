@@ -35,13 +35,9 @@ _CODES_HELP = (
 
 # name of the library, and the changes that undo the last accepted guesses
 _ACCEPTED: dict[str, Key[tuple[str, list[TagChange]] | None]] = {
-    target: Key(f"{target}s_accepted", lambda: None, f"guesses of {target}s that were last accepted")
-    for target in TARGETS
+    target: Key(f"{target}s_accepted", lambda: None, f"last accepted guesses of {target}s") for target in TARGETS
 }
-_BY = {
-    target: Key(f"{target}s_by", lambda: VOTERS[0], f"kind of songs that vote on a song's {target}")
-    for target in TARGETS
-}
+_BY = {target: Key(f"{target}s_by", lambda: VOTERS[0], f"kind of voters for {target}s") for target in TARGETS}
 
 
 @st.cache_data(max_entries=8, show_spinner="Asking similar songs…")
@@ -147,6 +143,5 @@ def draw_artists(snapshot: Snapshot, *, busy: bool) -> None:
 
 
 def draw_genres(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw guesses of missing genres."""
     st.subheader("Songs without a genre", anchor=False)
     _draw_guesses(snapshot, "genre")

@@ -12,7 +12,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 BITS, _STEPS, _NOISE = 128, 500, 0.6
 _MAX_LEARNED = 5_000
 _READ_BLOCK = 10_000  # rows whose vectors are read together
-QUERY_BLOCK = 256  # queries per search; searching for many together takes at most a third of the time
+QUERY_BLOCK = 256  # queries per search; a search for many queries is at least three times as fast
 
 
 class VectorVoters:
@@ -48,9 +48,7 @@ class CodeVoters:
         sample = np.sort(np.random.default_rng(random_state).permutation(len(rows))[:_MAX_LEARNED])
         counts = [np.unique(level[level >= 0], return_counts=True)[1] for level in labels[sample].T]
         if not any(len(n_songs) > 1 and n_songs.max() > 1 for n_songs in counts):
-            raise ModelError(
-                "Learning codes needs at least two different labels; one of them must be on several songs."
-            )
+            raise ModelError("Learning codes needs two different labels or more, and one of them on several songs.")
         self.hash = hashing.RankHash(
             BITS, "hierarchy", method="ranknet", ranknet_steps=_STEPS, noise=_NOISE, random_state=random_state
         ).fit(snapshot.vectors_at(rows[sample]), labels[sample])

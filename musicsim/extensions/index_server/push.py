@@ -1,7 +1,7 @@
 """Functions that push songs to the index server (:mod:`musicsim.extensions.index_server.remote_index`).
 
-Each library and model has its own collection. A push compares the digests of its entries with those of the songs, so
-that it resumes an interrupted push. A complete collection gets the alias for searches; until then, every machine
+Each library and model has its own collection. A push compares the digests in the collection with those of the songs,
+and so resumes an interrupted push. A complete collection gets the alias for searches; until then, every machine
 searches its own index. At the end, the collections of other models are dropped.
 """
 
@@ -33,16 +33,15 @@ _log = logging.getLogger(__name__)
 _BATCH_BYTES = 4 << 20  # bytes of vectors in one call; servers accept 64 MB
 _MAX_BATCH = 5_000
 _READ_BATCH = 10_000
-_MAX_RATIO = 10  # of entries to songs; a collection may also contain entries from an earlier state
+_MAX_RATIO = 10  # maximum ratio of entries to songs; a collection may also contain entries from an earlier state
 LONG_S = 600.0  # seconds allowed for one call, which may build the index of a collection
 
 
 def push(snapshot: Snapshot, progress: Progress = no_progress, *, exact: bool | None = None) -> bool:
     """Push a snapshot's songs and their vectors to the server; return False if there was nothing to do.
 
-    The result is also False if no server is set, or if another process is pushing. If `exact` is True, the server
-    compares a query with all songs; if False, it builds a graph (HNSW). By default, it does what this machine would
-    do. Existing collections keep their kind of index.
+    The result is also False if no server is set, or if another process is pushing. With `exact`, the server compares
+    a query with all songs; otherwise it builds a graph (HNSW). Existing collections keep their kind of index.
     """
     refuse_visitors()  # musicsim's barrier for network access does not cover gRPC
     remote = index.remote_of(snapshot)
@@ -86,7 +85,7 @@ class Push:
         return not is_there
 
     def _entries_there(self) -> tuple[Int64Array, Int64Array]:
-        """Return the ids and digests of the collection's entries, and drop its aliases; create it if needed."""
+        """Return the ids and digests in the collection, and drop its aliases; create the collection if needed."""
         if not self._ask("has_collection", self._collection):
             self._create()
             return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -141,9 +140,7 @@ class Push:
                 ids += [operator.index(entry["id"]) for entry in batch]
                 digests += [operator.index(entry["digest"]) for entry in batch]
                 if len(ids) > max_entries:
-                    raise ValueError(
-                        f"more than {max_entries:,} songs. Drop the collection {self._collection} on the server"
-                    )
+                    raise ValueError(f"more than {max_entries:,} songs. Drop the server's {self._collection}")
             entries.close()
             return np.array(ids, dtype=np.int64), np.array(digests, dtype=np.int64)
 

@@ -69,18 +69,14 @@ class Server:
         self._lock = threading.Lock()
 
     def __str__(self) -> str:
-        # without the scheme, pages do not show a link; without the part before "@", they do not show a password
-        shown = re.sub("^https?://([^/]*@)?", "", self.address)
+        shown = re.sub("^https?://([^/]*@)?", "", self.address)  # pages must show neither a link nor the password
         return "The index server" if is_public() else f"Milvus at {shown}"
 
     def ask(self, method: str, *args: Any, **options: Any) -> Any:
         return self.call(lambda client: getattr(client, method)(*args, **options))
 
     def call(self, request: Callable[[Any], T]) -> T:
-        """Call a function with pymilvus' client.
-
-        Raises IndexServerError if the server does not respond or refuses the request.
-        """
+        """Call a function with pymilvus' client. Raises IndexServerError if the server fails or refuses the request."""
         with self._lock:
             if self._failure is not None and time.monotonic() < self._failure[0] + ASK_AGAIN_S:
                 raise self._fail(self._failure[1])
@@ -107,7 +103,11 @@ class Server:
             raise ValueError("a public demonstration cannot use Milvus Lite, which writes to its file")
         from pymilvus import MilvusClient
 
-        for name in ("pymilvus", "pymilvus.milvus_client", "milvus_lite"):  # because this class reports their errors
+        for name in (
+            "pymilvus",
+            "pymilvus.milvus_client",
+            "milvus_lite",
+        ):  # silent, because this class reports their errors
             logging.getLogger(name).setLevel(logging.CRITICAL)
         _limit_lengths()
         address = os.path.expanduser(self.address) if is_file else self.address
@@ -195,7 +195,7 @@ def remote_of(snapshot: Snapshot) -> "RemoteIndex | None":
 
 
 class RemoteIndex:
-    """An index on a server for one state of a library's songs; `columns` contain the values for `rows`."""
+    """An index on a server for one state of a library's songs; `columns` contains the values of `rows`."""
 
     def __init__(self, server: Server, library: Library, model_id: str, rows: ModelRows, columns: SongColumns) -> None:
         self.server, self._library, self._model_id = server, library, model_id
@@ -237,10 +237,7 @@ class RemoteIndex:
     def nearest(
         self, vector: Float32Array, k: int, allowed: BoolArray | None, condition: All | None
     ) -> Int64Array | None:
-        """Return the rows nearest to a vector.
-
-        Returns None if the server cannot be reached, does not have all songs, or cannot return as many results.
-        """
+        """Return the rows nearest to a vector; None if the server fails, lacks songs, or limits results to fewer."""
         n = min(k, len(self._rows.ids) if allowed is None else int(np.count_nonzero(allowed)))
         if n + SPARE > MAX_ROWS:
             return None
@@ -315,7 +312,7 @@ def expression_of(condition: Condition) -> str | None:
         return None if too_many else f"{condition.column} in {sorted(map(_hash, condition.names))}"
     if isinstance(condition, Within):
         first, last = np.clip([condition.first, condition.last], -_MAX_NUMBER, _MAX_NUMBER).tolist()
-        if condition.column in HEARD:  # float32 columns, which NumPy would compare in float32
+        if condition.column in HEARD:  # round as NumPy does for these float32 columns
             first, last = float(np.float32(first)), float(np.float32(last))
         return f"({condition.column} >= {first!r} and {condition.column} <= {last!r})"
     if isinstance(condition, Not):

@@ -75,8 +75,7 @@ def send_playlist(library: Library, title: str, songs: Sequence[Song], *, public
     mbid = answer.get("playlist_mbid")
     if not isinstance(mbid, str) or not re.fullmatch(MBID, mbid):
         raise ServerError(
-            "ListenBrainz did not return the playlist's address. Before you send the playlist again, check whether it "
-            "is already on ListenBrainz."
+            "ListenBrainz did not return the playlist's address. Check whether it was saved before you send it again."
         )
     return Sent(f"https://listenbrainz.org/playlist/{mbid}", tuple(song for song in songs if not song.mb_recording_id))
 
@@ -105,7 +104,7 @@ def _post(library: Library, path: str, document: dict[str, Any]) -> dict[str, An
         with error:
             reason = _reason(error.read(_MAX_ANSWER)).replace(token, "…")
         raise ServerError(f"ListenBrainz at {address} refused the playlist ({error.code}{reason}).") from None
-    except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: not JSON
+    except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: the response is not JSON
         raise ServerError(f"The request to ListenBrainz at {address} failed ({error}). Try again later.") from None
     if not isinstance(answer, dict):
         raise ServerError(f"ListenBrainz at {address} sent an unexpected response. Try again later.")

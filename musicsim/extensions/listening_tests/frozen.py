@@ -27,12 +27,8 @@ class FileModel(BaseModel):
 
 
 class FrozenSong(FileModel):
-    """A song and its excerpt."""
-
     content_hash: Annotated[str, Field(pattern="^[0-9a-f]{1,128}$")]
-    sound_hash: Annotated[
-        str, Field(pattern="^[0-9a-f]{0,128}$")
-    ]  # finds the song even if its tags have changed; empty if unknown
+    sound_hash: Annotated[str, Field(pattern="^[0-9a-f]{0,128}$")]  # stays the same if tags change; empty if unknown
     title: _Text
     artist: _Text
     start_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]

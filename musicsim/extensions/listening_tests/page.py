@@ -95,10 +95,7 @@ def _draw_upload(library: Library) -> None:
             return
         n_absent = sum(library.song_with_sound(s.content_hash, s.sound_hash) is None for s in test.songs)
         if n_absent:
-            st.error(
-                f"{n_absent:,} of the test's {len(test.songs):,} songs are not in this library.",
-                icon=":material/error:",
-            )
+            st.error(f"{n_absent:,} of {len(test.songs):,} songs are not in this library.", icon=":material/error:")
             return
         _add(library, test, 5)
         st.rerun()

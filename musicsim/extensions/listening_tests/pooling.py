@@ -50,20 +50,10 @@ class ListeningTestRequest:
         label="Attention checks", min=0, max=10,
     )  # fmt: skip
     failed_checks: int = option(
-        1,
-        "Grades from listeners who fail more checks than this are ignored.",
-        label="Failed checks allowed",
-        min=0,
-        max=10,
+        1, "Listeners who fail more checks than this are ignored.", label="Failed checks allowed", min=0, max=10
     )
     same_artist: bool = option(False, "Allow results by the query song's artist.", label="Results by the same artist")
-    seconds: int = option(
-        20,
-        "Length in seconds of the excerpts, which show each song's most typical part.",
-        label="Seconds",
-        min=5,
-        max=30,
-    )
+    seconds: int = option(20, "Seconds to play of each song's most typical part.", label="Seconds", min=5, max=30)
     consent: str = option(CONSENT, "Text that listeners must agree to before they begin.", label="Consent")
     seed: int = option(0, "Random seed for the query songs and their order.", label="Seed", min=0)
 
@@ -78,17 +68,12 @@ class ListeningTestRequest:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The results for one query."""
-
     query: FrozenSong
     results: Sequence[tuple[FrozenSong, tuple[int, ...]]]  # results, each with the indices of the models that found it
 
 
 def make_test(library: Library, request: ListeningTestRequest) -> ListeningTest:
-    """Make a test by searching with all models, for songs by as many artists as possible.
-
-    Raises ModelError if too few songs have enough results under every model.
-    """
+    """Search with all models, for songs by many artists, and make a test. Raises ModelError if results are too few."""
     rng = np.random.default_rng(request.seed)
     snapshots = [snapshot_under(library, name) for name in request.models]
     common = reduce(np.intersect1d, [snapshot.row_ids for snapshot in snapshots])

@@ -83,7 +83,7 @@ class Results:
     by_fine: "evaluation.Agreement"  # listeners' agreement on fine scores (interval)
 
 
-Grades = Mapping[int, Sequence[Grade]]  # listener id to grades
+Grades = Mapping[int, Sequence[Grade]]  # maps each listener's id to grades
 
 
 def results_of(library: Library, test_id: int) -> Results:

@@ -39,9 +39,7 @@ _listeners = sa.Table(
     metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("test_id", sa.ForeignKey("listening_tests.id", ondelete="CASCADE"), nullable=False, index=True),
-    sa.Column(
-        "number", sa.Integer, nullable=False
-    ),  # number within the test, starting at 0; determines the order of the pairs
+    sa.Column("number", sa.Integer, nullable=False),  # 0 for the first listener; determines the order of the pairs
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("token", sa.Text, nullable=False, unique=True),
     sa.Column("consented_at", sa.Float),
@@ -72,11 +70,9 @@ class KeptTest:
 
 @dataclass(frozen=True, slots=True)
 class InvitedListener:
-    """A participant in a test."""
-
     id: int
     test_id: int
-    number: int  # number within the test, starting at 0
+    number: int  # 0 for the first listener of the test
     name: str
     token: str  # secret part of the link
     consented_at: float | None

@@ -38,7 +38,7 @@ class _GradesFile(FileModel):
     grades: list[_FileGrade]
 
     def to_grades(self, n_pairs: int) -> list[Grade]:
-        """Convert the grades. Raises ValueError if a grade is not valid, or its pair is not in the test."""
+        """Return the file's grades. Raises ValueError if a grade is not valid, or its pair is not in the test."""
         grades = [Grade(**grade.model_dump()) for grade in self.grades]
         for grade in grades:
             if grade.pair >= n_pairs:
@@ -49,8 +49,7 @@ class _GradesFile(FileModel):
 class TakingPart:
     """A listener taking part in a test.
 
-    Raises NotFoundError if the token is unknown, and OwnerOnlyError in a public demonstration without
-    ``--keep-answers``.
+    Raises NotFoundError if the token is unknown, OwnerOnlyError in a public demonstration without ``--keep-answers``.
     """
 
     def __init__(self, library: Library, token: str) -> None:
@@ -105,10 +104,7 @@ class TakingPart:
             self._save_to_file(None)
 
     def grade(self, place: int, category: int | None, fine: int | None) -> None:
-        """Grade the pair at a place; `category` and `fine` are None if a song cannot be played.
-
-        Raises NotFoundError if the listener has not reached this place.
-        """
+        """Grade the pair at a place; None if a song cannot be played. Raises NotFoundError for later places."""
         grade = Grade(self._pair_at(place), category, fine, time.time())
         if self._file is None:
             self._tests.grade(self.listener.id, [grade])

@@ -36,7 +36,7 @@ lyrics = sa.Table(
     "lyrics",
     metadata,
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
-    sa.Column("words", sa.JSON, nullable=False, info={"check": _is_word_counts}),  # word to count
+    sa.Column("words", sa.JSON, nullable=False, info={"check": _is_word_counts}),  # maps each word to its count
     sa.Column("mtime_ns", sa.Integer, nullable=False),  # modification time of the file when it was read
     sa.Column("lrc_mtime_ns", sa.Integer),  # modification time of its .lrc file, or None
     sa.Column("read_at", sa.Float, nullable=False),
@@ -67,8 +67,6 @@ class WordTable:
 
 
 class LyricsStore(Tables):
-    """Word counts of the songs in a library."""
-
     def __init__(self, library: Library) -> None:
         super().__init__(library.engine, library.write)
 
@@ -141,7 +139,7 @@ class LyricsStore(Tables):
     def table(self, *, min_songs: int = 2, max_share: float = 0.5) -> WordTable:
         """Return the word counts of all songs with words; takes about 6 kB of memory and 0.3 ms per song.
 
-        Words in fewer than `min_songs` songs (misspellings and names) are dropped. So are words in more than
+        Words are dropped if they occur in fewer than `min_songs` songs (misspellings and names), or in more than
         `max_share` of the songs, such as "the".
         """
         from scipy import sparse

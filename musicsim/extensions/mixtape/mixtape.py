@@ -167,7 +167,7 @@ def _normalize(excerpt: Float32Array) -> Float32Array:
 
 
 def _fade_in(n: int) -> Float32Array:
-    """Return the gains of a fade-in, (n,). The fade-out is its mirror image; the squares of both sum to 1."""
+    """Return the gains of a fade-in, (n,). A fade-out is the mirror image; the squares of both sum to 1."""
     return np.sin(0.5 * np.pi * (np.arange(n) + 0.5) / n).astype(np.float32) if n else np.empty(0, np.float32)
 
 
@@ -177,7 +177,7 @@ class _Mixer:
     def __init__(self, write: Callable[[Float32Array], None], fade: int) -> None:
         self._write, self._fade = write, fade
         self._pending: Float32Array = np.empty((2, 0), np.float32)  # unwritten part of the last excerpt
-        self._max_fade = fade  # half of the last excerpt
+        self._max_fade = fade  # at most half of the last excerpt
         self.starts: list[int] = []
         self.n_written = 0
 

@@ -38,7 +38,7 @@ _NOT_LEARNED = "original vectors, because no metric was significantly better"
 @dataclass(frozen=True, slots=True)
 class Row:
     name: str
-    figures: dict[str, Figure]  # measure to score
+    figures: dict[str, Figure]  # maps each measure to a score
     note: str = ""  # a caveat
 
 
@@ -48,15 +48,12 @@ class Difference:
 
     name: str
     other: str
-    leads: dict[str, Lead]  # measure to lead over the other row (its `before`); empty if there are too few artists
+    leads: dict[str, Lead]  # maps each measure to the lead over the other row; empty if there are too few artists
 
     @property
     def summary(self) -> str:
         if not self.leads:
-            return (
-                f"{self.name} and {self.other} cannot be compared: too few artists have songs with similar songs in "
-                "the ground truth."
-            )
+            return f"{self.name} and {self.other} cannot be compared: the ground truth covers too few artists."
         better = [name for name, lead in self.leads.items() if lead.low > 0]
         worse = find_losses(self.leads)
         if not better and not worse:
@@ -102,12 +99,10 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
     """Compare a model, such as an imported embedding, with a library's model Sound.
 
     `kind` is the kind of ground truth. The rows are Sound and the model, each before and after training. The active
-    model is added if it is a trained one; it may have been trained on the queries' artists. C is chosen on at most
-    1,500 songs of a fold, and there are at most 2,000 queries. Takes a minute for 300 songs, and 16 bytes of memory
-    per song and dimension.
+    model is added if it is a trained one, even if it was trained on the queries' artists. C is chosen on at most 1,500
+    songs; there are at most 2,000 queries. Takes a minute for 300 songs, and 16 bytes per song and dimension.
 
-    Raises ModelError if the model is Sound or a trained model, or if there are too few songs, artists or similar
-    songs.
+    Raises ModelError if the model is Sound or was trained, or if there are too few songs, artists or similar songs.
     """
     progress("reading listener data", 0, 0)
     record, native = library.models.find(name), library.models.native()
@@ -141,8 +136,7 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
     is_counted = np.isfinite(scores[native.name]["auc"])
     if not is_counted.any():
         raise ModelError(
-            f"with the ground truth {kind}, no held-out song has both similar and dissimilar songs. Choose a different "
-            "ground truth."
+            f"by {kind}, no held-out song has both similar and dissimilar songs. Choose a different ground truth."
         )
     artists = [group for group, counts in zip(groups, is_counted, strict=True) if counts]
     order = our, our_learned, their, their_learned = tuple(
@@ -176,10 +170,7 @@ def _score_folds(
     folds: Sequence[Fold],
     progress: Progress,
 ) -> tuple[dict[str, list[dict[str, Float64Array]]], dict[str, int]]:
-    """Return the scores of each fold's queries, before and after training.
-
-    Also returns, for each model, the number of folds in which a metric was learned.
-    """
+    """Return each fold's scores, before and after training, and the number of folds in which each model was trained."""
     scores: dict[str, list[dict[str, Float64Array]]] = {}
     n_learned = dict.fromkeys(learned_on, 0)
     for number, fold in enumerate(folds):

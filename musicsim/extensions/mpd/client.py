@@ -154,10 +154,7 @@ class MpdAwayError(ServerError):
 
 
 class Mpd:
-    """A connection to MPD, open inside ``with``.
-
-    Methods raise MpdAwayError if MPD does not respond, and ServerError for other failures.
-    """
+    """A connection to MPD, open inside ``with``. Methods raise MpdAwayError without a response, else ServerError."""
 
     def __init__(self, library: Library, address: MpdAddress) -> None:
         self._library, self.address = library, address
@@ -276,10 +273,7 @@ class Mpd:
         return unknown
 
     def save(self, title: str, songs: Sequence[Song], *, replace: bool = False) -> list[Song]:
-        """Save songs as a stored playlist, and return the songs that MPD does not have.
-
-        An existing playlist is overwritten only with `replace`.
-        """
+        """Save songs as a stored playlist, with `replace` even if it exists; return the songs that are not in MPD."""
         title = _NOT_IN_TITLES.sub(" ", title).strip()
         if not title:
             raise ServerError("the playlist's name consists of slashes and spaces only. Give it a name for MPD.")
@@ -287,9 +281,7 @@ class Mpd:
         with self._translate_errors():
             is_taken = title in [_text(entry["playlist"]) for entry in self._client.listplaylists()]
         if is_taken and not replace:
-            raise ServerError(
-                f"MPD already has a playlist “{title}”. Choose a different name, or replace the playlist."
-            )
+            raise ServerError(f"MPD already has a playlist “{title}”. Choose a different name, or replace it.")
         with self._translate_errors():
             self._client.command_list_ok_begin()
             if is_taken:

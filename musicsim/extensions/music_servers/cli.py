@@ -47,10 +47,7 @@ def add(
     user: Annotated[str, typer.Option(help="User name; not needed with an API key.")] = "",
     api_key: Annotated[bool, typer.Option("--api-key", help="Log in with an API key instead of a password.")] = False,
     send_password: Annotated[
-        bool,
-        typer.Option(
-            "--send-password", help="Send the password itself, for servers that do not accept tokens. Use https."
-        ),
+        bool, typer.Option("--send-password", help="Send the password itself, if the server needs it. Use https.")
     ] = False,
     listening: Annotated[bool, typer.Option(help="Import the user's plays, stars and ratings on every sync.")] = True,
     library: console.LibraryOption = None,

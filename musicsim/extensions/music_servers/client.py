@@ -1,7 +1,6 @@
 """A client for the Subsonic and OpenSubsonic APIs, with limits on the size and time of every request.
 
-Secrets are sent only to the server's own address; redirects are not followed. Every failure raises
-:class:`ServerError`.
+Secrets are sent only to the server's own address; redirects are not followed. Failures raise :class:`ServerError`.
 """
 
 import hashlib
@@ -66,16 +65,13 @@ class ServerAlbum:
 
 @dataclass(slots=True)
 class Listing:
-    songs: dict[str, ServerSong] = field(default_factory=dict)  # song id to song
-    album_ids: dict[str, str] = field(default_factory=dict)  # song id to album id; "" if unknown
+    songs: dict[str, ServerSong] = field(default_factory=dict)  # maps each id to its song
+    album_ids: dict[str, str] = field(default_factory=dict)  # maps each song id to an album id; "" if unknown
     left_out: Counter[str] = field(default_factory=Counter)  # number of skipped entries for each reason
 
 
 class Subsonic:
-    """One server, accessed as one of its users.
-
-    A request fails after `silence_s` seconds without a byte, or if the whole response takes longer than `answer_s`.
-    """
+    """One server, as one of its users; `silence_s` limits the time without a byte, `answer_s` that of a response."""
 
     def __init__(self, connection: Connection, *, silence_s: float = _SILENCE_S, answer_s: float = _ANSWER_S) -> None:
         self.connection = connection
@@ -95,7 +91,7 @@ class Subsonic:
             raise
 
     def state(self) -> str:
-        """Return a digest that changes with the server's songs; empty if changes are not dated, or are under way."""
+        """Return a digest that changes with the server's songs; empty if there is no date or changes are under way."""
         future_ms = int((time.time() + 86_400) * 1000)  # a time in the future, so that the returned index is empty
         with self._open("getIndexes", {"ifModifiedSince": future_ms}) as response:
             answer = self._read_answer(response)
@@ -236,10 +232,7 @@ class Subsonic:
                 raise self._error("stopped sending partway through a song")
 
     def sound(self, song_id: str, form: str, start: int, n_bytes: int) -> tuple[bytes, int]:
-        """Return `n_bytes` of a song's audio from `start`, fewer at the end, and the total number of bytes.
-
-        `form` is "raw" or "mp3".
-        """
+        """Return at most `n_bytes` of a song's audio as `form` ("raw" or "mp3"), and the total number of bytes."""
         headers = {"Range": f"bytes={start}-{start + n_bytes - 1}"}
         with self._open("stream", {"id": song_id, "format": form}, headers) as response:
             sent_range = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
@@ -307,9 +300,7 @@ class Subsonic:
         try:
             if 300 <= response.status < 400 and response.status != 304:
                 place = _text(response.headers.get("Location"))[:200].partition("?")[0]
-                raise self._error(
-                    f"redirects to {place or 'a different address'}; connect the server again with that address"
-                )
+                raise self._error(f"redirects to {place or 'a different address'}; connect it with that address")
             yield response
         except (faults.HTTPError, ConnectionError, TimeoutError) as error:
             raise self._error(_explain(error)) from None

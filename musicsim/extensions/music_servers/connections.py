@@ -40,9 +40,7 @@ class Connection:
         logs.hide(self.secret)
         object.__setattr__(self, "address", self.address.strip().rstrip("/").removesuffix("/rest"))
         if not _NAME.fullmatch(self.name):
-            raise LibraryError(
-                f"{self.name!r} is not a valid server name. Use up to 60 letters, digits, spaces, periods and hyphens."
-            )
+            raise LibraryError(f"{self.name!r}: server names have up to 60 letters, digits, spaces, periods, hyphens.")
         if not _is_address(self.address):
             raise LibraryError(f"{self.address!r} is not a valid server address. Use the form https://HOST:PORT.")
         if self.sends not in get_args(Sends):

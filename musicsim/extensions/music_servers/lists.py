@@ -109,9 +109,7 @@ def keep_filled(
     if around_last:
         seeds = snapshot.library.songs(list_last_played(snapshot.library, connection, around_last))
         if not seeds:
-            raise NotFoundError(
-                f"{connection.name}: no song played on the server is in this library. Sync the server first."
-            )
+            raise NotFoundError(f"{connection.name}: no song played there is in this library. Sync the server first.")
         request = replace(request, like=tuple(song.id for song in seeds))
     drawn = Walk(snapshot).generate(request, request.seed)
     ids = [song.id for song in drawn.songs]

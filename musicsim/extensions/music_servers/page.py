@@ -18,9 +18,7 @@ from musicsim.ui.components.song_list import clock
 _SENDS: dict[Sends, str] = {"token": "Password, as a token", "password": "Password itself", "key": "API key"}
 _CHOICES_SHOWN = 25
 _NONE = "None of them"
-_ROUND: Key[int] = Key(
-    "server_round", int, "number of servers connected so far; changes the password field's key, so that it is empty"
-)
+_ROUND: Key[int] = Key("server_round", int, "number of connected servers; a new number empties the password field")
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
@@ -68,7 +66,7 @@ def _draw_server(library: Library, connection: Connection, counts: tuple[int, in
                 f"Fetch {n_unmatched:,} songs" if n_unmatched else "Fetch songs", icon=":material/cloud_download:",
                 disabled=busy or not n_unmatched, key=f"server_fetch_{name}",
                 on_click=start_job, args=(library, "sync"), kwargs={"name": name, "fetch": True},
-                help="Downloads and analyzes songs without a local file. No copy is kept; they play from the server.",
+                help="Downloads and analyzes songs without a local file. No copy is kept; songs play from the server.",
             )  # fmt: skip
             with st.popover("Remove", icon=":material/delete:", disabled=busy):
                 st.write("Removes its songs without a local file from this library. Nothing changes on the server.")

@@ -146,8 +146,8 @@ class ServerSongs(Tables):
         """Return a dict from song id to the server's id; by default, the first server with the song is used."""
         s = server_songs.c
         query = sa.select(s.song_id, s.id, s.server).where(s.song_id.in_(some_ids(song_ids)))
-        # In descending order, the dict keeps the first server and its first id. The server is not in the condition,
-        # because SQLite would then scan all of its songs.
+        # Of a song's rows, the dict keeps the last: the first server's first id, because the order is descending.
+        # The server is not in the condition, because SQLite would then scan all of its songs.
         rows = self._rows(query.order_by(s.server.desc(), s.id.desc()))
         return {row.song_id: row.id for row in rows if server in (None, row.server)}
 

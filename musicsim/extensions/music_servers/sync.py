@@ -41,13 +41,13 @@ class KnownAlbum:
     songs: tuple[str, ...]  # song ids
 
 
-Albums = dict[str, KnownAlbum]  # album id to album; empty if some songs on the server belong to no album
+Albums = dict[str, KnownAlbum]  # maps each id to its album; empty if some songs on the server belong to no album
 
 
 @dataclass(frozen=True, slots=True)
 class AlbumChanges:
     unchanged: set[str]  # ids of the songs in unchanged albums
-    songs: dict[str, ServerSong]  # id to song, for the songs in new and changed albums
+    songs: dict[str, ServerSong]  # maps each id to its song, for the songs in new and changed albums
     albums: Albums  # albums to save for the next sync
 
 
@@ -87,10 +87,7 @@ def albums_of(listing: Listing, albums: Mapping[str, ServerAlbum]) -> Albums:
 
 
 def read_changes(client: Subsonic, before: Albums, n_songs: int) -> AlbumChanges | None:
-    """Read the songs in new and changed albums.
-
-    Returns None if no albums are known, if none has changed, or if listing all songs would be faster.
-    """
+    """Read the songs in new and changed albums; None if there are none, or if listing all songs would be faster."""
     current = client.albums() if before else {}
     if not current:
         return None
@@ -146,8 +143,8 @@ def sync(library: Library, connection: Connection, progress: Progress, *, everyt
     """Read and match a server's songs, and import its user's listening data.
 
     If the server reports no changes, only stars and recent plays are read. If its albums show the changes, only songs
-    in changed albums are read. Otherwise all songs are listed, as they are with `everything` and once a day, because a
-    server's reports may miss changes.
+    in changed albums are read. Otherwise, all songs are listed. They are also listed with `everything`, and once a day,
+    because a server's reports may miss changes.
 
     Raises ServerError if the server fails or no longer lists any songs; nothing is written then.
     """
@@ -291,7 +288,7 @@ class SongFinder:
 
 
 def remove(library: Library, name: str) -> None:
-    """Remove a server, its secret, and its songs without local files; imported listening data stay."""
+    """Remove a server, its secret, and its songs without local files, but keep imported plays and tags."""
     Connections(library).remove(name)
     save_albums(library, name, {})
     library.files.forget_root(servers_folder(library, name))
@@ -299,10 +296,7 @@ def remove(library: Library, name: str) -> None:
 
 
 def list_last_played(library: Library, connection: Connection, n_songs: int) -> list[int]:
-    """Return the songs played last; the most played songs if play times are missing.
-
-    If the server reports no plays of songs, return the songs of the most recently played albums.
-    """
+    """Return the songs played last, or the most played songs without play times, or the songs of recent albums."""
     known = ServerSongs(library).read_songs(connection.name)
     played = [song for song in known.values() if song.plays and song.song_id is not None]
     played.sort(key=lambda song: (-(song.played_at or 0.0), -song.plays, song.id))

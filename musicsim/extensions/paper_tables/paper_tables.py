@@ -50,7 +50,7 @@ class PaperTable:
     claims: list[dict[str, Any]]  # claim, value, goal, holds
     is_own: bool  # run on this machine
     commit: str = ""  # commit of the program; older results have neither a commit nor inputs
-    inputs: dict[str, str] = field(default_factory=dict)  # name of each input to its SHA-256
+    inputs: dict[str, str] = field(default_factory=dict)  # maps the name of each input to its SHA-256
 
 
 def _checkout() -> Path | None:

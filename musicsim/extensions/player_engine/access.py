@@ -34,7 +34,7 @@ class PlayerRules(Filters):
     )  # fmt: skip
 
     def path(self, first: int, last: int, length: int, exclude: frozenset[int]) -> PlaylistRequest:
-        """Return a request for a path of `length` songs that obeys the filters; `exclude` replaces the rules' own."""
+        """Return a request for a path of `length` songs under these filters; `exclude` lists all songs to leave out."""
         filters = {f.name: getattr(self, f.name) for f in fields(Filters)}
         return PlaylistRequest(
             **filters, first=first, through=(last,), length=length, exclude=exclude, avoid_recent=False

@@ -83,10 +83,7 @@ class Answering:
         self.snapshot = _snapshot(library, library.revision)
 
     def song(self, item_id: str) -> Seed:
-        """Find a song by an id from a connected server, from Jellyfin, or of the library itself.
-
-        Raises NotFoundError if the id is unknown or the song has no vector.
-        """
+        """Find a song by its id on a server, in Jellyfin or in the library. Raises NotFoundError without a vector."""
         for ids in self._foreign:
             if (known := ids.find_song(item_id)) is not None:
                 return self._check_vector(known[1], known[0])
@@ -143,12 +140,9 @@ class Answering:
             k = _WIDEN * k
 
     def path(self, first: Seed, last: Seed, n: int) -> list[Match]:
-        """Return at most `n` songs that lead from the first song to the last in small steps.
-
-        Raises NotFoundError if the two songs have no ids on the same server.
-        """
+        """Return `n` songs or fewer from the first to the last. Raises NotFoundError if they share no server."""
         start, end = (self._library.song(_song_ids(seed.query)[0]) for seed in (first, last))
-        if len(set(self.snapshot.rows_of([start.id, end.id]))) == 1:  # both sound the same
+        if len(set(self.snapshot.rows_of([start.id, end.id]))) == 1:  # both songs sound the same
             return self._to_path([start, end][: 1 + (start.id != end.id)], first.server)
         excluded = self._excluded
         between = self._walk_between(start.id, end.id, n, excluded)

@@ -45,10 +45,8 @@ class JellyfinIds:
         if cache.revision != revision and (song_id is None or self.ids_of([song_id]).get(song_id) != guid):
             pairs = np.fromiter(((self._id(path), i) for i, path in self._library.files.here()), _PAIR)
             pairs.sort(order="guid")
-            cache.arrays = (
-                np.ascontiguousarray(pairs["guid"]),
-                pairs["song_id"],
-            )  # one assignment, because threads share the cache
+            # one assignment, because threads share the cache
+            cache.arrays = np.ascontiguousarray(pairs["guid"]), pairs["song_id"]
             cache.revision = revision
             song_id = cache.song(guid)
         return song_id

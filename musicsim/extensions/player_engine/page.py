@@ -60,8 +60,7 @@ def _draw_rules(snapshot: Snapshot, rules: PlayerRules) -> None:
             value = getattr(rules, field)
             key.set(sorted(value) if field in _NAMES else value or "" if field == "jellyfin" else value)
     for field in _NAMES:
-        # a rule may name a parent folder, which is not among the choices
-        names = sorted({*choices.names.get(field, ()), *getattr(rules, field)})
+        names = sorted({*choices.names.get(field, ()), *getattr(rules, field)})  # rules may name parent folders
         if names:
             find_names(**describe(PlayerRules, field), names=names, key=_KEYS[field], placeholder="None")
     if span:
