@@ -145,7 +145,7 @@ def _generate(snapshot: Snapshot, sides: tuple[blind.Contender, blind.Contender]
         st.error(plain(error), icon=":material/error:")
         return
     _QUESTION.set(_Question(snapshot.library.folder, pair))
-    st.rerun()  # because the button above now has a different label
+    st.rerun()  # needed because the button above now has a different label
 
 
 def _show_pair(snapshot: Snapshot, question: _Question) -> None:

@@ -211,9 +211,7 @@ class _Session:
         if content_hash(data) != model.digest:
             raise ModelError(f"{model.path.name} changed during the run. Start again.")
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = (
-            1  # one thread, because there is one process per core
-        )
+        options.intra_op_num_threads = options.inter_op_num_threads = 1  # there is one process per core
         options.enable_cpu_mem_arena = False  # off, because the arena would double the memory
         options.log_severity_level = 4
         try:

@@ -147,7 +147,7 @@ class Guesses:
         if judged.right_apart is None:
             return text
         group = {"genre": "by the same artist", "artist": "from the same album"}[self.target]
-        return f"{text} If songs {group} may not vote, {judged.right_apart:.0%} of all guesses are right."
+        return f"{text} Without votes by songs {group}, {judged.right_apart:.0%} of all guesses are right."
 
 
 def enter_guesses(library: Library, guesses: Iterable[Guess], min_votes: int) -> list[TagChange]:

@@ -29,7 +29,7 @@ class Levels:
 def _genres(snapshot: Snapshot) -> Levels:
     """Return the genre and sub-genres of every row; `apart` contains artist numbers.
 
-    "Electronic / House" is a sub-genre if another genre begins with "Electronic", otherwise a genre like "R&B/Soul".
+    "Electronic / House" is a sub-genre if another genre begins with "Electronic"; "R&B/Soul" is a single genre.
     """
     columns = snapshot.columns
     genres = columns.genre.names

@@ -36,8 +36,8 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-NAMES = ("artist", "genre", "folder", "key", "mode")  # columns with the hash of a name; 0 if unknown
-NUMBERS = ("year", "duration_s", *HEARD)  # columns with a number
+NAMES = ("artist", "genre", "folder", "key", "mode")  # columns that contain hashes of names; 0 if unknown
+NUMBERS = ("year", "duration_s", *HEARD)  # columns that contain numbers
 _UNKNOWN = -1e30  # replaces nan, which Milvus does not accept
 _MAX_NUMBER = 1e29  # largest bound in a filter
 
@@ -230,7 +230,7 @@ class RemoteIndex:
 
     @property
     def trouble(self) -> str | None:
-        """Explanation why searches run on this machine; None if they run on the server."""
+        """Reason why searches run on this machine; None if they run on the server."""
         self._try(lambda: None)
         return self._trouble
 

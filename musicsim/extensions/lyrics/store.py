@@ -82,7 +82,7 @@ class LyricsStore(Tables):
         lrc_times = _lrc_times(folders)
         lrc_folders = json.dumps([schema.encode_path(folder) for folder in {path.parent for path in lrc_times}])
         with_lrc = sa.select(sa.func.json_each(lrc_folders).table_valued("value").c.value)
-        # if a song has several files, the first by name: SQLite takes the other columns from the row with min()
+        # first file by name of each song: SQLite takes the other columns from the row with min()
         first = (
             sa.select(f.song_id, sa.func.min(f.path, type_=schema.FilePath()).label("path"), f.folder, f.mtime_ns)
             .where(f.missing_since.is_(None))

@@ -8,7 +8,7 @@ EXTENSION = Extension(
     commands={
         "mpd": Command(
             "cli:group",
-            "Queue and save playlists in MPD. Its address is MPD_HOST and MPD_PORT, or set on the Library page.",
+            "Queue and save playlists in MPD. Set MPD's address in MPD_HOST and MPD_PORT, or on the Library page.",
             "Other programs",
         )
     },

@@ -25,7 +25,7 @@ _PORT = 6600
 TIMEOUT_S = 10.0
 _MAX_REASON = 200  # characters
 _MAX_QUIET_S = 60.0  # seconds without an event; the client then reconnects, because the connection may be dead
-_NOT_SENT = re.compile("[\n\r\ud800-\udfff]")  # cannot be sent, because the protocol consists of lines of UTF-8
+_NOT_SENT = re.compile("[\n\r\ud800-\udfff]")  # characters that cannot be sent in lines of UTF-8
 _NOT_IN_TITLES = re.compile(r"[/\s\x00-\x1f\x7f]+")
 _MAX_LINE, _MAX_ANSWER = 1 << 16, 32 << 20  # bytes; a queue of 16,000 songs takes 10 MB
 _MAX_LINES = 1_000_000  # lines per response; python-mpd2 uses up to 200 bytes of memory for each
@@ -201,7 +201,7 @@ class Mpd:
             problem = f"MPD at {self.address} does not respond ({reason}). Is MPD running at this address?"
             raise MpdAwayError(problem) from error
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-            # invalid numbers, and missing or repeated fields
+            # raised for invalid numbers, and for missing or repeated fields
             self._client.disconnect()
             problem = f"MPD at {self.address} sent an invalid response ({_short(error)})"
             raise ServerError(f"{problem}. Is this MPD's address?") from error

@@ -14,7 +14,7 @@ from musicsim.library import Library, Song
 
 _MAX_TRIES = 10  # attempts to generate songs that MPD has
 _MAX_WAIT_S = 30.0
-_PAUSE_S = 0.5  # because events come in bursts; also limits the load if the server reports events constantly
+_PAUSE_S = 0.5  # pause after an event, because events come in bursts and some servers report them constantly
 
 
 @dataclass(frozen=True, slots=True)

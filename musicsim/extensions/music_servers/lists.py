@@ -23,7 +23,7 @@ AROUND_LAST = "around_last"
 
 _MAX_REASONS = 4
 _MAX_SEEDS = 3  # titles in a comment
-_MAX_COMMENT = 500  # characters; servers show no more
+_MAX_COMMENT = 500  # characters of a comment; servers show no more
 
 
 @dataclass(frozen=True, slots=True)

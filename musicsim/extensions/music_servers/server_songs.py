@@ -16,7 +16,7 @@ from musicsim.library.db.columns import some_ids
 from musicsim.library.db.database import Tables, check_details
 from musicsim.library.db.schema import IN_SMALL_COPY, metadata
 
-MAX_ID_LENGTH = 300  # characters; ids from real servers have at most 40
+MAX_ID_LENGTH = 300  # maximum length of an id; ids from real servers have at most 40 characters
 SERVERS_FOLDER = "servers"
 """Virtual folder in the library for songs without local files; it does not exist on disk."""
 
@@ -35,7 +35,7 @@ server_songs = sa.Table(
     metadata,
     sa.Column("server", sa.Text, primary_key=True),  # name of the connection: one server and one of its users
     sa.Column("id", sa.Text, primary_key=True),  # the id in the form that the server expects
-    sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="SET NULL"), index=True),  # None: not matched
+    sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="SET NULL"), index=True),  # None if the song has no match
     sa.Column("how", sa.Text, nullable=False),  # method of the match, or the reason why there is none
     sa.Column("candidates", sa.JSON(none_as_null=True), info={"check": _is_candidates}),  # songs to choose from
     *(sa.Column(name, sa.Text, nullable=False) for name in ("title", "artist", "album", "path", "mbid")),

@@ -61,7 +61,7 @@ class ForeignIds(Protocol):
     """Ids of songs on connected servers. A server is given by its name, which must be unique among extensions."""
 
     def find_song(self, server_id: str) -> tuple[str, int] | None:
-        """Find the server that uses an id, and the library's song."""
+        """Find the server that uses an id, and the matching song in the library."""
 
     def first_server(self) -> str | None:
         """Return the first server that has songs."""
