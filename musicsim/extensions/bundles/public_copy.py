@@ -97,7 +97,7 @@ _FROM = {
 
 @dataclass(frozen=True, slots=True)
 class Excerpts:
-    """The excerpts in a copy, each at :func:`excerpt_path`."""
+    """The excerpts in a copy; :func:`excerpt_path` returns the path of each."""
 
     song_ids: Collection[int] = frozenset()
     suffix: str = ".mp3"

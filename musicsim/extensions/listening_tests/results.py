@@ -53,7 +53,7 @@ class PairOfModels:
     # 95% interval over queries; nan with fewer than two queries
     low: float
     high: float
-    p_value: float  # from Tukey's honestly significant difference test on ranks
+    p_value: float  # p-value of Tukey's honestly significant difference test on ranks
 
     @property
     def is_sure(self) -> bool:

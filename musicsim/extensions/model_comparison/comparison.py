@@ -32,7 +32,7 @@ from musicsim.progress import Progress, no_progress
 _FOLDS, _FOLDS_OF_ITSELF = 5, 3
 _MAX_QUERIES = 2_000
 _SEED = 0
-_NOT_LEARNED = "original vectors, because no metric was significantly better"
+_NOT_LEARNED = "the original vectors were kept, because no metric was significantly better"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
     )
     for own, n in n_learned.items():
         if n < len(folds):
-            notes[_label_learned(own)] = f"in {len(folds) - n} of {len(folds)} folds {_NOT_LEARNED}"
+            notes[_label_learned(own)] = f"in {len(folds) - n} of {len(folds)} folds, {_NOT_LEARNED}"
     scores = {
         own: {measure: np.concatenate([part[measure] for part in own_parts]) for measure in RANKED}
         for own, own_parts in parts.items()

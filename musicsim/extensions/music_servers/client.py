@@ -232,7 +232,7 @@ class Subsonic:
                 raise self._error("stopped sending partway through a song")
 
     def sound(self, song_id: str, form: str, start: int, n_bytes: int) -> tuple[bytes, int]:
-        """Return at most `n_bytes` of a song's audio as `form` ("raw" or "mp3"), and the total number of bytes."""
+        """Return up to `n_bytes` of a song from `start`, as `form` ("raw" or "mp3"), and the total number of bytes."""
         headers = {"Range": f"bytes={start}-{start + n_bytes - 1}"}
         with self._open("stream", {"id": song_id, "format": form}, headers) as response:
             sent_range = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))

@@ -122,7 +122,7 @@ def _draw_review(library: Library) -> None:
         with st.container(border=True):
             _draw_choice(library, server, song, labels, number)
     if len(waiting) > len(first):
-        st.caption(f"{len(waiting) - len(first):,} more appear once these are reviewed.")
+        st.caption(f"{len(waiting) - len(first):,} more will appear once these are reviewed.")
 
 
 def _draw_choice(library: Library, server: str, song: ServerSong, labels: dict[int, str], number: int) -> None:

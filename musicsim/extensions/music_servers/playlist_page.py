@@ -55,9 +55,9 @@ def _draw_target(sending: Sending, servers: Mapping[str, Connection]) -> None:
     around = 0
     if is_kept:
         around = st.number_input(
-            "Around the last songs played there", 0, _MAX_AROUND, 0, key=f"playlist_around_{server}_{name}",
-            help="Base the playlist on this many of the songs last played on the server, now and at each refresh. It "
-            "will differ from the playlist shown here; 0 sends the playlist as shown.",
+            "Number of songs last played on the server", 0, _MAX_AROUND, 0, key=f"playlist_around_{server}_{name}",
+            help="Base the playlist on this many of these songs, now and at each refresh. It will differ from the "
+            "playlist shown here; 0 sends the playlist as shown.",
         )  # fmt: skip
     st.button(
         f"{'Update' if entry else 'Save'} “{plain(name)}” on {plain(server)}", icon=":material/cloud_upload:",
@@ -114,7 +114,7 @@ def draw_written(snapshot: Snapshot) -> None:
         )  # fmt: skip
         server, name = _WRITTEN.get()
         entry = written[server, name]
-        kind = "saved" if entry.request is None else "kept filled, written"
+        kind = "saved" if entry.request is None else "kept filled, last written"
         st.caption(f"On {plain(server)}, {kind} {day_of(entry.written_at)}.")
         with st.container(horizontal=True, gap="small"):
             if entry.request is not None:

@@ -64,7 +64,7 @@ server_lists = sa.Table(
     sa.Column("server", sa.Text, primary_key=True),
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("id", sa.Text, nullable=False),  # the server's id for the playlist
-    sa.Column("request", sa.JSON(none_as_null=True)),  # request to regenerate it from; None: never regenerated
+    sa.Column("request", sa.JSON(none_as_null=True)),  # request for regenerating it; None if it is never regenerated
     sa.Column("written_at", sa.Float, nullable=False),
     info=IN_SMALL_COPY,
 )
@@ -94,7 +94,7 @@ class ServerSong:
 class ServerList:
     name: str
     id: str  # the server's id for the playlist
-    request: Mapping[str, Any] | None  # request to regenerate it from; None: never regenerated
+    request: Mapping[str, Any] | None  # request for regenerating it; None if it is never regenerated
     written_at: float  # seconds since 1970
 
 
@@ -146,7 +146,7 @@ class ServerSongs(Tables):
         """Return a dict from song id to the server's id; by default, the first server with the song is used."""
         s = server_songs.c
         query = sa.select(s.song_id, s.id, s.server).where(s.song_id.in_(some_ids(song_ids)))
-        # Of a song's rows, the dict keeps the last: the first server's first id, because the order is descending.
+        # For each song, the dict keeps the last row; in descending order, this is the first server's first id.
         # The server is not in the condition, because SQLite would then scan all of its songs.
         rows = self._rows(query.order_by(s.server.desc(), s.id.desc()))
         return {row.song_id: row.id for row in rows if server in (None, row.server)}

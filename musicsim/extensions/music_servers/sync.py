@@ -331,7 +331,7 @@ def import_listening(library: Library, connection: Connection, finder: SongFinde
         earlier = [e for e in library.listening.imports() if (e.name, e.format) == (name, FORMAT)]
         batch = rows.batch([FORMAT], name, connection.listener)
         if not rows.n_rows:
-            for entry in earlier:  # the server no longer has any plays, or any stars and ratings
+            for entry in earlier:  # undo earlier imports if the server has no such data any longer
                 undo(library, entry.id)
         elif not any(entry.digest == batch.digest for entry in earlier):
             reports.append(commit(library, preview(library, batch, matcher=lambda: finder.matcher)))

@@ -30,7 +30,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         st.error(plain(error), icon=":material/error:")
         return
     st.toggle(
-        "Answer players", access is not None, key="players_on",
+        "Give players access", access is not None, key="players_on",
         on_change=lambda: _apply(library, PlayerRules() if st.session_state["players_on"] else None),
         help="While the app runs, OpenSubsonic players and plugins for Navidrome, Ampache and other servers can get "
         "similar songs, paths and similar artists from this library. They must send the token. To set them up, see "

@@ -150,7 +150,7 @@ class Test {
     event.preventDefault();
   }
 
-  // ------------------------------------------------------------------------------------- the looks
+  // ------------------------------------------------------------------------------------- the page
 
   show(state) {
     const stage = !state.has_consented ? "consent" : state.starts.length ? "pair" : "done";
