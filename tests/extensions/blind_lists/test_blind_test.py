@@ -155,7 +155,7 @@ def test_single_song_cannot_be_shuffled(store, tmp_path):
 
 def test_incomparable_pairs_give_clear_error(snapshot):
     one = Contender(snapshot.record.id, snapshot.record.name)
-    with pytest.raises(ValueError, match="choose two different"):
+    with pytest.raises(ValueError, match="Choose two different"):
         draw_pair((one, one), (Walk(snapshot), Walk(snapshot)), PlaylistRequest())
     nobody = PlaylistRequest(artists=frozenset({"Nobody"}))
     with pytest.raises(NotFoundError, match="no song matches your request in both models"):
@@ -252,7 +252,7 @@ def test_summary_states_lead_or_no_lead(store):
     a, b = Contender("1", "A"), Contender("2", "B")
     answer(store, a, b, "left")
     answer(store, a, b, "right")
-    assert describe(tally(store)[0]) == "1 of 2 for each: no lead"
+    assert describe(tally(store)[0]) == "1 of 2 answers for each: a tie"
     for _ in range(20):
         answer(store, a, b, "right")
     assert (

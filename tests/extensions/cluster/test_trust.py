@@ -61,7 +61,7 @@ def test_recognizes_local_addresses(address, is_here):
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1@a.example:1", "tcp://127.0.0.1:1@a.example:1", "tcp://a b:1"])
 def test_rejects_address_with_two_hosts(address, connections):
-    with pytest.raises(LibraryError, match="should be the address"), open_cluster(address, is_trusted=True):
+    with pytest.raises(LibraryError, match="must be the address"), open_cluster(address, is_trusted=True):
         pass
     assert not connections
 

@@ -158,10 +158,10 @@ def _hostile(kind, path):
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("objects", "objects"), ("objects as names", "objects"), ("text", "should be numbers"),
-        ("one column", "should be (songs, numbers)"), ("names of others", "needs a name"), ("no names", "lacks 'ids'"),
+        ("objects", "objects"), ("objects as names", "objects"), ("text", "must be numbers"),
+        ("one column", "must be (songs"), ("names of others", "names have shape"), ("no names", "has no 'ids'"),
         ("nothing but NaN", "none of the 2 rows"), ("no zip", "not an .npz file"), ("cut off", "not an .npz file"),
-        ("damaged", "damaged one"), ("more than there is", "bytes cannot"), ("larger than is read", "is larger than"),
+        ("damaged", "it is damaged"), ("more than there is", "bytes cannot"), ("larger than is read", "is larger than"),
     ],
 )  # fmt: skip
 def test_deceptive_file_is_rejected_without_leftovers(tiny_library, tmp_path, monkeypatch, kind, words):
@@ -180,7 +180,7 @@ def test_deceptive_file_is_rejected_without_leftovers(tiny_library, tmp_path, mo
     [
         ({"id": [1, 2], "vector": [[1.0], [1.0, 2.0]]}, "1, 2 numbers"),
         ({"id": [1, 2], "title": ["a", "b"]}, "neither a column of lists"),
-        ({"title": ["a", "b"], "vector": [[1.0], [2.0]]}, "lacks 'ids'"),
+        ({"title": ["a", "b"], "vector": [[1.0], [2.0]]}, "has no 'ids'"),
         ({"id": [1, 2], "vector": [None, [None]]}, "can be used"),
     ],
 )
@@ -320,7 +320,7 @@ def test_names_are_read_from_all_column_types(tmp_path, kind):
 
 def test_rejects_plain_array_of_wrong_length(tiny_library, tmp_path):
     np.save(tmp_path / "own.npy", vectors(7))
-    with pytest.raises(LibraryError, match="a row for each of the 12 songs"):
+    with pytest.raises(LibraryError, match="one row for each of the 12 songs"):
         EmbeddingStore(tiny_library).keep(tmp_path / "own.npy")
 
 

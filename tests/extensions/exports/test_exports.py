@@ -97,7 +97,7 @@ def test_histograms_match_codewords(library, tmp_path):
         assert np.array_equal(arrays["histogram"], of_model.X[order])
     assert arrays_sum_to_one(of_model.X)
     sound = next(r.name for r in library.models.all() if r.name != done.model)
-    with pytest.raises(ModelError, match="lacks histograms"):
+    with pytest.raises(ModelError, match="has no codeword histograms"):
         export(library, "histograms", tmp_path / "x.npz", ExportRequest(), model=sound)
 
 
@@ -275,7 +275,7 @@ def test_failed_export_leaves_nothing(library, tmp_path):
         export(library, "plays", tmp_path / "p.txt", ExportRequest())
     with pytest.raises(LibraryError, match="Use a file name in an existing folder"):
         export(library, "plays", tmp_path / "no" / "p.csv", ExportRequest())
-    with pytest.raises(NotFoundError, match="a k of at least 1"):
+    with pytest.raises(NotFoundError, match="k must be at least 1"):
         export(library, "neighbours", tmp_path / "n.csv", ExportRequest(k=0))
     with pytest.raises(ModelError, match="too few"):
         export(library, "splits", tmp_path / "s.csv", ExportRequest())

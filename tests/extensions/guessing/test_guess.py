@@ -222,7 +222,7 @@ def test_code_ties_are_broken_by_vector_distance(snapshot, monkeypatch):
 def test_codes_require_two_labels(tiny_library):
     tiny_library.edits.edit([song.id for song in tiny_library.songs()][1:], {"genre": "all the same"})
     tiny_library.edits.edit([song.id for song in tiny_library.songs()][:1], {"genre": None})
-    with pytest.raises(ModelError, match="at least two labels"):
+    with pytest.raises(ModelError, match="two different labels"):
         guess_labels(take_snapshot(tiny_library), by="codes")
 
 
@@ -249,7 +249,7 @@ def test_only_missing_tags_are_entered(snapshot):
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (Guesses("genre", [], Judged({}, None, 0), 0), "No analyzed song has a genre"),
+        (Guesses("genre", [], Judged({}, None, 0), 0), "Guesses need songs with a genre"),
         (Guesses("artist", [], Judged({}, None, 0), 4), "Every analyzed song already has an artist"),
     ],
 )

@@ -337,7 +337,7 @@ def test_unreachable_server_is_retried_later(library, monkeypatch, tmp_path):
 def test_invalid_address_gives_clear_error(library, monkeypatch, named):
     monkeypatch.setenv("MUSICSIM_INDEX", named)
     give_name(library)
-    assert "MUSICSIM_INDEX should be milvus:http://host:19530" in take_snapshot(library).search_trouble
+    assert "MUSICSIM_INDEX must be milvus:http://host:19530" in take_snapshot(library).search_trouble
 
 
 @pytest.mark.long

@@ -145,7 +145,7 @@ def test_unsendable_playlists_fail_before_sending(server, songs, tiny_library, m
     save_token(tiny_library, TOKEN)
     with pytest.raises(ServerError, match="none of these songs has a MusicBrainz id"):
         send_playlist(tiny_library, "Evening", songs[3:])
-    with pytest.raises(ServerError, match="needs a name"):
+    with pytest.raises(ServerError, match="has no name"):
         send_playlist(tiny_library, " ", songs)
     monkeypatch.setenv("MUSICSIM_LISTENBRAINZ_URL", "file:///etc/passwd")
     with pytest.raises(ServerError, match="https://"):

@@ -243,7 +243,7 @@ def test_failed_mix_keeps_old_file(store, mixable, tmp_path):
         song.path.unlink()
     target = tmp_path / "mix.wav"
     target.write_text("old")
-    with pytest.raises(AudioDecodeError, match=r"none of 2 songs can be read.*does not exist"):
+    with pytest.raises(AudioDecodeError, match=r"none of the 2 songs can be read.*does not exist"):
         render_mix(store, songs, target, seconds=2, crossfade_s=0)
     assert target.read_text() == "old"
     assert list(tmp_path.glob(".*")) == []

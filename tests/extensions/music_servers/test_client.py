@@ -105,7 +105,7 @@ def test_credentials_file_is_private(library):
     ["", "home", "ftp://home", "file:///etc", "http://", "http://a:b@home", "http://home?x=1", "http://home:port"],
 )
 def test_accepts_only_plain_http_addresses(address):
-    with pytest.raises(LibraryError, match="is not the address"):
+    with pytest.raises(LibraryError, match="is not a valid server address"):
         Connection("home", address, "anna", SECRET)
 
 

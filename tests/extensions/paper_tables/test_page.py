@@ -61,7 +61,7 @@ def test_installed_package_points_to_repository(full, monkeypatch):
     monkeypatch.setattr(paper_tables, "experiments", dict)
     app = open_evaluation("The papers")
     assert not app.exception
-    assert any("clone the repository" in info.value for info in app.info)
+    assert any("Clone the repository" in info.value for info in app.info)
 
 
 @pytest.mark.long
