@@ -212,7 +212,7 @@ class _Session:
             raise ModelError(f"{model.path.name} changed during the run. Start again.")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1  # there is one process per core
-        options.enable_cpu_mem_arena = False  # off, because the arena would double the memory
+        options.enable_cpu_mem_arena = False  # the arena would double the memory
         options.log_severity_level = 4
         try:
             with tempfile.TemporaryDirectory(prefix="musicsim-") as empty_folder:
