@@ -204,7 +204,7 @@ class Mpd:
             # raised for invalid numbers, and for missing or repeated fields
             self._client.disconnect()
             problem = f"MPD at {self.address} sent an invalid response ({_short(error)})"
-            raise ServerError(f"{problem}. Is this MPD's address?") from error
+            raise ServerError(f"{problem}. Is MPD running at this address?") from error
 
     def _music_folders(self) -> list[Path]:
         """Return the local folders that MPD's paths may be relative to."""

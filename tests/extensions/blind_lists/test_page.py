@@ -159,5 +159,5 @@ def test_equal_playlists_allow_only_no_difference(empty, tmp_path):
         empty.add(write_song(tmp_path / f"{kind}.flac", kind, title=kind, artist=f"Artist {n}"))
     refresh(empty)
     app = press(open_view(), "Generate two playlists")
-    assert "Both keep producing the same list" in said(app)
+    assert "Both keep producing the same playlist" in said(app)
     assert [b.disabled for b in app.button] == [True, False, True, False]

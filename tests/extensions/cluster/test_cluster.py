@@ -68,7 +68,7 @@ def test_rejects_invalid_addresses(store, address):
 @pytest.mark.long
 def test_unreachable_scheduler_gives_clear_error(monkeypatch):
     monkeypatch.setattr(cluster, "CONNECT_S", 0.5)
-    with pytest.raises(LibraryError, match="no Dask scheduler answers"), open_cluster("tcp://127.0.0.1:9"):
+    with pytest.raises(LibraryError, match="no Dask scheduler responds"), open_cluster("tcp://127.0.0.1:9"):
         pass
 
 

@@ -184,4 +184,4 @@ def test_tls_cluster_requires_matching_authority(tmp_path, monkeypatch):
         assert json.loads(done[0])["added"] == 3
         use("other")
         _, said = run_process(*asked, library=library, expect=1)
-        assert "no Dask scheduler answers" in said
+        assert "no Dask scheduler responds" in said

@@ -178,7 +178,7 @@ def test_deceptive_file_is_rejected_without_leftovers(tiny_library, tmp_path, mo
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ({"id": [1, 2], "vector": [[1.0], [1.0, 2.0]]}, "1, 2 numbers"),
+        ({"id": [1, 2], "vector": [[1.0], [1.0, 2.0]]}, "1, 2 dimensions"),
         ({"id": [1, 2], "title": ["a", "b"]}, "neither a column of lists"),
         ({"title": ["a", "b"], "vector": [[1.0], [2.0]]}, "has no 'ids'"),
         ({"id": [1, 2], "vector": [None, [None]]}, "can be used"),

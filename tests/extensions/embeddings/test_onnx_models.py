@@ -196,7 +196,7 @@ def test_non_finite_vectors_are_failures(tiny_library, tmp_path):
     """The model returns the logarithm of minus the loudness."""
     nodes = [node("Neg", ["vectors"], ["minus"]), node("Log", ["minus"], ["none"])]
     path = write_onnx(tmp_path / "net.onnx", nodes=nodes, outputs=("none",))
-    with pytest.raises(ModelError, match=r"no song .* got a vector: .*net.onnx gives NaN or infinite"):
+    with pytest.raises(ModelError, match=r"no song .* got a vector: .*net.onnx contains NaN or infinite"):
         add_onnx(tiny_library, OnnxModel(path, RATE, WINDOW), "net", hush)
 
 

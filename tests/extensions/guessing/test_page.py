@@ -58,7 +58,7 @@ def test_voting_method_stays_selectable_without_codes(full, monkeypatch):
         patch.setattr("musicsim.extensions.guessing.guess.VectorVoters", None)
         app.run()
     assert not app.exception
-    assert any("at least two" in info.value for info in app.info)
+    assert any("two different labels" in info.value for info in app.info)
     app.segmented_control(key="genres_by").set_value("vectors").run()
     assert not app.exception
     assert any("1 of 1 songs without a genre" in c.value for c in app.caption)

@@ -133,7 +133,7 @@ def test_songs_without_vector_are_excluded(library, unlearned):
     assert "trained on the same artists" in last.note
     assert not any("in use" in one.name + one.other for one in found.differences)
     assert [record.name for record in comparable(library)] == ["net", "Codewords"]
-    with pytest.raises(ModelError, match="neither the built-in Sound nor a trained one"):
+    with pytest.raises(ModelError, match="neither Sound nor a trained model"):
         compare_with(library, "mine", "genre")
 
 
@@ -155,7 +155,7 @@ def lead(low, high):
 @pytest.mark.parametrize(
     ("leads", "words"),
     [
-        ({}, "a and b cannot be compared: too few artists"),
+        ({}, "a and b cannot be compared: the ground truth covers too few artists"),
         ({"auc": lead(0.1, 0.3), "map": lead(0.1, 0.3)}, "a is better than b: MAP 0.700 .*; also by AUC"),
         ({"auc": lead(-0.3, -0.1), "map": lead(-0.1, 0.1)}, "a is worse than b: AUC 0.300"),
         ({"auc": lead(-0.1, 0.1), "map": lead(-0.1, 0.2)}, "No significant difference between a and b: MAP"),
