@@ -46,7 +46,7 @@ def test_text_setting_needs_no_quotes(tmp_path):
     run("cluster", "status", library=library, expect=1)
     run("settings", "cluster", "local:2", library=library)
     _, err = run("cluster", "status", library=library, expect=1)
-    assert "each scan starts these workers" in " ".join(err.split())
+    assert "these workers run on this machine, but only during a scan" in " ".join(err.split())
     run("settings", "cluster", "", library=library)
     _, err = run("cluster", "status", library=library, expect=1)
     assert "no cluster is set" in err
