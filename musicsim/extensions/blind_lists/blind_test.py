@@ -16,7 +16,7 @@ from musicsim.library import Library
 from musicsim.library.stores.judgments import Judgment, Opinions, Tally, summarize
 from musicsim.library.stores.models import BUILT_IN
 
-KIND = "playlists"  # kind of the judgments
+KIND = "playlists"  # kind under which the answers are stored as judgments
 _MAX_TRIES = 5
 _SEEDS = 1 << 31
 
@@ -26,34 +26,34 @@ _CHOSEN: dict[Choice, int | None] = {"left": 0, "right": 1, "same": None}
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A generator of playlists: a model's walk of all playlists, one of its dialects, or the uniform shuffle."""
+    """A generator of playlists: a model's walk fitted to all playlists, one of its dialects, or a uniform shuffle."""
 
     model_id: str | None  # None for the shuffle
     model_name: str
-    dialect: str | None = None  # None for the walk of all playlists
+    dialect: str | None = None  # None for the walk fitted to all playlists
 
     @property
     def name(self) -> str:
         return f"{self.model_name}: {self.dialect}" if self.dialect else self.model_name
 
 
-SHUFFLE = Contender(None, "shuffle")  # every song with the same probability: the baseline
+SHUFFLE = Contender(None, "shuffle")  # the baseline: every song is equally likely
 
 
 @dataclass(frozen=True, slots=True)
 class BlindPair:
-    """Two playlists side by side, and their contenders, which are hidden until the answer."""
+    """Two playlists side by side, and the contenders that generated them, which are hidden until the answer."""
 
     left: GeneratedPlaylist
     right: GeneratedPlaylist
     left_is: Contender
     right_is: Contender
-    request: PlaylistRequest  # with the common first song, without the dialects
+    request: PlaylistRequest  # includes the common first song, but no dialect
     seed: int  # reproduces the pair until the library or a model changes
 
     @property
     def is_equal(self) -> bool:
-        """True if both playlists have the same songs in the same order, so that comparing them is useless."""
+        """True if both playlists have the same songs in the same order, so that there is nothing to compare."""
         return _ids(self.left) == _ids(self.right)
 
 
@@ -61,14 +61,14 @@ def describe(tally: Tally) -> str:
     if not tally.n_decided:
         return "no difference so far"
     if tally.wins_first == tally.wins_second:
-        return f"{tally.wins_first} of {tally.n_decided} for each: no lead"
+        return f"{tally.wins_first} of {tally.n_decided} answers for each: a tie"
     wins, leader = max((tally.wins_first, tally.first), (tally.wins_second, tally.second))
     share = "less than 1%" if tally.p_value < 0.005 else f"{100 * tally.p_value:.0f}%"
-    return f"{wins} of {tally.n_decided} for “{leader}”; by chance alone this happens in {share} of cases"
+    return f"{wins} of {tally.n_decided} answers for “{leader}”; by chance alone, this happens in {share} of cases"
 
 
 def contenders(library: Library) -> list[Contender]:
-    """Return the models whose files exist, each followed by its dialects, and the shuffle at the end."""
+    """Return the models whose files exist, each followed by its dialects, and finally the shuffle."""
     result: list[Contender] = []
     for model in filter(library.models.is_whole, library.models.all()):
         walk = load_walk(library.models.path(model.id))
@@ -78,7 +78,7 @@ def contenders(library: Library) -> list[Contender]:
 
 
 def opponent_of(library: Library, model_id: str | None) -> Contender:
-    """Return the default opponent: the Sound model; for Sound, the newest model not built in, or the shuffle."""
+    """Return the default opponent: Sound or, against Sound, the newest model that is not built in, or the shuffle."""
     others = [model for model in library.models.all() if model.kind not in BUILT_IN and model.id != model_id]
     native = library.models.native()
     if native is not None and native.id != model_id:
@@ -92,14 +92,14 @@ def draw_pair(
     request: PlaylistRequest,
     random_state: int | None = None,
 ) -> BlindPair:
-    """Generate a playlist with each contender for the same request, and put them on random sides.
+    """Generate a playlist with each contender for the same request, and put the playlists on random sides.
 
-    `walks` are in the order of the contenders. Without a first song in the request, a common one is drawn. Equal
-    playlists are generated again a few times; check :attr:`BlindPair.is_equal`. Raises NotFoundError if no song that
-    both know matches.
+    `walks` are in the order of the contenders. If the request has no first song, a common first song is drawn. If the
+    playlists are equal, they are generated again a few times; they may still be equal (see
+    :attr:`BlindPair.is_equal`). Raises NotFoundError if no song matches the request in both models.
     """
     if sides[0] == sides[1]:
-        raise ValueError(f"both lists would be by “{sides[0].name}”: choose two different ones.")
+        raise ValueError(f"both playlists would be generated by “{sides[0].name}”. Choose two different contenders.")
     seed = int(np.random.default_rng().integers(_SEEDS)) if random_state is None else random_state
     rng = np.random.default_rng(seed)
     order = (1, 0) if rng.random() < 0.5 else (0, 1)
@@ -117,12 +117,12 @@ def draw_pair(
 
 
 def _first_song(walks: tuple[Walk, Walk], request: PlaylistRequest, rng: np.random.Generator) -> int:
-    """Draw a song that both walks know and the request allows, with uniform probability."""
+    """Draw one of the songs that both walks know and the request allows, all with the same probability."""
     allowed = [set(walk.snapshot.row_ids[find_allowed_rows(walk.snapshot, request)].tolist()) for walk in walks]
-    # songs with a fixed later place cannot be first
+    # a song that is fixed at a later place cannot be first
     known = sorted((allowed[0] & allowed[1]) - {*request.through, *request.keep.values()})
     if not known:
-        raise NotFoundError("no song that both know matches your request. Loosen the request.")
+        raise NotFoundError("no song matches your request in both models. Loosen the request.")
     return known[int(rng.integers(len(known)))]
 
 
@@ -131,11 +131,11 @@ def _ids(drawn: GeneratedPlaylist) -> list[int]:
 
 
 def record(opinions: Opinions, pair: BlindPair, chosen: Choice) -> int:
-    """Store an answer with the songs of both playlists, the seed and the request; return its id."""
+    """Save an answer with the songs of both playlists, the seed and the request; return the answer's id."""
     check_choice("chosen", chosen, _CHOSEN)
     sides = (pair.left_is, pair.right_is)
     options = [side.name for side in sides]
-    if options[0] == options[1]:  # a model may have the name of another model's dialect, or of the shuffle
+    if options[0] == options[1]:  # a model may have the same name as another model's dialect, or be called "shuffle"
         options = [f"{side.name} ({side.model_id or 'no model'})" for side in sides]
     request = asdict(replace(pair.request, keep=dict(pair.request.keep)))
     return opinions.judgments.add(
@@ -152,7 +152,7 @@ def record(opinions: Opinions, pair: BlindPair, chosen: Choice) -> int:
 
 
 def tally(library: Library, opinions: Opinions | None = None) -> list[Tally]:
-    """Summarize the answers by pair of contenders; those of `opinions` about models of the library, if given."""
+    """Summarize the answers for each pair of contenders: those in the library, or in `opinions` if given."""
     names = {model.id: model.name for model in library.models.all()}
 
     def current_names(answer: Judgment) -> tuple[str, str]:

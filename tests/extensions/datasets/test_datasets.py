@@ -101,9 +101,9 @@ def test_irmas_import_keeps_split_and_tags(index, store, tmp_path):
 
 
 def test_mirdata_failures_give_clear_errors(index, tmp_path):
-    with pytest.raises(LibraryError, match="gtzan: mirdata cannot load it"):
+    with pytest.raises(LibraryError, match="gtzan: mirdata cannot load this data set"):
         read_dataset("gtzan", tmp_path)
-    with pytest.raises(LibraryError, match="does not have its index yet"):
+    with pytest.raises(LibraryError, match="has no index for this data set yet"):
         read_dataset("gtzan_genre", tmp_path)
     index({}, tmp_path, beats=[None, None], tempo=[None, None])
     with pytest.raises(LibraryError, match="none of the 1 files"):
