@@ -17,6 +17,7 @@ from musicsim.explorer.search.why_groups import GROUPS, sound_groups
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.genres import genre_key
+from musicsim.library.stores.models import Vectors
 
 _N_REASONS = 2
 _TAGS_COMPARED = 8  # per song, the heaviest
@@ -121,9 +122,8 @@ def _find_similar_parts(
 class _Sound:
     """Features of the model Sound, by groups that can be heard, and those of a sample of the library."""
 
-    def __init__(self, library: Library, model_id: str) -> None:
-        self.model_id, self.model = model_id, SimilarityModel.load(library.models.path(model_id))
-        stored = library.models.features(model_id)
+    def __init__(self, stored: Vectors, model: SimilarityModel) -> None:
+        self.model_id, self.model = stored.model_id, model
         self._X, self._order = stored.X, np.argsort(stored.song_ids)
         self._ids = stored.song_ids[self._order]
         group = sound_groups(self._X.shape[1])
@@ -151,5 +151,5 @@ def _read_sound(library: Library, revision: int) -> _Sound | None:
     record = library.models.native()
     if record is None or not library.models.is_whole(record):
         return None
-    sound = _Sound(library, record.id)
-    return sound if sound.model.representation == SOUND else None
+    model = SimilarityModel.load(library.models.path(record.id))
+    return _Sound(library.models.features(record.id), model) if model.representation == SOUND else None
