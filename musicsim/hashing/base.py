@@ -47,7 +47,6 @@ class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         raise NotImplementedError
 
     def _check_training(self, X: npt.ArrayLike) -> Float64Array:
-        """Check `n_bits` and return the training rows."""
         check_whole("n_bits", self.n_bits, 1, MAX_BITS)
         rows: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         if (rows == rows[0]).all():

@@ -42,7 +42,6 @@ class RandomProjectionHash(BitHash):
         Parameters
         ----------
         X : array-like of shape (n_songs, d); only the mean and the range of its columns are used
-        y : ignored
 
         Raises
         ------
@@ -92,7 +91,6 @@ class SpectralHash(BitHash):
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
-        y : ignored
 
         Raises
         ------

@@ -54,8 +54,6 @@ class LabelGains(_Uniform):
 
 
 class TargetGains(_Uniform):
-    """Gains for regression."""
-
     def __init__(self, targets: Float64Array) -> None:
         super().__init__(len(targets))
         self._targets = targets

@@ -214,7 +214,6 @@ class RankHash(BitHash):
         return rows if self.hidden_ is None else np.hstack([rows, np.maximum(self.hidden_.values(rows), 0.0)])
 
     def _start(self, coordinates: Float64Array, rng: np.random.Generator) -> Projection:
-        """Return initial weights for centered rows (n, d)."""
         d = coordinates.shape[1]
         weights = rng.normal(0.0, self.start, size=(d + self.n_hidden, self.n_bits))
         hidden = rng.normal(0.0, 2.0**0.5 * self.start, size=(d, self.n_hidden))

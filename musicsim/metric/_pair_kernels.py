@@ -125,7 +125,6 @@ def weigh_pairs(scores, first, norms, begins, thresholds, barred_begins, barred,
 
 @njit(cache=True, nogil=True)
 def combine_few(weights, X, result):
-    """Write the product of sparse weights and X."""
     for i in range(weights.shape[0]):
         result[i] = 0.0
         for j in range(weights.shape[1]):

@@ -49,7 +49,6 @@ class Problem:
             return self.cone.project(flat)
 
     def cut(self, W: Projection) -> tuple[Cut, float]:
-        """Return the plane at W, and f(W)."""
         with self.measure("oracle"):
             # a low-rank factor saves time
             is_low_rank = W.factors is not None and sum(map(len, W.factors)) < sum(self.cone.widths)
@@ -74,8 +73,6 @@ class Problem:
 
 @dataclass
 class Search(Convergence):
-    """Convergence of a cutting-plane search."""
-
     problem: Problem
     max_cuts: int
     callback: Watch | None = None

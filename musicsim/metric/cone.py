@@ -113,7 +113,6 @@ class Trace:
         return self.slope
 
     def project_slope(self, G: Float64Array) -> Float64Array:
-        """Return the nearest feasible G."""
         return self.slope
 
     def shrink(self, W: Float64Array, t: float) -> Float64Array:

@@ -33,7 +33,6 @@ class Convergence:
         return self.gap <= self.tol
 
     def offer(self, W: Projection, objective: float) -> None:
-        """Store W if it is the best metric so far."""
         if objective < self.objective:
             self.best, self.objective = W, objective
 

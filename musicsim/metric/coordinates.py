@@ -77,7 +77,6 @@ class Columns:
         return X[:, self.columns] * self.scale
 
     def metric(self, flat: Float64Array) -> Float64Array:
-        """Return the metric in the original coordinates, (d, d)."""
         diagonal = np.zeros(self.n_columns)
         diagonal[self.columns] = flat * self.scale**2
         return np.diag(diagonal)

@@ -75,7 +75,6 @@ class KernelProjections:
         return new_kernels(kernels, self.n_kernels_in_, self.n_songs_in_)
 
     def _project(self, kernels: list[Float64Array]) -> Float64Array:
-        """Concatenate the projections of all kernels, (n_new, sum of r_k)."""
         return np.concatenate([K @ L.T for K, L in zip(kernels, self.components_, strict=True)], axis=1)
 
 

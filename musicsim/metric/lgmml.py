@@ -300,8 +300,6 @@ class LGMML(BaseEstimator):
 
 
 class _Steps:
-    """Compiled steps of one loss on one table of closeness."""
-
     def __init__(self, ranker: LGMML, queries: Queries, table: Float32Array, rng: np.random.Generator) -> None:
         self._ranker, self._queries, self._table = ranker, queries, table
         self._state = rng.integers(1, 2**63, 1, dtype=np.uint64)

@@ -55,8 +55,6 @@ class Queries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalMetrics:
-    """Metrics and their anchors."""
-
     metrics: Float64Array  # (m, d, d), or diagonals (m, d)
     anchors: Float64Array  # (m, d)
 

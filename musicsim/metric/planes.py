@@ -58,7 +58,6 @@ class Planes:
         return self.loss - self.psi @ W
 
     def combine(self, weights: Float64Array) -> Float64Array:
-        """Return the sum of weights_i psi_i, flat."""
         used = np.flatnonzero(weights)
         if len(used) * _FEW < len(weights):  # typically, a few dozen of hundreds of planes have weight
             return weights[used] @ self.psi[used]

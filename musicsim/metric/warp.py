@@ -24,7 +24,6 @@ def draw(state, n):
 
 @njit(cache=True, nogil=True)
 def _negative_score(closeness, row, phi):
-    """Return -f, the negative score of a document."""
     total = 0.0
     for r in range(len(phi)):
         total += phi[r] * closeness[row, r]

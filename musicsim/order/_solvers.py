@@ -21,8 +21,6 @@ _MAX_ROUNDING = 0.5  # The hinge is sharpened if smoothing lowers it by more tha
 
 @dataclass
 class Course(Convergence):
-    """Convergence of a solver that counts iterations."""
-
     max_iter: int
     callback: Callable[[dict[str, Any]], object] | None = None
     n_iter: int = field(default=0, init=False)
@@ -40,7 +38,6 @@ class Course(Convergence):
         return self.n_iter % _BOUND_EVERY == 0 or self.must_stop
 
     def step(self) -> None:
-        """Record an iteration and call the callback."""
         self.n_iter += 1
         step = self.record(iteration=self.n_iter, objective=self.objective, dual_bound=self.dual_bound, gap=self.gap)
         if self.callback is not None:

@@ -223,7 +223,6 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
 
 
 def _list_kernels(kernels: Any) -> Any:
-    """Return a sequence of kernels, even for a single kernel."""
     if getattr(kernels, "ndim", None) == 2:  # a single array or table, possibly without rows
         return [kernels]
     listed = list(kernels)

@@ -92,7 +92,6 @@ class Tables:
         )  # fmt: skip
 
     def save(self, folder: Path) -> None:
-        """Write the arrays as ``.npy`` files."""
         for name in _SAVED:
             np.save(folder / f"{name}.npy", getattr(self, name), allow_pickle=False)
 

@@ -55,7 +55,6 @@ class Leaves:
 
     @property
     def n_leaves(self) -> int:
-        """Number of leaves in all trees."""
         return int(self.sizes[1])
 
     @property

@@ -96,7 +96,6 @@ def _new_set(n):
 
 @njit(cache=True, nogil=True)
 def _enlarge_set(table):
-    """Return a copy of a hash set with twice as many places."""
     result = np.full(2 * table.shape[0], -1, np.int32)
     for number in table:
         if number >= 0:

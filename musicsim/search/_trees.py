@@ -68,8 +68,6 @@ class Growth:
 
 @dataclass(slots=True, kw_only=True)
 class Trees(Leaves):
-    """Trees as arrays; see the module."""
-
     PARTS: ClassVar[dict[str, type[np.generic]]] = {**Leaves.PARTS, "nodes": np.float32, "roots": np.int32}
 
     nodes: Float32Array
@@ -208,7 +206,6 @@ def _grow(X: Float32Array, part: _Part, growth: Growth, seed: int) -> Subtree:
 
 
 def _link(top: list[Float32Array], roots: Int32Array, part: _Part, number: int) -> None:
-    """Store the number of a part's node in its parent, or in the roots."""
     if part.parent < 0:
         roots[part.tree] = number
     else:

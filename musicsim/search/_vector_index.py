@@ -45,15 +45,11 @@ class VectorIndex(Index):
         return self._search(Q, k, allowed, self._fill_nearest)
 
     def add(self, X: npt.ArrayLike) -> Int64Array:
-        """Add rows to a fitted index; return their ids. If they do not suit the index, it is rebuilt over all rows.
+        """Add rows to a fitted index, and rebuild it if they do not suit it; return their int64 ids.
 
         Parameters
         ----------
         X : array-like of shape (n_new, n_features)
-
-        Returns
-        -------
-        int64 ndarray of shape (n_new,)
 
         Raises
         ------
@@ -129,7 +125,6 @@ class VectorIndex(Index):
     def _fill_nearest(
         self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
     ) -> None:
-        """Fill `distances` and `ids`; see :meth:`_search`."""
         raise NotImplementedError
 
     def _meta(self) -> dict[str, Any]:

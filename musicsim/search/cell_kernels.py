@@ -35,7 +35,6 @@ def lay_out(groups, ends, items):
 
 @njit(cache=True, nogil=True)
 def put_codes(codes, slots, Y, step):
-    """Write the codes of rows (n, d) into their slots."""
     for i in range(slots.shape[0]):
         put_code(codes, slots[i], Y[i], step)
 

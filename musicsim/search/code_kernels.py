@@ -39,7 +39,6 @@ def _slot_offset(slot, size):
 
 @njit(cache=True, nogil=True)
 def _column_offset(column):
-    """Return the offset of a column from the first column of its slot."""
     return column // GROUP * GROUP * BLOCK + column % GROUP
 
 
@@ -60,7 +59,6 @@ def put_code(codes, slot, row, step):
 
 @njit(cache=True, nogil=True)
 def copy_code(codes, source, target, size):
-    """Copy a code of `size` bytes from one slot to another."""
     from_place, to_place = _slot_offset(source, size), _slot_offset(target, size)
     for group in range(0, size * BLOCK, GROUP * BLOCK):
         for byte in range(group, group + GROUP):

@@ -41,7 +41,6 @@ class ExactIndex(VectorIndex):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features); a float32 memory map is not copied
-        y : ignored
 
         Raises
         ------

@@ -76,7 +76,6 @@ class HammingIndex(Index):
         Parameters
         ----------
         codes : uint64 array-like of shape (n_samples, n_words)
-        y : ignored
 
         Raises
         ------
@@ -96,15 +95,11 @@ class HammingIndex(Index):
         return self
 
     def add(self, codes: npt.ArrayLike) -> Int64Array:
-        """Add codes to a fitted index; return their ids.
+        """Add codes to a fitted index; return their int64 ids.
 
         Parameters
         ----------
         codes : uint64 array-like of shape (n_new, n_words)
-
-        Returns
-        -------
-        int64 ndarray of shape (n_new,)
 
         Raises
         ------
@@ -272,7 +267,6 @@ class HammingIndex(Index):
         return Tables.build(rows, self.n_bits_)
 
     def _to_planes(self, rows: Uint64Array) -> Uint32Array:
-        """Return the codes as uint32 (n, n_planes)."""
         return read_only(np.ascontiguousarray(rows.view("<u4")[:, : len(self._planes)], dtype=np.uint32))
 
     def _find_below(

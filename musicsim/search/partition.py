@@ -28,15 +28,11 @@ RowReader = Callable[[slice | Int64Array], Float32Array]
 
 @dataclass(slots=True, kw_only=True)
 class Cells(Leaves):
-    """Cells as arrays; see the module."""
-
     @property
     def n_cells(self) -> int:
-        """Number of cells."""
         return len(self.leaves) - 1
 
     def depth(self) -> int:
-        """Return the number of steps to a cell."""
         return 1
 
     def add(self, Y: Float32Array, first: int) -> None:
@@ -205,7 +201,6 @@ class PartitionIndex(ProbedIndex):
 
     @property
     def n_leaves_(self) -> int:
-        """Number of cells."""
         return self.trees_.n_cells
 
     @property

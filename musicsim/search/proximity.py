@@ -65,7 +65,6 @@ class MutualProximity(Estimator):
         Parameters
         ----------
         X : array-like of shape (n, n_features); a float32 memory map is read block by block
-        y : ignored
 
         Raises
         ------

@@ -44,7 +44,6 @@ class TreeIndex(VectorIndex):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features); float32 rows are not copied
-        y : ignored
 
         Raises
         ------
@@ -73,7 +72,6 @@ class TreeIndex(VectorIndex):
         raise NotImplementedError
 
     def _check_options(self) -> None:
-        """Raise ValueError if an option is out of range."""
         raise NotImplementedError
 
     @property
@@ -143,12 +141,10 @@ class ProbedIndex(TreeIndex):
 
     @property
     def fewest_probes_(self) -> int:
-        """Smallest useful number of probes."""
         return 1
 
     @property
     def n_axes_(self) -> int:
-        """Number of main axes."""
         return self.axes_.shape[1]
 
     @property

@@ -96,7 +96,6 @@ def _push_node(waiting, paths, n_waiting, n, depth, parent, side, path):
 
 @njit(cache=True, nogil=True)
 def _set_node(nodes, number, w, b_r, b_l, parent):
-    """Write an inner node without its children."""
     d = w.shape[0]
     nodes[number, :d] = w
     nodes[number, d], nodes[number, d + 1] = b_r, b_l

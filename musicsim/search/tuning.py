@@ -157,9 +157,7 @@ def calibrate(
     _check(k, recall, n_queries)
     rows = check_rows(X, "X")
     if rows.shape != (index.n_samples_, index.n_features_in_):
-        raise ValueError(
-            f"X has shape {rows.shape}, but the index has {index.n_samples_} rows of {index.n_features_in_} columns."
-        )
+        raise ValueError(f"X has shape {rows.shape}, but the index has {(index.n_samples_, index.n_features_in_)}.")
     if len(rows) < k + 2:
         index.n_probes = max(1, index.n_leaves_)
         return Calibration(k, index.n_probes, recall, 1.0, 0.0, 0.0)
