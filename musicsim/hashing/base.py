@@ -71,7 +71,7 @@ def principal_axes(centered: Float64Array, max_axes: int) -> tuple[Float64Array,
     """
     variances, axes = np.linalg.eigh(centered.T @ centered / len(centered))
     variances, axes = variances[::-1], axes[:, ::-1]
-    # smaller variances are rounding errors of the largest one
+    # smaller variances are rounding errors of the largest variance
     r = min(int(np.count_nonzero(variances > 1e-10 * variances[0])), max_axes)
     variances, axes = variances[:r], axes[:, :r]
     largest = axes[np.abs(axes).argmax(axis=0), np.arange(r)]

@@ -1,7 +1,7 @@
 """Linear projections whose signs are the same on every machine and with any number of threads.
 
 BLAS sums in an order that depends on the processor and the number of threads, so the sign of a sum near 0 may differ.
-Here, rows and weights are such small integers that every sum of products is exact in float64, in any order.
+Here, rows and weights are integers so small that every sum of products is exact in float64, in any order.
 """
 
 from dataclasses import dataclass

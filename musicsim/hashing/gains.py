@@ -34,7 +34,7 @@ class _Uniform:
 
 
 class LabelGains(_Uniform):
-    """Gains for classification (one level) and for a hierarchy, whose levels go from the widest class downward."""
+    """Gains for classification (one level) and a hierarchy, whose levels go from the widest class to the narrowest."""
 
     def __init__(self, labels: Int64Array) -> None:
         super().__init__(len(labels))

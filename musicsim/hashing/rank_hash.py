@@ -39,7 +39,7 @@ class RankHash(BitHash):
     score : "classification", "retrieval", "hierarchy" or "regression"
         Score of a query's neighbors (equations 7, 8, 10, 11); determines the type of `y`.
     method : "lambdarank" or "ranknet"
-        Both phases, or only the first.
+        "ranknet" omits the second phase.
     n_bins, radius : int
         Neighbors are the documents in the `n_bins` nearest nonempty bins; for retrieval, those within the distance
         `radius`.
@@ -58,7 +58,7 @@ class RankHash(BitHash):
         Divide the derivatives of a query by the sum of its pairs' weights, so that queries have equal weights.
     swap_beyond : bool
         Swap neighbors with documents that are farther than the last neighbor by up to a third of the bits. If False,
-        swap them with documents in the nearest bins; the number of these bins is a third of the number of bits.
+        swap them with documents in the nearest `n_bits` / 3 bins.
     momentum : float in [0, 1)
     n_queries, ranknet_documents, lambdarank_documents : int
         Number of queries in a batch, and of the documents that they share in each phase.
@@ -75,7 +75,7 @@ class RankHash(BitHash):
     projection_, hidden_ : ExactProjection
         W and b, and V and c (or None), on grids on which sums are exact.
     history_ : list of dict
-        Per step: step, phase, step_size, and wrong, the mean probability that a pair is in the wrong order (or NaN).
+        Per step: step, phase, step_size, and wrong (the mean probability that a pair is in the wrong order, or NaN).
     n_steps_ : int
 
     Notes
@@ -148,8 +148,8 @@ class RankHash(BitHash):
             narrowest; or targets. Unknown labels (None, nan, blank, -1) do not equal any label.
         callback : callable, optional
             Gets the newest entry of `history_` and the seconds so far after each step. It returns True to end the fit
-            with the current weights. These need not be the best, because `wrong` varies more between batches than
-            between steps.
+            with the current weights, which need not be the best: `wrong` varies more between batches than between
+            steps.
 
         Raises
         ------
@@ -229,7 +229,7 @@ class RankHash(BitHash):
             self.hidden_ = ExactProjection.build(rows, axes @ learned.hidden_weights, learned.hidden_bias)
             unit_weights = learned.weights[d:] / np.sqrt(self.n_hidden)
             weights = np.vstack([weights, unit_weights])
-            # the projection subtracts the mean of the learned units, but training subtracted the mean of the first ones
+            # the projection subtracts the mean of the learned units, but training subtracted that of the first units
             shift = self._inputs(rows)[:, rows.shape[1] :].mean(axis=0) - learned.hidden_mean * np.sqrt(self.n_hidden)
             bias = bias + shift @ unit_weights
         self.projection_ = ExactProjection.build(self._inputs(rows), weights, bias)

@@ -21,7 +21,7 @@ class Neighborhood:
     """Neighbors of a query: the documents in the `n_bins` nearest bins, or at distances up to `radius`.
 
     With `beyond`, neighbors are swapped with documents that are farther than the last neighbor by up to a third of the
-    bits. Otherwise, they are swapped with documents in the nearest bins, whose number is a third of the number of bits.
+    bits. Otherwise, neighbors are swapped with documents in the nearest n_bits / 3 bins.
     """
 
     n_bins: int | None
@@ -47,7 +47,7 @@ def relax_bits(sums: Float64Array) -> Float64Array:
 class Projection:
     """Map from rows to the sums of equation 1, ``[x, u] W + b``, with k hidden units ``u = max(x V + c, 0) / sqrt(k)``.
 
-    The units' initial mean is subtracted from them. Otherwise, bits would learn it first, and many would become
+    The initial mean of the units is subtracted. Otherwise, bits would learn it first, and many would become
     constant. Because of the factor 1 / sqrt(k), one step size suits W and V for any k.
     """
 

@@ -122,7 +122,7 @@ def bin_edges(distances: IntegerArray, n_bins: int, n_bits: int) -> Int64Array:
 
 
 def _number_labels(levels: npt.NDArray, is_known: BoolArray) -> list[tuple[npt.NDArray, Int64Array]]:
-    """Return each level's sorted labels (an unknown one last, if there is any) and their numbers (-1 for unknown)."""
+    """Return each level's sorted labels (an unknown label last, if there is any) and their numbers (-1 for unknown)."""
     unknown = levels[~is_known][:1]
     numbered_levels = []
     for level, has_label in zip(levels.T, is_known.T, strict=True):

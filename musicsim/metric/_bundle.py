@@ -26,7 +26,7 @@ from musicsim.metric.convergence import next_momentum
 from musicsim.metric.planes import Planes
 from musicsim.metric.qp import solve_dual
 
-_MASTER_STEPS = {True: 60, False: 300}  # Maximum number of steps if the penalty is linear (True), or if it is not
+_MASTER_STEPS = {True: 60, False: 300}  # Maximum number of steps for a linear penalty (True) or any other (False)
 _MASTER_SHARE = 0.1  # (*) is solved until its gap is this share of the predicted decrease
 # Number of rounds that planes without weight are kept: at first, and after the objective has stagnated.
 _KEPT, _KEPT_LATE = 40, 150
@@ -189,9 +189,9 @@ def solve_master(
 
         sum a_i loss_i + mu/2 (||Y||^2 - ||W||^2).
 
-    It is a smooth concave function; its gradient is loss_i - <W, psi_i> in a, and W in G. Projections are nonexpansive,
-    so its curvature is at most the structure kernel / mu (twice that if G is free). In this metric, each step of an
-    accelerated proximal gradient method needs one small quadratic program and one projection.
+    This value is a smooth concave function; its gradient is loss_i - <W, psi_i> in a, and W in G. Projections are
+    nonexpansive, so its curvature is at most the structure kernel / mu (twice that if G is free). In this metric, each
+    step of an accelerated proximal gradient method needs one small quadratic program and one projection.
     """
     penalty, C = problem.penalty, problem.C
     stretch = 1.0 if penalty.is_linear else 2.0

@@ -53,11 +53,11 @@ class ADMM:
     and progress is slow. For a task with the shape of CAL10K, the objective was twice the optimum after 30 s. Here, rho
     starts each call at the scale of the problem, and (4.15) lowers it. The objective was then 1.17 times the optimum.
 
-    If few rankings are possible, this may stagnate: W does not change, the oracle returns a known plane, and the next
-    call repeats the last one. The iterates then circle around the solution. Their model exceeds its minimum by C times
-    the radius, which grows as (4.15) lowers rho. Therefore, a call continues until the model at its metric is below the
-    best objective by a share of the gap. It runs stages of growing length; each starts from the mean iterate of the
-    previous stage, which is the center of the circle. From the first such call onward, rho is fixed.
+    If few rankings are possible, the method may stagnate: W does not change, the oracle returns a known plane, and the
+    next call repeats the last call. The iterates then circle around the solution. The model exceeds its minimum by C
+    times the radius, which grows as (4.15) lowers rho. Therefore, a call continues until the model at its metric is
+    below the best objective by a share of the gap. It runs stages of growing length; each starts from the mean iterate
+    of the previous stage, which is the center of the circle. From the first such call onward, rho is fixed.
 
     With the trace, W is split from Z, which is in the cone. With the L2,1 norm, there is a second Z, which the penalty
     shrinks row by row. The small program is then the same, for the mean of both and for 2 rho.
@@ -158,7 +158,7 @@ class ADMM:
 class Subgradient:
     """Projected subgradients for the current planes (thesis 3.3, the baseline of thesis 4).
 
-    A call takes at most `n_steps` steps and starts where the last one ended. It uses Polyak's step, (f(W) - target) /
+    A call takes at most `n_steps` steps and starts where the last call ended. It uses Polyak's step, (f(W) - target) /
     ||g||^2, with a target that is `reach` below the best value. If `patience` steps have not gained half of `reach`, it
     is halved (Brännlund, 1993). The weights for the lower bound are those of the active planes, averaged over the steps
     since `reach` was last halved.

@@ -36,7 +36,7 @@ def geometric_mean(A: npt.ArrayLike, B: npt.ArrayLike, t: float = 0.5) -> Float6
 
     Notes
     -----
-    With A = L L^T, it is ``L (L^-1 B L^-T)^t L^T``: a Cholesky factor, two triangular solves and one symmetric
+    With A = L L^T, the point is ``L (L^-1 B L^-T)^t L^T``: a Cholesky factor, two triangular solves and one symmetric
     eigendecomposition. The better conditioned matrix is factored, because A #_t B = B #_{1-t} A. Memory: 32 d^2 bytes.
     Examples
     --------
@@ -100,7 +100,7 @@ def _symmetric(A: npt.ArrayLike, name: str) -> Float64Array:
 
 
 def _cholesky(A: Float64Array, name: str) -> Float64Array:
-    """Return the lower Cholesky factor; its diagonal is checked, because rounding can give a singular matrix one."""
+    """Return the lower Cholesky factor; its diagonal is checked, because rounding may hide that A is singular."""
     try:
         L: Float64Array = linalg.cholesky(A, lower=True, check_finite=False)
     except linalg.LinAlgError:

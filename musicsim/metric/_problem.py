@@ -2,7 +2,7 @@
 
     minimize  f(W) = penalty(W) + C max(0, slack(W))  over the cone,                (4.1, 4.2)
 
-where slack(W) is the mean structured hinge loss over the queries. The oracle returns it, together with a plane below
+where slack(W) is the mean structured hinge loss over the queries. The oracle returns the slack, and a plane below
 it. Let a >= 0 be weights of planes with sum(a) <= C, and t >= 1 with <sum a_i psi_i, W> <= t penalty(W) on the cone.
 Then sum(a_i loss_i) / t is a lower bound of the optimum. All solvers use this bound as their certificate.
 """

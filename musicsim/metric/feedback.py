@@ -116,10 +116,11 @@ def feedback_metric(
 
     Notes
     -----
-    Let z be differences in the base metric, and s the mean of z^2 over the marks. Every song in `up` adds the mean of
-    its z z^T / s with the query and the other songs in `up` to S. Every song in `down` adds the mean with the query and
-    the songs in `up` to D. In the directions of the marks, G = (I + strength S)^-1 # (I + strength D). Time for k
-    marks: O(k^2 r), about a millisecond, and O(r d^2) with `base`.
+    Let z be differences in the base metric, and s the mean of z^2 over the marks. S is a sum over the songs in `up`.
+    Each term is the mean of z z^T / s over a song's differences from the query and the other songs in `up`. D is a sum
+    over the songs in `down`; each term is the mean over the differences from the query and the songs in `up`. In the
+    directions of the marks, G = (I + strength S)^-1 # (I + strength D). Time for k marks: O(k^2 r), about a
+    millisecond, and O(r d^2) with `base`.
     """
     query = _vector(x)
     d = len(query)

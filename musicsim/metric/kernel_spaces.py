@@ -32,7 +32,7 @@ class KernelSpaces:
         """Return the spaces of :func:`training_kernels`; full metrics use at most the `max_rank` widest directions.
 
         Raises ValueError if a kernel is not positive semidefinite, or all kernels are constant. With `max_rank`, a
-        negative eigenvalue is detected only if it exceeds a thousandth of the largest one.
+        negative eigenvalue is detected only if its size exceeds a thousandth of the largest eigenvalue.
         """
         maps: list[Axes | Columns] = [
             _diagonal_map(K) if structure == "diagonal" else _full_map(K, max_rank) for K in kernels

@@ -54,9 +54,9 @@ class LGMML(BaseEstimator):
         Use the features unchanged, z-scored over the training documents, or z-scored within each query.
     t, prior, reg : as in :class:`GMML`
     margin : float > 0
-        zeta, for a phi that initially sums to 1; its unit is therefore a mean of g over anchors.
+        zeta. The initial phi sums to 1, so a score is a mean of g over anchors.
     learning_rate : float > 0
-        mu, in units of the initial weight 1 / m. It applies to the first epoch and decreases as 1 / sqrt(epoch).
+        mu in the first epoch, in units of the initial weight 1 / m; it decreases as 1 / sqrt(epoch).
     n_epochs : int >= 1
         An epoch uses as many tuples as there are relevant documents (warp), or as many queries as there are (ndcg).
     batch_size : int >= 1
@@ -183,7 +183,7 @@ class LGMML(BaseEstimator):
     def predict(
         self, X: npt.ArrayLike, group: npt.ArrayLike | None = None, *, queries: npt.ArrayLike | None = None
     ) -> Float64Array:
-        """Return scores of documents, higher for more relevant ones; they are comparable only within a query.
+        """Return scores of documents, higher for more relevant documents; scores are comparable only within a query.
 
         Parameters
         ----------

@@ -23,9 +23,9 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
     """A metric that depends on the query: songs near it are compared by the features that matter there.
 
     The songs are clustered. M_r is the geometric mean metric of pairs of a song in cluster r and a song that is
-    relevant or irrelevant to it. Its anchor p_r is the cluster center. For a query x, songs are ranked by
+    relevant or irrelevant to it. The anchor p_r of M_r is the cluster center. For a query x, songs are ranked by
     ``M(x) = sum_r w_r(x) M_r``. The weights are proportional to exp(-rho/2 t_r), where t_r is the squared distance from
-    x to p_r in M_r (equations 3 and 11). Here they are scaled to sum to 1.
+    x to p_r in M_r (equations 3 and 11). Here, the weights are scaled to sum to 1.
 
     Parameters
     ----------
@@ -143,9 +143,9 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         With up to m queries, each metric is applied: O(n_queries n_songs d^2). With more queries, the lengths of all
         songs in all metrics are computed once, in O(m n_songs d^2) with 8 m n_songs bytes. The matrix products then
         take O(n_queries n_songs (m + d)) and three times the memory of the result. In this case, squares are
-        differences of lengths, accurate to about 1e-15 of the longest one. So the distance from a song to itself may be
-        1e-8 of that length, and the order of songs at smaller distances is not reliable. To avoid this, use few queries
-        at a time.
+        differences of lengths, accurate to about 1e-15 of the longest length. So the distance from a song to itself may
+        be 1e-8 of that length, and the order of songs at smaller distances is not reliable. To avoid this, use few
+        queries at a time.
         """
         check_is_fitted(self)
         queries: Float64Array = validate_data(self, Q, dtype=np.float64, reset=False)

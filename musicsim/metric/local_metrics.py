@@ -12,7 +12,7 @@ from musicsim.metric.scatter import scatter_across, scatter_within
 QUANTILE = 0.95
 """Share of the documents within distance 1 of an anchor, on average over anchors."""
 _MAX_CANDIDATES = 100  # Maximum number of documents that are tried as anchors
-# Ideal documents are the mean of the relevant documents plus these multiples of its difference from the other mean.
+# Ideal documents lie on the line through the two means, beyond the mean of the relevant documents by these multiples.
 _BEYOND = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)
 _NDCG_AT = 10
 _BLOCK_ENTRIES = 65_536  # A block of this size fits into the cache of a core
@@ -117,11 +117,11 @@ def learn_local_metrics(
 ) -> LocalMetrics:
     """Learn each metric from `n_queries` random queries; scale it so that 95% of documents are within 1 of its anchor.
 
-    A similar pair consists of two documents above the lowest label of their query. A dissimilar pair consists of one of
-    these and one with the lowest label. The anchor is the candidate with the best mean NDCG@10 over the drawn queries,
-    except the query it comes from. Candidates are relevant documents ("document"), or points on the line from the mean
-    of the irrelevant documents through the mean of the relevant ones ("ideal"). A metric uses `n_columns` random
-    columns. `progress` gets the number of metrics learned so far; it returns True to stop.
+    A similar pair consists of two documents above the lowest label of their query. A dissimilar pair consists of one
+    such document and one with the lowest label. The anchor is the candidate with the best mean NDCG@10 over the drawn
+    queries, except the query it comes from. Candidates are relevant documents ("document"), or points on the line from
+    the mean of the irrelevant documents through the mean of the relevant ones ("ideal"). A metric uses `n_columns`
+    random columns. `progress` gets the number of metrics learned so far; it returns True to stop.
     """
     metrics, anchors = [], []
     gains = documents.gains(_NDCG_AT)

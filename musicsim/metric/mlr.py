@@ -39,10 +39,10 @@ class MLR(LinearMetric, RankingLearner):
     tol : float > 0
         The fit ends when the relative gap between the objective and its lower bound is at most this.
     max_cuts : int >= 1
-        Maximum number of oracle calls. If it is reached, a ConvergenceWarning reports the gap.
+        Maximum number of oracle calls; a fit that reaches it reports the gap in a ConvergenceWarning.
     n_queries : int, optional
-        Use at most this many random queries per cut, except in the last one; for data with which a full cut takes too
-        long. All `max_cuts` are used. `objective_` is still exact, but `dual_bound_` is weak.
+        Use at most this many random queries per cut, except in the last cut. This is for data with which a full cut
+        takes too long. All `max_cuts` are used. `objective_` is still exact, but `dual_bound_` is weak.
     random_state : int, Generator or None
         Seed for drawing queries.
 
@@ -117,7 +117,7 @@ class MLR(LinearMetric, RankingLearner):
     def fit_path(
         self, X: npt.ArrayLike, y: Any, Cs: Sequence[float], callback: StepCallback | None = None
     ) -> list[Self]:
-        """Learn one metric per C; with the default solver, each fit starts from the planes of the previous one.
+        """Learn one metric per C; with the default solver, each fit starts from the planes of the previous fit.
 
         Parameters
         ----------

@@ -5,7 +5,7 @@ s = -||q - x||_W^2 = <W, phi(q, x)>, where phi(q, x) = -(q - x)(q - x)^T. The su
 ``+-(phi_i - phi_j) / (|X+| |X-|)`` over relevant i and irrelevant j is psi(q, y). The sign is plus if i comes before j.
 
 For every query, the oracle finds the ranking y that maximizes Delta(y*, y) + <W, psi(q, y)>. In y*, all relevant songs
-come first, and Delta(y*, y) = Score(y*) - Score(y). This equals 1 - Score(y), except for P@k and NDCG@k with fewer than
+come first, and Delta(y*, y) = Score(y*) - Score(y). The loss is 1 - Score(y), except for P@k and NDCG@k with fewer than
 k relevant songs, whose best score is below 1. All five losses are exact. Among equally violated rankings, any may be
 chosen. Queries without relevant songs, or without irrelevant songs, are ignored.
 """
@@ -87,7 +87,7 @@ class Oracle:
     ``(128 * 8 + 16 * 12) * n_songs`` bytes per thread. The sets take 4 bytes per relevant song, and 4 bytes per
     irrelevant song or per other song, whichever are fewer; with `pairs`, they take twice as much.
 
-    The result does not depend on the number of threads (``numba.get_num_threads()``). It depends on `block_bytes` only
+    The result does not depend on the number of threads (``numba.get_num_threads()``). `block_bytes` affects it only
     through the rounding of matrix products.
     """
 
@@ -265,7 +265,8 @@ class _Sets:
     """The sets of the queries that have both sets, in a single array.
 
     The relevant songs of query s are ``items[start[s, 0] : start[s, 1]]``. The entries up to ``start[s, 2]`` are its
-    irrelevant songs. If `inverted` is set, they are instead the songs in neither set, which are then fewer.
+    irrelevant songs. If `inverted` is set, these entries are instead the songs in neither set, if there are fewer of
+    them.
     """
 
     queries: Int64Array
@@ -292,7 +293,7 @@ class _Sets:
 
 
 def _split(relevance: Relevance, queries: Int64Array) -> Iterator[tuple[int, Int64Array, Int64Array, Int64Array]]:
-    """Yield each query that has both sets, with its relevant songs, its irrelevant songs, and all other songs."""
+    """Yield each query with relevant and irrelevant songs, together with these songs and all other songs."""
     n_songs = len(relevance)
     kind = np.empty(n_songs, dtype=np.int8)
     for query in queries.tolist():

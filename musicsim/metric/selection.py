@@ -26,7 +26,7 @@ DEFAULT_CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 class MLRCV(LinearMetric, BaseEstimator):
     """MLR whose C is chosen on held-out artists; the metric is then learned from all songs.
 
-    On each split, a metric is learned for every C from the training artists; each fit starts from the previous one. The
+    On each split, a metric is learned for every C from the training artists; each fit starts from the previous fit. The
     songs of the other artists are then queries among the training songs. The chosen C is the smallest with a mean score
     within `tolerance` standard errors of the best, because a small C is faster to learn and regularizes more.
 
@@ -94,7 +94,7 @@ class MLRCV(LinearMetric, BaseEstimator):
             filter of :class:`~musicsim.relevance.Relevance`.
         callback : callable, optional
             Gets each step of each fit, with ``split`` (None in the last fit) and C. It returns True to end the current
-            fit with the best metric so far. Such a split is ignored in the choice of C.
+            fit with the best metric so far. A split that was ended is ignored in the choice of C.
         workers : map-like callable
             `map`, or the map of processes or a cluster (:func:`musicsim.library.processes.pools.map_of`), which cannot
             use `callback`.

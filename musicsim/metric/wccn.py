@@ -80,7 +80,7 @@ class WCCN(LinearMetric, BaseEstimator):
         Raises
         ------
         ValueError
-            If `covariances` is empty, their shapes differ, one is 0 or not finite, or S is singular.
+            If `covariances` is empty, shapes differ, a covariance is 0 or not finite, or S is singular.
         """
         check_number("shrinkage", self.shrinkage, 0, 1)
         matrices = [np.asarray(W, dtype=np.float64) for W in covariances]
@@ -89,9 +89,9 @@ class WCCN(LinearMetric, BaseEstimator):
         d = len(matrices[0])
         for W in matrices:
             if W.shape != (d, d):
-                raise ValueError(f"covariances: one has shape {W.shape}; all must have the shape {(d, d)}.")
+                raise ValueError(f"covariances contains a matrix of shape {W.shape}; all must have the shape {(d, d)}.")
             if not np.isfinite(W).all() or not np.trace(W) > 0:
-                raise ValueError("covariances: one is 0 or not finite; songs of a class must be finite and differ.")
+                raise ValueError("covariances contains a matrix that is 0 or not finite; songs of a class must differ.")
         within = np.mean([W * (d / np.trace(W)) for W in matrices], axis=0)
         self.covariance_ = gaussians.shrink((within + within.T) / 2.0, float(self.shrinkage))
         if not np.linalg.eigvalsh(self.covariance_)[0] > _MIN_EIGENVALUE:

@@ -41,9 +41,9 @@ def acyclic_edges(tails, heads, position):
     """Return a mask of the edges in a greedy acyclic subgraph (thesis, algorithm 2.1).
 
     Edges from `tails` to `heads`, int64 (n_edges,), are added in the given order; no edge may connect a vertex with
-    itself. A topological order is updated edge by edge (Pearce and Kelly, 2006). An edge that contradicts it costs a
-    search among the vertices between its ends. `position`, int64 (n_vertices,), is the initial order, a permutation. It
-    does not affect the result, and is changed to a topological order of the subgraph.
+    itself. A topological order is updated edge by edge (Pearce and Kelly, 2006). An edge that contradicts the order
+    costs a search among the vertices between its ends. `position`, int64 (n_vertices,), is the initial order, a
+    permutation. The initial order does not affect the result; it is changed to a topological order of the subgraph.
     """
     n, m = position.shape[0], tails.shape[0]
     out_start, in_start = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)

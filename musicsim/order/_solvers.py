@@ -109,9 +109,9 @@ def _first_length(objective: Objective, slope: Float64Array) -> float:
 def solve_subgradient(objective: Objective, course: Course) -> None:
     """Run projected sub-gradients (2.B).
 
-    The thesis does not give a step length. This one is parameter-free (Ivgi, Hinder and Carmon, 2023): the largest
-    distance from the start, divided by the square root of the sum of squared slopes. The lower bound is computed from
-    the mean slopes since the last iteration whose number is a power of two.
+    The thesis does not give a step length. This step length is parameter-free (Ivgi, Hinder and Carmon, 2023): the
+    largest distance from the start, divided by the square root of the sum of squared slopes. The lower bound is
+    computed from the mean slopes since the last iteration whose number is a power of two.
     """
     cone = objective.cone
     W = cone.project(np.zeros(cone.size))

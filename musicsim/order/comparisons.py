@@ -66,15 +66,15 @@ def clean_comparisons(
     1. Drop repetitions, and comparisons of a pair with itself or of a song with itself.
     2. Drop comparisons whose opposite was also given.
     3. Add the remaining comparisons one by one in random order, except those that would close a cycle.
-    4. Drop comparisons that follow from others.
+    4. Drop comparisons that follow from other comparisons.
 
     Parameters
     ----------
     comparisons : int array-like of shape (m, 4)
         Rows (i, j, k, l): songs i and j are nearer to each other than k and l.
     contradictions : "drop", "majority" or "keep"
-        Of a comparison and its opposite, keep neither; the more frequent one (neither if equally frequent); or both
-        until the next step.
+        "drop" removes a comparison and its opposite. "majority" keeps the more frequent of the two, if there is one.
+        "keep" leaves both for the next step.
     acyclic, reduce : bool
         Do steps 3 and 4; `reduce` needs `acyclic`.
     random_state : int, numpy.random.Generator or None
@@ -94,7 +94,7 @@ def clean_comparisons(
     Notes
     -----
     Thesis 2.2.2, algorithm 2.1, with an incremental topological order. The reduction of an acyclic graph is unique
-    (Aho, Garey and Ullman, 1972). Its time grows with the number of edges times the number of pairs, divided by 64.
+    (Aho, Garey and Ullman, 1972). Its time grows with (number of edges) * (number of pairs) / 64.
     Memory: a quarter of a GiB, and about 150 bytes per comparison.
     """
     all_rows = check_comparisons(comparisons)

@@ -130,7 +130,8 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
     components_, metrics_ : lists of ndarrays of shape (r_p, n_songs) and (n_songs, n_songs)
         N^p and W^p = N^p^T N^p. N^p has no rows if kernel p is not used.
     kernel_weights_ : ndarray of shape (n_kernels,), or (1,) for the sum of kernels
-        Each kernel's share of the mean squared distance between training songs. They sum to 1, or are all 0 if W is 0.
+        Each kernel's share of the mean squared distance between training songs. The shares sum to 1, or are all 0 if W
+        is 0.
     objective_, dual_bound_ : float
     n_iter_, n_kernels_in_, n_songs_in_ : int
     history_ : list of dict
@@ -139,7 +140,7 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
     -----
     With K = I, this is generalized non-metric multidimensional scaling, which cannot embed new songs (2.3.3). Clean the
     comparisons first (:func:`clean_comparisons`), because repeated comparisons have a higher weight. Time per
-    iteration: an eigendecomposition of every W^p of rank r, ``m r`` and ``n r^2``. Memory: ``10 r^2 + 4 n r`` numbers,
+    iteration: an eigendecomposition of every W^p, plus O(m r + n r^2) for rank r. Memory: ``10 r^2 + 4 n r`` numbers,
     and the kernels.
 
     Examples

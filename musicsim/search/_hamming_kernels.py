@@ -19,7 +19,7 @@ from numba.extending import intrinsic
 from musicsim.search._query_kernels import prefetch, push, sink
 
 TILE = 64
-"""Number of codes whose distances are computed together; the length of a plane is a multiple of it."""
+"""Number of codes whose distances are computed together; the length of a plane is a multiple of TILE."""
 
 ID_BITS = 32
 DISTANCE_BITS = 15
@@ -260,7 +260,7 @@ def _collect_candidates(offsets, ids, codes, key, end, masks, word, bound, costs
 def _predict_cost(step, last, rings, n_tables, bucket_cost):
     """Return the expected cost of the remaining steps up to `last`.
 
-    If several rings remain, the last one is not counted, because the k-th nearest code may be nearer by then.
+    The last of several rings is not counted, because the k-th nearest code may be nearer by then.
     """
     total, ring = np.int64(0), step // n_tables
     if last // n_tables > ring:

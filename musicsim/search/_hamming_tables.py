@@ -20,7 +20,8 @@ _PER_BUCKET, _PER_BUCKET_OF_IDS = 16, 1
 _NARROWEST, _WIDEST = 8, 24
 _RINGS = 5  # Largest number of set bits in a mask; with wide tables, only the first rings pay off
 _ALL_RINGS_BELOW = 12
-# Nanoseconds to open a bucket and to compare one code in it, for buckets of codes and of ids (measured on AMD EPYC).
+# Nanoseconds to open a bucket and to compare a code in the bucket, for buckets of codes and of ids (measured on AMD
+# EPYC).
 _COSTS, _COSTS_OF_IDS = (60, 2), (100, 15)
 
 

@@ -28,7 +28,7 @@ from musicsim.search.split_kernels import RULES, split
 _DEEPEST = 1 << 30
 _UINT64 = (1 << 64) - 1  # Path numbers of deep nodes are truncated to 64 bits, as in the kernels
 # A tree is regrown if it holds each row this many times as often as when it was grown. If new rows are denser than the
-# first ones, each falls into many overlaps, and each later split of a leaf copies it again.
+# first rows, each new row falls into many overlaps, and each later split of a leaf copies the row again.
 _MAX_COPIED = 2.0
 
 

@@ -168,7 +168,8 @@ def probe_cells(X, Q, center, axes, leaves, items, codes, step, shown, n_probes,
     Scans `n_probes` cells; if they hold fewer than `n_best` rows, scans four times as many until there are enough. The
     best rows by code are ranked by exact distance. The parameters are as in
     :func:`musicsim.search._query_kernels.probe`. Codes have an additional column: the distance from a row to the space
-    of the axes. It is 0 for queries, so squared distances are computed as if the two offsets were orthogonal.
+    of the axes. This distance is 0 for queries, so squared distances are computed as if the two offsets were
+    orthogonal.
     """
     d, n_cells = axes.shape[1], leaves[0, 1]
     query, code = np.zeros(d + 1, np.float32), np.empty(code_size(d + 1) - GROUP, np.int8)

@@ -20,8 +20,8 @@ from musicsim.audio import HOP, SAMPLE_RATE
 
 _TOLERANCE_S, _TOLERANCE_SHARE = 3.0, 0.03
 _N_MFCC, _N_MELS = 13, 40
-# A codec at 64 kbit/s switches bands above 5 kHz on and off. So only the 32 bands below are used, and of their cosine
-# coefficients all except the first one, which is the level.
+# A codec at 64 kbit/s switches bands above 5 kHz on and off. So only the 32 bands below 5 kHz are used. The first of
+# their cosine coefficients, the level, is left out.
 _N_LOW_BANDS, _N_CONTOURS = 32, 10
 # Number of frames in each of two adjacent means; a "change" is their difference. 8 frames are 93 ms. With fewer frames,
 # codec noise matters; with more, a song played 1% faster would still match.
@@ -45,7 +45,7 @@ class DuplicatePair:
     first: int  # the lower row
     second: int  # the higher row
     similarity: float  # agreement of changes, at most 1, if `verified`; otherwise `1 - d^2 / 2` of the vectors
-    offset_s: float | None  # second t of `first` matches second t + offset_s of `second`; None if not verified
+    offset_s: float | None  # time t in `first` is time t + offset_s in `second`, in seconds; None if not verified
     verified: bool  # False if frames were missing, so that only vectors and durations were compared
 
 
@@ -73,7 +73,7 @@ def find_duplicates(
         Songs whose durations differ by more than max(3 s, 3%) are never a pair.
     frames_of : callable
         Takes a row number and returns the song's MFCC, (n_frames, n_columns), or None if they are missing. The first 13
-        columns are used. There must be a frame every 256 samples at 22,050 Hz. Any float type is allowed.
+        columns are used. Frames must be 256 samples apart at 22,050 Hz. Any float type is allowed.
     rows : int array-like, optional
         Find only pairs with at least one of these rows (such as new songs); by default all pairs.
     least_agreement : float in (0, 1]
@@ -248,7 +248,7 @@ def _find_neighbors(
     low, high = np.searchsorted(lengths, shortest[0], "left"), np.searchsorted(lengths, longest[1], "right")
     X, halves = songs[:, :-1], -songs[:, -1]
     queries = np.column_stack([X[block], np.ones(len(block), np.float32)])
-    # small distances lose digits in float32: the first filter allows for this, exact differences then decide
+    # small distances lose digits in float32: the first filter allows for this error, then exact differences decide
     slack = 1e-5 * float(halves[low:high].max())
     least = halves[block] - np.float32(1.0 - least_similarity + slack)
     neighbors: Neighbors = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
@@ -340,7 +340,7 @@ def _low_bands() -> Float32Array:
 def _changes(frames: FloatingArray) -> Float32Array:
     """Return the mean of each eight frames minus the mean of the eight before, (n_frames - 15, 10).
 
-    This removes a constant gain or filter, which adds a constant to the MFCC.
+    The difference removes a constant gain or filter, which adds a constant to the MFCC.
     """
     if frames.ndim != 2 or frames.shape[1] < _N_MFCC:
         raise ValueError(f"frames_of returned shape {frames.shape}; it must be (n_frames, {_N_MFCC} or more).")

@@ -19,10 +19,10 @@ _SPACING_LEAVES = 1024
 class SpillForest(ProbedIndex):
     """Approximate nearest neighbors from the most promising leaves of several trees.
 
-    The trees have different seeds. Unlike :class:`SpillTree`, they do not overlap by default, because a query can
-    return to branches that it did not take. One queue holds the branches of all trees, ordered by how likely they are
-    to hold neighbors, and `n_probes` leaves are scanned. Leaves hold 8-bit codes of their rows along the main axes of
-    all rows. The best rows by code are ranked by exact distance.
+    The trees have different seeds. Unlike in a :class:`SpillTree`, leaves do not overlap by default, because a query
+    can return to branches that it did not take. One queue holds the branches of all trees, ordered by how likely they
+    are to hold neighbors, and `n_probes` leaves are scanned. Leaves hold 8-bit codes of their rows along the main axes
+    of all rows. The best rows by code are ranked by exact distance.
 
     Parameters
     ----------
@@ -40,14 +40,14 @@ class SpillForest(ProbedIndex):
     center_, axes_ : float32 ndarrays of shape (n_features,) and (n_features, n_axes)
     n_samples_, n_features_in_, n_axes_, n_leaves_, depth_ : int
     nbytes_ : int
-        Memory in addition to the rows: ``n_axes_`` plus 8 to 11 bytes per tree and row if leaves are full. This is
-        about 900 MB for 8 trees over a million rows with 100 axes.
+        Memory in addition to the rows: ``n_axes_`` plus 8 to 11 bytes per tree and row if leaves are full. The
+        total is about 900 MB for 8 trees over a million rows with 100 axes.
 
     Notes
     -----
-    This is multi-probe search. A neighbor is assumed to differ from the query by a Gaussian step with the same standard
-    deviation along every axis. The margins then say how likely a neighbor is to be on either side of a split. Trees in
-    which the query is deep inside its leaf come first. Building needs another ``4 * n_axes_`` bytes per row.
+    The index uses multi-probe search. A neighbor is assumed to differ from the query by a Gaussian step with the same
+    standard deviation along every axis. The margins then say how likely a neighbor is to be on either side of a split.
+    Trees in which the query is deep inside its leaf come first. Building needs another ``4 * n_axes_`` bytes per row.
 
     Axes, codes and leaves are fitted to the rows present when the index was built. The index is rebuilt over all rows
 
@@ -131,7 +131,8 @@ class SpillForest(ProbedIndex):
 def _sharpness(trees: Trees, Y: Float32Array) -> Float32Array:
     """Return the inverse of the RMS difference between neighbors along an axis, of shape (1,).
 
-    It is estimated from the nearest rows within some leaves; a factor of two does not change the order of branches.
+    The difference is estimated from the nearest rows within some leaves; a factor of two does not change the order of
+    branches.
     """
     chosen = np.unique(np.linspace(0, trees.n_leaves - 1, _SPACING_LEAVES).astype(np.int64)) if trees.n_leaves else ()
     means = []

@@ -39,7 +39,8 @@ class HammingIndex(Index):
     ----------
     method : "scan" or "balls"
         "scan" compares the query with every code. "balls" opens buckets of codes that agree with the query in some
-        bits, or differ in few of them. If too many buckets might hold results, it scans. The results are the same.
+        bits, or differ from it in a few bits. If too many buckets might hold results, it scans. The results are the
+        same.
     n_bits : int, optional
         Number of bits that are compared, starting with the lowest bit of the first word; by default 64 per word.
     n_jobs : int or None
@@ -59,7 +60,7 @@ class HammingIndex(Index):
     -----
     Nair, Mahajan, Sundararajan (WWW 2012), 2.1. The scan sums the differing bits of 64 codes together. It examines
     single codes only if the smallest sum is below the k-th nearest distance so far. Long codes are first compared by
-    their first 64 bits, as long as this excludes most of them. Several queries share one pass. "balls" is multi-index
+    their first 64 bits, as long as this excludes most codes. Several queries share one pass. "balls" is multi-index
     hashing (Norouzi, Punjani, Fleet, CVPR 2012): each table uses some bits of the code as its bucket number.
     """
 

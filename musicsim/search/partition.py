@@ -165,8 +165,8 @@ class PartitionIndex(ProbedIndex):
     center_, axes_ : float32 ndarrays of shape (n_features,) and (n_features, n_axes)
     n_samples_, n_features_in_, n_axes_, n_leaves_ : int
     nbytes_ : int
-        Memory in addition to the rows: ``n_axes_`` plus 9 to 12 bytes per row, and about 3% more for new rows. This is
-        about 120 MB for a million rows with 100 axes.
+        Memory in addition to the rows: ``n_axes_`` plus 9 to 12 bytes per row, and about 3% more for new rows. The
+        total is about 120 MB for a million rows with 100 axes.
 
     Notes
     -----

@@ -157,8 +157,7 @@ class MutualProximity(Estimator):
         mean, std = (np.asarray(part, dtype=np.float64) for part in moments)
         if d.ndim != 1 or mean.shape != d.shape or std.shape != d.shape:
             raise ValueError(
-                f"distances has shape {d.shape}, the means have {mean.shape} and the deviations {std.shape}; "
-                "all must be (k,)."
+                f"distances and moments have shapes {d.shape}, {mean.shape} and {std.shape}; all must be (k,)."
             )
         return _adjust(d, (_check_query_moments(query_moments), (mean, std)), _average_song(self.mean_, self.std_))
 

@@ -16,7 +16,7 @@ class SpillTree(TreeIndex):
     """Approximate nearest neighbors from the leaves that a query falls into.
 
     Every node splits its rows at the median along one direction. With spill, rows near the boundary go to both sides,
-    so that fewer neighbors are separated. A query descends into every side that it belongs to. The rows of the leaves
+    so that fewer neighbors are separated. A query descends into every side that it falls into. The rows of the leaves
     that it reaches are ranked by exact distance. If these leaves hold fewer than `k` rows, the query moves up to their
     parents until there are enough. So it returns as many results as :class:`ExactIndex`.
 

@@ -131,8 +131,8 @@ class ProbedIndex(TreeIndex):
     explained: float
     center_: Float32Array
     axes_: Float32Array
-    _spread: Float64Array  # sums of squared distances from the center, along the axes and in total; largest of them
-    _n_cut: Int64Array  # number of rows whose codes are clipped, of shape (1,)
+    _spread: Float64Array  # (3,): sums of squared distances from the center, along the axes and in total; the largest
+    _n_cut: Int64Array  # (1,): number of rows whose codes are clipped
 
     def _check_options(self) -> None:
         if not 0 < self.explained <= 1:

@@ -38,8 +38,8 @@ _SETTINGS: tuple[SpillForest | PartitionIndex, ...] = (
 )
 TRIAL_ROWS = 100_000
 _AS_FAST = 1.1  # A setting that needs less memory is preferred if it is slower by at most this factor
-# A setting must promise to reach the recall on more rows than the trial has. It does so if, with this many times its
-# probes, it misses at most a third of the allowed share: with more rows, codes distinguish near rows less well.
+# With more rows than in the trial, codes distinguish near rows less well. So a setting must have a reserve: with this
+# many times its probes, it may miss at most a third of the neighbors that the recall allows it to miss.
 _PROBE_FACTOR = 16
 # If an index over all rows is slower than predicted by more than this factor, the next setting is also built.
 _SLOWER = 2.0
@@ -53,7 +53,7 @@ class Calibration:
     k: int
     n_probes: int
     goal: float  # requested recall
-    # Mean recall of the check queries. Probes were added until it reached the goal, so it is below the goal only if
+    # Mean recall of the check queries. Probes were added until the recall reached the goal, so it is lower only if
     # every leaf is scanned. The recall of other queries may be lower by about `error`.
     recall: float
     error: float  # standard error of the recall
@@ -198,8 +198,8 @@ def tune(
     """Build the fastest index that reaches a given recall.
 
     Partitions and forests are tried on at most 100,000 rows. Among those within 10% of the fastest, the smallest is
-    built over all rows and calibrated. If it does not reach the recall, or takes twice the expected time, the next one
-    is also built.
+    built over all rows and calibrated. If this index does not reach the recall, or takes twice the expected time, the
+    next setting is also built.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def _shortfall(index: Any) -> float:
 
 
 def _order_trials(trials: list[dict[str, Any]], recall: float, *, is_complete: bool) -> list[dict[str, Any]]:
-    """Return the trials to build: the best one, then the others by time if not all rows were tried (`is_complete`)."""
+    """Return the trials to build: the best, then the others by time unless all rows were tried (`is_complete`)."""
     # if codes rank too few of the true neighbors, more probes do not help
     able = [trial for trial in trials if trial["recall"] >= recall - 1e-12]
     safe = [trial for trial in able if is_complete or 1.0 - trial["ceiling"] <= (1.0 - recall) / 3]

@@ -262,7 +262,7 @@ def test_rejects_bad_parameters(songs, change, message):
     ("score", "y", "message"),
     [
         ("classification", [0, 1, 0], "y has 3 entries, but X has 6 rows"),
-        ("classification", [0] * 6, "at least two labels"),
+        ("classification", [0] * 6, "at least two different labels"),
         ("classification", [0, 1, 2, 3, 4, 5], "at least two different labels"),
         ("classification", Relevance.from_labels([0, 1] * 3), "requires score='retrieval'"),
         ("retrieval", [0, 1] * 3, "y is a list; .* it must be a Relevance"),
@@ -270,7 +270,7 @@ def test_rejects_bad_parameters(songs, change, message):
         ("retrieval", Relevance.from_labels(range(6)), "no query has a relevant song"),
         ("hierarchy", [0, 1] * 3, r"y has shape \(6,\); .* it must be \(n_rows, levels\)"),
         ("hierarchy", [[0, 1], [0, 2]], "y has 2 entries"),
-        ("regression", [1.0, np.nan, 2, 3, 4, 5], "finite, with score='regression'"),
+        ("regression", [1.0, np.nan, 2, 3, 4, 5], "with score='regression', it must be"),
         ("regression", [1.0] * 6, "y is constant"),
     ],
 )

@@ -133,5 +133,5 @@ def test_rejects_bad_arguments(codes, change, message):
 
 
 def test_means_require_one_target_per_code(codes):
-    with pytest.raises(ValueError, match=r"targets: shape \(1,\)"):
+    with pytest.raises(ValueError, match=r"targets has shape \(1,\)"):
         bin_mean(codes[0], [1.0], codes[1])

@@ -242,7 +242,7 @@ def test_clones_keep_parameters():
         ({}, np.eye(3)[:2], [(0, 1, 0, 2)], "square"),
         ({}, np.diag([1.0, 1.0, -1.0]), [(0, 1, 0, 2)], "positive semidefinite"),
         ({}, np.ones((3, 3)), [(0, 1, 0, 2)], "constant"),
-        ({}, [np.eye(3), np.eye(4)], [(0, 1, 0, 2)], "of the same"),
+        ({}, [np.eye(3), np.eye(4)], [(0, 1, 0, 2)], "for the same songs"),
         ({}, np.full((3, 3), np.nan), [(0, 1, 0, 2)], "NaN"),
     ],
 )
