@@ -72,7 +72,7 @@ def unpack_bits(codes: npt.ArrayLike, n_bits: int) -> BoolArray:
 
 
 def hamming_distances(codes: npt.ArrayLike, others: npt.ArrayLike) -> Int64Array:
-    """Count the bits that differ for all pairs of codes and others.
+    """Count the bits that differ between each of `codes` and each of `others`.
 
     Parameters
     ----------

@@ -82,8 +82,8 @@ class RankHash(BitHash):
     -----
     The method is from Nair, Mahajan and Sundararajan (WWW 2012). The defaults differ from the paper (see
     ``docs/hashing.md``). If all documents of a query's class are targets, the codes of the class collapse, and
-    distances within it are lost. With 64 bits, about 7% of the votes on 10,000 digits were wrong in this case, and 5.5%
-    with `n_targets`.
+    distances within it are lost. With 64 bits and 10,000 digits, about 7% of the votes were wrong in this case, and
+    only 5.5% with `n_targets`.
 
     Time: O(steps x queries x documents x (bits + documents)); hidden units add O(steps x documents x n_hidden x (d +
     bits)). Memory: 24 n d bytes in addition to X (32 n d if X is not float64), and 50 bytes times queries x documents.

@@ -1,8 +1,9 @@
 """Gradient descent on pairs of documents: RankNet, then LambdaRank (Nair, Mahajan, Sundararajan, WWW 2012, 3 and 4).
 
 A batch consists of some queries and the documents that they share. Lambdas, the derivatives of the cost with respect to
-the scores, form one (queries x documents) matrix. Four matrix products give the derivatives of the weights. Two go from
-scores to the relaxed bits h of queries and documents (equation 2), and two from there to the weights (equation 1).
+the scores, form one (queries x documents) matrix. Four matrix products give the derivatives of the weights. Two
+products go from scores to the relaxed bits h of queries and documents (equation 2), and two go on to the weights
+(equation 1).
 """
 
 from dataclasses import dataclass

@@ -24,8 +24,8 @@ def bin_vote(codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike
     ----------
     codes, queries : uint64 array-likes of shape (n, n_words) and (m, n_words)
     labels : array-like of shape (n,) or (n, levels)
-        Levels of a hierarchy go from the widest class to the narrowest. On each level, only the neighbors vote that
-        agree with the levels above. Unknown labels (None, nan, blank, -1) do not vote, and codes with an unknown widest
+        Levels of a hierarchy go from the widest class to the narrowest. On each level, only neighbors that agree with
+        the levels above vote. Unknown labels (None, nan, blank, -1) do not vote, and codes with an unknown widest
         label are not neighbors.
     n_bins : int >= 1
         Number of bins that vote.

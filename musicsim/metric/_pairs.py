@@ -38,7 +38,7 @@ class Pairs:
     def build(
         cls, n_songs: int, queries: Int64Array, items: Int32Array, start: Int64Array, inverted: BoolArray
     ) -> Self | None:
-        """Return the pairs of sets; None if few songs are queries, one occurs twice, or many songs are not ranked."""
+        """Return the pairs of sets; None if few songs are queries, a query occurs twice, or many songs are unranked."""
         slots = np.full(n_songs, -1)
         slots[queries] = np.arange(len(queries))
         is_query = slots >= 0

@@ -89,8 +89,8 @@ class GMML(LinearMetric, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is out of range, X is not finite, or y does not match X. Also if there are no pairs, all
-            pairs consist of equal rows, or a scatter is singular and `reg` is 0.
+            If a parameter is out of range, X is not finite, or y does not match X. Also raised if there are no pairs,
+            all pairs consist of equal rows, or a scatter is singular and `reg` is 0.
         """
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
@@ -119,7 +119,7 @@ class GMML(LinearMetric, BaseEstimator):
         Raises
         ------
         ValueError
-            As in :meth:`fit`; also if there are no pairs, or a row number is out of range.
+            As in :meth:`fit`; also raised if there are no pairs, or a row number is out of range.
         """
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)

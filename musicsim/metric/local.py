@@ -84,7 +84,7 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         Raises
         ------
         ValueError
-            As in :meth:`GMML.fit`; also if all pairs of a cluster consist of equal rows.
+            As in :meth:`GMML.fit`; also raised if all pairs of a cluster consist of equal rows.
         """
         from sklearn.cluster import KMeans
 

@@ -79,7 +79,7 @@ class Oracle:
     ------
     ValueError
         If an argument is out of range, X and `relevance` differ in length, or a song is listed twice for a query. Also
-        if no query has both relevant and irrelevant songs.
+        raised if no query has both relevant and irrelevant songs.
 
     Notes
     -----

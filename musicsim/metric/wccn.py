@@ -63,8 +63,8 @@ class WCCN(LinearMetric, BaseEstimator):
         Raises
         ------
         ValueError
-            If the shrinkage is out of range, X is not finite, y does not match X, or no class has two songs. Also if
-            the covariance is singular and the shrinkage is 0.
+            If the shrinkage is out of range, X is not finite, y does not match X, or no class has two songs. Also
+            raised if the covariance is singular and the shrinkage is 0.
         """
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         return self.fit_covariances([compute_within_covariance(songs, y)])

@@ -1,6 +1,6 @@
 """Solvers for partial order embedding: an accelerated method on a smoothed hinge, and projected sub-gradients (thesis).
 
-Both keep the best metric and the best lower bound so far, and stop when the gap is small enough.
+Both solvers keep the best metric and the best lower bound so far, and stop when the gap is small enough.
 """
 
 from collections.abc import Callable

@@ -117,8 +117,8 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
     solver : "accelerated" or "subgradient"
         Projected gradients of a smoothed hinge, or the thesis's projected sub-gradients (2.B), which are slower.
     tol : float > 0
-        The fit ends when the relative gap between the objective and its lower bound is at most this, and after
-        `max_iter` iterations at the latest.
+        The fit ends when the relative gap between the objective and its lower bound is at most this, or after
+        `max_iter` iterations.
     max_rank : int or None
         Number of principal directions of each kernel's feature space, for a full structure; None uses all. Needed for
         thousands of songs with kernels of full rank.
@@ -181,7 +181,7 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         ------
         ValueError
             If a parameter is out of range, or a kernel is not square, finite, symmetric and positive semidefinite. Also
-            if comparisons are empty or contain a song that the kernels do not have.
+            raised if comparisons are empty or contain a song that the kernels do not have.
         """
         self._check_parameters()
         if self.max_rank is not None and not (isinstance(self.max_rank, Integral) and self.max_rank >= 1):

@@ -65,7 +65,7 @@ class Objective:
         return squares[self._pairs.far] - squares[self._pairs.near]
 
     def _map(self, W: Projection) -> Float64Array:
-        """Map the songs to coordinates in which Euclidean distance is the distance by W."""
+        """Map the songs to coordinates in which Euclidean distance is the distance given by W."""
         if W.factors is None:
             return self._songs * np.sqrt(W.point)
         parts = [self._songs[:, c] @ L.T for c, L in zip(self._columns, W.factors, strict=True)]

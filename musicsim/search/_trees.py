@@ -152,7 +152,7 @@ def grow_trees(X: Float32Array, growth: Growth, seeds: Sequence[int], threads: i
     """Grow one tree over all rows for each seed, on several threads.
 
     X must be float32 (n, d) and C-contiguous. Nodes near the roots are split level by level until there are enough
-    subtrees for all threads. While growing, each thread holds (1 + 2 * spill) ** depth row numbers per row.
+    subtrees for all threads. Each thread needs memory for (1 + 2 * spill) ** depth row numbers per row.
     """
     X = read_only(X)
     ids = np.arange(len(X), dtype=np.int32)

@@ -70,7 +70,7 @@ def append(Y, first, cells, leaves, items, codes, step, sizes):
 
 @njit(cache=True, nogil=True)
 def _partition(keys, numbers, low, high, pivot, may_equal):
-    """Move the pairs below the pivot (or equal to it, with `may_equal`) to the front; return their end."""
+    """Move the pairs below the pivot (or equal to it, with `may_equal`) to the front; return the end of these pairs."""
     end = low
     for i in range(low, high):  # branch-free, because a branch would be mispredicted half of the time
         key, number = keys[i], numbers[i]

@@ -52,9 +52,10 @@ class CompactIndex(VectorIndex):
     rank them. Rows are not copied. Only the candidates are read from a memory map, about 1,000 places per query.
 
     Codes cannot tell rows apart within a group that is much tighter than songs usually are. Therefore, all rows as near
-    as the last candidate become candidates, up to four times as many. If there are more, they are sampled evenly in
-    the order of their ids. In a group of 30,000 rows with the same code, 4,000 rows are compared. This finds 13% of the
-    nearest rows, and a row may not find itself. A query needs 36 bytes per row that is as near as the last candidate.
+    as the last candidate become candidates, up to four times as many. If there are more, they are sampled evenly in the
+    order of their ids. In a group of 30,000 rows with the same code, 4,000 rows are compared. The index finds 13% of
+    the nearest rows, and may miss even a row that equals the query. A query needs 36 bytes per row that is as near as
+    the last candidate.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ p is converted back to a distance: the distance between two average songs that h
 
 The *moments* of a song are the mean and standard deviation of its distances to other songs. Only the nearest third is
 used, because distant songs say little about neighbors. On 311 recordings, this gave the same results, and lowered the
-skewness of the ten-occurrence from 0.31 to 0.10. Logarithms keep p from rounding to 0 or 1 within 30 deviations.
+skewness of the ten-occurrence from 0.31 to 0.10. Logarithms keep p from rounding to 0 or 1, up to 30 deviations.
 """
 
 from typing import Self
@@ -44,7 +44,7 @@ class MutualProximity(Estimator):
     Attributes
     ----------
     sample_ : float64 ndarray of shape (min(n_sample, n), n_features)
-        Adding songs does not change it.
+        Adding songs does not change the sample.
     mean_, std_ : float64 ndarrays of shape (n,)
         Mean and standard deviation of the distances from each row to the nearest rows of the sample. Sampled rows at
         distance 0 (the song and its duplicates) are ignored. 0 if no other row remains.

@@ -270,7 +270,7 @@ def tune(
 
 
 def _shortfall(index: Any) -> float:
-    """Return the recall that is missing even though all leaves are scanned."""
+    """Return how far the recall is below the goal although all leaves are scanned."""
     calibration = index.calibration_
     return max(float(calibration.goal - 1e-12 - calibration.recall), 0.0)
 
