@@ -147,9 +147,9 @@ class RankHash(BitHash):
             Depends on `score`: classes; the relevance of the rows of X to each other; classes from the widest to the
             narrowest; or targets. Unknown labels (None, nan, blank, -1) do not equal any label.
         callback : callable, optional
-            Gets the newest entry of `history_` and the seconds so far after each step. It returns True to end the fit
-            with the current weights, which need not be the best: `wrong` varies more between batches than between
-            steps.
+            Gets the newest entry of `history_` and the seconds so far after each step. The callback returns True to end
+            the fit with the current weights, which need not be the best: `wrong` varies more between batches than
+            between steps.
 
         Raises
         ------

@@ -2,7 +2,7 @@
 
 A batch consists of some queries and the documents that they share. Lambdas, the derivatives of the cost with respect to
 the scores, form one (queries x documents) matrix. Four matrix products give the derivatives of the weights. Two
-products go from scores to the relaxed bits h of queries and documents (equation 2), and two go on to the weights
+products go from scores to the relaxed bits h of queries and documents (equation 2), and two lead to the weights
 (equation 1).
 """
 

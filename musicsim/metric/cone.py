@@ -49,7 +49,7 @@ class Cone:
         return np.split(columns, np.cumsum(self.widths)[:-1])
 
     def blocks(self, flat: Float64Array) -> Iterator[Float64Array]:
-        """Yield views of the (w, w) matrices of a flat metric, or of the pieces of a diagonal one."""
+        """Yield views of the (w, w) matrices of a flat metric, or of the pieces of a diagonal metric."""
         if self.structure == "diagonal":
             yield from self._split(flat)
             return

@@ -141,7 +141,7 @@ class LGMML(BaseEstimator):
             Number of documents of each query.
         callback : callable, optional
             Gets ``stage`` ("metrics", "weights" or "queries") and its progress; in stage "weights", this is the newest
-            entry of `history_`. It returns True to end the fit with the current result.
+            entry of `history_`. The callback returns True to end the fit with the current result.
 
         Raises
         ------

@@ -103,7 +103,7 @@ class MLR(LinearMetric, RankingLearner):
             Class labels, or the relevance of the rows of X to each other.
         callback : callable, optional
             Gets the newest entry of `history_` after each cut, and ``components``, a function without arguments that
-            returns L of the best metric so far. It returns True to end the fit with that metric.
+            returns L of the best metric so far. The callback returns True to end the fit with that metric.
 
         Raises
         ------

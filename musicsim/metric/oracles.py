@@ -87,8 +87,8 @@ class Oracle:
     ``(128 * 8 + 16 * 12) * n_songs`` bytes per thread. The sets take 4 bytes per relevant song, and 4 bytes per
     irrelevant song or per other song, whichever are fewer; with `pairs`, they take twice as much.
 
-    The result does not depend on the number of threads (``numba.get_num_threads()``). `block_bytes` affects it only
-    through the rounding of matrix products.
+    The result does not depend on the number of threads (``numba.get_num_threads()``). `block_bytes` affects the result
+    only through the rounding of matrix products.
     """
 
     def __init__(

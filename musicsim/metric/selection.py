@@ -41,8 +41,8 @@ class MLRCV(LinearMetric, BaseEstimator):
     scoring : "auc", "map", "mrr", "ndcg" or "precision", optional
         By default the loss of `mlr`.
     tolerance : float >= 0
-        In standard errors of the mean difference from the best C, over all validation queries. With 0, the best C is
-        chosen.
+        Tolerance in standard errors of the mean difference from the best C, over all validation queries. With 0, the
+        best C is chosen.
 
     Attributes
     ----------
@@ -93,8 +93,8 @@ class MLRCV(LinearMetric, BaseEstimator):
             The artist of each song, used only for splits. To exclude a query's artist from rankings, use the artist
             filter of :class:`~musicsim.relevance.Relevance`.
         callback : callable, optional
-            Gets each step of each fit, with ``split`` (None in the last fit) and C. It returns True to end the current
-            fit with the best metric so far. A split that was ended is ignored in the choice of C.
+            Gets each step of each fit, with ``split`` (None in the last fit) and C. The callback returns True to end
+            the current fit with the best metric so far. A split that was ended is ignored in the choice of C.
         workers : map-like callable
             `map`, or the map of processes or a cluster (:func:`musicsim.library.processes.pools.map_of`), which cannot
             use `callback`.

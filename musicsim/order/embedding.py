@@ -174,8 +174,8 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         comparisons : int array-like of shape (m, 4)
             Rows (i, j, k, l): songs i and j are nearer to each other than k and l.
         callback : callable, optional
-            Gets a dict after each iteration: iteration, objective, dual_bound, gap, seconds. It returns True to end the
-            fit with the best result so far.
+            Gets a dict after each iteration: iteration, objective, dual_bound, gap, seconds. The callback returns True
+            to end the fit with the best result so far.
 
         Raises
         ------

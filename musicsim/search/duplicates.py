@@ -338,7 +338,7 @@ def _low_bands() -> Float32Array:
 
 
 def _changes(frames: FloatingArray) -> Float32Array:
-    """Return the mean of each eight frames minus the mean of the eight before, (n_frames - 15, 10).
+    """Return, for each frame, the mean of eight frames minus the mean of the eight before, (n_frames - 15, 10).
 
     The difference removes a constant gain or filter, which adds a constant to the MFCC.
     """

@@ -131,7 +131,7 @@ class ProbedIndex(TreeIndex):
     explained: float
     center_: Float32Array
     axes_: Float32Array
-    _spread: Float64Array  # (3,): sums of squared distances from the center, along the axes and in total; the largest
+    _spread: Float64Array  # (3,): squared distances from the center: sum along the axes, total sum, maximum
     _n_cut: Int64Array  # (1,): number of rows whose codes are clipped
 
     def _check_options(self) -> None:

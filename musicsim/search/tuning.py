@@ -197,9 +197,9 @@ def tune(
 ) -> SpillForest | PartitionIndex | ExactIndex:
     """Build the fastest index that reaches a given recall.
 
-    Partitions and forests are tried on at most 100,000 rows. Among those within 10% of the fastest, the smallest is
-    built over all rows and calibrated. If this index does not reach the recall, or takes twice the expected time, the
-    next setting is also built.
+    Partitions and forests are tried on at most 100,000 rows. Among the settings within 10% of the fastest, the smallest
+    is built over all rows and calibrated. If this index does not reach the recall, or takes twice the expected time,
+    the next setting is also built.
 
     Parameters
     ----------
@@ -217,7 +217,8 @@ def tune(
         An exact index if there are fewer than 5,000 rows, or if comparing with every row is as fast. Other indexes have
         ``calibration_``, a :class:`Calibration`, and ``trials_``, a list with one dict per setting. A dict holds the
         parameters, the unfitted ``index``, the chosen ``n_probes`` and the resulting ``recall`` of the training
-        queries. It also holds ``ceiling`` (the recall with 16 times as many probes), ``seconds`` per query, ``nbytes``.
+        queries. The dict also holds ``ceiling`` (the recall with 16 times as many probes), ``seconds`` per query,
+        ``nbytes``.
 
     Raises
     ------
