@@ -52,7 +52,7 @@ class RankHash(BitHash):
     step_size : float > 0
         Step size for rows scaled to a mean squared length of 1; with `decay`, it decreases to 0.
     start : float > 0
-        Standard deviation of the initial weights along the principal axes of such rows. For hidden units, it is
+        Standard deviation of the initial weights along the principal axes of the scaled rows. For hidden units, it is
         multiplied by the square root of 2, so that a row's units also have a mean squared length of 1.
     normalize : bool
         Divide the derivatives of a query by the sum of its pairs' weights, so that queries have equal weights.

@@ -265,8 +265,8 @@ class _Sets:
     """The sets of the queries that have both sets, in a single array.
 
     The relevant songs of query s are ``items[start[s, 0] : start[s, 1]]``. The entries up to ``start[s, 2]`` are its
-    irrelevant songs. If `inverted` is set, these entries are instead the songs in neither set, if there are fewer of
-    them.
+    irrelevant songs. For queries marked by `inverted`, these entries are instead the songs in neither set, because
+    those are fewer.
     """
 
     queries: Int64Array
