@@ -207,7 +207,7 @@ def test_rejects_non_finite_numbers(unknown):
     with pytest.raises(ValueError, match="weights must be 2 finite numbers"):
         adapt_weights(np.zeros(5), NONE, np.ones((1, 5)), metrics, [unknown, 1.0])
     metrics[0, 1, 1] = unknown
-    with pytest.raises(ValueError, match=r"metrics: shape \(2, 5, 5\) .* of finite numbers"):
+    with pytest.raises(ValueError, match=r"metrics has shape \(2, 5, 5\); .* contain finite numbers"):
         adapt_weights(np.zeros(5), NONE, np.ones((1, 5)), metrics)
 
 
@@ -221,11 +221,11 @@ def test_rejects_wrong_number_of_columns():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((np.zeros((2, 2)), NONE, NONE), "x: shape"),
-        (([0, np.nan, 0, 0, 0], NONE, NONE), "x: shape"),
-        ((np.zeros(5), np.zeros((2, 3)), NONE), r"up: shape \(2, 3\)"),
-        ((np.zeros(5), NONE, np.full((1, 5), np.inf)), "down: shape"),
-        ((np.zeros(5), NONE, NONE, np.eye(4)), r"base: shape \(4, 4\)"),
+        ((np.zeros((2, 2)), NONE, NONE), "x has shape"),
+        (([0, np.nan, 0, 0, 0], NONE, NONE), "x has shape"),
+        ((np.zeros(5), np.zeros((2, 3)), NONE), r"up has shape \(2, 3\)"),
+        ((np.zeros(5), NONE, np.full((1, 5), np.inf)), "down has shape"),
+        ((np.zeros(5), NONE, NONE, np.eye(4)), r"base has shape \(4, 4\)"),
     ],
 )
 def test_rejects_bad_thumbs(arguments, message):

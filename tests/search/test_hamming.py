@@ -316,8 +316,8 @@ GOOD = np.zeros((5, 2), np.uint64)
         (GOOD[0], "two-dimensional"),
         (GOOD[None], "two-dimensional"),
         (GOOD[:, :0], "two-dimensional"),
-        (GOOD[:, :1], "has 1 words"),
-        (np.zeros((1, 3), np.uint64), "has 3 words"),
+        (GOOD[:, :1], "its width must be 2"),
+        (np.zeros((1, 3), np.uint64), "its width must be 2"),
         (np.full((1, 2), 1 << 36, np.uint64), "bits beyond n_bits=100"),
     ],
 )
