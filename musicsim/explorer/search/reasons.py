@@ -105,7 +105,7 @@ def _find_similar_parts(
     snapshot: Snapshot, song: Song | None, others: Sequence[Song], features: Float32Array | None
 ) -> list[list[tuple[float, str]]]:
     """Return the parts of the sound that are similar, each with the share of the library that is nearer."""
-    sound = _read_sound(snapshot.library, snapshot.revision)
+    sound = _find_sound(snapshot)
     if sound is None or not others:
         return [[] for _ in others]
     rows = sound.rows([other.id for other in others])
@@ -144,12 +144,16 @@ class _Sound:
         return np.array([(nearer[0][:, c].sum(axis=1) < nearer[1][c].sum()).mean() for c in self._columns])
 
 
-@lru_cache(maxsize=2)
-def _read_sound(library: Library, revision: int) -> _Sound | None:
-    """Read the features of the built-in model; None before it was fitted."""
-    del revision  # part of the key
-    record = library.models.native()
-    if record is None or not library.models.is_whole(record):
+def _find_sound(snapshot: Snapshot) -> _Sound | None:
+    """Return the features of the built-in model; None before it was fitted."""
+    record = snapshot.library.models.native()
+    if record is None or not snapshot.library.models.is_whole(record):
         return None
-    model = SimilarityModel.load(library.models.path(record.id))
-    return _Sound(library.models.features(record.id), model) if model.representation == SOUND else None
+    return _read_sound(snapshot.library, record.id, snapshot.n_indexed)
+
+
+@lru_cache(maxsize=2)
+def _read_sound(library: Library, model_id: str, n_songs: int) -> _Sound | None:
+    del n_songs  # part of the key: new songs have new features
+    model = SimilarityModel.load(library.models.path(model_id))
+    return _Sound(library.models.features(model_id), model) if model.representation == SOUND else None
