@@ -10,10 +10,8 @@ from functools import lru_cache
 import numpy as np
 
 from musicsim._arrays import Float32Array, Float64Array
-from musicsim.explorer.models.schema import SOUND
-from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.requests.filters import HEARD_WORDS
-from musicsim.explorer.search.why_groups import GROUPS, sound_groups
+from musicsim.explorer.search.why_groups import GROUPS, N_SOUND_FEATURES, sound_groups
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.genres import genre_key
@@ -110,50 +108,55 @@ def _find_similar_parts(
         return [[] for _ in others]
     rows = sound.rows([other.id for other in others])
     one = sound.rows([song.id])[0] if song is not None else None
-    if features is not None and snapshot.record is not None and snapshot.record.features_of == sound.model_id:
-        one = sound.model.map_features(features[None])[0]
+    if features is not None and len(features) == N_SOUND_FEATURES:
+        one = features
     if one is None:
         return [[] for _ in others]
     names = [_PARTS[name] for name in GROUPS if name in _PARTS]
-    shares = [[] if row is None else sound.shares(one, row).tolist() for row in rows]
-    return [[(share, name) for share, name in zip(each, names, strict=False) if share <= _SIMILAR] for each in shares]
+    shares = sound.shares(one, np.array([one if row is None else row for row in rows])).tolist()
+    return [
+        [(share, name) for share, name in zip(each, names, strict=True) if row is not None and share <= _SIMILAR]
+        for row, each in zip(rows, shares, strict=True)
+    ]
 
 
 class _Sound:
     """Features of the model Sound, by groups that can be heard, and those of a sample of the library."""
 
-    def __init__(self, stored: Vectors, model: SimilarityModel) -> None:
-        self.model_id, self.model = stored.model_id, model
+    def __init__(self, stored: Vectors) -> None:
         self._X, self._order = stored.X, np.argsort(stored.song_ids)
         self._ids = stored.song_ids[self._order]
         group = sound_groups(self._X.shape[1])
-        self._columns = [group == i for i, name in enumerate(GROUPS) if name in _PARTS]
+        columns = [np.flatnonzero(group == i) for i, name in enumerate(GROUPS) if name in _PARTS]
+        self._columns, self._starts = np.concatenate(columns), np.cumsum([0, *map(len, columns[:-1])])
         sample = np.random.default_rng(0).permutation(len(self._ids))[:_SAMPLE]
-        self._sample = self.model.map_features(np.asarray(self._X[np.sort(sample)]))
+        self._sample = np.asarray(self._X[np.sort(sample)])
 
     def rows(self, song_ids: Sequence[int]) -> list[Float32Array | None]:
-        """Return the mapped features of songs, None for those without."""
+        """Return the features of songs, None for those without."""
         places = np.minimum(np.searchsorted(self._ids, song_ids), len(self._ids) - 1)
         is_stored = self._ids[places] == song_ids
-        mapped = self.model.map_features(np.asarray(self._X[self._order[places]]))
-        return [row if stored else None for row, stored in zip(mapped, is_stored.tolist(), strict=True)]
+        rows = np.asarray(self._X[self._order[places]])
+        return [row if stored else None for row, stored in zip(rows, is_stored.tolist(), strict=True)]
 
-    def shares(self, one: Float32Array, other: Float32Array) -> Float64Array:
-        """Return the share of the sample that is nearer to a song than another song is, (n_groups,)."""
-        nearer = np.square(self._sample - one), np.square(other - one)
-        return np.array([(nearer[0][:, c].sum(axis=1) < nearer[1][c].sum()).mean() for c in self._columns])
+    def shares(self, one: Float32Array, others: Float32Array) -> Float64Array:
+        """Return the share of the sample that is nearer to a song than each of the others, (n_others, n_groups)."""
+        sample, compared = (
+            np.add.reduceat(np.square(rows[:, self._columns] - one[self._columns]), self._starts, axis=1)
+            for rows in (self._sample, others)
+        )
+        return (sample[None] < compared[:, None]).mean(axis=1)
 
 
 def _find_sound(snapshot: Snapshot) -> _Sound | None:
     """Return the features of the built-in model; None before it was fitted."""
     record = snapshot.library.models.native()
-    if record is None or not snapshot.library.models.is_whole(record):
+    if record is None or record.n_features != N_SOUND_FEATURES or not snapshot.library.models.is_whole(record):
         return None
     return _read_sound(snapshot.library, record.id, snapshot.n_indexed)
 
 
 @lru_cache(maxsize=2)
-def _read_sound(library: Library, model_id: str, n_songs: int) -> _Sound | None:
+def _read_sound(library: Library, model_id: str, n_songs: int) -> _Sound:
     del n_songs  # part of the key: new songs have new features
-    model = SimilarityModel.load(library.models.path(model_id))
-    return _Sound(library.models.features(model_id), model) if model.representation == SOUND else None
+    return _Sound(library.models.features(model_id))

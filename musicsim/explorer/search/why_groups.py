@@ -14,10 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
+from musicsim.audio import FLUCTUATION_SIZE
 from musicsim.audio.features import N_MFCC
 
 _COVERED = 0.8  # share of the similarity that is shown as groups; the remainder is one bar
 REST = "everything else"
+N_SOUND_FEATURES = (3 * N_MFCC + 1) * (3 * N_MFCC + 2) // 2 + FLUCTUATION_SIZE
+"""Number of features of a Sound model: pairs of columns of a Gaussian's matrix, and fluctuation."""
 _N_COARSE = 5  # MFCC for the coarse tone color: one for the level, four for the spectrum's shape
 
 Shares: TypeAlias = tuple[Float64Array, Float64Array]  # shares of the squared distance, and of the similarity
