@@ -36,11 +36,6 @@ def label_codes(labels: Any, name: str = "labels") -> Int64Array:
     Returns
     -------
     ndarray of shape (n,), int64; -1 for unknown labels, otherwise >= 0, possibly with gaps
-
-    Raises
-    ------
-    ValueError
-        If `labels` is not one-dimensional.
     """
     import pandas as pd
 
@@ -178,11 +173,6 @@ class Relevance:
             A song with an unknown label has no relevant songs, and is irrelevant to every other song.
         groups : sequence of shape (n_songs,), optional; the artist of each song
         artist_filter : bool; exclude songs by the query's own artist from both sets; needs `groups`
-
-        Raises
-        ------
-        ValueError
-            If `y` or `groups` does not have one entry per song.
         """
         labels = label_codes(y, "y")
         n, n_labels = len(labels), int(labels.max(initial=-1)) + 1
@@ -221,7 +211,7 @@ class Relevance:
         Raises
         ------
         ValueError
-            If a row is not in the database or is both relevant and irrelevant, or if sizes differ.
+            If a row is both relevant and irrelevant.
         """
         lists = list(lists)
         n = len(lists) if n is None else n
@@ -270,11 +260,6 @@ class Relevance:
         artist_filter : bool
             With `groups`: exclude songs by the query's own artist from both sets. If False, these are irrelevant,
             because an artist is not similar to itself.
-
-        Raises
-        ------
-        ValueError
-            If plays, groups or candidates are not as described.
 
         Notes
         -----
@@ -372,12 +357,7 @@ class Relevance:
         Parameters
         ----------
         queries : int sequence, optional; queries to keep, in this order; all when None
-        database : int sequence, optional; songs to keep, in this order; all when None; its positions become the rows
-
-        Raises
-        ------
-        ValueError
-            If a number is out of range, or a song occurs twice in `database`.
+        database : int sequence, optional; distinct songs to keep, in this order; all when None; positions become rows
         """
         query_rows = _check_order(queries, len(self), "queries")
         songs = _check_order(database, self.n_items, "database")
@@ -402,11 +382,6 @@ class Relevance:
         ----------
         groups : sequence of shape (n_items,); the artist of each song in the database; unknown ones do not match
         query_groups : sequence of shape (n_queries,), optional; needed if queries are not in the database
-
-        Raises
-        ------
-        ValueError
-            If sizes differ, or `query_groups` is missing.
         """
         n = len(groups)
         if n != self.n_items:
