@@ -114,10 +114,7 @@ def _update_index(library: Library, record: ModelRecord, progress: Progress) -> 
 
 
 def update_clusters_and_map(library: Library, record: ModelRecord, progress: Progress) -> None:
-    """Add new songs to the index, clusters and map; refit clusters and map after growth by a fifth.
-
-    Clusters and map are checked separately: a killed job may have written only one of them.
-    """
+    """Add new songs to the index, clusters and map; refit clusters and map after growth by a fifth."""
     _update_index(library, record, progress)
     rows = library.vectors(record.id)
     folder = library.models.path(record.id)
