@@ -90,7 +90,7 @@ def _minima_of_groups(minima, groups):
 
 @njit(cache=True, nogil=True)
 def _bound(groups, tau, smallest):
-    """Return the `tau`-th smallest of `groups` (minima of products), a bound on the `tau`-th smallest product."""
+    """Return the `tau`-th smallest of `groups`, minima of products: an upper bound on the `tau`-th product."""
     smallest[:] = np.inf
     for g in range(groups.shape[0]):
         value = groups[g]

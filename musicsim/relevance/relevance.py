@@ -21,8 +21,7 @@ from musicsim._arrays import Float64Array, Int8Array, Int64Array
 from musicsim._checks import check_whole
 from musicsim.relevance._kernels import count_shared
 
-BLOCK_ENTRIES = 2_000_000
-"""Maximum number of entries in a thread's array of most similar items: 16 MB."""
+BLOCK_ENTRIES = 2_000_000  # maximum number of entries in a thread's array of most similar items: 16 MB
 
 
 def label_codes(labels: Any, name: str = "labels") -> Int64Array:
@@ -44,7 +43,7 @@ def label_codes(labels: Any, name: str = "labels") -> Int64Array:
         raise ValueError(f"{name} has shape {labels.shape}; it must be (n_songs,), with one entry per song.")
     # dtype=object: pandas would convert the values of a mixed list to one type
     codes, known = pd.factorize(pd.Series(labels) if is_array else pd.Series(list(labels), dtype=object))
-    unknown = [code for code, value in enumerate(known) if _is_unknown(value)]
+    unknown = [i for i, value in enumerate(known) if value == -1 or (isinstance(value, str) and not value.strip())]
     codes = codes.astype(np.int64, copy=False)
     if unknown:  # isin is slow for tens of millions of codes
         codes[np.isin(codes, unknown)] = -1
@@ -57,10 +56,6 @@ def group_codes(groups: Any, name: str = "groups") -> Int64Array:
     alone = np.flatnonzero(codes < 0)
     codes[alone] = codes.max(initial=-1) + 1 + np.arange(len(alone))
     return codes
-
-
-def _is_unknown(value: Any) -> bool:
-    return not value.strip() if isinstance(value, str) else bool(value == -1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,8 +72,7 @@ class _Sets:
 
     def entries(self, queries: Int64Array) -> tuple[Int64Array, Int64Array]:
         """Return the sets of `queries` as pairs of an index into `queries` and a row of the database."""
-        sets = self.set_ids[queries]
-        return _entries(self.starts, self.rows, sets)
+        return _entries(self.starts, self.rows, self.set_ids[queries])
 
     def restrict(self, queries: Int64Array, place: Int64Array) -> "_Sets":
         """Keep the sets of `queries`; row r becomes ``place[r]``, or is removed if ``place[r]`` is -1."""
@@ -202,16 +196,11 @@ class Relevance:
             Number of songs in the database, by default the number of lists. If the numbers are equal, query i is row i
             and never in its own sets; otherwise the queries are not in the database.
         irrelevant : iterable of n_queries lists of rows, optional
-            By default, all rows that are not relevant. Rows in neither list are excluded from the ranking.
+            By default, all rows that are not relevant. A row may be in one list only; rows in neither are excluded.
         outside : bool; if True, the queries are not in the database, even if their number is `n`
         groups : sequence of shape (n_songs,), optional
             The artist of each song if the queries are the songs; otherwise see :meth:`exclude_own_group`.
         artist_filter : bool; exclude songs by the query's own artist from both sets; needs `groups`
-
-        Raises
-        ------
-        ValueError
-            If a row is both relevant and irrelevant.
         """
         lists = list(lists)
         n = len(lists) if n is None else n
@@ -263,10 +252,9 @@ class Relevance:
 
         Notes
         -----
-        Similarity is the Jaccard index of the sets of listeners, equation 5.2 of the thesis. It is computed item by
-        item, and only the best `k` items are kept. In addition to the plays and the result, this needs 18 bytes per
-        play (40 bytes for triples), and 8 bytes per item and thread. Time grows with the sum over users of their
-        squared number of items; all Numba threads share the items.
+        Similarity is the Jaccard index of the sets of listeners, equation 5.2 of the thesis. In addition to the plays
+        and the result, this needs 18 bytes per play (40 bytes for triples), and 8 bytes per item and thread. Time grows
+        with the sum over users of their squared number of items; all Numba threads share the items.
         """
         check_whole("k", k, 1)
         if not threshold > 0:
