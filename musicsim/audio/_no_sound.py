@@ -40,10 +40,7 @@ _BYTE_ORDER = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", cod
 
 
 def explain_no_sound(read: Callable[[int, int], bytes], *, has_film: bool) -> str:
-    """Return the explanation for a file: a predicate that follows its name.
-
-    `read(start, n_bytes)` returns bytes of the file; `has_film` tells whether it contains moving pictures.
-    """
+    """Return a predicate that follows the file's name; `read(start, n_bytes)` returns bytes of the file."""
     head = read(0, _HEAD)
     for mark, sentence in _MARKS:
         if mark.match(head):

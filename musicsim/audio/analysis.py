@@ -39,11 +39,6 @@ def peaks(samples: FloatingArray, n_bins: int = 400) -> Float32Array:
     ndarray of shape (n_bins,), float32, from 0 to 1
         Levels relative to the loudest sample; zeros for silence. With fewer samples than bins, samples repeat.
 
-    Raises
-    ------
-    ValueError
-        If `samples` is empty, not 1-D or not finite, or `n_bins` is less than 1.
-
     Notes
     -----
     The intervals are exact for up to 8,192 samples. In longer sounds, they begin up to 1/4,096 of the sound early.
@@ -174,8 +169,6 @@ def analyse_sound(
         If the file is missing, a folder, empty or without sound.
     OSError
         If the temporary file or `frames_to` cannot be written.
-    ValueError, TypeError
-        If `sr` or `duration` is out of range, or `source` is none of the above.
 
     Notes
     -----

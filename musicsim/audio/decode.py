@@ -68,8 +68,6 @@ def decode(
     ------
     AudioDecodeError
         If the file is missing, a folder, empty or without sound, or ends before `offset`.
-    ValueError, TypeError
-        If another argument is out of range, or `source` has a different type.
 
     Notes
     -----

@@ -77,11 +77,6 @@ def describe(
     Returns
     -------
     Descriptors
-
-    Raises
-    ------
-    ValueError
-        If an array has a different shape.
     """
     if mfcc.ndim != 2 or mfcc.shape[1] != N_MFCC:
         raise ValueError(f"mfcc must have shape (n_frames, {N_MFCC}), not {mfcc.shape}.")

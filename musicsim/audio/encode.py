@@ -75,7 +75,7 @@ def transcode(
     target : path
         The suffix selects the format: .mp3, .m4a (AAC) or .wav (16 bit); see :func:`transcode_suffix`. The file appears
         when it is complete, and replaces an older one.
-    bitrate : int, bits per second; ignored for .wav
+    bitrate : int > 0, bits per second; ignored for .wav
     start_s, length_s : float, seconds; the part to copy, as far as the sound has it
 
     Returns
@@ -87,8 +87,6 @@ def transcode(
     ------
     AudioDecodeError
         If no sound can be decoded from `source`, or from that part of it.
-    ValueError
-        If `target` has a different suffix, or `bitrate` is not positive.
 
     Notes
     -----

@@ -63,11 +63,6 @@ def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     -------
     ndarray of shape (1 + n_samples // 256, 13), float32, dB; the orthonormal DCT of 40 levels in dB
 
-    Raises
-    ------
-    ValueError
-        If `y` is empty, not 1-D, not floating or not finite, or `sr` is not positive.
-
     Notes
     -----
     Levels below 1e-10 or more than 80 dB below the song's loudest band are raised to that limit, so silence gives
@@ -124,8 +119,6 @@ def derivative_blocks(mfcc: FloatingArray, block: int = _DERIVATIVE_BLOCK) -> It
     ------
     AudioTooShortError
         If there are fewer than 9 frames.
-    ValueError
-        If `mfcc` is not 2-D, or `block` is less than 1.
     """
     _check_frames(mfcc)
     if block < 1:
@@ -222,8 +215,6 @@ def delta_mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     ------
     AudioTooShortError
         If `y` gives fewer than 9 frames (93 ms at 22,050 Hz).
-    ValueError
-        If `y` is empty, not 1-D, not floating or not finite, or `sr` is not positive.
 
     Examples
     --------

@@ -48,11 +48,6 @@ def fluctuation(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float16Array:
     -------
     ndarray of shape (n_patterns, 594), float16, dB
         One row per 5.9 s: 33 bands of the spectrum times 18 modulation bands. A sound of less than 12 s has one row.
-
-    Raises
-    ------
-    ValueError
-        If `y` is empty, not 1-D, not floating or not finite, or `sr` is too low.
     """
     check_samples(y, sr)
     stream = FluctuationStream(sr)

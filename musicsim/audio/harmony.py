@@ -53,11 +53,6 @@ def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     -------
     ndarray of shape (156,), float32
         Histogram of pitch classes (12), then of successive pairs (144, row by row: from, to). Each sums to 1.
-
-    Raises
-    ------
-    ValueError
-        If `y` is empty, not 1-D, not floating or not finite, or `sr` is too low.
     """
     check_samples(y, sr)
     stream = HarmonyStream(sr)
@@ -183,10 +178,7 @@ class _Chords:
 
 @lru_cache(maxsize=4)
 def _low_pass(step: int) -> Float32Array:
-    """Return the low-pass filter as a matrix (n_inputs, 16), which gives every `step`-th filtered sample.
-
-    It is a windowed sinc. At a rate of 5.5 kHz it leaves 2 kHz unchanged; aliases (above 3.5 kHz) are below -50 dB.
-    """
+    """Return a windowed sinc (n_inputs, 16) for every `step`-th sample; at 5.5 kHz, aliases are below -50 dB."""
     n_taps = _TAPS * step if step > 1 else 1
     t = (np.arange(n_taps) - (n_taps - 1) / 2) / step
     taps = np.sinc(t) * np.kaiser(n_taps, 5.0)

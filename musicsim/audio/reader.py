@@ -181,10 +181,7 @@ class SoundReader:
         return list(itertools.pairwise(bounds)) if len(bounds) > 2 else [(0, size)]
 
     def _ogg_link_starts(self) -> list[int]:
-        """Return the positions at which the links of an Ogg file start.
-
-        A link starts with the first pages of all its streams; a first page elsewhere starts a new link (RFC 3533, 4).
-        """
+        """Return the positions of the links of an Ogg file, which start with first pages (RFC 3533, 4)."""
         starts: list[int] = []
         next_page = -1
         for chunk_at in range(0, self._size(), _CHUNK):
@@ -248,10 +245,7 @@ class SoundReader:
         self.expected_s = (self.expected_s or 0.0) + max(seconds, self._cut_wav_s())
 
     def _cut_wav_s(self) -> float:
-        """Return the length in seconds from the header of a truncated WAV file; 0 if the file is complete.
-
-        For truncated PCM, FFmpeg silently uses the file size instead.
-        """
+        """Return the length in a truncated WAV file's header, which FFmpeg ignores for PCM; 0 if it is complete."""
         head = self._bytes_at(0, 1 << 16)
         at, byte_rate = 12, 0
         while head[:4] == b"RIFF" and at + 8 <= len(head):
@@ -330,10 +324,7 @@ class SoundReader:
 
 
 def _choose_decoder(stream: av.AudioStream) -> _Decode:
-    """Return the function that decodes a stream's packets.
-
-    The reference decoder for Opus is preferred: FFmpeg's own one deviates from it by up to 0.004 of full scale.
-    """
+    """Return a function that decodes packets: libopus for Opus, because FFmpeg's own decoder is less exact."""
     own = stream.codec_context
     if own.name != "opus" or "libopus" not in av.codecs_available:
         return stream.decode

@@ -58,11 +58,6 @@ def rhythm(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     ndarray of shape (240,), float32
         Histogram of tempos (48, see `TEMPOS`), then of pulses in four groups of bands (4 x 48, low bands first). Each
         sums to 1.
-
-    Raises
-    ------
-    ValueError
-        If `y` is empty, not 1-D, not floating or not finite, or `sr` is too low.
     """
     check_samples(y, sr)
     stream, levels = RhythmStream(sr), LevelStream(sr)

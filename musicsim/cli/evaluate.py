@@ -209,10 +209,7 @@ def replace_nan(value: Any) -> Any:
 
 
 def find_coverage(library: Library, records: Sequence[ModelRecord], kind: str | None) -> Coverage:
-    """Return the coverage of a kind of ground truth, or of the first kind with relevant songs.
-
-    Raises NotFoundError if there is no model, and ModelError if no song has a relevant song.
-    """
+    """Return the coverage of a kind of ground truth, or of the first kind with relevant songs."""
     if not records:
         raise NotFoundError("this library has no similarity model yet. Add some songs first.")
     for covered in _coverages(library, records):

@@ -90,10 +90,7 @@ def _minima_of_groups(minima, groups):
 
 @njit(cache=True, nogil=True)
 def _bound(groups, tau, smallest):
-    """Return the `tau`-th smallest of `groups`, an upper bound on the `tau`-th smallest product.
-
-    Each group is the minimum of different products. `smallest` (tau,) is work space.
-    """
+    """Return the `tau`-th smallest of `groups`, minima of products: an upper bound on the `tau`-th product."""
     smallest[:] = np.inf
     for g in range(groups.shape[0]):
         value = groups[g]
@@ -132,10 +129,7 @@ def _list_candidates(products, f, minima, groups, bound, listed):
 
 @njit(cache=True, nogil=True)
 def _select(products, f, listed, n_listed, best, nearest):
-    """Write the `tau` of `n_listed` codewords with the smallest products with frame `f` to `nearest`.
-
-    Ties go to the lower index.
-    """
+    """Write the `tau` listed codewords with the smallest products with frame `f` to `nearest`; ties by lower index."""
     tau = nearest.shape[0]
     n_kept = 0
     for j in listed[:n_listed]:
@@ -203,10 +197,7 @@ def _dot(left, right):
 
 @njit(cache=True, nogil=True)
 def _move(codewords, counts, i, frame, packed, column):
-    """Move codeword `i` to the mean of its previous frames and `frame` (step 4 of algorithm B.1).
-
-    `column` (depth,) receives a copy of the new column of `packed`.
-    """
+    """Move codeword `i` to the mean of its frames and `frame` (step 4 of B.1); `column` gets its packed column."""
     counts[i] += 1
     rate = 1.0 / counts[i]
     n_features = codewords.shape[1]
@@ -224,10 +215,7 @@ def _move(codewords, counts, i, frame, packed, column):
 
 @njit(cache=True, nogil=True)
 def _seed(frame, codewords, n_used):
-    """Return the codeword for a frame while some codewords are unused.
-
-    This is the used codeword that equals the frame, if any, otherwise the first unused one, whose weight is 0.
-    """
+    """Return the used codeword that equals the frame, or else the first unused one, whose weight is 0."""
     for i in range(n_used):
         for p in range(codewords.shape[1]):
             if np.float32(codewords[i, p]) != frame[p]:

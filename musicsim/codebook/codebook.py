@@ -42,11 +42,6 @@ def suggest_n_codewords(n_frames: int, maximum: int = 1024, frames_per_codeword:
         The largest power of two with at least `frames_per_codeword` frames per codeword, limited to the range from
         `minimum` to `maximum`, and at most `n_frames`.
 
-    Raises
-    ------
-    ValueError
-        If an argument is less than 1, or `minimum` is larger than `maximum`.
-
     Examples
     --------
     >>> suggest_n_codewords(431 * 40), suggest_n_codewords(1_000_000), suggest_n_codewords(5)
@@ -107,11 +102,6 @@ class Codebook(TransformerMixin, BaseEstimator):
         frames : array-like of shape (n_frames, n_features), raw, n_frames >= n_codewords; or a list of such arrays
             Types other than float32 are copied. In addition, the fit needs 8 bytes per frame.
         y : ignored
-
-        Raises
-        ------
-        ValueError
-            If `frames` contain NaN or infinity, or there are fewer than `n_codewords`.
         """
         self._check_parameters()
         frames = _as_frames(frames, "frames")
@@ -155,11 +145,6 @@ class Codebook(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_songs, n_codewords), float32, rows sum to 1
-
-        Raises
-        ------
-        ValueError
-            If a song (named by its index) is empty, contains NaN or infinity, or has a different number of features.
         """
         check_is_fitted(self)
         self._check_parameters()
@@ -187,11 +172,6 @@ class Codebook(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_frames, tau), int64; nearest first, ties by lower index
-
-        Raises
-        ------
-        ValueError
-            If `frames` is empty, contains NaN or infinity, or has a different number of features.
         """
         check_is_fitted(self)
         self._check_parameters()
@@ -276,11 +256,8 @@ def _as_frames(frames: FramesLike, name: str, n_features: int | None = None) -> 
 
 
 def _mean_and_scale(frames: Float32Array) -> tuple[Float64Array, Float64Array]:
-    """Return the mean and standard deviation of each column, summed in float64 by blocks.
-
-    Differences from the first frame are summed, so that the sums of a constant column are exactly zero.
-    """
-    origin = frames[0].astype(np.float64)
+    """Return the mean and standard deviation of each column; 1 replaces the deviation of a constant column."""
+    origin = frames[0].astype(np.float64)  # subtracted, so that the sums of a constant column are exactly zero
     total, squares = np.zeros_like(origin), np.zeros_like(origin)
     for start in range(0, len(frames), _STATISTICS_BLOCK):
         difference = frames[start : start + _STATISTICS_BLOCK] - origin
@@ -293,10 +270,7 @@ def _mean_and_scale(frames: Float32Array) -> tuple[Float64Array, Float64Array]:
 
 
 def _allocate_aligned(*shapes: tuple[int, ...]) -> list[Float32Array]:
-    """Return uninitialized arrays that each start at a page boundary.
-
-    Vectors that straddle two cache lines would need twice as many loads and stores.
-    """
+    """Return uninitialized arrays that start at page boundaries, so that vectors do not straddle cache lines."""
     sizes = [4 * int(np.prod(shape)) for shape in shapes]
     buffer = np.empty(sum(sizes) + (len(shapes) + 1) * _PAGE, dtype=np.uint8)
     start = -buffer.ctypes.data % _PAGE

@@ -36,11 +36,6 @@ def continuation_scores(
         - ``ndcg`` of all recommendations
         - ``clicks``: number of requests for ten more songs until one is held-out; 51 if none of the first 500 is
         - ``hit@k`` for each k: 1 if one of the first k recommendations is held-out, else 0
-
-    Raises
-    ------
-    ValueError
-        If sizes differ, a playlist has no held-out songs, a song is recommended twice, or a k is below 1.
     """
     if len(recommended) != len(held_out):
         raise ValueError(

@@ -58,11 +58,6 @@ def score_groups(
     Returns
     -------
     dict of float64 ndarrays of shape (n_queries,); the keys are ``ndcg@k`` for each k, and ``map``
-
-    Raises
-    ------
-    ValueError
-        If sizes differ, scores are not finite, or labels, `group` or `ks` are out of range.
     """
     f, labels = np.asarray(scores, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if f.ndim != 1 or f.shape != labels.shape:

@@ -41,11 +41,6 @@ def krippendorff_alpha(
     n_resamples : int; number of times that items are resampled for the interval; 0 for no interval
         Items are resampled, not listeners: the songs of a test are a sample, but its listeners are fixed.
     random_state : int, numpy Generator or None
-
-    Raises
-    ------
-    ValueError
-        If `ratings` is not two-dimensional or contains infinity, or the level is unknown.
     """
     given = np.asarray(ratings, dtype=np.float64)
     if given.ndim != 2:
@@ -107,13 +102,8 @@ def compare_ranks(scores: npt.ArrayLike) -> RankComparison:
 
     Parameters
     ----------
-    scores : array-like of shape (n_queries, n_models), higher is better
+    scores : array-like of shape (n_queries, n_models), both at least 2; higher is better
         Each query is one block: average the scores of several listeners first, as they are not independent.
-
-    Raises
-    ------
-    ValueError
-        If scores are not finite, or there are fewer than two queries or models.
 
     Notes
     -----

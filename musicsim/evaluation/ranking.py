@@ -39,11 +39,6 @@ def nearest_neighbours(
     Returns
     -------
     ndarray of shape (n_songs, k), int64; -1 at the end of a row with fewer than `k` candidates
-
-    Raises
-    ------
-    ValueError
-        If `k` is out of range.
     """
     n = len(X)
     if not 1 <= k < n:
@@ -148,7 +143,7 @@ def ranking_scores(
     Raises
     ------
     ValueError
-        If sizes differ, values are not finite, `k` is below 1, or a query differs from its row in the database.
+        If a query differs from its row in the database.
 
     Notes
     -----
@@ -204,11 +199,6 @@ def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10)
     Returns
     -------
     dict of float64 ndarrays of shape (n_queries,)
-
-    Raises
-    ------
-    ValueError
-        If sizes differ, distances are not finite, or `k` is below 1.
     """
     check_whole("k", k, 1)
     D = np.asarray(distances, dtype=np.float64)
@@ -342,7 +332,7 @@ def bootstrap_pairs(
     Raises
     ------
     ValueError
-        If sizes differ, or fewer than two queries or artists remain.
+        If fewer than two queries or artists remain.
     """
     if np.ndim(a) != 1 or np.shape(a) != np.shape(b):
         raise ValueError(f"a has shape {np.shape(a)} and b has shape {np.shape(b)}; both must be (n_queries,).")

@@ -46,11 +46,6 @@ class ArtistSplit:
         X : sequence of n_songs; only its length is used
         y : ignored
         groups : sequence of shape (n_songs,); the artist of each song
-
-        Raises
-        ------
-        ValueError
-            If `groups` is missing, does not have one entry per song, or has fewer than two artists.
         """
         from sklearn.model_selection import GroupShuffleSplit
 

@@ -78,11 +78,6 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
         ----------
         gaussians : SongGaussians; at least one, unless there is a prior
         y : ignored
-
-        Raises
-        ------
-        ValueError
-            If there are neither songs nor a prior, or the ridge is not above 0.
         """
         if not self.ridge > 0:
             raise ValueError(f"ridge={self.ridge} must be above 0.")
@@ -112,11 +107,6 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_songs, (d + 1) (d + 2) / 2), float32
-
-        Raises
-        ------
-        ValueError
-            If the Gaussians do not have as many columns as the population.
         """
         check_is_fitted(self, "whitening_")
         d = len(self.whitening_)

@@ -30,11 +30,6 @@ class SongGaussians:
     covariances : ndarray of shape (n, d, d), float32, units squared
         The divisor is the number of frames less 1; a single frame has a covariance of zeros.
     n_frames : ndarray of shape (n,), int64, >= 1
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match, a value is not finite, or a number of frames is below 1.
     """
 
     means: Float32Array
@@ -93,11 +88,6 @@ def fit_gaussians(list_of_frames: Iterable[FrameBlocks]) -> SongGaussians:
     Parameters
     ----------
     list_of_frames : iterable of array-likes of shape (n_frames, d), or of iterators of such arrays; one per song
-
-    Raises
-    ------
-    ValueError
-        If a song has no frames, or its frames contain NaN or infinity.
     """
     return SongGaussians.concatenate([fit_parts(frames) for frames in list_of_frames])
 
@@ -110,11 +100,6 @@ def fit_parts(frames: FrameBlocks, n_frames: int | None = None) -> SongGaussians
     frames : array-like of shape (n_frames, d), or iterator of such arrays; the frames of one song
     n_frames : int >= 1, optional
         Length of a part; a remainder of less than half a part is added to the last part. By default there is one part.
-
-    Raises
-    ------
-    ValueError
-        If the song has no frames, or its frames contain NaN or infinity.
     """
     parts: list[Moments] = []
     width = 0

@@ -41,12 +41,7 @@ class RandomProjectionHash(BitHash):
 
         Parameters
         ----------
-        X : array-like of shape (n_songs, d); only the mean and the range of its columns are used
-
-        Raises
-        ------
-        ValueError
-            If `n_bits` is out of range, or X is not finite or constant.
+        X : array-like of shape (n_songs, d), not constant; only the mean and the range of its columns are used
         """
         rows = self._check_training(X)
         directions = np.random.default_rng(self.random_state).normal(size=(rows.shape[1], self.n_bits))
@@ -90,12 +85,7 @@ class SpectralHash(BitHash):
 
         Parameters
         ----------
-        X : array-like of shape (n_songs, d)
-
-        Raises
-        ------
-        ValueError
-            If `n_bits` is out of range, or X is not finite or constant.
+        X : array-like of shape (n_songs, d), not constant
         """
         rows = self._check_training(X)
         with one_blas_thread():

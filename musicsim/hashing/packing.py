@@ -23,10 +23,6 @@ def pack_bits(bits: npt.ArrayLike) -> Uint64Array:
     -------
     uint64 ndarray of shape (n, ceil(n_bits / 64))
 
-    Raises
-    ------
-    ValueError
-        If `bits` has no columns, or contains values other than 0 and 1.
     Examples
     --------
     >>> pack_bits([[1, 0, 1], [0, 1, 0]])
@@ -58,11 +54,6 @@ def unpack_bits(codes: npt.ArrayLike, n_bits: int) -> BoolArray:
     Returns
     -------
     bool ndarray of shape (n, n_bits)
-
-    Raises
-    ------
-    ValueError
-        If `codes` is not uint64 or too short.
     """
     words = check_words(codes, "codes")
     if not 1 <= n_bits <= WORD * words.shape[1]:
@@ -81,11 +72,6 @@ def hamming_distances(codes: npt.ArrayLike, others: npt.ArrayLike) -> Int64Array
     Returns
     -------
     int64 ndarray of shape (n, m)
-
-    Raises
-    ------
-    ValueError
-        If the codes are not uint64, or differ in width.
 
     Notes
     -----

@@ -142,7 +142,7 @@ class RankHash(BitHash):
 
         Parameters
         ----------
-        X : array-like of shape (n_songs, d)
+        X : array-like of shape (n_songs, d), finite and not constant
         y : labels (n_songs,), Relevance, labels (n_songs, levels) or float array-like (n_songs,)
             Depends on `score`: classes; the relevance of the rows of X to each other; classes from the widest to the
             narrowest; or targets. Unknown labels (None, nan, blank, -1) do not equal any label.
@@ -150,11 +150,6 @@ class RankHash(BitHash):
             Gets the newest entry of `history_` and the seconds so far after each step. The callback returns True to end
             the fit with the current weights, which need not be the best: `wrong` varies more between batches than
             between steps.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, X is not finite or constant, or y does not suit `score`.
         """
         rows = self._check_training(X)
         self._check_parameters()
@@ -185,12 +180,7 @@ class RankHash(BitHash):
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Return a hash from the arrays of :meth:`arrays`; it computes the same codes, but has no history of the fit.
 
-        Raises
-        ------
-        KeyError
-            If an array is missing.
-        ValueError
-            If the arrays do not match each other.
+        Raises KeyError if an array is missing, and ValueError if the arrays do not match each other.
         """
         projection = _read_projection(arrays, "")
         d, n_bits = projection.weights.shape

@@ -40,7 +40,7 @@ def bin_vote(codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike
     Raises
     ------
     ValueError
-        If codes and labels do not match, no label is known, or labels cannot be sorted.
+        If no label is known, or labels cannot be sorted.
 
     Notes
     -----
@@ -92,11 +92,6 @@ def bin_mean(codes: npt.ArrayLike, targets: npt.ArrayLike, queries: npt.ArrayLik
     Returns
     -------
     float64 ndarray of shape (m,)
-
-    Raises
-    ------
-    ValueError
-        If codes and targets do not match or are empty.
     """
     values = np.asarray(targets, dtype=np.float64)
     database = check_words(codes, "codes")

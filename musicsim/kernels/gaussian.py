@@ -32,11 +32,6 @@ def gmm_kernel(
     -------
     ndarray of shape (n, m), float64, from 0 to 1; 1 for equal songs
 
-    Raises
-    ------
-    ValueError
-        If A and B have different numbers of features, or the exponent is not supported.
-
     Notes
     -----
     The integral of p q is the sum over pairs of components of w w' N(m; m', v + v'). It is divided by the square roots

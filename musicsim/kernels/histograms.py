@@ -23,11 +23,6 @@ def ppk_map(histograms: npt.ArrayLike) -> Float32Array:
     -------
     ndarray of shape (n_songs, n_codewords), float32, rows of length 1
 
-    Raises
-    ------
-    ValueError
-        If an entry is negative or not finite, or a row does not sum to 1.
-
     Examples
     --------
     >>> ppk_map([[0.25, 0.75, 0.0]]).round(3)
@@ -47,11 +42,6 @@ def ppk_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array
     Returns
     -------
     ndarray of shape (n, m), float64, from 0 to 1; 1 for equal histograms
-
-    Raises
-    ------
-    ValueError
-        If rows are not histograms, or A and B have different numbers of codewords.
     """
     left = root(A, "A").astype(np.float64)
     right = left if B is None else root(B, "B").astype(np.float64)
@@ -86,11 +76,6 @@ def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float
     -------
     ndarray of shape (n_songs, 156), or (n_songs, 91) if key-invariant, float32, rows of length 1
 
-    Raises
-    ------
-    ValueError
-        If rows have a different width, or are not histograms.
-
     Notes
     -----
     Both histograms are mapped by :func:`ppk_map` and have equal weights. A different key rotates the 12 classes, and
@@ -122,11 +107,6 @@ def harmony_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, *, key_inva
     Returns
     -------
     ndarray of shape (n, m), float64, from 0 to 1; 1 for equal harmony (in any key, if key-invariant)
-
-    Raises
-    ------
-    ValueError
-        If rows have a different width, or are not histograms.
     """
     left = harmony_map(A, key_invariant=key_invariant).astype(np.float64)
     right = left if B is None else harmony_map(B, key_invariant=key_invariant).astype(np.float64)
@@ -144,11 +124,6 @@ def rhythm_map(rhythm: npt.ArrayLike) -> Float32Array:
     Returns
     -------
     ndarray of shape (n_songs, 240), float32, rows of length 1
-
-    Raises
-    ------
-    ValueError
-        If rows have a different width, or are not histograms.
     """
     return np.concatenate(_two_roots(rhythm, 48, 192, "rhythm"), axis=1).astype(np.float32)
 
@@ -164,11 +139,6 @@ def rhythm_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Ar
     Returns
     -------
     ndarray of shape (n, m), float64, from 0 to 1; 1 for equal rhythm
-
-    Raises
-    ------
-    ValueError
-        If rows have a different width, or are not histograms.
     """
     left = rhythm_map(A).astype(np.float64)
     return cosines(left, left if B is None else rhythm_map(B).astype(np.float64))

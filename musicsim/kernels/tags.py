@@ -22,11 +22,6 @@ def inverse_document_frequency(histograms: Any) -> Float64Array:
     -------
     ndarray of shape (n_codewords,), float64
         log(n_songs / number of songs with the codeword); 0 for codewords in every song, and for unused ones.
-
-    Raises
-    ------
-    ValueError
-        If there are no songs, or an entry is negative or not finite.
     """
     counts = term_counts(histograms, "histograms")
     n_songs = counts.shape[0]
@@ -50,11 +45,6 @@ def tfidf_map(histograms: Any, idf: npt.ArrayLike) -> Any:
     -------
     ndarray of shape (n_songs, n_codewords), float32, or a CSR array if `histograms` is sparse
         Rows of length 1; a row of zeros if all its weights are 0.
-
-    Raises
-    ------
-    ValueError
-        If the length of `idf` is not n_codewords, or an entry is negative or not finite.
     """
     return _weigh(histograms, idf, "histograms").astype(np.float32)
 
@@ -72,11 +62,6 @@ def tfidf_cosine_kernel(A: Any, B: Any = None, *, reference: Any = None) -> Floa
     Returns
     -------
     ndarray of shape (n, m), float64, from 0 to 1; 0 if all codewords of one of the songs have weight 0
-
-    Raises
-    ------
-    ValueError
-        If the numbers of codewords differ, or an entry is negative or not finite.
     """
     idf = inverse_document_frequency(A if reference is None else reference)
     left = _weigh(A, idf, "A")
@@ -95,11 +80,6 @@ def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: flo
     Returns
     -------
     ndarray of shape (n, m), float64, from 0 to 1
-
-    Raises
-    ------
-    ValueError
-        If an entry is negative or not finite, the numbers of columns differ, or `sigma` is not above 0.
 
     Notes
     -----
@@ -131,11 +111,6 @@ def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[s
     -------
     ndarray of shape (n_songs, n_tags), float32
         Rows of length 1; a row of zeros for a song without a tag in the vocabulary.
-
-    Raises
-    ------
-    ValueError
-        If the vocabulary contains a tag twice.
     """
     column = {tag: t for t, tag in enumerate(vocabulary)}
     if len(column) < len(vocabulary):
@@ -159,11 +134,6 @@ def plays_cosine_kernel(plays: Any, other: Any = None) -> Float64Array:
     Returns
     -------
     ndarray of shape (n_items, m_items), float64, from 0 to 1; 0 for an item without listeners
-
-    Raises
-    ------
-    ValueError
-        If the numbers of users differ, or an entry is negative or not finite.
     """
     left = unit_rows(term_counts(sparse.csr_array(plays).T.tocsr(), "plays"))
     if other is None:

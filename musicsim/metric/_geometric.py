@@ -29,15 +29,11 @@ def geometric_mean(A: npt.ArrayLike, B: npt.ArrayLike, t: float = 0.5) -> Float6
     -------
     float64 ndarray of shape (d, d), symmetric
 
-    Raises
-    ------
-    ValueError
-        If A or B is not square, finite, symmetric and positive definite in double precision, or t is out of range.
-
     Notes
     -----
     With A = L L^T, the point is ``L (L^-1 B L^-T)^t L^T``: a Cholesky factor, two triangular solves and one symmetric
     eigendecomposition. The better conditioned matrix is factored, because A #_t B = B #_{1-t} A. Memory: 32 d^2 bytes.
+
     Examples
     --------
     >>> geometric_mean([[4.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 9.0]])

@@ -240,13 +240,9 @@ def _loss(loss, before, p, m, k, gains):
 
 @njit(cache=True, nogil=True)
 def count_below(values, thresholds, p, counts, lows):
-    """Write, for each value, how many of the descending `thresholds` are below it.
-
-    A few thresholds are compared with all values one by one, which vectorizes best. Many thresholds are searched by
-    bisection, with the same steps for all values.
-    """
+    """Write, for each value, how many of the descending `thresholds` are below it."""
     n = len(values)
-    if p < _FEW:
+    if p < _FEW:  # comparing each threshold with all values vectorizes better than bisection
         for first in range(0, n, 512):  # blocks that stay in the first-level cache
             some = values[first : min(first + 512, n)]
             here = counts[first : min(first + 512, n)]

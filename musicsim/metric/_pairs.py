@@ -22,11 +22,7 @@ _FEW = 1 / 8  # Share of nonzero weights below which the weights are multiplied 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Relevant and unranked songs of each song.
-
-    Memory: 4 bytes per listed song. A cut takes 16 bytes per relevant song, and 8 n_songs bytes per row in the block of
-    each thread. Until blocks are summed, each takes another 4 bytes per relevant song.
-    """
+    """Relevant and unranked songs of each song; 4 bytes per listed song, and 16 per relevant song in a cut."""
 
     begins: Int64Array  # (n_songs + 1,)
     relevant: Int32Array

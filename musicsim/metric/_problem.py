@@ -57,10 +57,7 @@ class Problem:
         return cut, self.penalty.value(W.point) + self.C * max(0.0, cut.slack)
 
     def scale(self, loss: float, psi: Float64Array) -> float:
-        """Return the weight of a proximal term with which a projected gradient step from 0 reduces the plane to 0.
-
-        Returns 0 if no step from 0 gains anything.
-        """
+        """Return the proximal weight with which a gradient step from 0 reduces the plane to 0; 0 if no step gains."""
         psi = psi.ravel()
         step = self.project(self.C * psi - self.penalty.gradient(np.zeros(psi.size))).point
         return float(step @ psi) / loss if loss > 0 else 0.0

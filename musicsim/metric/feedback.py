@@ -53,11 +53,6 @@ class Feedback:
         -------
         float32 or float64 ndarray of shape (n_songs,), like X
 
-        Raises
-        ------
-        ValueError
-            If X and the query differ in their number of columns.
-
         Notes
         -----
         Time: O(n r (d + k)), or O(n d k) without L. Memory: 32 MB for any number of songs.
@@ -108,11 +103,6 @@ def feedback_metric(
         The query moves ``move n_up / (move n_up + 1)`` of the way to the mean of the songs in `up`.
     weights : ndarray of shape (m,), optional
         Stored in the result; see :func:`adapt_weights`.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, a number is not finite, or `strength` or `move` is out of range.
 
     Notes
     -----
@@ -186,17 +176,12 @@ def adapt_weights(
     x, up, down : as in :func:`feedback_metric`
     metrics : array-like of shape (m, d, d), all on the same scale
     weights : array-like of shape (m,), optional
-        Previous weights, not negative; by default equal.
+        Previous weights, not negative and not all 0; by default equal.
     strength : float >= 0
 
     Returns
     -------
     float64 ndarray of shape (m,), not negative, sums to 1
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, a number is not finite, or weights are negative or all 0.
     """
     query = _vector(x)
     d = len(query)

@@ -89,8 +89,7 @@ class GMML(LinearMetric, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is out of range, X is not finite, or y does not match X. Also raised if there are no pairs,
-            all pairs consist of equal rows, or a scatter is singular and `reg` is 0.
+            If there are no pairs, all pairs consist of equal rows, or a scatter is singular and `reg` is 0.
         """
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
@@ -114,12 +113,7 @@ class GMML(LinearMetric, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
-        similar, dissimilar : int array-likes of shape (m, 2), row numbers of X
-
-        Raises
-        ------
-        ValueError
-            As in :meth:`fit`; also raised if there are no pairs, or a row number is out of range.
+        similar, dissimilar : int array-likes of shape (m, 2), m >= 1; row numbers of X
         """
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)

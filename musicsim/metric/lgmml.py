@@ -146,8 +146,7 @@ class LGMML(BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter or label is out of range, sizes differ, no query has documents of different relevance, or all
-            documents drawn for a metric are equal.
+            If no query has documents of different relevance, or all documents drawn for a metric are equal.
         """
         self._check_parameters()
         documents, relevance = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
@@ -197,11 +196,6 @@ class LGMML(BaseEstimator):
         Returns
         -------
         float64 ndarray of shape (n,)
-
-        Raises
-        ------
-        ValueError
-            If sizes differ, or `queries` are not training queries.
 
         Notes
         -----

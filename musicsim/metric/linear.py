@@ -46,11 +46,6 @@ def factor(metric: npt.ArrayLike, spectral_mass: float = 1.0) -> Float64Array:
     -------
     float64 ndarray of shape (r, d)
         Rows are sorted by descending weight. For a metric of 0, there is one row of zeros.
-
-    Raises
-    ------
-    ValueError
-        If `spectral_mass` is out of range.
     """
     if not 0 < spectral_mass <= 1:
         raise ValueError(f"spectral_mass={spectral_mass} must be above 0 and at most 1.")

@@ -187,10 +187,7 @@ def _learn_metric(
 def _ndcg(
     X: Float64Array, gains: Float64Array, sizes: Int64Array, candidates: Float64Array, metric: Float64Array
 ) -> Float64Array:
-    """Return NDCG@10 of each query, ranked by the distance to each candidate, (n_candidates, n_queries).
-
-    `sizes` are the numbers of documents per query; within a query, rows are sorted by ascending label.
-    """
+    """Return NDCG@10, (n_candidates, n_queries), by distance to the candidates; rows are sorted by label."""
     products = candidates * metric if metric.ndim == 1 else candidates @ metric
     D = compute_squared_lengths(metric, X) - 2.0 * products @ X.T  # a candidate's own length does not change the order
     ends = np.cumsum(sizes)

@@ -108,8 +108,7 @@ class MLR(LinearMetric, RankingLearner):
         Raises
         ------
         ValueError
-            If a parameter is out of range, X is not finite, y does not match X, or no query has both relevant and
-            irrelevant songs.
+            If no query has both relevant and irrelevant songs.
         """
         self._fit(X, y, callback, None)
         return self

@@ -42,11 +42,6 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
         ----------
         kernels : array-like of shape (n_kernels, n_songs, n_songs), symmetric and positive semidefinite
         y, callback : as in :meth:`MLR.fit`; ``components`` returns a list with one array per kernel
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or a kernel is not square, finite, symmetric and positive semidefinite.
         """
         self._check_parameters()
         matrices = training_kernels(kernels)

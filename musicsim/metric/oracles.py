@@ -78,8 +78,7 @@ class Oracle:
     Raises
     ------
     ValueError
-        If an argument is out of range, X and `relevance` differ in length, or a song is listed twice for a query. Also
-        raised if no query has both relevant and irrelevant songs.
+        If a song is listed twice for a query, or no query has both relevant and irrelevant songs.
 
     Notes
     -----
@@ -153,11 +152,6 @@ class Oracle:
             Factor of the metric, W = L^T L, given instead of W. The scores then cost only r / d as much time.
         slots : int array-like, optional
             Indices of the ``queries`` to use, for stochastic steps; by default all queries.
-
-        Raises
-        ------
-        ValueError
-            If the metric has the wrong shape or is not finite, or `slots` is empty or out of range.
         """
         chosen = np.arange(self.n_queries) if slots is None else _rows(slots, self.n_queries, "slots")
         if len(chosen) == 0:

@@ -102,7 +102,7 @@ class MLRCV(LinearMetric, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is out of range, or no split has a query to score.
+            If no split has a query to score.
         """
         template = MLR() if self.mlr is None else self.mlr
         scoring = template.loss if self.scoring is None else self.scoring

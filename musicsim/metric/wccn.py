@@ -63,8 +63,7 @@ class WCCN(LinearMetric, BaseEstimator):
         Raises
         ------
         ValueError
-            If the shrinkage is out of range, X is not finite, y does not match X, or no class has two songs. Also
-            raised if the covariance is singular and the shrinkage is 0.
+            If no class has two songs, or the covariance is singular and the shrinkage is 0.
         """
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         return self.fit_covariances([compute_within_covariance(songs, y)])
@@ -80,7 +79,7 @@ class WCCN(LinearMetric, BaseEstimator):
         Raises
         ------
         ValueError
-            If `covariances` is empty, shapes differ, a covariance is 0 or not finite, or S is singular.
+            If a covariance is 0 or not finite, or S is singular.
         """
         check_number("shrinkage", self.shrinkage, 0, 1)
         matrices = [np.asarray(W, dtype=np.float64) for W in covariances]
@@ -118,7 +117,7 @@ def compute_within_covariance(X: npt.ArrayLike, y: Any) -> Float64Array:
     Raises
     ------
     ValueError
-        If y does not match X, or no class has two songs.
+        If no class has two songs.
     """
     songs = np.asarray(X, dtype=np.float64)
     if isinstance(y, Relevance):

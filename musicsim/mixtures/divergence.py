@@ -44,11 +44,6 @@ def cross_entropy(samples: npt.ArrayLike, mixtures: SongMixtures) -> Float64Arra
     -------
     ndarray of shape (n,), float64, in nats; the mean of -log p_x(z)
 
-    Raises
-    ------
-    ValueError
-        If `samples` are empty, or do not have as many features as the mixtures.
-
     Notes
     -----
     Equation 5.10 of the thesis. Log-densities are quadratic in z, so one float32 matrix product, around the mean of the
@@ -95,11 +90,6 @@ def kl_divergences(
     -------
     ndarray of shape (n_queries, n), float64, in nats
         An estimate: not symmetric, and possibly slightly below 0 for very similar songs; exactly 0 for equal mixtures.
-
-    Raises
-    ------
-    ValueError
-        If the numbers of features differ, or `n_samples` is below 1.
 
     Notes
     -----

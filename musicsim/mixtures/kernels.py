@@ -30,10 +30,7 @@ def _exp(x):
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz", "nnan"})
 def mean_log_sums(products, offsets, result):
-    """Write to `result` the mean over samples of the log of the sum over components of exp(products + offsets).
-
-    `products` (n, c, n_samples) and `offsets` (n, c) are float32, `result` (n,) is float64.
-    """
+    """Write the mean over samples of the log-sum-exp over components of products (n, c, n_samples) + offsets (n, c)."""
     n, n_components, n_samples = products.shape
     top, total = np.empty(_TILE, np.float32), np.empty(_TILE, np.float32)
     for i in range(n):

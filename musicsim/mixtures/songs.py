@@ -32,11 +32,6 @@ class SongMixtures:
     weights : ndarray of shape (n_songs, n_components), float32, > 0, rows sum to 1
     means : ndarray of shape (n_songs, n_components, n_features), float32, units of the frames
     variances : ndarray of shape (n_songs, n_components, n_features), float32, > 0, units squared
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match, a value is not finite, or a weight or variance is not above 0.
     """
 
     weights: Float32Array
@@ -117,11 +112,6 @@ def fit_mixtures(
     Returns
     -------
     SongMixtures
-
-    Raises
-    ------
-    ValueError
-        If a song is empty or contains NaN or infinity (the message has its index), or a parameter is out of range.
 
     Notes
     -----

@@ -63,11 +63,6 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
         ----------
         mixtures : SongMixtures, at least one
         y : ignored
-
-        Raises
-        ------
-        ValueError
-            If there are no songs, or a parameter is out of range.
         """
         if len(mixtures) == 0:
             raise ValueError("mixtures is empty: at least one song is needed as a landmark.")

@@ -99,11 +99,6 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_songs, n_tags), float32, rows sum to 1
-
-        Raises
-        ------
-        ValueError
-            If a song (named by its index) is empty, contains NaN or infinity, or has a different number of features.
         """
         check_is_fitted(self, "mixtures_")
         form, offset = self._form()

@@ -86,11 +86,6 @@ def clean_comparisons(
         In the given order. If a comparison was repeated, its first row is kept.
     report : CleaningReport
 
-    Raises
-    ------
-    ValueError
-        If comparisons are malformed, `contradictions` is unknown, or `reduce` is set without `acyclic`.
-
     Notes
     -----
     Thesis 2.2.2, algorithm 2.1, with an incremental topological order. The reduction of an acyclic graph is unique

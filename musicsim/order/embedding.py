@@ -41,11 +41,6 @@ def share_in_order(embedding: npt.ArrayLike, comparisons: npt.ArrayLike) -> floa
     -------
     float, or NaN without comparisons
 
-    Raises
-    ------
-    ValueError
-        If `embedding` is not a finite matrix, or a comparison contains a song without a row.
-
     Notes
     -----
     The generalized AUC of thesis 2.C.
@@ -171,17 +166,11 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         Parameters
         ----------
         kernels : array-like of shape (n_songs, n_songs), or a sequence of them; symmetric, positive semidefinite
-        comparisons : int array-like of shape (m, 4)
+        comparisons : int array-like of shape (m, 4), m >= 1
             Rows (i, j, k, l): songs i and j are nearer to each other than k and l.
         callback : callable, optional
             Gets a dict after each iteration: iteration, objective, dual_bound, gap, seconds. The callback returns True
             to end the fit with the best result so far.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or a kernel is not square, finite, symmetric and positive semidefinite. Also
-            raised if comparisons are empty or contain a song that the kernels do not have.
         """
         self._check_parameters()
         if self.max_rank is not None and not (isinstance(self.max_rank, Integral) and self.max_rank >= 1):
@@ -210,11 +199,6 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         Returns
         -------
         float64 ndarray of shape (n_new, sum of r_p)
-
-        Raises
-        ------
-        ValueError
-            If the number of kernels differs from the fit, or a kernel is not finite or has different training songs.
         """
         return self._project(self._combine(self._check_new(_list_kernels(kernels))))
 
@@ -266,14 +250,8 @@ class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
 
         Parameters
         ----------
-        X : array-like of shape (n_songs, n_features)
+        X : array-like of shape (n_songs, n_features), not constant
         comparisons, callback : as in :meth:`PartialOrderEmbedding.fit`
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, `X` is not finite or constant, or comparisons are empty or contain a song
-            without a row.
         """
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)

@@ -95,10 +95,7 @@ class _Climber:
         return self.evaluate(self.floor.maximize(point.gain, point.cost))
 
     def leap(self, start: _Point) -> _Point:
-        """Take two plain steps, then leap along them unless the leap ends below the first step.
-
-        There is no plain step after the leap, because the next iteration begins with one.
-        """
+        """Take two plain steps, then leap along them unless the leap ends below the first step."""
         first = self.step(start)
         w2 = self.floor.maximize(first.gain, first.cost)
         log0, log1, log2 = (np.log(np.maximum(w, np.exp(_MIN_LOG))) for w in (start.w, first.w, w2))

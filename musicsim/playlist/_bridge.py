@@ -22,10 +22,7 @@ Weighing = Callable[[int], Float64Array | None]
 
 
 class Bridge:
-    """Messages for a walk with edge weights `pull`.
-
-    They need 12 bytes per membership, and 8 bytes per song and position between two fixed songs.
-    """
+    """Messages for a walk with edge weights `pull`; 12 bytes per membership, and 8 per song and free position."""
 
     def __init__(self, graph: Hypergraph, pull: Float64Array) -> None:
         self._graph = graph

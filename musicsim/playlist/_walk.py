@@ -71,11 +71,7 @@ class Restrictions:
         return self._unused.copy()
 
     def find_allowed(self, songs: Sequence[int], place: int | None = None, spacing: int | None = None) -> BoolArray:
-        """Return a mask of the unused songs that keep the spacing within their group.
-
-        `place` is by default the next position; it may be a later one, although some songs before it are not known yet.
-        `spacing` replaces the spacing of the playlist.
-        """
+        """Return a mask of the unused songs that keep the spacing within their group at `place` (default: the next)."""
         place = len(songs) if place is None else place
         spacing = self.spacing if spacing is None else spacing
         mask = self._find_unused(songs)
@@ -165,10 +161,7 @@ class Walker:
     _notes: list[str] = field(init=False, default_factory=list)
 
     def walk(self, length: int) -> tuple[list[int], list[Transition | None], str]:
-        """Fill the positions up to `length` that are not fixed.
-
-        Return the songs, the step that led to each song (None if it is fixed), and a note on unmet conditions.
-        """
+        """Return `length` songs, the step that led to each (None if it is fixed), and a note on unmet conditions."""
         songs: list[int] = []
         steps: list[Transition | None] = []
         fixed = self.restrictions.fixed

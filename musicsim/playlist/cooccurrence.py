@@ -75,11 +75,6 @@ def cooccurrence_vectors(
         Left singular vectors times the singular values to the power 0.75. Zeros for songs without neighbors, or whose
         neighbors are not more frequent than by chance.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or a playlist contains an unknown song.
-
     Notes
     -----
     This needs 24 bytes per pair of neighbors, and 8 n_songs n_dimensions bytes (51 MB for 100,000 songs).

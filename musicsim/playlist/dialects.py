@@ -76,11 +76,6 @@ class Dialects(BaseEstimator):
         ----------
         playlists : sequence of sequences of int; song rows
         categories : sequence of str or None, one per playlist
-
-        Raises
-        ------
-        ValueError
-            If there is not one category per playlist, or `strength` is negative.
         """
         check_number("strength", self.strength, 0)
         groups = self._groups(playlists, categories)

@@ -172,25 +172,20 @@ def _kind(family: str) -> str:
 def _select_conjunctions(
     base: sparse.csr_array, kinds: npt.NDArray[np.str_], min_size: int, max_overlap: float
 ) -> Int64Array:
-    """Return the keys, first * n_edges + second, of the conjunctions to add, ascending.
-
-    Two groups by co-occurrence ("company") are never joined, because they come from the same playlists.
-    """
+    """Return the keys, first * n_edges + second, of the conjunctions to add, ascending."""
     counts = base.astype(np.int32)
     common = sparse.triu(counts.T @ counts, k=1, format="coo")
     first, second = common.coords
     sizes = np.bincount(base.indices, minlength=base.shape[1])
     smaller = np.minimum(sizes[first], sizes[second])
+    # Two groups by co-occurrence ("company") come from the same playlists.
     joinable = (kinds[first] != kinds[second]) | (kinds[first] != "company")
     selected = joinable & (common.data >= min_size) & (common.data <= max_overlap * smaller)
     return np.sort(first[selected].astype(np.int64) * base.shape[1] + second[selected])
 
 
 def _conjunctions(base: sparse.csr_array, keys: Int64Array) -> sparse.csr_array:
-    """Return the songs' memberships in the pairs of edges given by the sorted `keys`: (n_songs, n_keys).
-
-    Songs with equal degrees are processed together, as rows of one table of their edges.
-    """
+    """Return the songs' memberships in the pairs of edges given by the sorted `keys`: (n_songs, n_keys)."""
     n_songs, n_edges = base.shape
     degrees = np.diff(base.indptr)
     songs, columns = [], []
@@ -307,7 +302,7 @@ def build_edges(
     Raises
     ------
     ValueError
-        If an argument does not have one entry per song, names or rows are invalid, or a song is in no edge.
+        If a song is in no edge.
 
     Notes
     -----

@@ -63,11 +63,6 @@ def listener_clusters(
     dict from label to int array of shape (n_songs,)
         Argument of `build_edges(listener_clusters=...)`; -1 for songs without plays. Empty if too few were played.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     The library implicit runs with one thread, so that a seed is reproducible: its threads update shared factors without

@@ -368,7 +368,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         Raises
         ------
         ValueError
-            If an argument is out of range, or two of `first`, `prefix` and `fixed` contradict each other.
+            If two of `first`, `prefix` and `fixed` contradict each other.
 
         Notes
         -----

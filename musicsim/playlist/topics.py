@@ -32,11 +32,6 @@ class LyricsTopics:
 
         Words are sorted by p log(p / q), where p is the word's share in the topic, and q its share in all lyrics. There
         may be fewer than `n`, because words with p <= q are excluded.
-
-        Raises
-        ------
-        ValueError
-            If `vocabulary` does not have one entry per word, or the topic does not exist.
         """
         n_topics, n_words = self.word_probability.shape
         if len(vocabulary) != n_words:
@@ -71,11 +66,6 @@ def lyrics_topics(
         Words in more than this share of the songs with lyrics are dropped; with 1, none are, as in the thesis.
     n_passes : int >= 1; number of passes over the songs
     random_state : int, numpy Generator or None
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Notes
     -----

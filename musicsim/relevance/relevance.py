@@ -21,8 +21,7 @@ from musicsim._arrays import Float64Array, Int8Array, Int64Array
 from musicsim._checks import check_whole
 from musicsim.relevance._kernels import count_shared
 
-BLOCK_ENTRIES = 2_000_000
-"""Maximum number of entries in a thread's array of most similar items: 16 MB."""
+BLOCK_ENTRIES = 2_000_000  # maximum number of entries in a thread's array of most similar items: 16 MB
 
 
 def label_codes(labels: Any, name: str = "labels") -> Int64Array:
@@ -36,11 +35,6 @@ def label_codes(labels: Any, name: str = "labels") -> Int64Array:
     Returns
     -------
     ndarray of shape (n,), int64; -1 for unknown labels, otherwise >= 0, possibly with gaps
-
-    Raises
-    ------
-    ValueError
-        If `labels` is not one-dimensional.
     """
     import pandas as pd
 
@@ -49,7 +43,7 @@ def label_codes(labels: Any, name: str = "labels") -> Int64Array:
         raise ValueError(f"{name} has shape {labels.shape}; it must be (n_songs,), with one entry per song.")
     # dtype=object: pandas would convert the values of a mixed list to one type
     codes, known = pd.factorize(pd.Series(labels) if is_array else pd.Series(list(labels), dtype=object))
-    unknown = [code for code, value in enumerate(known) if _is_unknown(value)]
+    unknown = [i for i, value in enumerate(known) if value == -1 or (isinstance(value, str) and not value.strip())]
     codes = codes.astype(np.int64, copy=False)
     if unknown:  # isin is slow for tens of millions of codes
         codes[np.isin(codes, unknown)] = -1
@@ -62,10 +56,6 @@ def group_codes(groups: Any, name: str = "groups") -> Int64Array:
     alone = np.flatnonzero(codes < 0)
     codes[alone] = codes.max(initial=-1) + 1 + np.arange(len(alone))
     return codes
-
-
-def _is_unknown(value: Any) -> bool:
-    return not value.strip() if isinstance(value, str) else bool(value == -1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,8 +72,7 @@ class _Sets:
 
     def entries(self, queries: Int64Array) -> tuple[Int64Array, Int64Array]:
         """Return the sets of `queries` as pairs of an index into `queries` and a row of the database."""
-        sets = self.set_ids[queries]
-        return _entries(self.starts, self.rows, sets)
+        return _entries(self.starts, self.rows, self.set_ids[queries])
 
     def restrict(self, queries: Int64Array, place: Int64Array) -> "_Sets":
         """Keep the sets of `queries`; row r becomes ``place[r]``, or is removed if ``place[r]`` is -1."""
@@ -178,11 +167,6 @@ class Relevance:
             A song with an unknown label has no relevant songs, and is irrelevant to every other song.
         groups : sequence of shape (n_songs,), optional; the artist of each song
         artist_filter : bool; exclude songs by the query's own artist from both sets; needs `groups`
-
-        Raises
-        ------
-        ValueError
-            If `y` or `groups` does not have one entry per song.
         """
         labels = label_codes(y, "y")
         n, n_labels = len(labels), int(labels.max(initial=-1)) + 1
@@ -212,16 +196,11 @@ class Relevance:
             Number of songs in the database, by default the number of lists. If the numbers are equal, query i is row i
             and never in its own sets; otherwise the queries are not in the database.
         irrelevant : iterable of n_queries lists of rows, optional
-            By default, all rows that are not relevant. Rows in neither list are excluded from the ranking.
+            By default, all rows that are not relevant. A row may be in one list only; rows in neither are excluded.
         outside : bool; if True, the queries are not in the database, even if their number is `n`
         groups : sequence of shape (n_songs,), optional
             The artist of each song if the queries are the songs; otherwise see :meth:`exclude_own_group`.
         artist_filter : bool; exclude songs by the query's own artist from both sets; needs `groups`
-
-        Raises
-        ------
-        ValueError
-            If a row is not in the database or is both relevant and irrelevant, or if sizes differ.
         """
         lists = list(lists)
         n = len(lists) if n is None else n
@@ -271,17 +250,11 @@ class Relevance:
             With `groups`: exclude songs by the query's own artist from both sets. If False, these are irrelevant,
             because an artist is not similar to itself.
 
-        Raises
-        ------
-        ValueError
-            If plays, groups or candidates are not as described.
-
         Notes
         -----
-        Similarity is the Jaccard index of the sets of listeners, equation 5.2 of the thesis. It is computed item by
-        item, and only the best `k` items are kept. In addition to the plays and the result, this needs 18 bytes per
-        play (40 bytes for triples), and 8 bytes per item and thread. Time grows with the sum over users of their
-        squared number of items; all Numba threads share the items.
+        Similarity is the Jaccard index of the sets of listeners, equation 5.2 of the thesis. In addition to the plays
+        and the result, this needs 18 bytes per play (40 bytes for triples), and 8 bytes per item and thread. Time grows
+        with the sum over users of their squared number of items; all Numba threads share the items.
         """
         check_whole("k", k, 1)
         if not threshold > 0:
@@ -372,12 +345,7 @@ class Relevance:
         Parameters
         ----------
         queries : int sequence, optional; queries to keep, in this order; all when None
-        database : int sequence, optional; songs to keep, in this order; all when None; its positions become the rows
-
-        Raises
-        ------
-        ValueError
-            If a number is out of range, or a song occurs twice in `database`.
+        database : int sequence, optional; distinct songs to keep, in this order; all when None; positions become rows
         """
         query_rows = _check_order(queries, len(self), "queries")
         songs = _check_order(database, self.n_items, "database")
@@ -402,11 +370,6 @@ class Relevance:
         ----------
         groups : sequence of shape (n_items,); the artist of each song in the database; unknown ones do not match
         query_groups : sequence of shape (n_queries,), optional; needed if queries are not in the database
-
-        Raises
-        ------
-        ValueError
-            If sizes differ, or `query_groups` is missing.
         """
         n = len(groups)
         if n != self.n_items:

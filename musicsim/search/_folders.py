@@ -23,10 +23,7 @@ _UNREADABLE = (OSError, EOFError, KeyError, IndexError, TypeError, ValueError, B
 
 @contextmanager
 def replace_folder(target: Path) -> Iterator[Path]:
-    """Yield a temporary folder that replaces `target` on success. The parent of `target` must exist.
-
-    Raises FileExistsError if `target` is neither an index nor an empty folder.
-    """
+    """Yield a temporary folder that replaces `target` on success; `target` must be an index, empty or missing."""
     is_replaceable = target.is_dir() and ((target / _META_FILE).exists() or not any(target.iterdir()))
     if target.exists() and not is_replaceable:
         raise FileExistsError(errno.EEXIST, "this is not an index; choose a separate folder for the index", str(target))
@@ -57,10 +54,7 @@ def report_damage(folder: Path) -> Iterator[None]:
 
 
 def read_meta(folder: Path, names: Collection[str]) -> dict[str, Any]:
-    """Return the metadata of an index.
-
-    Raises ValueError if one of `names` is missing or a number is not valid; FileNotFoundError if there is no index.
-    """
+    """Return the metadata of an index; raise ValueError if one of `names` is missing or a number is not valid."""
     content = (folder / _META_FILE).read_bytes()
     with report_damage(folder):
         meta = json.loads(content)

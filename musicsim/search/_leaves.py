@@ -98,10 +98,7 @@ class Leaves:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Map the arrays of a folder into memory; changes stay in this process.
-
-        Raises ValueError if the files have a different format.
-        """
+        """Map the arrays of a folder into memory; changes stay in this process."""
         meta = json.loads((folder / _META).read_text(encoding="utf-8"))
         if not isinstance(meta, dict) or meta.get("format") != _FORMAT:
             raise ValueError(f"{folder / _META} has a different version; rebuild the index.")

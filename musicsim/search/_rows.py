@@ -24,10 +24,7 @@ _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 def check_rows(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Array:
-    """Return two-dimensional float32 rows with finite distances; a float32 memory map is not copied.
-
-    Raises ValueError with the argument's `name`. Rows before `first` are known to be valid.
-    """
+    """Return two-dimensional float32 rows with finite distances; rows before `first` are known to be valid."""
     array: Float32Array = np.asarray(rows, dtype=np.float32)
     if array.ndim != 2:
         raise ValueError(f"{name} has shape {array.shape}; it must be two-dimensional, with one song per row.")
@@ -99,11 +96,6 @@ class Index(Estimator):
         Parameters
         ----------
         ids : int or int array-like, each below `n_samples_`
-
-        Raises
-        ------
-        ValueError
-            If an id does not exist.
         """
         self._check_is_fitted("n_samples_")
         removed = np.atleast_1d(np.asarray(ids))

@@ -83,10 +83,7 @@ class Trees(Leaves):
         return depth
 
     def add(self, rows: Float32Array, first: int, X: Float32Array, growth: Growth) -> bool:
-        """Insert rows into every tree; see :func:`musicsim.search.tree_kernels.insert`.
-
-        Returns False if there would be too many copies; the trees are then unusable and must be regrown.
-        """
+        """Insert rows into every tree; return False if too many copies require regrowing."""
         limit = int(_MAX_COPIED * self.copies * len(self.seeds) * (first + len(rows)))
         for tree, seed in enumerate(self.seeds):
             root, self.nodes, self.leaves, self.items, self.codes, n_taken = kernels.insert(

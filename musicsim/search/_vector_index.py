@@ -36,11 +36,6 @@ class VectorIndex(Index):
         distances : float32 ndarray of shape (n_queries, min(k, n_allowed))
             Exact Euclidean distances, ascending.
         ids : int64 ndarray of the same shape
-
-        Raises
-        ------
-        ValueError
-            If `Q` contains NaN or is not as wide as the rows, `k` is below 1, or `allowed` has the wrong length.
         """
         return self._search(Q, k, allowed, self._fill_nearest)
 
@@ -50,11 +45,6 @@ class VectorIndex(Index):
         Parameters
         ----------
         X : array-like of shape (n_new, n_features)
-
-        Raises
-        ------
-        ValueError
-            If `X` contains NaN or is not as wide as the rows.
 
         Notes
         -----

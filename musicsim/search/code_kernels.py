@@ -87,10 +87,7 @@ def encode(Y, items, step):
 
 @njit(cache=True, nogil=True)
 def round_query(query, step, result):
-    """Round a query to int8 like the codes, padded to whole groups; return its unit in steps.
-
-    The unit is 1, or larger if the query is beyond the range of codes.
-    """
+    """Round a query to int8 like the codes; return its unit in steps, above 1 if the query is beyond their range."""
     farthest = _LARGEST
     for j in range(query.shape[0]):
         farthest = max(farthest, min(abs(query[j] / step), _FAR))

@@ -76,11 +76,6 @@ class CompactIndex(VectorIndex):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features); a float32 memory map is not copied
-
-        Raises
-        ------
-        ValueError
-            If `X` is not two-dimensional or contains NaN, or an option is out of range.
         """
         if self.ratio < 1 or self.n_learned < 2:
             raise ValueError(f"ratio={self.ratio} must be at least 1, and n_learned={self.n_learned} at least 2.")

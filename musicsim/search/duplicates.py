@@ -93,11 +93,6 @@ def find_duplicates(
     -------
     list of DuplicatePair, sorted by rows; each pair occurs once
 
-    Raises
-    ------
-    ValueError
-        If shapes do not match, values are not finite, or an option is out of range.
-
     Notes
     -----
     Memory in addition to `X`: a copy of all songs whose duration is close to that of one of `rows`. A tile of distances
@@ -208,11 +203,7 @@ def _candidates(
     max_candidates: int,
     block_rows: int,
 ) -> Iterator[tuple[int, int, float]]:
-    """Yield row, higher row and similarity for the nearest songs of similar duration.
-
-    Songs are processed in the order of their durations. Songs that form a pair are close in this order, so few are read
-    twice.
-    """
+    """Yield row, higher row and similarity for the nearest songs of similar duration, in the order of durations."""
     order = np.argsort(durations, kind="stable")
     order = order[_mask_comparable(durations[order], durations[queries])]
     lengths = durations[order]

@@ -41,11 +41,6 @@ class ExactIndex(VectorIndex):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features); a float32 memory map is not copied
-
-        Raises
-        ------
-        ValueError
-            If `X` is not two-dimensional or contains NaN, or `block_rows` is below 1.
         """
         check_whole("block_rows", self.block_rows, 1)
         self._take(check_rows(X, "X"))

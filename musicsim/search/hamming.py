@@ -76,12 +76,7 @@ class HammingIndex(Index):
 
         Parameters
         ----------
-        codes : uint64 array-like of shape (n_samples, n_words)
-
-        Raises
-        ------
-        ValueError
-            If `codes` has a different type or shape, or bits beyond `n_bits`, or an option is out of range.
+        codes : uint64 array-like of shape (n_samples, n_words); bits from `n_bits` upward are 0
         """
         check_choice("method", self.method, METHODS)
         check_n_jobs(self.n_jobs)
@@ -101,11 +96,6 @@ class HammingIndex(Index):
         Parameters
         ----------
         codes : uint64 array-like of shape (n_new, n_words)
-
-        Raises
-        ------
-        ValueError
-            If `codes` differs from the codes of :meth:`fit` in type or number of words.
         """
         self._check_is_fitted("n_samples_")
         rows = self._check_width(codes)
@@ -131,12 +121,6 @@ class HammingIndex(Index):
         distances : int32 ndarray of shape (n_queries, min(k, n_allowed))
             Number of bits that differ, ascending.
         ids : int64 ndarray of the same shape
-
-        Raises
-        ------
-        ValueError
-            If `codes` has a different type or width than in :meth:`fit`, `k` is below 1, or `allowed` has the wrong
-            length.
         """
         return self._search(codes, k, allowed, self._fill_nearest)
 
@@ -168,12 +152,6 @@ class HammingIndex(Index):
         -------
         distances, ids : lists of n_queries int32 and int64 ndarrays
             Distances are ascending. The arrays of a list are views of one array.
-
-        Raises
-        ------
-        ValueError
-            If `codes` has a different type or width than in :meth:`fit`, `r` is negative or not a whole number, or `r`
-            or `allowed` has the wrong length.
         """
         self._check_is_fitted("n_samples_")
         queries = self._check_width(codes)

@@ -65,11 +65,6 @@ class MutualProximity(Estimator):
         Parameters
         ----------
         X : array-like of shape (n, n_features); a float32 memory map is read block by block
-
-        Raises
-        ------
-        ValueError
-            If `X` is not two-dimensional, or contains NaN or infinity, or a parameter is out of range.
         """
         if self.n_sample < 1 or not 0 < self.nearest <= 1:
             raise ValueError(f"n_sample={self.n_sample} must be at least 1, and nearest={self.nearest} in (0, 1].")
@@ -94,11 +89,6 @@ class MutualProximity(Estimator):
         ----------
         Q : array-like of shape (n_queries, n_features)
             A query that equals a fitted row gets the moments of that row.
-
-        Raises
-        ------
-        ValueError
-            If `Q` has a different number of columns than the fitted rows, or contains NaN or infinity.
         """
         self._check_is_fitted("sample_")
         queries = _rows(Q, "Q")
@@ -134,11 +124,6 @@ class MutualProximity(Estimator):
         float64 ndarray of shape (k,), >= 0, in the unit of `distances`
             The distance at which two average songs have the same mutual proximity. Below a tenth of the mean distance
             of an average song, the scale is bent, so that it stays positive and monotonic.
-
-        Raises
-        ------
-        ValueError
-            If shapes do not match or a row is out of range.
         """
         self._check_is_fitted("mean_")
         d, chosen = np.asarray(distances, dtype=np.float64), np.asarray(rows)
@@ -179,11 +164,6 @@ def mutual_proximity(
     -------
     float64 ndarray of shape (n_queries, n), adjusted as in :meth:`MutualProximity.rescore`
         Equal to `D` if there are fewer than 3 songs or every deviation is 0.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match.
     """
     distances = np.asarray(D, dtype=np.float64)
     parts = [np.asarray(part, dtype=np.float64) for part in (mean_q, std_q, mean_x, std_x)]

@@ -108,11 +108,6 @@ class SpillTree(TreeIndex):
         -------
         list of int64 ndarrays
             Ids of rows, each once, in no particular order.
-
-        Raises
-        ------
-        ValueError
-            If `Q` contains NaN or is not as wide as the rows, or `depth` is negative.
         """
         queries = self._check_queries(Q, 1)
         if depth is not None and depth < 0:

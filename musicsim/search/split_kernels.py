@@ -101,10 +101,7 @@ def _kd_direction(A, w):
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _two_means_direction(A, state, w):
-    """Set `w` to the difference between two centroids (6.3), found by one pass of online Hartigan k-means (B.1).
-
-    Rows are visited in random order, so the centroids start at two random rows.
-    """
+    """Set `w` to the difference between two centroids (6.3), found by one random pass of Hartigan k-means (B.1)."""
     m, d = A.shape
     order = np.arange(m)
     centers, sizes = np.zeros((2, d), np.float32), np.zeros(2, np.float32)
@@ -243,10 +240,7 @@ def _rescale(A):
 
 @njit(cache=True, nogil=True)
 def split(X, ids, rule, spill, whole, n_sample, n_iterations, n_directions, seed, w, projections, scratch):
-    """Set a node's direction `w`, and projections[: len(ids)] of its rows; return (b_r, b_l, n_left, n_right).
-
-    n_right is 0 if the rows cannot be split.
-    """
+    """Set a node's direction `w` and the projections of its rows; return the result of `_thresholds`."""
     n, d = ids.shape[0], X.shape[1]
     state = np.array([_hash(seed)], np.uint64)
     m = n if n_sample <= 0 else min(n, n_sample)

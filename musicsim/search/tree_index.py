@@ -44,11 +44,6 @@ class TreeIndex(VectorIndex):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features); float32 rows are not copied
-
-        Raises
-        ------
-        ValueError
-            If `X` is not two-dimensional or contains NaN, or an option is out of range.
         """
         rows = check_rows(X, "X")
         self._check_options()
@@ -215,11 +210,6 @@ class ProbedIndex(TreeIndex):
         Returns
         -------
         distances, ids : as in :meth:`ExactIndex.query`
-
-        Raises
-        ------
-        ValueError
-            If an argument is out of range or does not match the rows.
         """
         probes = self.n_probes if n_probes is None else n_probes
         _check_probes(probes)

@@ -144,11 +144,6 @@ def calibrate(
         ``2 * n_queries`` exact searches.
     random_state : int, numpy.random.Generator or None
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or `X` and the index differ in shape.
-
     Notes
     -----
     Probes are added until the check queries also reach the recall. With fewer than ``k + 2`` rows, every leaf is
@@ -219,11 +214,6 @@ def tune(
         parameters, the unfitted ``index``, the chosen ``n_probes`` and the resulting ``recall`` of the training
         queries. The dict also holds ``ceiling`` (the recall with 16 times as many probes), ``seconds`` per query,
         ``nbytes``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
     """
     _check(k, recall, n_queries)
     rows = check_rows(X, "X")

@@ -398,10 +398,7 @@ def _confusion(near: Int64Array, genres: Sequence[str | None], sizes: Mapping[st
 
 
 def split_rows(snapshot: Snapshot, name: str) -> tuple[Int64Array, Int64Array]:
-    """Return the rows of a split's test and training songs, ascending; duplicates of training songs are not test songs.
-
-    Raises NotFoundError if the split does not exist, ModelError if one of its parts has no song with a vector.
-    """
+    """Return the rows of a split's test and training songs, ascending; test songs never duplicate training songs."""
     parts = snapshot.library.splits.get(name)
     train, test = (snapshot.rows_of([i for i, own in parts.items() if own == part]) for part in ("train", "test"))
     train, test = np.unique(train[train >= 0]), np.setdiff1d(test[test >= 0], train)

@@ -305,10 +305,7 @@ def _blend(L: Float64Array, X: Float64Array) -> Float64Array:
 def learn_automatically(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
 ) -> tuple[Float64Array, dict[str, Any]]:
-    """Choose a method of learning, or none; returns L and the report.
-
-    If several models are joined, the first is the baseline, and L is 0 on the others unless they help.
-    """
+    """Choose a method of learning, or none; return L and the report. The first model is the baseline."""
     task = Task.from_settings(snapshot, settings, blocks)
     choose_training_songs(task)  # raises ModelError if there is too little data
     identity = np.eye(task.X.shape[1])

@@ -138,10 +138,7 @@ class Task:
         return bool(self.blocks) and (self.settings.structure, self.settings.regularizer) == ("full", "trace")
 
     def queries(self, rows: Int64Array, most: int) -> tuple[Int64Array, Int64Array]:
-        """Return at most `most` held-out queries, and the database they search.
-
-        A sample contains only queries with a relevant song, because some ground truths cover few songs.
-        """
+        """Return at most `most` held-out queries, sampled among those with a relevant song, and their database."""
         queries = rows
         if len(rows) > most:
             shuffled = self.rng.permutation(rows)

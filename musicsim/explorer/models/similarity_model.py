@@ -252,10 +252,7 @@ class SimilarityModel:
 
     @staticmethod
     def load_local(folder: str | Path) -> LocalMetrics | None:
-        """Read only the local metrics of a saved model, if it has any; raises the errors of :meth:`load`.
-
-        A search does not need the rest, and importing the encoders' dependencies takes longer than the search.
-        """
+        """Read only the local metrics of a saved model, if any; faster than :meth:`load`, with the same errors."""
         return _read(Path(folder), str(folder), _REFIT, lambda _, arrays: LocalMetrics.from_arrays(arrays))
 
     @classmethod

@@ -97,10 +97,7 @@ def _albums(snapshot: Snapshot, min_songs: int) -> list[str | None]:
 
 
 def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> playlist.Hypergraph:
-    """Build the edges of every family; `sources` are aligned with the snapshot's songs.
-
-    With `own`, the listener's own playlists are edges. Leave them out to fit weights on these playlists.
-    """
+    """Build the edges of every family; with `own`, the user's playlists are edges, too (not for a fit on them)."""
     columns, n = snapshot.columns, snapshot.n_indexed
     min_size = max(2, n // _MIN_SHARE)
     words: dict[Hashable, str] = dict(enumerate(sources.topic_words))

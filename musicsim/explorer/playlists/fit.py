@@ -45,10 +45,7 @@ class Lists:
 
 
 def collect_playlists(snapshot: Snapshot, *, generated: bool = True) -> Lists:
-    """Return playlists with at least two songs; with `generated`, including those that musicsim generated.
-
-    Songs without a vector are skipped, and so is a song right after itself.
-    """
+    """Return playlists with at least two songs; songs without a vector and immediate repetitions are skipped."""
     lists = Lists([], [])
     for saved in snapshot.library.playlists():
         if saved.is_generated and not generated:

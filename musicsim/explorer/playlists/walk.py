@@ -278,10 +278,7 @@ class Walk:
         return f"similar sound: {shared.replace(' · ', ', ')}" if shared else "similar sound"
 
     def reasons(self, song_id: int, next_id: int, dialect: str | None = None) -> list[Edge]:
-        """Return all edges from one song to another, likeliest first; probabilities sum to 1.
-
-        Edges for similar sound are one reason, because their clusters mean nothing to listeners.
-        """
+        """Return all edges from one song to another, likeliest first; all edges for similar sound are one reason."""
         rows = self.snapshot.row_of(song_id), self.snapshot.row_of(next_id)
         probabilities: dict[str, float] = {}
         for _, name, probability in self._model(dialect).transition_edges(*rows):

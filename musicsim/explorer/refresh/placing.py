@@ -114,13 +114,11 @@ def _update_index(library: Library, record: ModelRecord, progress: Progress) -> 
 
 
 def update_clusters_and_map(library: Library, record: ModelRecord, progress: Progress) -> None:
-    """Add new songs to the index, clusters and map; refit clusters and map after growth by a fifth.
-
-    Clusters and map are checked separately: a killed job may have written only one of them.
-    """
+    """Add new songs to the index, clusters and map; refit clusters and map after growth by a fifth."""
     _update_index(library, record, progress)
     rows = library.vectors(record.id)
     folder = library.models.path(record.id)
+    # a killed job may have written only the map or only the clusters
     (map_ids, places), (cluster_ids, labels) = load_map(folder), load_clusters(folder)
     on_map, in_clusters = places_among(map_ids, rows.song_ids), places_among(cluster_ids, rows.song_ids)
     if min(on_map.min(initial=0), in_clusters.min(initial=0)) >= 0:

@@ -69,10 +69,7 @@ def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collecti
 
 
 def query_metric(snapshot: Snapshot, vector: FloatingArray, thumbs: Thumbs) -> "metric.Feedback | None":
-    """Return the metric around a query: the metric of its region, adapted to the thumbs.
-
-    Returns None for plain distance, if no song with a vector has a thumb and the model has no local metrics.
-    """
+    """Return the metric of a query's region, adapted to the thumbs; None for plain distance."""
     up, down = (rows[rows >= 0] for rows in (snapshot.rows_of(thumbs.fitting), snapshot.rows_of(thumbs.unfitting)))
     local = snapshot.local_metrics
     if not len(up) and not len(down) and local is None:

@@ -35,10 +35,7 @@ _MAX_SEEDS = 8  # songs that represent the artist of a query
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A result: a song, its similarity (0 to 1), its distance after hub reduction, and one short reason.
-
-    The similarity is None for a search by words alone.
-    """
+    """A song, its similarity (0 to 1, None without an example), its distance after hub reduction, and a reason."""
 
     song: Song
     similarity: float | None
@@ -177,10 +174,7 @@ def _distances(
 
 
 def _combine(like: FloatingArray, unlike: FloatingArray) -> tuple[Int64Array, FloatingArray]:
-    """Return the order of rows, given distances (n_examples, n_rows), and the combined distances in this order.
-
-    The combined distance is infinite for rows that resemble the examples to avoid more than the others.
-    """
+    """Return the order of rows and combined distances, which are infinite for rows nearer to examples to avoid."""
     if len(like) == 1 and not len(unlike):
         order = np.argsort(like[0], kind="stable")
         return order, like[0][order]

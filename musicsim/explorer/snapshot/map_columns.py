@@ -207,10 +207,7 @@ def _short_folder_names(names: Sequence[str]) -> list[str]:
 
 
 def _assign_slots(library: Library, by: str, labels: Labels) -> dict[str, int]:
-    """Return palette indices (slots) for the most frequent labels, and save them.
-
-    Labels keep their slots, but a label that many others have overtaken loses its slot.
-    """
+    """Return and save palette indices of the most frequent labels; a label loses its index once many overtake it."""
     n_songs = labels.counts()
     n_songs.pop("", None)
     saved = {name: slot for name, slot in library.colours(by).items() if slot < len(PALETTE)}

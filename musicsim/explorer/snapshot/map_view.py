@@ -132,10 +132,7 @@ def _home(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Window:
 
 
 def _fair_order(x: npt.NDArray[Any], y: npt.NDArray[Any], home: Window, rng: np.random.Generator) -> Int64Array:
-    """Return songs in the order that :class:`MapView` describes.
-
-    Sorting by E / w with E exponential is weighted sampling without replacement (Efraimidis and Spirakis 2006).
-    """
+    """Return songs in the order of :class:`MapView`: a weighted sample (Efraimidis and Spirakis 2006)."""
 
     def cells(values: npt.NDArray[Any], low: float, high: float) -> Int64Array:
         scaled = (values.astype(np.float64) - low) * (_FINE / max(high - low, _FINE * np.finfo(float).tiny))

@@ -155,10 +155,7 @@ class ModelRows:
                 self._files.pop(neighbours.INDEX_FILE, None)
 
     def build_index_in_background(self) -> None:
-        """Build a missing index and warm it up on a thread, once per process, model and kind of index.
-
-        Otherwise, loading code that numba has compiled would delay the first search by a second.
-        """
+        """Build a missing index and load its compiled code on a thread, once per process, model and kind of index."""
 
         def prepare() -> None:
             with suppress(OwnerOnlyError):

@@ -152,10 +152,7 @@ class Snapshot:
 
     @cached_property
     def columns(self) -> SongColumns:
-        """Artist, genre, folder, group, year, duration and descriptors of every row, without reading a song.
-
-        All spellings of a genre (:mod:`musicsim.library.stores.genres`) become the most frequent one.
-        """
+        """Artist, genre (most frequent spelling), folder, group, year, duration and descriptors of every row."""
         columns = self.model_rows.columns(self._table) if self.model_rows else self._table.columns.take(self.row_ids)
         return columns.replace_genre(lambda: merge_spellings(columns.genre))
 

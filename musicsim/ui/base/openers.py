@@ -102,10 +102,7 @@ def warm_up() -> None:
 
 
 def take_address(page: str) -> None:
-    """Follow the URL if the browser changed it (a link, Back, Forward), then update it to the state of the session.
-
-    Links between pages have no query, and do not change the state. `page` is the path of the page.
-    """
+    """Follow the URL if the browser changed it (a link, Back, Forward), then update it to the state of the session."""
     query, last = dict(st.query_params), _ADDRESS.get()
     is_plain_link = (last is None or last[0] != page) and not query
     if last != (page, query) and not is_plain_link:

@@ -55,10 +55,7 @@ class PageRerun:
         return bool(self.clicks)
 
     def join(self, newer: "PageRerun") -> "PageRerun | None":
-        """Return the newer request with the clicks of this one added, or None if they cannot be joined.
-
-        They cannot be joined if the newer one runs a different part of the page, or has a click on the same widget.
-        """
+        """Return the newer request with the clicks of this one added, or None if they contradict each other."""
         mine, other = self.message.rerun_script, newer.message.rerun_script
         if other.fragment_id and other.fragment_id != mine.fragment_id:
             return None

@@ -31,10 +31,7 @@ _FEEDBACK: Key[dict[str, _Feedback]] = Key("search_feedback", dict, "thumbs by t
 
 
 def thumbs_of(snapshot: Snapshot, search: str, song_id: int | None) -> Thumbs:
-    """Return the thumbs of this session, or saved ones, on results of a search that are still in the library.
-
-    `song_id` is the query, if it is a song of the library.
-    """
+    """Return the thumbs of this session, or saved ones, on a search's results; `song_id` is the query's, if any."""
     saved = {} if song_id is None else opinions(snapshot.library).judgments.ratings_of(song_id)
     before = _FEEDBACK.get().get(search)
     # without unsaved thumbs, follow changes that another tab has saved
@@ -77,10 +74,7 @@ def _save(library: Library, song_id: int, judged: dict[int, int]) -> None:
 
 
 def feedback_bar(snapshot: Snapshot, search: str, song_id: int | None, before: list[Hit], after: list[Hit]) -> None:
-    """Show the effect of the last thumb, buttons to undo and save, and hidden songs.
-
-    `before` and `after` are the results without and with the last thumb.
-    """
+    """Show the effect of the last thumb on the results, buttons to undo and save, and hidden songs."""
     feedback = _feedback(search)
     thumbs = feedback.thumbs
     can_undo = bool(thumbs.votes) or thumbs.earlier is not None

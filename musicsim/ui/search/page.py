@@ -185,10 +185,7 @@ def _add_upload(snapshot: Snapshot, upload: Upload) -> None:
 
 @st.fragment
 def _show_results(snapshot: Snapshot, seed: _Seed | None, request: SearchRequest) -> None:
-    """Show the results as a list and on the map.
-
-    It is a fragment, so that thumbs and explanations do not run other parts of the page.
-    """
+    """Show the results as a fragment, so that thumbs and explanations do not run other parts of the page."""
     try:
         if seed is None:
             _show_list_and_map(snapshot, None, find_requested(snapshot, None, request))
