@@ -1,8 +1,6 @@
-"""Generate listeners for the demo collection, with their plays, tags and playlists.
+"""Generate listeners for the demo collection: tables of plays, tags and playlists in the general import formats.
 
-The result is three tables in the general import formats. They follow hidden rules that musicsim's methods can discover.
-Listeners prefer certain styles and artists. Popularity has a long tail. Songs have moods. Each category of playlists
-has its own mixture of reasons for the next song.
+The tables follow hidden rules for musicsim's methods to discover: tastes, popularity, moods, and kinds of playlists.
 """
 
 import csv
@@ -72,12 +70,7 @@ def write_listening(
     n_playlists: int = 1500,
     seed: int = 0,
 ) -> None:
-    """Write ``plays.csv``, ``tags.csv`` and ``playlists.csv`` for a collection to a folder, which may not exist yet.
-
-    Columns: ``listener,artist,title,plays``; ``artist,title,tag,weight`` (1-100);
-    ``playlist,category,position,artist,title`` (positions start at 1). Each file is written to a temporary name first.
-    Raises ValueError if there are no plans or a number is out of range.
-    """
+    """Write ``plays.csv``, ``tags.csv`` and ``playlists.csv`` for a collection to a folder, which may not exist yet."""
     if not plans:
         raise ValueError("plans is empty: create plans with plan_collection()")
     if n_listeners < 1 or n_playlists < 0 or seed < 0:
