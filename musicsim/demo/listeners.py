@@ -222,6 +222,7 @@ def _playlists(
     lists = []
     for i in range(n_playlists):
         category = CATEGORIES[i % len(CATEGORIES)]
+        weights = np.array(list(category.weights.values()), dtype=np.float64)
         low, high = category.energy_range
         allowed = (songs.energy >= low) & (songs.energy <= high)
         moody = np.array([not m.isdisjoint(category.moods) for m in songs.moods])
@@ -231,18 +232,13 @@ def _playlists(
         rows = [_draw(start if start.any() else free, liking, rng)]
         while len(rows) < length:
             free[rows[-1]] = False
-            reason = str(rng.choice(list(category.weights), p=_shares(category)))
+            reason = str(rng.choice(list(category.weights), p=weights / weights.sum()))
             pool = free & _pool(songs, near, reason, rows[-1], moody)
             if reason != "anything" and (pool & allowed).any():
                 pool &= allowed
             rows.append(_draw(pool if pool.any() else free, liking, rng))
         lists.append((category.name, rows))
     return lists
-
-
-def _shares(category: Category) -> Float64Array:
-    weights = np.array(list(category.weights.values()), dtype=np.float64)
-    return weights / weights.sum()
 
 
 def _pool(songs: _Songs, near: BoolArray, reason: str, song: int, moody: BoolArray) -> BoolArray:

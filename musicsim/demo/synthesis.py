@@ -303,7 +303,7 @@ def _widen(sound: Float32Array, width: float) -> None:
 def write_song(plan: SongPlan, folder: str | os.PathLike[str]) -> Path:
     """Render a plan to a tagged FLAC or Ogg Vorbis file, unless the file exists with a tag that matches the plan."""
     path = Path(folder) / plan.relative_path
-    marker = _marker(plan)
+    marker = hashlib.sha256(repr((VERSION, astuple(plan))).encode()).hexdigest()[:24]
     if _read_marker(path) == marker:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -319,10 +319,6 @@ def write_song(plan: SongPlan, folder: str | os.PathLike[str]) -> Path:
         if time.time() - left.stat().st_mtime > _ABANDONED_S:
             left.unlink(missing_ok=True)
     return path
-
-
-def _marker(plan: SongPlan) -> str:
-    return hashlib.sha256(repr((VERSION, astuple(plan))).encode()).hexdigest()[:24]
 
 
 def _read_marker(path: Path) -> str | None:

@@ -163,7 +163,8 @@ def play_note(patch: Patch, pitch: float, duration_s: float, seed: int) -> Float
     if patch.breath:
         sound += _breath(patch, duration_s, n, rng)
     if patch.drive:
-        sound = _saturate(sound, patch.drive)
+        gain, level = patch.drive / _LEVEL * 0.5, _LEVEL * 1.4 / (1.0 + 0.06 * patch.drive)
+        sound = np.tanh(sound * np.float32(gain)) * np.float32(level)
     return sound
 
 
@@ -309,7 +310,3 @@ def _breath(patch: Patch, duration_s: float, n: int, rng: np.random.Generator) -
     noise = rng.standard_normal((1, n), dtype=np.float32)
     noise[:, 1:] -= 0.7 * noise[:, :-1]  # breath is mostly hiss, so reduce low frequencies
     return noise * (np.float32(patch.breath * _LEVEL) * _envelope(patch, duration_s, n))
-
-
-def _saturate(sound: Float32Array, drive: float) -> Float32Array:
-    return np.tanh(sound * np.float32(drive / _LEVEL * 0.5)) * np.float32(_LEVEL * 1.4 / (1.0 + 0.06 * drive))
