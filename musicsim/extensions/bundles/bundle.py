@@ -73,8 +73,8 @@ def write_bundle(
 ) -> BundleReport:
     """Write a bundle of a library; an existing bundle is replaced once the new one is complete.
 
-    `models` names models to include in addition to the active and built-in ones. `with_excerpts` adds the most typical
-    30 seconds of each song.
+    The active and built-in models are included; `models` names others. Models whose features these share are added,
+    too. `with_excerpts` adds the most typical 30 seconds of each song.
     """
     store = library.models
     records = [store.get(), *map(store.find, models), *(record for record in store.all() if record.kind in BUILT_IN)]

@@ -76,7 +76,8 @@ class ClusterState:
 def open_cluster(address: str, *, is_trusted: bool = False) -> "Iterator[ClusterPool]":
     """Open the cluster at an address: ``local:N``, or a scheduler's address.
 
-    `is_trusted` allows a connection to a different machine without TLS; its scheduler can run code on this machine.
+    `is_trusted` allows a connection to a different machine without TLS. Anyone who controls its scheduler or the
+    network can then run code on this machine. So this machine's owner must decide to trust it, never a library.
     """
     try:
         address = check_address(address)

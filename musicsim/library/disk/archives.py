@@ -45,7 +45,7 @@ def open_archive(path: Path, max_members: int) -> Iterator[zipfile.ZipFile]:
 
 
 def check_arrays_are_stored(folder: Path) -> None:
-    """Raise ValueError for a damaged or compressed array below the folder, which might not fit into memory."""
+    """Raise ValueError for a damaged or compressed array file below the folder; compressed arrays may exceed memory."""
     for path in folder.glob("**/*.npz"):
         with open_archive(path, _MAX_ARRAYS) as archive:
             if sum(part.file_size for part in archive.infolist()) > path.stat().st_size:

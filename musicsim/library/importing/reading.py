@@ -164,7 +164,8 @@ def read_listening(
 
     If folders and .zip archives contain several kinds, only the first of plays, playlists and tags is read. `fmt` is a
     name in :data:`FORMATS`, by default recognized from each file. `listener` is for files that do not name one, "me" by
-    default. `progress` counts bytes. Raises LibraryError if a file cannot be read or has an invalid line.
+    default. `progress` counts bytes. `encoding` is utf-8, utf-16, latin-1 or cp1252. Raises LibraryError if a file
+    cannot be read or has an invalid line.
     """
     if not paths:
         raise ValueError("paths is empty: give at least one file.")

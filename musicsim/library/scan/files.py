@@ -129,7 +129,8 @@ class _Rules:
 def _pattern(line: str) -> tuple[re.Pattern[str], bool] | None:
     """Return an ignore file's line as an expression for whole paths, and whether it excludes; None if there is none.
 
-    Whole paths are matched because Git does not enter excluded folders, while pathspec matches everything below them.
+    pathspec's expressions also match everything below a name. Git matches only the name and does not enter excluded
+    folders, so that ``!`` works in folders. Raises ValueError if the line is invalid.
     """
     from pathspec import GitIgnoreSpec
 

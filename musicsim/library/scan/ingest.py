@@ -1,7 +1,8 @@
 """Scans: find files, analyze new and changed ones in worker processes, and add each song once it is ready.
 
-A bad file is listed with its reason (:meth:`FileStore.failures`), and the scan continues. Files that no longer exist
-are marked as missing, except in the folder for songs from elsewhere, named by the hook ``folder_of_remote_songs``.
+A bad file is listed with its reason (:meth:`FileStore.failures`), and the scan continues. Files that did not change
+since they were added, or failed because of their content, are not opened again. Files that no longer exist are marked
+as missing, except in the folder for songs from elsewhere, named by the hook ``folder_of_remote_songs``.
 """
 
 import logging
@@ -64,7 +65,8 @@ class Scan:
 
     `retry` reopens unchanged files that failed before. `anyway` adds short and silent files; a file named in `sources`
     may always be short. `absent_ok` accepts a source that does not exist; its songs become missing. `todo` lists the
-    remaining files, `report` counts the finished ones.
+    remaining files, `report` counts the finished ones. Raises LibraryError if a source does not exist, and
+    StoreLockedError if another process is adding to this library.
     """
 
     def __init__(
@@ -289,7 +291,7 @@ def failure_reason(path: Path, error: BaseException, limits: Limits) -> str:
 def add(
     library: ScanTarget, sources: str | Path | Sequence[str | Path], *, progress: Progress = no_progress, **options: Any
 ) -> AddReport:
-    """Analyze the audio files below `sources` and add them to a library; for options and errors see :class:`Scan`."""
+    """Add the audio files below `sources`, which become roots, to a library; for options see :class:`Scan`."""
     scan = Scan(library, sources, **options)
     library.files.add_roots(scan.sources)
     if scan.run(progress):
