@@ -1,10 +1,8 @@
 """Music at fsspec addresses: ``s3://bucket/song.flac``, ``sftp://host/music``, ``https://...``.
 
-The library stores an address as the path ``s3:/bucket/song.flac``, because paths collapse double slashes. No absolute
-path on this machine begins like that. Code that reads music calls :func:`resolve_address` first.
-
-fsspec supports many more protocols. Some of them run code, read local files or chain other protocols, and an address
-may come from a restored library. So only the protocols in :data:`PROTOCOLS` are allowed.
+The library stores an address as the path ``s3:/bucket/song.flac``, because paths collapse double slashes. Code that
+reads music calls :func:`resolve_address` first. Some fsspec protocols run code or read local files, and an address may
+come from a restored library. So only the protocols in :data:`PROTOCOLS` are allowed.
 """
 
 import functools
@@ -102,12 +100,7 @@ class RemoteStat:
 
 
 class RemotePath(type(Path())):  # type: ignore[misc]
-    """A read-only path at an address.
-
-    Files are read in blocks of 1 MB, of which 32 are cached in memory; nothing is written to disk.
-
-    Raises OSError if the address is refused or cannot be read, or if its protocol is not installed.
-    """
+    """A read-only path at an address, of which 32 blocks of 1 MB are cached in memory; nothing is written to disk."""
 
     _last_stat: RemoteStat | None = None
 

@@ -55,11 +55,8 @@ _nesting = _Nesting()
 def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread in the whole process until the last such block ends.
 
-    Notes
-    -----
     If threadpoolctl limits overlap in two threads, each thread restores the other's limit at its end; this function
-    avoids that. A limit that another thread sets with threadpoolctl inside the block may take precedence. Entering
-    takes about 15 ms, to look up the loaded libraries; a nested block is free.
+    avoids that. Entering takes about 15 ms, to look up the loaded libraries; a nested block is free.
     """
     if not _nesting.depth:
         _keeper.enter()

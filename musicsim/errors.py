@@ -1,8 +1,4 @@
-"""Errors that callers may want to catch, all derived from :class:`MusicsimError`.
-
-Bad arguments raise ``ValueError`` or ``TypeError``. These classes are for external causes, such as unreadable files or
-a locked library. Every message names the cause and a remedy.
-"""
+"""Errors for external causes that callers may want to catch, all derived from :class:`MusicsimError`."""
 
 
 class MusicsimError(Exception):

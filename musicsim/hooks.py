@@ -1,10 +1,7 @@
-"""The record that registers an optional feature.
+"""The record that registers an optional feature: one ``EXTENSION`` per package in :mod:`musicsim.extensions`.
 
-Each package in :mod:`musicsim.extensions` has one :class:`Extension` named ``EXTENSION``. The core finds these
-packages, reads their records, and loads everything else by name when it is first needed. The core never imports an
-extension by name, and extensions do not import each other. So deleting a package removes only its feature.
-
-A target such as ``"page:draw"`` names the object ``draw`` in the module ``page`` of the extension's package.
+The core reads the records, and loads everything else by name when it is first needed. A target such as ``"page:draw"``
+names the object ``draw`` in the module ``page`` of the extension's package.
 """
 
 from collections.abc import Mapping

@@ -1,9 +1,8 @@
 """The program's log: warnings on stderr, and a readable file in the library's folder.
 
-The template of a message is public. Its string arguments (paths, titles, error messages) are private unless they are
-:class:`Public`. The file puts private strings in “ and ”, so that :func:`redact_private` can remove them. In a public
-demonstration, nothing is written to the library's folder, and stderr shows neither private strings nor messages from
-other packages. Strings passed to :func:`hide` are never written.
+A message's string arguments are private unless they are :class:`Public`. The file puts them in “ and ”, so that
+:func:`redact_private` can remove them. In a public demonstration, nothing is written to the library's folder, and
+stderr shows no private strings. Strings passed to :func:`hide` are never written.
 """
 
 import logging
@@ -125,11 +124,7 @@ def last_lines(library: Path, n_lines: int) -> list[str]:
 
 
 class _LibraryLog(RotatingFileHandler):
-    """The log of a library, shared by the app, its jobs and commands, which are separate processes.
-
-    Lines that cannot be written are dropped. A public demonstration writes nothing: otherwise a visitor who causes a
-    warning would change the library's folder.
-    """
+    """The log of a library, shared by several processes. Lines that cannot be written are dropped."""
 
     def __init__(self, library: Path) -> None:
         self._library = library
@@ -187,10 +182,7 @@ class _Value:
 
 
 def _message(record: logging.LogRecord, show: _Show) -> str:
-    """Return the message of a record with its private parts passed through `show`.
-
-    Messages from other packages are private as a whole.
-    """
+    """Return a record's message with its private parts, or another package's whole message, passed through `show`."""
     is_ours = record.name.partition(".")[0] == _OURS and isinstance(record.msg, str)
     if not is_ours or isinstance(record.args, Mapping):
         return show(record.getMessage())

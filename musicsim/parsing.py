@@ -1,8 +1,4 @@
-"""A lock around :func:`ast.parse`, which is not thread-safe in Python 3.11.
-
-Two threads that parse at the same time sometimes fail with "SystemError: AST constructor recursion depth mismatch"
-(CPython issue 106905). Streamlit parses pages, and numpy parses the header of every array file.
-"""
+"""A lock around :func:`ast.parse`, which is not thread-safe in Python 3.11 (CPython issue 106905)."""
 
 import ast
 import functools

@@ -8,10 +8,7 @@ _DENSE = 4  # use a lookup table if the range of the numbers is at most this man
 
 
 def places_in_order(ascending: Int64Array, wanted: Int64Array, places: Int64Array | None = None) -> Int64Array:
-    """Return the index of each wanted number in a strictly ascending array, int64 (n_wanted,); -1 if absent.
-
-    If you sorted the array, pass the original indices of its numbers as `places` to get those instead.
-    """
+    """Return the index of each wanted number in an ascending array, or its entry in `places`; int64, -1 if absent."""
     if not len(ascending):
         return np.full(len(wanted), -1, dtype=np.int64)
     first, last = int(ascending[0]), int(ascending[-1])

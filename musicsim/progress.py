@@ -10,8 +10,7 @@ class Canceled(Exception):
 class Progress(Protocol):
     """Callback that receives the progress of a long computation, and raises :class:`Canceled` to end it.
 
-    `message` describes the current step; `done` of `total` parts are finished (both 0 if unknown). Scans also pass
-    `failed`, `skipped`, `songs_per_second` and `seconds_left`. The computation waits until the callback returns.
+    `message` describes the current step; `done` of `total` parts are finished (both 0 if unknown).
     """
 
     def __call__(self, message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None: ...

@@ -1,11 +1,8 @@
-"""Public demonstrations: permissions of visitors.
+"""Public demonstrations, in which everyone who uses this process is a visitor (``MUSICSIM_PUBLIC=1``).
 
-With ``MUSICSIM_PUBLIC=1``, everyone who uses this process is a visitor. Two layers protect the owner:
-
-- Access. Only the owner may use routes, pages and their sections, except those marked with :func:`visitor_may`.
-- Effects. Libraries open read-only. :func:`protect` makes Python raise OwnerOnlyError before it changes a library's
-  folder, starts a program, or connects to another server. :func:`refuse_writing` guards all other folders. Other code
-  therefore does not check permissions.
+Visitors may use only what is marked with :func:`visitor_may`. The function :func:`protect` makes Python raise
+OwnerOnlyError before it changes a library's folder, starts a program, or connects to another server.
+:func:`refuse_writing` guards all other folders. Other code therefore does not check permissions.
 """
 
 import atexit
@@ -68,10 +65,7 @@ _protected: set[str] = set()
 
 
 def protect(folder: Path) -> None:
-    """Keep visitors from changing a folder, starting programs and connecting to other servers.
-
-    This covers all Python code in this process, but not C code such as gRPC.
-    """
+    """Keep visitors from changing a folder, starting programs and connecting to servers, except in C code."""
     if not _protected:
         sys.addaudithook(_refuse_event)
     _protected.add(os.path.join(os.path.realpath(folder), ""))

@@ -1,7 +1,4 @@
-"""Convert disk errors to :class:`StorageError`: no space left, no permission, or a failing disk.
-
-So a full disk is never mistaken for a damaged song or a bug.
-"""
+"""Convert disk errors to :class:`StorageError`, so that a full disk is never mistaken for a damaged song or a bug."""
 
 import errno
 import shutil
@@ -31,11 +28,7 @@ _NUMPY_MESSAGE = "requested and"
 
 
 def storage_error(error: BaseException, path: Path) -> StorageError | None:
-    """Convert an error from the system or from SQLite; return None if storage is not the cause.
-
-    `path` is the file being written, unless the error names a different file. The message names the library that
-    contains the file, or the file's folder if there is no library.
-    """
+    """Convert an error while writing `path`; return None if storage is not the cause."""
     code = None
     if isinstance(error, OSError):
         code = errno.EIO if error.errno is None and _NUMPY_MESSAGE in str(error) else error.errno

@@ -1,7 +1,4 @@
-"""Limits for music on web servers: time, size of responses, ranges and redirects.
-
-fsspec sends the requests. By default, it reads whole responses and follows any redirect; these limits are options.
-"""
+"""Limits for music on web servers, passed to fsspec as options: time, size of responses, ranges and redirects."""
 
 import asyncio
 import html
@@ -80,10 +77,7 @@ async def _check_range(_session: Any, _context: Any, params: Any) -> None:
 
 
 async def _check_redirect(_session: Any, _context: Any, params: Any) -> None:
-    """Refuse redirects to a private network, so that no server uses this machine to reach its neighbors.
-
-    Redirects to the same host or to public hosts are allowed, but never from https to http.
-    """
+    """Refuse redirects from https to http, and to private networks that servers must not reach through musicsim."""
     headers, before = params.response.headers, urlsplit(str(params.url))
     after = urlsplit(urljoin(str(params.url), headers.get("Location") or headers.get("URI") or ""))
     if after.scheme not in ("http", "https") or (before.scheme, after.scheme) == ("https", "http"):
@@ -107,11 +101,7 @@ def is_page(info: dict[str, Any]) -> bool:
 
 
 def list_links(system: Any, address: str, info: dict[str, Any]) -> Iterator[str]:
-    """Yield the files below a folder that its pages link to, as paths relative to the folder.
-
-    `info` is fsspec's information about the folder, with its address after redirects. Raises OSError if a page cannot
-    be read, or if there are too many folders or files.
-    """
+    """Yield the files below a folder that its pages link to, as relative paths; `info` comes from fsspec."""
     top = address.rstrip("/") + "/"
     moved = str(info.get("url") or top).partition("?")[0].rstrip("/") + "/"
     folders, seen = [""], {""}

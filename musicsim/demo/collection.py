@@ -1,8 +1,7 @@
 """Plan the demo collection: decide everything about each song before it is rendered.
 
-Planning is fast. A plan is a small frozen record that another process can render
-(:func:`musicsim.demo.synthesis.render`). All random numbers come from one seed, in streams that depend on the style,
-artist and song. So a larger collection with the same seed has the same styles and careers.
+All random numbers come from one seed, in streams that depend on the style, artist and song. So a larger collection with
+the same seed has the same styles and careers.
 """
 
 from collections.abc import Sequence
@@ -19,12 +18,7 @@ _OGG_EVERY = 15  # one artist in fifteen is stored as Ogg Vorbis, so that a demo
 
 @dataclass(frozen=True, slots=True)
 class SongPlan:
-    """The plan of one song.
-
-    ``relative_path`` is a POSIX path that ends in .flac or .ogg. ``duration_s`` is exact to one sample. ``tempo`` is in
-    beats per minute, and ``key`` is the tonic's pitch class (0 = C). ``energy`` and ``brightness``, from 0 to 1,
-    influence both the artist's sound and the listeners' hidden tastes.
-    """
+    """The plan of one song; ``tempo`` is in beats per minute, and ``key`` is the tonic's pitch class (0 = C)."""
 
     style: str
     artist: str
@@ -62,9 +56,7 @@ def plan_collection(
 ) -> list[SongPlan]:
     """Plan a collection of generated songs in all :data:`musicsim.demo.styles.STYLES`, or in `styles`.
 
-    The order is: one song in each style, then one by the next artist in each style, and so on. The artists' second
-    songs follow. So the library is varied from the start. Raises ValueError if a number is below 1, the seed is
-    negative, or a style is unknown or repeated.
+    The styles take turns, with one song by the next artist in each, so the library is varied from the start.
     """
     for name, value in (("n_artists_per_style", n_artists_per_style), ("n_songs_per_artist", n_songs_per_artist)):
         if value < 1:

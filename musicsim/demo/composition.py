@@ -71,10 +71,7 @@ class Score:
 def compose_score(
     style: Style, n_bars: int, key: int, rng: np.random.Generator, scale: str, stillness: float = 0.0
 ) -> Score:
-    """Compose the form and harmony of `n_bars` bars; section ``b`` has its own progression.
-
-    `stillness` is the share of the song (0-0.5) that consists only of a drone.
-    """
+    """Compose form and harmony of `n_bars` bars; a share of `stillness` (0-0.5) consists only of a drone."""
     form = style.forms[int(rng.integers(len(style.forms)))][:n_bars]
     weight = np.array([{"i": 0.55, "o": 0.6, "k": 0.7}.get(letter, 1.0) for letter in form])
     if stillness > 0.0:

@@ -1,10 +1,4 @@
-"""Synthesize unpitched sounds: drum kits and background textures.
-
-Each drum is computed from the few numbers of a kit, such as pitch, length and click. Each artist gets a variation of a
-kit, so that drums help to recognize the artist.
-
-Conventions are those of :mod:`musicsim.demo.voices`: float32 at ``SAMPLE_RATE``. Drums are mono (n_samples,).
-"""
+"""Synthesize unpitched sounds, drum kits and background textures: float32 (n_samples,) at ``SAMPLE_RATE``."""
 
 from dataclasses import dataclass, replace
 
@@ -141,10 +135,7 @@ def _band(rng: np.random.Generator, n: int, centre_hz: float, octaves: float) ->
 
 
 def play_texture(name: str, n: int, rng: np.random.Generator, brightness: float = 0.0) -> Float32Array:
-    """Synthesize one of ``TEXTURES`` for a whole song: float32 (2, n), standard deviation about 0.1.
-
-    `brightness` is in octaves.
-    """
+    """Synthesize one of ``TEXTURES`` for a whole song: float32 (2, n); `brightness` is in octaves."""
     if name in ("crackle", "rain"):
         return _drops(name, n, rng)
     centre, width = {"wind": (450, 0.9), "hiss": (7000, 0.8), "machine": (900, 1.6)}[name]

@@ -1,7 +1,4 @@
-"""Audio effects: echo, ducking, reverberation, equalization, compression and mastering.
-
-Conventions: float32 planar stereo (2, n_samples) at ``SAMPLE_RATE``.
-"""
+"""Audio effects and mastering, for float32 planar stereo (2, n_samples) at ``SAMPLE_RATE``."""
 
 import numpy as np
 
@@ -35,10 +32,7 @@ def glide(values: FloatingArray, step: int, n: int) -> Float32Array:
 
 
 def sweep_filter(sound: Float32Array, hz: float, closed: Float64Array) -> None:
-    """Fade a low-pass filter at `hz` in and out during a song, in place.
-
-    ``closed`` is the filter's share (0-1) at evenly spaced times in the sound.
-    """
+    """Fade a low-pass filter at `hz` in and out, in place; ``closed`` is its share (0-1) at evenly spaced times."""
     from scipy.signal import lfilter
 
     pole = np.exp(-2.0 * np.pi * hz / SAMPLE_RATE)
@@ -61,9 +55,7 @@ def ducking(starts: Int64Array, n: int, depth: float) -> Float32Array:
 def reverberate(send: Float32Array, seconds: float, damping_hz: float, rng: np.random.Generator) -> Float32Array:
     """Add a room's reverberation to a mono signal (n,) and return float32 (2, n).
 
-    The impulse response is diffuse: noise that decays by 60 dB in `seconds`, at half the sample rate. Left and right
-    are independent, which makes the sound wide, and each random stream gives a different room. Frequencies above
-    `damping_hz` decay faster.
+    The impulse response is noise that decays by 60 dB in `seconds`; frequencies above `damping_hz` decay faster.
     """
     from scipy.signal import fftconvolve, lfilter
 
@@ -90,12 +82,10 @@ def reverberate(send: Float32Array, seconds: float, damping_hz: float, rng: np.r
 
 
 def balance(sound: Float32Array, target_db: Float64Array, colour_db: Float64Array, strength: float) -> Float32Array:
-    """Equalize a mix (2, n) towards a spectrum, as a mastering engineer does.
+    """Equalize a mix (2, n) towards a spectrum, as a mastering engineer does; no octave changes by more than 9 dB.
 
     `target_db` (8,) is the power in the octaves at 63, 125, ... 8000 Hz; only differences matter. `colour_db` (24,) is
-    the fixed coloration that a desk, microphones and a room add, in third octaves starting at 63 Hz. `strength`, from 0
-    to 1, is the share of the difference that is corrected. No octave changes by more than 9 dB, so that silence is not
-    amplified.
+    the coloration that is added, in third octaves from 63 Hz. `strength` is the share of the difference to correct.
     """
     from scipy.signal import oaconvolve
 
@@ -136,11 +126,7 @@ def compress(sound: Float32Array, amount: float) -> Float32Array:
 
 
 def room_tone(n: int, level_db: float, tilt_db: float, rng: np.random.Generator) -> Float32Array:
-    """Synthesize a room's background noise: float32 (2, n).
-
-    The noise is a three-second loop, and the right channel starts at a different point. `level_db` is its RMS relative
-    to full scale. `tilt_db` is the slope of its spectrum in dB per octave: below 0 for rumble, above 0 for hiss.
-    """
+    """Synthesize a room's background noise: float32 (2, n); `level_db` is its RMS, `tilt_db` its slope per octave."""
     size = 3 * SAMPLE_RATE
     hz = np.maximum(np.fft.rfftfreq(size, 1.0 / SAMPLE_RATE), 60.0)
     shape = 10.0 ** (tilt_db * np.log2(hz / 1000.0) / 20.0)

@@ -1,8 +1,6 @@
-"""Generate listeners for the demo collection, with their plays, tags and playlists.
+"""Generate listeners for the demo collection: tables of plays, tags and playlists in the general import formats.
 
-The result is three tables in the general import formats. They follow hidden rules that musicsim's methods can discover.
-Listeners prefer certain styles and artists. Popularity has a long tail. Songs have moods. Each category of playlists
-has its own mixture of reasons for the next song.
+The tables follow hidden rules for musicsim's methods to discover: tastes, popularity, moods, and kinds of playlists.
 """
 
 import csv
@@ -72,12 +70,7 @@ def write_listening(
     n_playlists: int = 1500,
     seed: int = 0,
 ) -> None:
-    """Write ``plays.csv``, ``tags.csv`` and ``playlists.csv`` for a collection to a folder, which may not exist yet.
-
-    Columns: ``listener,artist,title,plays``; ``artist,title,tag,weight`` (1-100);
-    ``playlist,category,position,artist,title`` (positions start at 1). Each file is written to a temporary name first.
-    Raises ValueError if there are no plans or a number is out of range.
-    """
+    """Write ``plays.csv``, ``tags.csv`` and ``playlists.csv`` for a collection to a folder, which may not exist yet."""
     if not plans:
         raise ValueError("plans is empty: create plans with plan_collection()")
     if n_listeners < 1 or n_playlists < 0 or seed < 0:
@@ -229,6 +222,7 @@ def _playlists(
     lists = []
     for i in range(n_playlists):
         category = CATEGORIES[i % len(CATEGORIES)]
+        weights = np.array(list(category.weights.values()), dtype=np.float64)
         low, high = category.energy_range
         allowed = (songs.energy >= low) & (songs.energy <= high)
         moody = np.array([not m.isdisjoint(category.moods) for m in songs.moods])
@@ -238,18 +232,13 @@ def _playlists(
         rows = [_draw(start if start.any() else free, liking, rng)]
         while len(rows) < length:
             free[rows[-1]] = False
-            reason = str(rng.choice(list(category.weights), p=_shares(category)))
+            reason = str(rng.choice(list(category.weights), p=weights / weights.sum()))
             pool = free & _pool(songs, near, reason, rows[-1], moody)
             if reason != "anything" and (pool & allowed).any():
                 pool &= allowed
             rows.append(_draw(pool if pool.any() else free, liking, rng))
         lists.append((category.name, rows))
     return lists
-
-
-def _shares(category: Category) -> Float64Array:
-    weights = np.array(list(category.weights.values()), dtype=np.float64)
-    return weights / weights.sum()
 
 
 def _pool(songs: _Songs, near: BoolArray, reason: str, song: int, moody: BoolArray) -> BoolArray:

@@ -1,7 +1,4 @@
-"""Generate names for artists, songs and albums from words.
-
-Names contain only ASCII letters, digits and spaces, so they are legal file names everywhere.
-"""
+"""Generate names for artists, songs and albums from words; they are legal file names everywhere."""
 
 from collections.abc import Callable
 

@@ -1,15 +1,9 @@
 """Render a plan as sound, and write the sound to a tagged file.
 
 An artist's *habits* (instruments and their settings, the kit, the room, the master's tone) come from the artist's seed
-and recur in each song. The song's own seed determines its progression, figures, arrangement and deviations from the
-habits. Within a song, each distinct note is rendered once softly and once firmly, and each drum in two takes. Filters
-that move slowly during a part make its repetitions differ.
+and recur in each song. The song's own seed determines its progression, figures, arrangement and deviations.
 
-The mix is mastered: equalized towards the balance of its style and artist, compressed, and laid over room noise. Part
-of each song consists only of a drone.
-
-With the same versions of numpy and scipy on the same kind of processor, a plan always gives the same samples. On other
-processors, the sine function may differ in the last bit, which rarely changes a 16-bit sample.
+With the same versions of numpy and scipy on the same kind of processor, a plan always gives the same samples.
 """
 
 import hashlib
@@ -307,13 +301,9 @@ def _widen(sound: Float32Array, width: float) -> None:
 
 
 def write_song(plan: SongPlan, folder: str | os.PathLike[str]) -> Path:
-    """Render a plan to a tagged FLAC or Ogg Vorbis file, unless the file already exists.
-
-    The file is ``folder / plan.relative_path``. It is encoded in memory, written under a temporary name, and renamed. A
-    file whose marker (a tag with a hash of the plan) matches the plan is not rewritten.
-    """
+    """Render a plan to a tagged FLAC or Ogg Vorbis file, unless the file exists with a tag that matches the plan."""
     path = Path(folder) / plan.relative_path
-    marker = _marker(plan)
+    marker = hashlib.sha256(repr((VERSION, astuple(plan))).encode()).hexdigest()[:24]
     if _read_marker(path) == marker:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -329,10 +319,6 @@ def write_song(plan: SongPlan, folder: str | os.PathLike[str]) -> Path:
         if time.time() - left.stat().st_mtime > _ABANDONED_S:
             left.unlink(missing_ok=True)
     return path
-
-
-def _marker(plan: SongPlan) -> str:
-    return hashlib.sha256(repr((VERSION, astuple(plan))).encode()).hexdigest()[:24]
 
 
 def _read_marker(path: Path) -> str | None:
@@ -379,10 +365,7 @@ def _encode(plan: SongPlan, samples: Float32Array, marker: str) -> bytes:
 
 
 def _number_stream(file: io.BytesIO) -> None:
-    """Set an Ogg stream's serial number to 1, because libsndfile draws a random number.
-
-    So the same demo always has the same bytes, which matters because fitting a model sorts songs by their hash.
-    """
+    """Set an Ogg stream's random serial number to 1, so that the same demo always has the same bytes."""
     from mutagen.ogg import OggPage
 
     file.seek(0)

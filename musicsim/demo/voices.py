@@ -108,11 +108,7 @@ PATCHES: dict[str, Patch] = {
 
 
 def vary_patch(patch: Patch, rng: np.random.Generator, amount: float, brightness: float = 0.0) -> Patch:
-    """Return a variation of an instrument, as if made by a different maker.
-
-    `amount` is the standard deviation, in octaves, of the random changes to times and filters. `brightness` raises the
-    filter's cutoff by that many octaves.
-    """
+    """Return an instrument's variation; `amount` (standard deviation of changes) and `brightness` are in octaves."""
     z = 2.0 ** (amount * np.clip(rng.standard_normal(8), -2.0, 2.0))
     return replace(
         patch,
@@ -141,11 +137,9 @@ def softer(patch: Patch) -> Patch:
 
 
 def play_note(patch: Patch, pitch: float, duration_s: float, seed: int) -> Float32Array:
-    """Synthesize one note: float32 (1 or 2, n_samples).
+    """Synthesize one note: float32 (1 or 2, n_samples); a detuned patch gives two channels.
 
-    The key is released after `duration_s`; the patch's release follows. `pitch` is a MIDI number. `seed` fixes the
-    phases of the harmonics and the breath noise. A detuned patch gives two channels, with one voice of the unison on
-    the left and one on the right.
+    The key is released after `duration_s`; the patch's release follows. `pitch` is a MIDI number.
     """
     f0 = 440.0 * 2.0 ** ((pitch - 69.0) / 12.0)
     n = max(64, round((duration_s + patch.release_s) * SAMPLE_RATE))
@@ -169,18 +163,16 @@ def play_note(patch: Patch, pitch: float, duration_s: float, seed: int) -> Float
     if patch.breath:
         sound += _breath(patch, duration_s, n, rng)
     if patch.drive:
-        sound = _saturate(sound, patch.drive)
+        gain, level = patch.drive / _LEVEL * 0.5, _LEVEL * 1.4 / (1.0 + 0.06 * patch.drive)
+        sound = np.tanh(sound * np.float32(gain)) * np.float32(level)
     return sound
 
 
 def sustain(patch: Patch, pitch: float, ratios: Sequence[float], rng: np.random.Generator) -> Float32Array:
     """Synthesize a seamless loop of a drone: float32 (2, 2 * SAMPLE_RATE), standard deviation 1.
 
-    The patch may have any source except "fm". `ratios` are the frequencies of the notes relative to `pitch` (a MIDI
-    number), in multiples of 0.5. Their harmonics coincide, so the chord does not beat, like the drone of a bagpipe.
-
-    The spectrum is constructed directly. Each harmonic beats slowly with a softer one, differently on the left and the
-    right.
+    `ratios` are the frequencies of the notes relative to `pitch` (a MIDI number), in multiples of 0.5. Their harmonics
+    coincide, so the chord does not beat. Each harmonic beats slowly with a softer one.
     """
     size = 2 * SAMPLE_RATE
     spectrum = np.zeros((2, size // 2 + 1), dtype=np.complex128)
@@ -318,7 +310,3 @@ def _breath(patch: Patch, duration_s: float, n: int, rng: np.random.Generator) -
     noise = rng.standard_normal((1, n), dtype=np.float32)
     noise[:, 1:] -= 0.7 * noise[:, :-1]  # breath is mostly hiss, so reduce low frequencies
     return noise * (np.float32(patch.breath * _LEVEL) * _envelope(patch, duration_s, n))
-
-
-def _saturate(sound: Float32Array, drive: float) -> Float32Array:
-    return np.tanh(sound * np.float32(drive / _LEVEL * 0.5)) * np.float32(_LEVEL * 1.4 / (1.0 + 0.06 * drive))

@@ -1,19 +1,14 @@
 """A library: songs, their features, and all listening data, in one folder.
 
-The folder contains:
+Besides the database ``library.sqlite``, the folder contains:
 
-- ``library.sqlite``: songs, files, tags, plays, playlists, models, jobs
 - ``frames/ab/<hash>.npy``: MFCC and fluctuation of a song, float16, so that models can be refitted without decoding
 - ``models/<id>/``: a similarity model with the histograms and vectors of every song
-- ``jobs/<id>.log``: output of a background job
-- ``logs/musicsim.log``: one line per job, and errors; see :mod:`musicsim.logs`
-- ``exports/``: files for other programs, made on the Library page
-- ``backups/``: daily small copies, and backups made on the Library page
-- ``cache/``: rebuildable data: copies for browsers, columns of a large library, runs of ONNX models
-- ``scratch/``: temporary files from decoding and unpacking; leftovers of killed processes are swept
+- ``jobs/<id>.log`` and ``logs/musicsim.log``: output of background jobs, and the program's log
+- ``exports/`` and ``backups/``: files made on the Library page, and daily small copies
+- ``cache/`` and ``scratch/``: data that can be rebuilt, and temporary files
 
-Memory: ``songs()`` takes about 0.6 kB per song (60 MB for 100,000), ``table()`` 0.2 kB. Histograms, vectors and frames
-are memory maps. Any number of processes may read while one writes.
+Memory: ``songs()`` takes about 0.6 kB per song, ``table()`` 0.2 kB. Any number of processes may read while one writes.
 """
 
 import json
@@ -88,9 +83,8 @@ class Library(Opinions):
     def open(cls, folder: str | Path, *, create: bool = True) -> Self:
         """Open the library in `folder`; create it if it does not exist and `create` is set.
 
-        The library is read-only in a public demonstration, or if its database cannot be written to; writing then
-        raises StorageError. Raises NotFoundError if there is no library and none is created, and LibraryError if it is
-        damaged or has tables of an unsupported version.
+        It is read-only in a public demonstration, or if its database cannot be written to. Raises NotFoundError if
+        there is no library and none is created, and LibraryError if it is damaged or has an unsupported version.
         """
         parse_in_turn()  # several threads read arrays
         folder = Path(folder).expanduser().absolute()
@@ -238,11 +232,7 @@ class Library(Opinions):
 
     @contextmanager
     def exclusive(self, doing: str = "adding songs") -> Iterator[None]:
-        """Hold the lock for adding songs or fitting models; first sweep leftovers of killed processes.
-
-        In the meantime, other processes get a StoreLockedError: "another musicsim is `doing` in this library". Raises
-        StorageError if the library cannot be written to.
-        """
+        """Hold the lock for adding songs or fitting models; others get a StoreLockedError that names `doing`."""
         try:
             with writing_to(self.folder):
                 lock = writer_lock(self.folder).acquire()

@@ -1,8 +1,7 @@
 """Genres, styles, ratings and MusicBrainz ids from a beets library, an SQLite file that is opened read-only.
 
-Songs are matched by the paths of their files, which newer versions of beets store relative to its music folder. Four
-out of five stars become the tag "rated 4". beets stores ids from other services in the same columns, so only ids in
-MusicBrainz format are read.
+Songs are matched by the paths of their files. Four out of five stars become the tag "rated 4". beets stores ids from
+other services in the same columns, so only ids in MusicBrainz format are read.
 """
 
 import os

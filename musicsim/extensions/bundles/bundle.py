@@ -1,8 +1,4 @@
-"""A bundle (on the pages: a snapshot file) is one file that holds a library for visitors, without the music.
-
-It is an archive (:mod:`musicsim.library.disk.archive_file`). It contains the database written by
-:mod:`musicsim.extensions.bundles.public_copy`, and the models' files and indexes. Unpacked, it is a library's folder.
-"""
+"""Bundles (on the pages: snapshot files): a library for visitors in one file, without the music."""
 
 import fcntl
 import json
@@ -77,9 +73,8 @@ def write_bundle(
 ) -> BundleReport:
     """Write a bundle of a library; an existing bundle is replaced once the new one is complete.
 
-    `models` names models to include in addition to the active and built-in ones. Models whose features these share are
-    added, too. `with_excerpts` adds the most typical 30 seconds of each song. Raises LibraryError if `target` is a
-    different kind of file, if the library is damaged, or if a model is deleted during the copy.
+    The active and built-in models are included; `models` names others. Models whose features these share are added,
+    too. `with_excerpts` adds the most typical 30 seconds of each song.
     """
     store = library.models
     records = [store.get(), *map(store.find, models), *(record for record in store.all() if record.kind in BUILT_IN)]

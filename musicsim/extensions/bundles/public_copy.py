@@ -1,7 +1,6 @@
 """A copy of a library's database for visitors, limited to the content of the public pages.
 
-This module lists every column that is copied, so a new table or column stays private until someone adds it. The copy
-contains no listeners, plays, answers, imports, jobs, servers or paths.
+This module lists every column that is copied, so a new table or column stays private until someone adds it.
 """
 
 import json

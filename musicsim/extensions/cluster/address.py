@@ -1,7 +1,6 @@
 """Addresses of Dask clusters, and the clusters that the owner of this machine trusts.
 
-A library's settings contain the address of a cluster, and may have been written by someone else. So trust is never
-stored in a library. It is stored per address, in the user's configuration folder.
+Trust is stored per address in the user's configuration, never in a library, which may come from someone else.
 """
 
 import ipaddress

@@ -1,11 +1,8 @@
 """Tasks on the workers of a Dask cluster.
 
-The client sends tasks in batches of a few seconds of work, at most two batches per worker thread, so memory is bounded
-for any number of tasks. A Dask worker passes its batch to one of musicsim's worker processes
-(:mod:`musicsim.library.processes.workers`), with the same limits per file as on a single machine.
-
-If a worker dies, Dask repeats its tasks. If the scheduler dies, the client repeats its tasks once the scheduler is
-back. A batch that has killed too many workers is repeated at the end, one file at a time.
+The client sends tasks in batches of a few seconds of work, at most two batches per worker thread. If a worker dies,
+Dask repeats its tasks. If the scheduler dies, the client repeats its tasks once the scheduler is back. A batch that has
+killed too many workers is repeated at the end, one file at a time.
 """
 
 import logging

@@ -1,7 +1,6 @@
 """Evaluation of playlists: the walk and other methods continue held-out lists of a library.
 
-A method sees the first half of a list of six or more songs, and recommends 500 songs. The songs in the second half
-should be among them. Methods are not trained on evaluated lists, except that BPR and ALS need the first halves.
+A method sees the first half of a list of six or more songs. Its 500 recommendations should include the second half.
 """
 
 from __future__ import annotations
@@ -301,11 +300,7 @@ def task_of(
 def continue_lists(
     library: Library, kind: str, progress: Progress = no_progress, *, random_state: int = 0
 ) -> Continued:
-    """Evaluate every method on the lists of a library; songs are compared by Sound, which does not learn from lists.
-
-    The parts are evaluated in turn until 200 lists have been evaluated; for each part, the methods are trained on all
-    other lists. Raises ModelError if there are fewer than ten lists with six or more songs.
-    """
+    """Evaluate every method on about 200 lists; songs are compared by Sound, which does not learn from lists."""
     native = library.models.native()
     snapshot = take_snapshot(library, native.id if native else None)
     lists = lists_of(snapshot, kind)

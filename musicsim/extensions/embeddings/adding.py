@@ -19,11 +19,7 @@ def add_own_vectors(library: Library, file: Path, name: str, progress: Progress)
 
 
 def add_onnx(library: Library, onnx: OnnxModel, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
-    """Run an ONNX model on a library's songs, and make a model from its vectors; a second run resumes the first.
-
-    The `problems` of the returned `AboutEmbedding` list the songs without a vector. Raises ModelError if the ONNX model
-    cannot be run on audio, or if no song gets a vector.
-    """
+    """Run an ONNX model on a library's songs, and make a model from its vectors; a second run resumes the first."""
     with library.exclusive("running a model on the songs"):
         described = compute_vectors(library, onnx, progress)
     if not described.hashes:

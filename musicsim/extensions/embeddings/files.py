@@ -53,11 +53,7 @@ class EmbeddingFile:
 
 
 def read_embedding(path: Path) -> EmbeddingFile:
-    """Read a file of vectors; its extension selects the format. Invalid and repeated rows are left out and reported.
-
-    Raises LibraryError if the file cannot be read, has no valid rows, or would take more than 2 GB of memory or a
-    hundred times its own size.
-    """
+    """Read a file of vectors; its extension selects the format. Invalid and repeated rows are left out and reported."""
     read = {".npz": _read_npz, ".npy": _read_npy, ".parquet": _read_parquet}.get(path.suffix.lower())
     if read is None:
         raise LibraryError(f"{path.name}: vectors can only be read from {', '.join(ENDINGS)} files.")

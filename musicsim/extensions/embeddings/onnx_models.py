@@ -1,8 +1,8 @@
 """Song vectors from an ONNX model for audio. The model is not trusted, so it runs in worker processes with limits.
 
-A song's vector is the mean of the outputs for evenly spaced windows that cover the song; a short song is padded with
-zeros. The model's only input is float32 of shape (batch, samples), (batch, 1, samples) or (samples,). The output has
-shape (batch, d), or (batch, frames, d), in which case frames are averaged. The model cannot open other files.
+A song's vector is the mean of the outputs for evenly spaced windows; a short song is padded with zeros. The model's
+only input is float32 of shape (batch, samples), (batch, 1, samples) or (samples,). The output has shape (batch, d) or
+(batch, frames, d).
 """
 
 from __future__ import annotations
@@ -90,11 +90,7 @@ class Described:
 
 
 def compute_vectors(library: Library, model: OnnxModel, progress: Progress) -> Described:
-    """Run an ONNX model on the songs in a library, in as many processes as a scan uses.
-
-    Each vector is saved immediately in the library's ``cache`` folder; later runs process only songs without a vector.
-    Raises ModelError if the model cannot be run, LibraryError if the file is unreadable or onnxruntime is missing.
-    """
+    """Run an ONNX model on the songs in a library; vectors are cached, so a second run resumes the first."""
     try:
         if not model.path.is_file() or not 0 < model.path.stat().st_size < _MAX_BYTES:
             raise LibraryError(f"{model.path.name} is missing, empty or too large. Use an ONNX file of less than 2 GB.")

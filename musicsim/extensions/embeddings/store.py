@@ -1,8 +1,4 @@
-"""Imported song vectors, and their matches in the library.
-
-Every file is saved completely, under the hash of its content. So songs that are added later get their vectors, too, and
-a file has the same key in every library.
-"""
+"""Imported song vectors: complete files, named by their hash, so that songs added later get their vectors, too."""
 
 import hashlib
 import json

@@ -46,10 +46,7 @@ def export(
     model: str | None = None,
     progress: Progress = no_progress,
 ) -> Exported:
-    """Write one kind of export (see :data:`EXPORTS`), all or nothing; the file extension selects the format.
-
-    `model` is a model's name. The default is the active model, or Codewords if histograms are needed and it has none.
-    """
+    """Write one kind of export (see :data:`EXPORTS`), all or nothing; the file extension selects the format."""
     target = target.expanduser().absolute()
     ending, endings = target.suffix.lower(), EXPORTS[kind].endings
     if ending not in endings:
@@ -87,10 +84,7 @@ def _model_id(library: Library, kind: str, name: str | None) -> str | None:
 
 
 def _write_mirex(snapshot: Snapshot, target: Path, request: ExportRequest, progress: Progress) -> int:
-    """Write the sparse distance list of MIREX's *Audio Music Similarity and Retrieval* task, 2007 to 2013.
-
-    The first line names the algorithm. Each further line is a query's file name, then a tab and NAME,DISTANCE per song.
-    """
+    """Write the sparse distance list of MIREX's *Audio Music Similarity and Retrieval* task, 2007 to 2013."""
     rows, name = queries(snapshot, request), _file_names(snapshot)
     k = _MIREX_K if request.k is None else request.k
     assert snapshot.record is not None

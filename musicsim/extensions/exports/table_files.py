@@ -1,8 +1,7 @@
 """Tables as Parquet, NPZ or CSV files, written one block of rows at a time; one block is in memory.
 
-A column contains numbers, vectors or strings. In Parquet, vectors are lists, and a column whose name contains a dot is
-a field of a struct. An NPZ file contains one array per column. A CSV file has one column per dimension of a vector
-(``name_1``, ``name_2`` ...), and strings are made harmless in spreadsheets (:mod:`musicsim.library.disk.csv_cells`).
+In Parquet, vectors are lists, and a column whose name contains a dot is a field of a struct. A CSV file has one column
+per dimension of a vector (``name_1``, ``name_2`` ...), and strings are made harmless in spreadsheets.
 """
 
 import csv

@@ -1,7 +1,4 @@
-"""Columns and rows of each export, as described in docs/data.md.
-
-Songs are in the order of the model's rows, without duplicates.
-"""
+"""Columns and rows of each export, as described in docs/data.md, in the order of the model's rows."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,7 +1,4 @@
-"""Guesses of missing labels: the labeled songs nearest to a song vote on its label.
-
-Labels with several levels, such as genre and sub-genre, are voted on level by level (WWW 2012, 3.5.1 and 3.5.3).
-"""
+"""Guesses of missing labels by votes of the nearest labeled songs, level by level (WWW 2012, 3.5.1 and 3.5.3)."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -161,11 +158,8 @@ def guess_labels(
 ) -> Guesses:
     """Guess the label of every row without a label; songs without a row, such as duplicates, get no guess.
 
-    A guessed artist includes the album if voters agree on it. Ties go to the label of the nearest of the `n_votes`
-    voters. Codes are learned from the labels three times, in about 3 s each, and evaluated on held-out songs if there
-    are enough labels. Accuracy is measured on at most 1,000 songs, drawn with a fixed seed.
-
-    Raises ModelError if there are too few labels to learn codes.
+    A guessed artist includes the album if voters agree on it. Codes are learned three times, in about 3 s each, and
+    evaluated on held-out songs if there are enough labels. Accuracy is measured on at most 1,000 songs.
     """
     check_choice("target", target, TARGETS)
     check_choice("by", by, VOTERS)

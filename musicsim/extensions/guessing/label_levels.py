@@ -27,10 +27,7 @@ class Levels:
 
 
 def _genres(snapshot: Snapshot) -> Levels:
-    """Return the genre and sub-genres of every row; `apart` contains artist numbers.
-
-    "Electronic / House" is a sub-genre if another genre begins with "Electronic"; "R&B/Soul" is a single genre.
-    """
+    """Return the genre and sub-genres of every row: "A / B" is a sub-genre if another genre begins with "A"."""
     columns = snapshot.columns
     genres = columns.genre.names
     prefixes = [[genre[: m.start()] for m in _SEPARATOR.finditer(genre) if m.start()] for genre in genres]

@@ -33,14 +33,11 @@ class VectorVoters:
 
 
 class CodeVoters:
-    """The labeled songs whose learned bit codes are nearest. Songs with the same labels get similar codes.
+    """The labeled songs whose learned bit codes are nearest, ordered by Hamming distance, then by vector distance.
 
     The loss is hierarchical (WWW 2012, equation 10): songs that share more levels, starting with the widest, should be
-    nearer. Songs at the same Hamming distance are ordered by the distance of their vectors. `labels` has shape
-    (n_labeled, n_levels), with -1 for unknown labels. Codes are learned from at most 5,000 songs in about 3 s and take
-    16 bytes per song. A query reads the vectors of all songs that are as near as the k-th song or nearer.
-
-    Raises ModelError if all labels in the sample are equal, or if all are different.
+    nearer. `labels` has shape (n_labeled, n_levels), with -1 for unknown labels. Codes are learned from at most 5,000
+    songs in about 3 s. Raises ModelError if all labels in the sample are equal, or if all are different.
     """
 
     def __init__(self, snapshot: Snapshot, rows: Int64Array, labels: Int64Array, random_state: int = 0) -> None:
@@ -77,10 +74,7 @@ def _blocks(rows: Int64Array, size: int) -> Iterator[Int64Array]:
 
 
 def elect(ballots: Int64Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the most frequent code on each level, among voters who agree on the wider levels, and its votes.
-
-    In `ballots`, of shape (n_voters, n_levels), -1 means unknown. Ties go to the first voter.
-    """
+    """Return the most frequent code on each level, among voters who agree on the wider levels, and its votes."""
     codes, votes = [], []
     for level in range(ballots.shape[1]):
         cast = ballots[:, level][ballots[:, level] >= 0]

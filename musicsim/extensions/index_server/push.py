@@ -1,8 +1,7 @@
 """Functions that push songs to the index server (:mod:`musicsim.extensions.index_server.remote_index`).
 
-Each library and model has its own collection. A push compares the digests in the collection with those of the songs,
-and so resumes an interrupted push. A complete collection gets the alias for searches; until then, every machine
-searches its own index. At the end, the collections of other models are dropped.
+A push sends the songs whose digests differ from those in the collection, and so resumes an interrupted push. A complete
+collection gets the alias for searches; until then, every machine searches its own index.
 """
 
 import logging
@@ -40,8 +39,7 @@ LONG_S = 600.0  # seconds allowed for one call, which may build the index of a c
 def push(snapshot: Snapshot, progress: Progress = no_progress, *, exact: bool | None = None) -> bool:
     """Push a snapshot's songs and their vectors to the server; return False if there was nothing to do.
 
-    The result is also False if no server is set, or if another process is pushing. With `exact`, the server compares
-    a query with all songs; otherwise it builds a graph (HNSW). Existing collections keep their kind of index.
+    With `exact`, the server compares a query with all songs; otherwise it builds a graph (HNSW).
     """
     refuse_visitors()  # musicsim's barrier for network access does not cover gRPC
     remote = index.remote_of(snapshot)

@@ -1,9 +1,8 @@
 """Neighbors from the Milvus server in ``MUSICSIM_INDEX``, for libraries that are too large to search on one machine.
 
-A collection contains a library's songs under one model: ids, vectors, and the columns for filters. Hashes replace
-names, so filter expressions never contain user text, and names and paths stay on this machine. The name of an alias
-contains a digest of all rows in a collection. A process with a different state of the songs does not find the
-collection, and searches locally. :mod:`musicsim.extensions.index_server.push` sends songs to the server.
+A collection contains ids, vectors, and the columns for filters; hashes replace names, which stay on this machine. An
+alias contains a digest of all rows, so a process with different songs does not find the collection and searches
+locally.
 """
 
 import logging

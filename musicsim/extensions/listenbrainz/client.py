@@ -53,11 +53,7 @@ def save_token(library: Library, token: str) -> None:
 
 
 def send_playlist(library: Library, title: str, songs: Sequence[Song], *, public: bool = False) -> Sent:
-    """Create a playlist on ListenBrainz; songs without a MusicBrainz id are left out, and file paths are not sent.
-
-    ``MUSICSIM_LISTENBRAINZ_URL`` selects a different server. Raises ServerError if the token or title is missing, if
-    no song has an id, or if the server refuses the playlist or fails.
-    """
+    """Create a playlist on ListenBrainz; songs without a MusicBrainz id are left out, and file paths are not sent."""
     known = [song for song in songs if song.mb_recording_id]
     if not title.strip():
         raise ServerError("the playlist has no name. Give it one, because ListenBrainz requires it.")

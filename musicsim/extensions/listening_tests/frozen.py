@@ -1,8 +1,4 @@
-"""The file that defines a listening test: its songs, pairs, orders and consent text, which never change.
-
-The file includes the names of models and songs, which listeners do not see. Anyone with the file and the songs can
-repeat the test. A digest shows whether the file was altered.
-"""
+"""The file that defines a listening test: songs, pairs, orders and consent text. A digest shows any later change."""
 
 import json
 from hashlib import blake2b

@@ -1,8 +1,7 @@
 """Make a listening test from the results of several models for the same queries, pooled so that no source is visible.
 
 As in MIREX's Audio Music Similarity task, results by the query's artist are left out by default, and a song that
-several models find is graded once. The queries are ordered by a Williams square, which balances positions and
-predecessors. The results of a query stay together; their order rotates from listener to listener.
+several models find is graded once. A Williams square orders the queries, and balances positions and predecessors.
 """
 
 from collections import Counter

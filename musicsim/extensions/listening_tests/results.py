@@ -1,7 +1,6 @@
-"""Results of a listening test: progress, agreement, comparison of the models, and tables for other programs.
+"""Results of a listening test, from listeners who graded every pair and passed the attention checks.
 
-Only listeners who graded every pair and passed the attention checks count; incomplete and careless grades are
-ignored. Models are compared per query, because the results of one query are not independent.
+Models are compared per query, because the results of one query are not independent.
 """
 
 import json

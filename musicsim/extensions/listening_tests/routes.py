@@ -1,7 +1,4 @@
-"""The page of a listening test, which shows only the test's pairs.
-
-The token in the link identifies the listener. The link gives no access to other pages, songs or names.
-"""
+"""The page of a listening test, which shows only the test's pairs; the token in the link identifies the listener."""
 
 import json
 from collections.abc import Callable

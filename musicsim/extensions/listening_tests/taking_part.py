@@ -1,7 +1,6 @@
 """A listener's part in a listening test: consent, listen to pairs, grade them.
 
-Grades are saved in the library. A public demonstration cannot change a library; with ``--keep-answers``, it saves the
-grades in one file per listener, for :func:`import_grades`.
+A public demonstration with ``--keep-answers`` saves the grades in one file per listener, for :func:`import_grades`.
 """
 
 import threading
@@ -47,10 +46,7 @@ class _GradesFile(FileModel):
 
 
 class TakingPart:
-    """A listener taking part in a test.
-
-    Raises NotFoundError if the token is unknown, OwnerOnlyError in a public demonstration without ``--keep-answers``.
-    """
+    """A listener taking part in a test. Raises NotFoundError if the token is unknown."""
 
     def __init__(self, library: Library, token: str) -> None:
         self._library, self._tests = library, ListeningTestStore(library)

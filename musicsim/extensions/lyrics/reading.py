@@ -28,10 +28,7 @@ _HEADING = re.compile(r"^[ \t]*\[[^\]\n]*\][ \t]*$", re.MULTILINE)
 
 
 def read_lyrics(library: Library, progress: Progress = no_progress) -> int:
-    """Read the lyrics of new and changed files; return the number of songs that were read.
-
-    Files that cannot be reached are tried again next time. If `progress` raises, the batches already stored are kept.
-    """
+    """Read the lyrics of new and changed files; return the number of songs that were read."""
     store = LyricsStore(library)
     songs = store.unread()
     batch: list[tuple[UnreadSong, dict[str, int]]] = []
@@ -74,11 +71,7 @@ def _lrc_text(path: Path) -> str:
 
 
 def count_words(text: str) -> dict[str, int]:
-    """Count the 2,000 most frequent words of lyrics.
-
-    LRC timestamps and lines in square brackets (headings, metadata) are ignored. A word is a run of at most 40
-    letters and combining marks (Unicode, NFKC, lower case). In languages without spaces, a whole line is one word.
-    """
+    """Count the 2,000 most frequent words of lyrics; timestamps and lines in square brackets are ignored."""
     text = text[:_MAX_TEXT].replace("\r", "\n")
     text = _HEADING.sub("", _TIME.sub(" ", text))
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())

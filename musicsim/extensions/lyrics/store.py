@@ -1,7 +1,4 @@
-"""Word counts of each song's lyrics, without the text itself.
-
-A file without lyrics is not opened again until it changes.
-"""
+"""Word counts of each song's lyrics, without the text itself."""
 
 import json
 import logging
@@ -71,11 +68,7 @@ class LyricsStore(Tables):
         super().__init__(library.engine, library.write)
 
     def unread(self) -> list[UnreadSong]:
-        """Return the songs whose lyrics have not been read since their files changed, ordered by id.
-
-        Every folder with songs is listed once. The database query is limited to songs whose audio file has changed,
-        and songs that have or had an ``.lrc`` file.
-        """
+        """Return the songs whose lyrics have not been read since their files changed, ordered by id."""
         f, w = schema.files.c, lyrics.c
         with self._engine.connect() as connection:
             folders = connection.scalars(sa.select(f.folder).where(f.missing_since.is_(None)).distinct()).all()
@@ -137,11 +130,7 @@ class LyricsStore(Tables):
             return np.array(connection.scalars(query).all(), dtype=np.int64)
 
     def table(self, *, min_songs: int = 2, max_share: float = 0.5) -> WordTable:
-        """Return the word counts of all songs with words; takes about 6 kB of memory and 0.3 ms per song.
-
-        Words are dropped if they occur in fewer than `min_songs` songs (misspellings and names), or in more than
-        `max_share` of the songs, such as "the".
-        """
+        """Return all songs' word counts; words in fewer than `min_songs` songs, or in too many, are dropped."""
         from scipy import sparse
 
         check_whole("min_songs", min_songs, 1)

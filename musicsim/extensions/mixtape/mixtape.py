@@ -1,7 +1,6 @@
 """A playlist as one audio file: the most typical part of each song, at equal loudness, crossfaded.
 
-Samples are float32 of shape (2, n) with full scale 1.0. The sample rate is 44.1 kHz, or 48 kHz for Opus, which requires
-it. The mix is written while it is rendered, so at most three excerpts are in memory (10 MB each at 30 s).
+Samples are float32 (2, n) at 44.1 kHz, or 48 kHz for Opus. At most three excerpts are in memory.
 """
 
 import contextlib
@@ -68,10 +67,7 @@ def render_mix(
 
     The extension of `target` selects the format (see :data:`MIX_ENDINGS`). Equal-power fades of `crossfade_s` seconds
     join the songs and end the mix: 0 to `seconds` / 2, and at most half an excerpt. All excerpts get the same RMS
-    level, unless their peaks would clip.
-
-    Raises ValueError if there are no songs, if this machine cannot write the format, or if a length is out of range.
-    Raises AudioDecodeError if none of the songs can be read.
+    level, unless their peaks would clip. Raises AudioDecodeError if none of the songs can be read.
     """
     import av
 

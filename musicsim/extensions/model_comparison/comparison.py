@@ -1,10 +1,10 @@
 """Comparison of the model Sound with another model, such as an embedding, each before and after training.
 
-Protocol: The artists are split into five folds. The songs in a fold are queries that search the songs by all other
-artists. If the ground truth depends on the artist or folder, there are three folds, and queries search only the songs
-in their own fold. Metric learning to rank is trained only on the songs in the other folds. C is chosen on held-out
-artists in these folds; the original vectors are kept if no C is significantly better. All rows use the same songs,
-queries and ground truth. Intervals are for paired differences, over resampled artists.
+The artists are split into five folds. The songs in a fold are queries that search the songs by all other artists. If
+the ground truth depends on the artist or folder, there are three folds, and queries search only their own fold. Metric
+learning to rank is trained on the other folds, where C is chosen on held-out artists; the original vectors are kept if
+no C is significantly better. All rows use the same songs, queries and ground truth. Intervals are for paired
+differences, over resampled artists.
 """
 
 from __future__ import annotations
@@ -96,13 +96,10 @@ class Against:
 
 
 def compare_with(library: Library, name: str, kind: str, progress: Progress = no_progress) -> Against:
-    """Compare a model, such as an imported embedding, with a library's model Sound.
+    """Compare a model, such as an imported embedding, with a library's model Sound, each before and after training.
 
-    `kind` is the kind of ground truth. The rows are Sound and the model, each before and after training. The active
-    model is added if it is a trained one, even if it was trained on the queries' artists. C is chosen on at most 1,500
-    songs; there are at most 2,000 queries. Takes a minute for 300 songs, and 16 bytes per song and dimension.
-
-    Raises ModelError if the model is Sound or was trained, or if there are too few songs, artists or similar songs.
+    `kind` is the kind of ground truth. The active model is added if it is a trained one, even if it was trained on the
+    queries' artists. Raises ModelError if the model is Sound or was trained, or if there are too few songs.
     """
     progress("reading listener data", 0, 0)
     record, native = library.models.find(name), library.models.native()

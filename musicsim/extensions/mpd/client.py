@@ -1,8 +1,4 @@
-"""A client for MPD, the Music Player Daemon: its queue and its stored playlists.
-
-MPD names songs by paths relative to its ``music_directory``. MPD reports this folder only over a Unix socket; otherwise
-``MUSICSIM_MPD_MUSIC``, the saved folder or the library's folders are used.
-"""
+"""A client for MPD, the Music Player Daemon, which names songs by paths relative to its ``music_directory``."""
 
 import io
 import json

@@ -28,7 +28,7 @@ class Appended:
 class QueueFiller:
     """Appends the walk's next songs to MPD's queue, up to `n_ahead` songs after the current song.
 
-    The request's length is ignored. At least `n_apart` other songs (at most half of the library) come before a repeat.
+    At least `n_apart` other songs (at most half of the library) come before a repeat.
     """
 
     def __init__(

@@ -1,7 +1,4 @@
-"""A client for the Subsonic and OpenSubsonic APIs, with limits on the size and time of every request.
-
-Secrets are sent only to the server's own address; redirects are not followed. Failures raise :class:`ServerError`.
-"""
+"""A client for Subsonic and OpenSubsonic, with limits on every request; secrets go only to the server's own address."""
 
 import hashlib
 import json

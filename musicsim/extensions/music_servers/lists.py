@@ -39,10 +39,9 @@ def save_list(
     library: Library, connection: Connection, name: str, song_ids: Sequence[int], comment: str,
     request: Mapping[str, Any] | None = None,
 ) -> SavedList:  # fmt: skip
-    """Write a playlist to a server, replacing a playlist with this name if this library wrote it.
+    """Write a playlist to a server; replace one with this name only if this library wrote it.
 
-    Other people's playlists are not changed. `request` is saved, so that the playlist can be regenerated. Raises
-    NotFoundError if the server has none of the songs.
+    `request` is saved, so that the playlist can be regenerated.
     """
     songs, client = ServerSongs(library), Subsonic(connection)
     ids = songs.ids_of(song_ids, connection.name)

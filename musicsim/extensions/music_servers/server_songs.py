@@ -99,10 +99,7 @@ class ServerList:
 
 
 def id_forms(server_id: str) -> list[str]:
-    """Return all forms in which players and plugins send a song's id; the server's own form is first.
-
-    Ampache's own API uses 12 where its Subsonic API uses so-12. Jellyfin's ids come with or without hyphens.
-    """
+    """Return all forms in which players send a song's id, such as 12 and so-12; the server's own form is first."""
     if re.fullmatch("so-[0-9]+", server_id):
         return [server_id, server_id.removeprefix("so-")]
     if re.fullmatch("[0-9]+", server_id):

@@ -143,10 +143,7 @@ def sync(library: Library, connection: Connection, progress: Progress, *, everyt
     """Read and match a server's songs, and import its user's listening data.
 
     If the server reports no changes, only stars and recent plays are read. If its albums show the changes, only songs
-    in changed albums are read. Otherwise, all songs are listed. They are also listed with `everything`, and once a day,
-    because a server's reports may miss changes.
-
-    Raises ServerError if the server fails or no longer lists any songs; nothing is written then.
+    in changed albums are read. Otherwise, with `everything`, and once a day, all songs are listed.
     """
     started, started_at = time.monotonic(), time.time()
     report = SyncReport(connection.name)

@@ -1,8 +1,7 @@
 """The papers' tables with our numbers: results of the experiments in ``experiments``, and short runs of them.
 
-An experiment prints one JSON object (``python -m experiments.NAME --json``). Results that come with the program are in
-``docs/results``, and results from this machine are in ``data/experiments/results``. The newer result is shown.
-Experiments need a checkout, because an installed package does not contain them.
+Results that come with the program are in ``docs/results``, and results from this machine are in
+``data/experiments/results``; the newer is shown. Experiments need a checkout.
 """
 
 import ast
@@ -107,11 +106,7 @@ def split_tables(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def order_columns(rows: Sequence[Row]) -> list[tuple[str, str | None]]:
-    """Return the columns of a table, each with the column of its spread; the papers' columns are next to ours.
-
-    "paper" follows our first column that contains a float. "paper NAME" or "thesis NAME" follows NAME. Spreads are
-    called "NAME sd", "NAME deviation", or just "sd" after the column.
-    """
+    """Return a table's columns in order, each with the column of its spread; the papers' columns are next to ours."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     measure_of = {name: measure for name in names if (measure := _measure_of(name, names)) is not None}
     ours = [name for name in names if name not in measure_of and not name.startswith(PAPERS)]
@@ -134,11 +129,7 @@ def _measure_of(name: str, names: Sequence[str]) -> str | None:
 
 
 def run_experiment(name: str, progress: Progress, options: Sequence[str] = ()) -> bool:
-    """Run the short version of an experiment in a separate process and store its result; False if canceled.
-
-    `options` are added to the command. An earlier result is replaced only after success. Raises LibraryError, with the
-    last output, if the experiment fails, and NothingMeasured if its data are missing.
-    """
+    """Run the short version of an experiment in a process and store its result; return False if it was canceled."""
     checkout = _checkout()
     if checkout is None or name not in experiments():
         raise NotFoundError(f"the experiment {name!r} was not found. Experiments need a checkout of the repository.")

@@ -1,7 +1,6 @@
 """Similar songs, paths and similar artists for players in other programs, which use those programs' ids.
 
-If a music server is connected, its ids are accepted and returned, and songs that the server does not have are left
-out. Otherwise, the library's own ids are used. The hook ``foreign_ids`` is ``function(library) -> ForeignIds``.
+If a music server is connected (hook ``foreign_ids``), its ids are used, and songs that it does not have are left out.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""Ids of songs in Jellyfin, computed from the songs' paths.
-
-An id is a GUID: the MD5 hash of an item's type and its path in UTF-16 (Jellyfin's ``LibraryManager.GetNewItemId``).
-"""
+"""Ids of songs in Jellyfin: MD5 hashes of an item's type and path in UTF-16 (``LibraryManager.GetNewItemId``)."""
 
 import hashlib
 import re

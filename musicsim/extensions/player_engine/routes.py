@@ -1,8 +1,6 @@
 """Routes for players in other programs: ``/rest``, and GET requests from music-server plugins.
 
-The plugins for Navidrome, Jellyfin, Ampache and Lyrion call ``/api/similar_tracks``, ``/api/find_path`` and
-``/api/similar_artists`` at a configured address. They send the token as ``Authorization: Bearer``, or in the address:
-``/players/<token>``.
+The plugins send the token as ``Authorization: Bearer``, or in the address: ``/players/<token>``.
 """
 
 import logging

@@ -1,7 +1,6 @@
-"""``/rest``: similar songs for players that use OpenSubsonic.
+"""``/rest``: similar songs for players that use OpenSubsonic (https://opensubsonic.netlify.app/docs).
 
-Protocol: https://opensubsonic.netlify.app/docs. Only the methods for similar songs are supported, not browsing or
-streaming. Errors are sent as the protocol requires: with HTTP status 200 and an error code.
+Errors are sent as the protocol requires: with HTTP status 200 and an error code.
 """
 
 import hashlib

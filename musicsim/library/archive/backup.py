@@ -1,8 +1,7 @@
 """Backups: a library in one file, made while other processes may write to it, and fully checked before a restore.
 
-A backup contains the arrays, up to the rows listed in the database, then a consistent copy of the database. The music,
-and data that can be rebuilt from it, are left out. A backup may come from an untrusted person or another machine: its
-settings could name workers that run code, its jobs contain paths, and its author knows its tokens.
+The music, and data that can be rebuilt from it, are left out. A backup may come from an untrusted person: its settings
+could name workers that run code, its jobs contain paths, and its author knows its tokens.
 """
 
 import os
@@ -58,8 +57,7 @@ def save_backup(library: Library, target: Path, progress: Progress, private: Col
     """Write a library to one file that only its owner can read; once complete, it replaces an earlier backup.
 
     `private` lists files in the library's folder that contain secrets and should be included. If it is empty, links to
-    listening tests get new tokens in the backup. Raises LibraryError if `target` exists and is not a backup, or if the
-    library's database is damaged.
+    listening tests get new tokens in the backup.
     """
     with folder_next_to(target) as work, _BACKUP.write(target, work) as archive:
         n_songs, damaged = _BackupWriter(library, archive, work, progress).run(private)
@@ -186,10 +184,9 @@ def restore_backup(
 ) -> Restored:
     """Replace a library with the one in a backup, or create a new one; everything is checked before any change.
 
-    The library keeps its uploaded songs, its machine settings, and its own `private` files, which contain secrets. If
-    `with_private` is set, these files and the tokens in links to listening tests come from the backup instead. If
-    consent is needed, `accept` is called. Raises NotFoundError for a missing file, StoreLockedError if another process
-    has the library open, and LibraryError if the file is not a backup, was altered, or `accept` returns False.
+    The library keeps its uploaded songs, its machine settings, and its own `private` files. If `with_private` is set,
+    these files and the tokens in links to listening tests come from the backup. `accept` is called if consent is
+    needed.
     """
     folder = folder.expanduser().absolute()
     is_new = not folder.exists()
@@ -272,10 +269,7 @@ def _read_own_texts(folder: Path) -> dict[str, str]:
 
 
 def _adapt_to_machine(folder: Path, own: Mapping[str, str], *, with_tokens: bool) -> None:
-    """Store this machine's entries, `own`, in an unpacked library; delete its jobs and, by default, renew its tokens.
-
-    Raises ValueError if its settings are damaged.
-    """
+    """Store this machine's entries, `own`, in an unpacked library; delete its jobs and, by default, renew tokens."""
     with closing(sqlite3.connect(folder / LIBRARY_FILE)) as database, database:
         row = database.execute("SELECT value FROM meta WHERE key = 'settings'").fetchone()
         merged = {**own, "settings": merge_restored(row[0] if row else None, own.get("settings"))}

@@ -67,10 +67,9 @@ class Archive(Generic[T]):
 
 
 class CachedValue(Generic[T]):
-    """A value read from a library's database, which each :meth:`get` updates with the latest changes. Thread-safe.
+    """A value read from a database, which :meth:`get` updates with the latest changes. Thread-safe.
 
-    `read` reads the value. `update` applies changes: it returns the same object if the changes do not affect the value,
-    and None if the value must be read again. `archive` stores the value for the next process.
+    `update` returns the same object if the changes do not affect it, and None if the value must be read again.
     """
 
     def __init__(

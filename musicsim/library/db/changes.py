@@ -1,8 +1,6 @@
 """Log of the songs and models that each change to a library touches, so that readers reload only those.
 
-Triggers collect the rows that a transaction of :meth:`Library.write` touches. At its end, they are logged under the new
-revision. Readers reload everything if a revision is not in the log, because it is old or an older version of
-musicsim wrote it.
+Triggers collect the rows that a transaction touches. Readers reload everything if a revision is not in the log.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""Songs stored as columns, to list, filter and search a million songs without one object per song.
-
-A :class:`SongTable` has all songs with a file, sorted by id. After a change, only the changed songs are read again.
-"""
+"""Songs stored as columns, to list, filter and search a million songs without one object per song."""
 
 import json
 from collections import Counter
@@ -78,10 +75,7 @@ class Labels:
 
 
 class SongColumns(_Record):
-    """Columns for filters, limits and colors, with the same values as :class:`Song`; 50 bytes per song, plus the names.
-
-    Each column is read on first use: a search needs one or two, and reading all takes 0.1 s for a million songs.
-    """
+    """Columns for filters, limits and colors, each read on first use; 50 bytes per song, plus the names."""
 
     artist: Labels
     genre: Labels

@@ -77,12 +77,10 @@ def _casefold(*values: object) -> str:
 
 
 def read_only_address(path: Path) -> str:
-    """Return the URI for reading a database.
+    """Return the URI for reading a database. Raises LibraryError if a file that reading requires is missing.
 
-    In a writable folder, SQLite creates the files that readers and writers share. In a read-only folder, a writer
-    leaves its latest changes in a second file, which can be read only with a third file. If both are missing, no
-    process is writing, and the database is read as an immutable file. Raises LibraryError if only the third file is
-    missing.
+    In a read-only folder, a writer leaves its latest changes in a second file, which can be read only with a third
+    file. If both are missing, no process is writing, and the database is read as an immutable file.
     """
     log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
     if is_writable(path) or (log.exists() and index.exists()):

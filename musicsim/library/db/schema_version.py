@@ -61,11 +61,7 @@ def create_tables(connection: sa.Connection) -> None:
 
 
 def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = False) -> None:
-    """Create the tables in an empty database, or convert those of version 10 to :data:`SCHEMA_VERSION`.
-
-    Also creates the tables of new extensions. Raises LibraryError if the tables have an unsupported version, belong to
-    another program, or cannot be changed because the database is read-only.
-    """
+    """Create the tables in an empty database, or convert tables of version 10; also create those of new extensions."""
     tables = sa.inspect(connection).get_table_names()
     if not tables and not read_only:
         create_tables(connection)

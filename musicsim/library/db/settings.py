@@ -1,7 +1,7 @@
 """Settings of a library: defaults, checks, and the settings that belong to the machine.
 
-Extensions add settings with the hook ``settings``: a dict from names to functions ``check(text: str) -> str``, which
-raise ValueError. These settings are strings, empty by default, and belong to the machine.
+The hook ``settings`` adds strings that are empty by default and belong to the machine. It is a dict from names to
+functions ``check(text: str) -> str``, which raise ValueError.
 """
 
 import json
@@ -75,10 +75,7 @@ def _parse(text: str | None) -> dict[str, Any]:
 
 
 def merge_restored(restored: str | None, own: str | None) -> str | None:
-    """Return a backup's settings as JSON, with machine settings from `own`, the JSON of the replaced library.
-
-    Raises ValueError if `restored` is damaged; a damaged `own` counts as empty.
-    """
+    """Return a backup's settings as JSON, with machine settings from `own`, the JSON of the replaced library."""
     # dropped before the check, so that a wrong value from the other machine does not matter
     settings = read_settings(json.dumps({k: v for k, v in _parse(restored).items() if not is_of_machine(k)}))
     with suppress(ValueError):

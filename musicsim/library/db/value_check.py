@@ -1,8 +1,4 @@
-"""Checks of the values in a database from an untrusted source: types, ranges and folder names.
-
-SQLite stores any type in any column. Values of a wrong type would cause errors much later, far from the cause. Names
-such as ``../..`` would point outside the library.
-"""
+"""Checks of an untrusted database: SQLite stores any type in any column, and names may contain ``../..``."""
 
 import json
 import re
@@ -43,10 +39,7 @@ _TAG_TYPES = {tag.name: (int if tag.name in ("track", "year") else str, type(Non
 
 
 def find_wrong_value(connection: sqlite3.Connection, tables: Collection[sa.Table] | None = None) -> str | None:
-    """Return the first column of the schema with a wrong value, such as ``songs.title``; None if all values are valid.
-
-    Reads every row of `tables` (by default, of all tables), which takes half a minute for a million songs.
-    """
+    """Return the first column of `tables` (default: all) with a wrong value, such as ``songs.title``, or None."""
     connection.create_function("is_json_of", 2, _is_json_of, deterministic=True)
     connection.create_function("is_folder_name", 1, _is_folder_name, deterministic=True)
     for table in schema.all_tables() if tables is None else tables:

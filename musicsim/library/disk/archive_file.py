@@ -1,8 +1,7 @@
 """Archives: Zstandard-compressed tar files whose last member contains the hashes of all other members.
 
-The first member states the kind of archive. ``sha256sum --check hashes.txt`` can read the last member. An archive may
-come from an untrusted source, so it is checked before it is used. Links, unexpected names, changed bytes, and truncated
-or extended files are refused, as are archives with more parts or bytes than a legitimate one would have.
+``sha256sum --check hashes.txt`` can read the last member. An archive may be hostile, so it is checked before use:
+links, unexpected names, changed or missing bytes, and more parts or bytes than a legitimate archive has are refused.
 """
 
 import hashlib
@@ -107,11 +106,9 @@ class ArchiveKind:
     def unpack(
         self, stream: BinaryIO, name: str, folder: Path, progress: Progress, also: Collection[str] = ()
     ) -> tuple[set[str], float]:
-        """Unpack an archive that contains a library's database into an empty folder.
+        """Unpack an archive with a library's database into an empty folder, within :meth:`refusing`.
 
-        `name` is its file name for messages; `also` lists additional allowed member names. Returns the names of all
-        written files, and the archive's creation time. Raises LibraryError if a newer version of musicsim made it. Call
-        this method within :meth:`refusing`, which handles all other errors.
+        `also` lists additional allowed member names. Returns the names of all written files, and the creation time.
         """
         n_bytes = os.fstat(stream.fileno()).st_size
         max_bytes, max_members = _MAX_EXTRA + _MAX_RATIO * n_bytes, _MIN_MEMBERS + n_bytes // _MEMBER_SIZE

@@ -1,7 +1,6 @@
 """Zip archives from untrusted sources: checked before they are used, and unpacked up to a limit.
 
-The compression ratio does not distinguish zip bombs from legitimate members: the principal axes of a small library are
-an identity matrix, which shrinks a thousandfold. So the limit applies to the unpacked size.
+The limit applies to the unpacked size, because a legitimate member can shrink as much as a zip bomb does.
 """
 
 import errno
@@ -30,9 +29,7 @@ _END_SIZE, _LARGE_END_SIZE = 22, 20
 def open_archive(path: Path, max_members: int) -> Iterator[zipfile.ZipFile]:
     """Open an archive and check its list of members.
 
-    Raises OSError if the file cannot be read. Raises ValueError if it is not an archive, has too many members, or has
-    two members with the same name. Members that are encrypted, compressed by a method other than deflate, or not plain
-    files also raise ValueError.
+    Raises ValueError for too many, repeated, encrypted or special members, and for methods other than deflate.
     """
     if not path.is_file():  # opening a pipe would block
         raise ValueError("it is not a file")
@@ -48,10 +45,7 @@ def open_archive(path: Path, max_members: int) -> Iterator[zipfile.ZipFile]:
 
 
 def check_arrays_are_stored(folder: Path) -> None:
-    """Raise ValueError if an array file below the folder is damaged or compressed; musicsim does not compress them.
-
-    Compressed arrays might not fit into memory when unpacked. This function does not read the arrays.
-    """
+    """Raise ValueError for a damaged or compressed array file below the folder; compressed arrays may exceed memory."""
     for path in folder.glob("**/*.npz"):
         with open_archive(path, _MAX_ARRAYS) as archive:
             if sum(part.file_size for part in archive.infolist()) > path.stat().st_size:

@@ -1,8 +1,4 @@
-"""Atomic writes, and arrays on disk that are read as memory maps.
-
-A :class:`RowFile` is a matrix that grows at its end. The database stores how many of its rows are valid; bytes
-after them are left over from an interrupted write, and will be overwritten.
-"""
+"""Atomic writes, and arrays on disk that are read as memory maps."""
 
 import mmap
 import os
@@ -24,11 +20,7 @@ _mapped: WeakSet[mmap.mmap] = WeakSet()
 
 @contextmanager
 def atomic_path(target: Path) -> Iterator[Path]:
-    """Yield a temporary path next to `target`, which replaces it if the block succeeds.
-
-    A kill at any moment leaves the old file or the new one, never a mixture. Raises StorageError if the disk is full or
-    writing is not permitted, even if the error occurs in the block.
-    """
+    """Yield a temporary path next to `target`, which atomically replaces `target` if the block succeeds."""
     with writing_to(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = _temporary(target)
@@ -103,10 +95,7 @@ class RowFile:
 
 
 def release_pages() -> None:
-    """Release the memory of all mapped files; pages return from the system's cache on the next use.
-
-    Reading a few thousand random rows maps nearly the whole file, which would stay in the memory of the process.
-    """
+    """Release the memory of all mapped files; a few thousand random reads would map nearly a whole file."""
     for mapped in list(_mapped):
         with suppress(AttributeError, ValueError, OSError):  # another operating system, or a closed file
             mapped.madvise(mmap.MADV_DONTNEED)

@@ -1,7 +1,4 @@
-"""Cells in CSV files for people, protected so that spreadsheets do not evaluate text as a formula.
-
-Such a cell is written with a leading apostrophe, which marks text in spreadsheets, and read without it.
-"""
+"""Cells in CSV files for people: a leading apostrophe keeps spreadsheets from evaluating text as a formula."""
 
 import csv
 import io

@@ -24,11 +24,7 @@ _MIN_AGE_S = 24 * 3600.0
 
 
 class Scratch:
-    """A folder for this process in a shared folder on the library's disk; folders of ended processes are removed.
-
-    Because process ids are reused, a lock shows that the process is running. Raises StorageError if the folder cannot
-    be written to.
-    """
+    """A folder for this process in a shared folder on the library's disk; folders of ended processes are removed."""
 
     def __init__(self, folder: Path) -> None:
         self._own = folder / secrets.token_hex(6)

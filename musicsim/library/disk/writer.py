@@ -1,8 +1,7 @@
 """The lock of the one process that changes a library, and the atomic replacement of the library's content.
 
-A kill at any moment leaves all of the old content or all of the new. One rename moves the prepared folder to a name
-that every process checks when it opens the library. If the replacement is interrupted after that, the next process
-finishes it. The old content stays in a separate folder until all of the new content has replaced it.
+One rename moves the prepared folder to a name that every process checks when it opens the library. If the replacement
+is interrupted after that, the next process finishes it. Until then, the old content stays in a separate folder.
 """
 
 import json

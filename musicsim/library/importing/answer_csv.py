@@ -1,13 +1,9 @@
 """Listeners' answers as CSV, with song names that a library on another machine can match.
 
-musicsim's own format has these columns, in any order; those of the fourth song may be empty or missing:
-
-- `answered_at`, `listener`, `form`, `chosen`, `is_random`, `foreseen`, `model`
-- `song1_hash`, `song1_artist`, `song1_title`, `song1_path`, `song2_hash` and so on
-
-`chosen` is "song1" to "song4" or "unsure", `answered_at` an ISO 8601 time; `is_random` and `foreseen` are yes, no or
-empty. Paths are cut to their last three parts, to hide the owner of the computer. Files of bliss's odd-one-out survey
-can also be read: file names in ``song1,song2,song3,picked_song``, and optionally `person_id` and `updated_date`.
+The columns, in any order, are `answered_at` (ISO 8601), `listener`, `form`, `chosen` ("song1" to "song4" or "unsure"),
+`is_random`, `foreseen`, `model`, and for each song `song1_hash`, `song1_artist`, `song1_title` and `song1_path`. Paths
+are cut to their last three parts, to hide the owner of the computer. Files of bliss's odd-one-out survey can also be
+read.
 """
 
 import csv
@@ -74,10 +70,7 @@ def answer_cells(answer: FiledAnswer) -> list[str]:
 
 
 def read_answers(file: BinaryIO, label: str) -> Iterator[tuple[int, FiledAnswer | str]]:
-    """Yield the line number of each answer, with the answer or the problem in that line.
-
-    Raises LibraryError, whose message begins with `label`, if the file is not CSV in UTF-8, or if columns are missing.
-    """
+    """Yield the line number of each answer, with the answer or the problem; `label` begins error messages."""
     text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
     rows = csv.reader(text, strict=True)
     try:

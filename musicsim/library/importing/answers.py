@@ -34,11 +34,7 @@ class AnswersImport:
 
 
 def export_answers(library: Library, file: str | Path | BinaryIO, *, opinions: Opinions | None = None) -> int:
-    """Write all answers in a library, or those in `opinions` about its songs, as CSV; return their number.
-
-    A file given by its path is replaced only once everything is written. Raises LibraryError, and keeps the old file,
-    if the new one cannot be written. The columns are those of :mod:`musicsim.library.importing.answer_csv`.
-    """
+    """Write all answers in a library, or those in `opinions` about its songs, as CSV; return their number."""
     filed = collect_answers(library, opinions=opinions)
     data = as_csv(ANSWER_COLUMNS, map(answer_cells, filed))
     try:
@@ -80,10 +76,8 @@ def collect_answers(library: Library, *, opinions: Opinions | None = None) -> li
 def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImport:
     """Import answers from a file written by :func:`export_answers` or by bliss's odd-one-out survey.
 
-    Songs are matched by the hash of their file, else by the end of its path, else by artist and title. An answer is
-    skipped if the library has it, with the same time, listener, songs and choice. Of equal answers without a time, as
-    many are skipped as the library has. Raises LibraryError, and writes nothing, if the file cannot be read or contains
-    no answers.
+    Songs are matched by the hash of their file, else by the end of its path, else by artist and title. Known answers
+    are skipped. Raises LibraryError, and writes nothing, if the file cannot be read or has no answers.
     """
     label = str(file if isinstance(file, str | Path) else getattr(file, "name", "CSV"))
     try:

@@ -129,10 +129,7 @@ class ImportReport:
 def preview(
     library: Library, batch: Batch, progress: Progress = no_progress, matcher: Callable[[], Matcher] | None = None
 ) -> Preview:
-    """Match a batch to the library's songs without writing anything.
-
-    `matcher` returns an existing matcher; it is called only if a song cannot be found by its path.
-    """
+    """Match a batch to a library without writing; `matcher` is called if a song is not found by its path."""
     get_matcher = cache(matcher or partial(Matcher, library))
     by_path = _find_by_path(library, batch.songs, progress)
     song_ids = np.full(len(batch.songs), -1, dtype=np.int64)
@@ -198,8 +195,7 @@ def _find_earlier(library: Library, batch: Batch, song_ids: Int64Array) -> tuple
     """Return the earlier imports that this one replaces, and those that it overlaps.
 
     An earlier import is replaced if it has the same content, or the same name and a time range within the new one.
-    Services use the same name for different years. Playlists with the same name must also share half of their songs,
-    because names recur in many folders.
+    Playlists with the same name must also share half of their songs, because names recur in many folders.
     """
     replaces, overlaps = [], []
     for old in library.listening.imports():
@@ -228,9 +224,8 @@ def _is_same_list(library: Library, old: ImportEntry, song_ids: Int64Array) -> b
 def commit(library: Library, seen: Preview, accepted: Iterable[Proposal] = ()) -> ImportReport:
     """Write a previewed import in one transaction, and undo earlier imports that it replaces.
 
-    Unmatched rows, except those of playlists, are kept until the library has their songs. Accepted proposals are saved
-    for later imports. MusicBrainz ids are then written as edits to songs without one; they stay if the import is
-    undone.
+    Unmatched rows, except those of playlists, are kept until the library has their songs. MusicBrainz ids are written
+    as edits to songs without one; they stay if the import is undone.
     """
     batch, song_ids = seen.batch, seen.song_ids.copy()
     confirmed = {p.song[:2]: p.song_id for p in accepted}

@@ -1,13 +1,7 @@
 """Histories that services export as JSON: one document, or one entry per line.
 
-- ``spotify``: "Account data" (endTime, artistName, trackName, msPlayed) and "Extended streaming history" (ts,
-  ms_played, master_metadata_...), lists of plays
-- ``listenbrainz``: listens as JSONL, a list, or {"payload": [...]}
-- ``maloja``: {"scrobbles": [{"time", "track": {"artists", "title", "album"}}]}
-- ``panoscrobbler``: JSONL with artist, track, album, timeMs, event
-- ``loved``: {"lovedtracks": {"track": [...]}} from Last.fm and Libre.fm, imported as the tag "loved"
-
-Entries without an artist or a title are left out and counted. An entry with any other structure stops the import.
+Formats: Spotify's "Account data" and "Extended streaming history", ListenBrainz listens, Maloja, Pano Scrobbler, and
+``loved`` tracks from Last.fm and Libre.fm. Entries without an artist or a title are left out and counted.
 """
 
 import json

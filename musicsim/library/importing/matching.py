@@ -1,7 +1,4 @@
-"""Match imported songs to the library's songs by path, MusicBrainz id, names or plain names.
-
-Songs whose names are only similar are proposed, for a person to confirm.
-"""
+"""Match imported songs to the library's songs by path, MusicBrainz id or names; propose songs with similar names."""
 
 import re
 from collections import Counter, defaultdict
@@ -64,10 +61,7 @@ class KnownSong:
 
 
 class Matcher:
-    """Finds songs in a library by their names and paths in other programs.
-
-    Memory: 2 kB per song, plus 0.4 kB per file after the first search for a path.
-    """
+    """Finds songs by their names and paths in other programs; 2 kB per song, plus 0.4 kB per file for paths."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -110,10 +104,8 @@ class Matcher:
         """Return the match for a song if it is unambiguous.
 
         Methods, in order: the path or its end, a person's choice, the recording id, artist and title, and their plain
-        spellings. The matching end of a path must be longer than for any other song, and informative: "Track 3" and
-        "CD1" are not. If the names differ, two more parts must match. A version (live, remix) matches the same version,
-        else a version of the same kind (except remixes), else the plain song. Songs with a file are preferred, then
-        songs on the same album, then the longest song.
+        spellings. If names differ, two more parts of the path must match. A version (live, remix) matches the same
+        version, else the same kind (except remixes), else the plain song. Songs with a file are preferred.
         """
         if song.place and not is_web(song.place) and (match := self.find_by_path(song)):
             return match
@@ -177,9 +169,8 @@ class Matcher:
     def propose(self, songs: Iterable[tuple[NamedSong, int]], progress: Progress = no_progress) -> list[Proposal]:
         """Return the library's most similar song for each unmatched song, if it is similar enough.
 
-        Songs with the same artist and title are treated as one. Only the 5000 with the highest counts are compared,
-        because each takes a few milliseconds. Titles with different numbers ("No. 5", "No. 6") are never similar.
-        Rejected matches are not proposed again.
+        Only the 5000 with the highest counts are compared, because each takes a few milliseconds. Titles with different
+        numbers ("No. 5", "No. 6") are never similar.
         """
         counts: Counter[tuple[str, str]] = Counter()
         first: dict[tuple[str, str], NamedSong] = {}

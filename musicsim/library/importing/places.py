@@ -50,10 +50,7 @@ def spell_out(text: str) -> str:
 
 
 def from_address(text: str) -> str:
-    """Return the path of an XSPF or JSPF location; web addresses do not change.
-
-    A location with spaces is not a valid address: it is a path that a player did not percent-encode.
-    """
+    """Return the path of an XSPF or JSPF location, even if it is not percent-encoded; web addresses do not change."""
     text = text.strip()
     return text if is_web(text) or _FILE.match(text) or " " in text else _unquote(text)
 
@@ -63,11 +60,7 @@ def _unquote(text: str) -> str:
 
 
 def resolve_place(place: str, folder: Path | None) -> str:
-    """Return the path of a playlist entry; a relative path is resolved against the playlist's folder.
-
-    The entry may contain ``/`` or ``\\``, or be a ``file:`` address; web addresses do not change. Without a folder, as
-    in an archive, relative paths stay relative. Bytes that are not UTF-8 become surrogates, as in :func:`os.fsdecode`.
-    """
+    """Return the path of a playlist entry, resolved against the playlist's folder; web addresses do not change."""
     if not place or is_web(place):
         return place
     if address := _FILE.match(place):
@@ -94,10 +87,9 @@ class Ending(NamedTuple):
 
 
 class PlaceIndex:
-    """An index to find paths as a whole or by their ends.
+    """An index to find paths as a whole or by their ends; 0.4 kB per file.
 
-    `files` contains the path of each file, the id of its song, and whether the file exists. If paths are equal, the
-    first is used. Memory: 0.4 kB per file.
+    `files` contains each file's path, its song's id, and whether the file exists. Of equal paths, the first is used.
     """
 
     def __init__(self, files: Iterable[tuple[Path, int, bool]]) -> None:
@@ -118,10 +110,7 @@ class PlaceIndex:
         return next((song_id for song_id in songs if song_id is not None), None)
 
     def find_by_end(self, place: str) -> Ending | None:
-        """Return the song whose path has the longest end in common with `place`, if it is unique.
-
-        Case, the kind of slash and the encoding of accents are ignored. Existing files are preferred to missing ones.
-        """
+        """Return the song whose path has the longest end in common with `place`, if it is unique."""
         for spelling in dict.fromkeys(map(spell_out, _spellings(place))):
             name = _plain_part(_PARTS.split(spelling)[-1])
             if name and not _DRIVE.fullmatch(name) and name not in self._names:

@@ -1,18 +1,9 @@
 """Playlist files from players, services and data sets; a player's file contains one playlist.
 
-- ``m3u``: paths or addresses, one per line, with ``#EXTINF:seconds,artist - title``, ``#EXTART``, ``#EXTALB`` and
-  ``#PLAYLIST``; lines that are not UTF-8 are read as Windows-1252
-- ``pls``: ``[playlist]`` with ``File1=``, ``Title1=``, ... in the order of the numbers
-- ``xspf``: XML with one ``track`` per song; the namespace may be missing, and locations may be paths
-- ``jspf``: XSPF as JSON, as ListenBrainz exports it; the outer object may be missing
-- ``spotify_playlists``: ``Playlist1.json`` of "Account data", with all playlists of the account
-- ``aotm``: AotM-2011, playlists from Art of the Mix, with mix_id, category, and songs as [[artist, title], ids]
-
-AotM-2011: McFee and Lanckriet, "Hypergraph models of playlist dialects", ISMIR 2012.
-
-An entry has a place (:mod:`musicsim.library.importing.places`), names, or both. HLS, the other use of M3U8, lists
-parts of a stream and is refused. XML with a document type is refused before anything is expanded: playlists never
-contain one, and entity attacks need one.
+Formats: M3U, PLS, XSPF, JSPF, Spotify's ``Playlist1.json``, and AotM-2011 (McFee and Lanckriet, "Hypergraph models of
+playlist dialects", ISMIR 2012). An entry has a place (:mod:`musicsim.library.importing.places`), names, or both. HLS,
+the other use of M3U8, is refused. So is XML with a document type: playlists never contain one, and entity attacks need
+one.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""Recognize the formats of files, and read them into one :class:`Batch`.
-
-The hook ``import_formats`` adds formats: ``Mapping[str, Format]``.
-"""
+"""Recognize the formats of files, to which the hook ``import_formats`` adds, and read them into one :class:`Batch`."""
 
 import csv
 import json
@@ -80,8 +77,7 @@ _M3U_SIGN = re.compile(r"#(?:EXTM3U|(?:EXTINF|EXTART|EXTALB|PLAYLIST):)", re.IGN
 def recognize(head: str, ending: str = "", wanted: str | None = None) -> str | None:
     """Return the name of the format of a file whose text begins with `head`; None if it is unknown.
 
-    Plain lists of paths are recognized by the file extension, `ending`. If several formats fit, `wanted` is preferred.
-    It must fit as well, because any line of any file could be a path.
+    The file extension `ending` helps to recognize lists of paths. If several formats fit, `wanted` is preferred.
     """
     head = head.lstrip()
     if not head or ending in _OTHER_LISTS or _HLS_SIGN.search(head):
@@ -166,13 +162,10 @@ def read_listening(
 ) -> Batch:  # fmt: skip
     """Read files of plays, tags or playlists into one batch; nothing is written.
 
-    In folders and .zip archives, all recognized files are read; if they have several kinds, only the first of plays,
-    playlists and tags. `fmt` is a name in :data:`FORMATS`, by default recognized from the content of each file.
-    `listener` is for files that do not name one, "me" by default. `progress` counts bytes. `encoding` is utf-8 (the
-    default), utf-16 (the default with a byte order mark), latin-1 or cp1252.
-
-    Raises LibraryError if a file cannot be read, has a different or unknown format or an invalid line (given by its
-    number), or only has playlists without songs. Raises ValueError for an unknown format or encoding, or no `paths`.
+    If folders and .zip archives contain several kinds, only the first of plays, playlists and tags is read. `fmt` is a
+    name in :data:`FORMATS`, by default recognized from each file. `listener` is for files that do not name one, "me" by
+    default. `progress` counts bytes. `encoding` is utf-8, utf-16, latin-1 or cp1252. Raises LibraryError if a file
+    cannot be read or has an invalid line.
     """
     if not paths:
         raise ValueError("paths is empty: give at least one file.")

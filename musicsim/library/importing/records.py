@@ -21,11 +21,7 @@ _END_OF_TIME = 1 << 32  # seconds; times have 32 bits
 
 
 class NamedSong(NamedTuple):
-    """The names of a song in a file; unknown names are empty.
-
-    `mbid` is the MusicBrainz id of the recording, and `place` is the path or address in a playlist, see
-    :func:`~musicsim.library.importing.places.resolve_place`.
-    """
+    """Names of a song in a file, empty if unknown; `mbid` is a MusicBrainz id, `place` a path or an address."""
 
     artist: str
     title: str
@@ -80,8 +76,7 @@ def day_of(seconds: float | None) -> str | None:
 class Gatherer:
     """Collects and sums rows; `listener` is the default listener.
 
-    Memory: each distinct name once, 16 bytes per pair of listener and song, and 12 bytes per listen with a time. After
-    every four million rows (16 bytes each), the rows are summed, which briefly takes another 150 MB.
+    After every four million rows (16 bytes each), the rows are summed, which briefly takes another 150 MB.
     """
 
     def __init__(self, kind: Kind, listener: str) -> None:

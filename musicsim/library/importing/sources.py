@@ -1,7 +1,4 @@
-"""Safe reading of text files and archives, with limits on lines, entries and unpacked sizes.
-
-No file is read whole: text is read line by line, JSON one list entry at a time.
-"""
+"""Safe reading of text files and archives, piece by piece, with limits on lines, entries and unpacked sizes."""
 
 import codecs
 import io
@@ -101,10 +98,7 @@ class Source:
 
 
 def find_sources(paths: Sequence[Path], encoding: str | None) -> list[Source]:
-    """Return the files, and the readable files in folders (except hidden ones) and archives, each sorted by name.
-
-    Raises LibraryError if a file cannot be read, or if an archive would exceed the limits when unpacked.
-    """
+    """Return the files, and the readable files in folders (except hidden ones) and archives, each sorted by name."""
     if encoding is not None and encoding not in ENCODINGS:
         raise ValueError(f"encoding={encoding!r}: choose from {', '.join(ENCODINGS)}.")
     sources: list[Source] = []
@@ -205,10 +199,9 @@ class RawBytes(_Watched):
 
 
 class JsonStream(_Watched):
-    """A JSON document, read one entry of its list at a time.
+    """A JSON document, read one entry of its list at a time; an entry may have `longest` characters.
 
-    `title` is the first string read so far under "title" or "name". Memory: the largest entry, at most `longest`
-    characters (a few MB), for documents of any size.
+    `title` is the first string read so far under "title" or "name".
     """
 
     def __init__(self, *arguments: Any) -> None:

@@ -1,7 +1,6 @@
 """Plain spellings of names, which are the same on all services for the same recording.
 
-"Help! (Live at Shea) [Remastered 2011]" is "help" in the version "live at shea". Case, accents, punctuation, "&", a
-leading article, guests ("feat. X"), and words that do not indicate another recording (remastered, mono) are ignored.
+"Help! (Live at Shea) [Remastered 2011]" is "help" in the version "live at shea".
 """
 
 import re

@@ -25,9 +25,7 @@ class SplitImport:
 def import_split(library: Library, file: Path, name: str = "") -> SplitImport:
     """Import a split from a CSV file with a column `split` and one or more of `hash`, `path` and `id`.
 
-    Songs are found by the hash of their file, else by their path or its end, else by their id. A split with the same
-    name, by default the file's, is replaced. Raises LibraryError if the file cannot be read, or has no such column or
-    no valid row.
+    A split with the same name, by default the file's, is replaced. Raises LibraryError if no row is valid.
     """
     file = file.expanduser()
     try:

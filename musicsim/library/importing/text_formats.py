@@ -1,20 +1,12 @@
 """Histories, tags and playlists as lines of text: CSV, and the triplets of the Million Song Dataset.
 
-musicsim's own formats have a header line and columns in any order. Cells are protected as in
-:mod:`musicsim.library.disk.csv_cells`.
+musicsim's own formats (``plays``, ``tags``, ``playlists``) have a header line and columns in any order, protected as in
+:mod:`musicsim.library.disk.csv_cells`. Other formats:
 
-- ``plays``: listener, artist, title, plays
-- ``tags``: artist, title, tag, weight
-- ``playlists``: playlist, category, position, artist, title
-
-Formats of other programs:
-
-- ``lastfm``: with the header ``uts,utc_time,artist,artist_mbid,album,album_mbid,track,track_mbid``, or without a header
-  as ``artist,album,title,"31 Jan 2024 10:11"``
+- ``lastfm``: with a header, or without one as ``artist,album,title,"31 Jan 2024 10:11"``
 - ``librefm``: Artist, Track, Time and optionally Album, below any number of comments
 - ``spinitron``: log of a radio show with Date-time, Artist, Song and Release, below lines that describe the show
-- ``triplets``: ``user<TAB>song<TAB>plays`` from the Taste Profile; songs have names only if ``unique_tracks.txt`` is
-  imported along with it
+- ``triplets``: ``user<TAB>song<TAB>plays``; songs have names only if ``unique_tracks.txt`` is imported along with it
 
 An invalid number stops the import. Rows that services export with empty values are left out and counted.
 """

@@ -1,7 +1,6 @@
 """Covers: small pictures of songs, from their files' tags or an image in their folders.
 
-Pictures are untrusted. Worker processes read and decode them, sizes are checked before bytes are read and pixels are
-decoded, and invalid pictures are ignored.
+Pictures are untrusted: worker processes decode them after their sizes are checked. Invalid pictures are ignored.
 """
 
 import base64

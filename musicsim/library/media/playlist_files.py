@@ -1,11 +1,8 @@
-"""Playlist files for other programs: M3U8, XSPF, JSPF and PLS.
-
-Missing songs are not dropped silently. XSPF and JSPF list them without a location, which their specifications allow;
-M3U8 and PLS allow only files, so missing songs are listed in comments.
+"""Playlist files for other programs: M3U8, XSPF, JSPF and PLS. Missing songs are listed, too.
 
 VLC, the strictest player tested, reads ``#``, ``?`` and ``%41`` in paths of M3U and PLS as parts of an address. So
-absolute paths with one of these are written as ``file://`` addresses. Relative paths stay unchanged, because no
-spelling works in all players.
+absolute paths with one of these are written as ``file://`` addresses. No spelling of relative paths works in all
+players, so they stay unchanged.
 """
 
 import json
@@ -38,11 +35,9 @@ def _name(song: Song) -> str:
 
 
 def m3u8(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) -> bytes:
-    """Return an extended M3U in UTF-8, with missing songs as comments.
+    """Return an extended M3U in UTF-8, with missing songs as comments. Raises ValueError for a line break in a path.
 
-    Paths are absolute, or relative to the folder `relative_to` if they are on its drive. Names that are not UTF-8 keep
-    their bytes, so that players can open them. Raises ValueError for a path with a line break, which the format cannot
-    represent.
+    Paths are absolute, or relative to the folder `relative_to` if they are on its drive.
     """
     lines = [b"#EXTM3U", f"#PLAYLIST:{_one_line(title)}".encode()]
     for song in songs:

@@ -1,8 +1,7 @@
 """Decoding for a server: one queue of work for a few warm worker processes.
 
-Audio is never decoded in the server's own threads. A file that crashes the decoder, or keeps it busy for
-hours, costs one worker and raises one error. A waiting client renews its request. If nobody waits for it anymore,
-because a page was closed, the work is dropped, even while it is running.
+A file that crashes the decoder, or keeps it busy for hours, costs one worker and raises one error. If nobody waits for
+work anymore, because a page was closed, it is dropped, even while it is running.
 """
 
 import io
@@ -43,11 +42,7 @@ class DecodingDroppedError(MusicsimError):
 
 
 class Decoding(Generic[T]):
-    """Work that is queued, running or done.
-
-    `future` holds its result, an error, or :class:`DecodingDroppedError`. `name` is the source's name in messages, and
-    `visitor` is the person who sent it ("" for the app itself).
-    """
+    """Work that is queued, running or done; `future` holds its result, an error, or :class:`DecodingDroppedError`."""
 
     def __init__(
         self, work: Callable[[Run], T], name: str, limits: Limits, is_urgent: bool, visitor: str, decoder: "Decoder"
@@ -105,8 +100,7 @@ class Decoder:
         """Queue work, behind earlier work and the first files of other visitors; urgent work comes first.
 
         `work` is called in a thread of this process, and uses its argument, a :data:`Run`, to decode. Each such call
-        has `limits`, and raises :class:`AudioError` if it crashes or exceeds them. `name` is the source's name in
-        messages.
+        has `limits`, and raises :class:`AudioError` if it crashes or exceeds them.
         """
         decoding = Decoding(work, name, limits, is_urgent, visitor, self)
         self.warm_up()

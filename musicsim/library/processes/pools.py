@@ -40,10 +40,7 @@ class LocalPool:
 
 
 def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> Generator[R, None, None]:
-    """Yield results in the order of their items, with one thread per core, for work that mostly releases the GIL.
-
-    At most two items per thread are started ahead; BLAS uses one thread in each. Raises the exception of a failed call.
-    """
+    """Yield results in the order of their items, with one thread per core, for work that mostly releases the GIL."""
     n_threads = os.cpu_count() or 1
     futures: deque[Future[R]] = deque()
     with one_blas_thread(), ThreadPoolExecutor(n_threads, thread_name_prefix="core") as threads:

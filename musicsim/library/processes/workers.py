@@ -1,11 +1,8 @@
 """Worker processes that do not depend on the program that starts them.
 
-Python starts a process by importing the caller's main script again. That runs a script without
-``if __name__ == "__main__"`` a second time, and fails in an interactive session or a page. Our workers only call
-functions in this package, so the main script is hidden while a worker starts.
-
-Each worker has its own pipe. If the worker's end closes, the worker died during the first of its tasks, and nothing
-shared is left locked or partly written.
+Python starts a process by importing the caller's main script again, which may have side effects or fail. Our workers
+only call functions in this package, so the main script is hidden while a worker starts. Each worker has its own pipe.
+If the worker's end closes, the worker died during the first of its tasks, and nothing shared is left locked.
 """
 
 import contextlib
@@ -134,13 +131,10 @@ def outcomes(
 ) -> Generator[tuple[T, Any] | None, None, None]:
     """Call a function in this package for each task in worker processes, and yield results as they arrive.
 
-    The function must be importable by name, or be a partial of such a function; workers get the partial's arguments
-    when they start. Tasks are requested only when a worker is free. A task that crashes or exceeds a limit does not
-    affect the others. If its worker died or ran out of memory, the task is repeated at the end, alone in a new worker.
-    Workers share the modules in `preload`.
+    The function must be importable by name, or be a partial of such a function. Tasks are requested only when a worker
+    is free. If a worker died or ran out of memory, its task is repeated at the end, alone in a new worker.
 
-    Yields (task, result) or (task, exception), or None after half a second without a result. The exception is one that
-    the function raised, OverTimeError or WorkerDied. Raises LibraryError if no worker can be started.
+    Yields (task, result) or (task, exception), or None after half a second without a result.
     """
     with closing(Crew(function, limits, preload, n_workers)) as crew:
         yield from crew.outcomes(tasks)
@@ -264,8 +258,7 @@ class Crew(Generic[T]):
 class Worker(Generic[T]):
     """A process that ends with this one, the pipe to it, and its tasks in order.
 
-    `prepare` is called once, then `function` for each task; both must be importable by name. `context` comes from
-    :func:`worker_context`. Raises OSError or EOFError if the process cannot be started.
+    `prepare` is called once, then `function` for each task; both must be importable by name.
     """
 
     def __init__(self, context: Any, function: Callable[[T], Any], prepare: Callable[[], object]) -> None:

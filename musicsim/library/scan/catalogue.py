@@ -53,10 +53,9 @@ def enter_known(library: ScanTarget, path: Path, same: Same) -> bool:
 
 
 def enter_song(library: ScanTarget, path: Path, analysis: Analysis) -> bool:
-    """Add a file and its song; return whether the song is new.
+    """Add a file and its song; return whether the song is new. A known song keeps its id and all data.
 
-    A song is known by its bytes, or by its sound if its file has this path or no longer exists. In the second case, its
-    tags were changed, and the file may have moved. A known song keeps its id and all data.
+    A song is known by its bytes, or by its sound if its file has this path or no longer exists.
     """
     tags, aliases = asdict(analysis.tags), library.edits.aliases()
     sound = analysis.sound

@@ -1,8 +1,7 @@
 """Find audio files in folders, and hash their bytes.
 
-A walk excludes hidden files and folders, everything that a `.musicsimignore` excludes, and files whose extension is not
-in :data:`musicsim.audio.AUDIO_EXTENSIONS`. Sources themselves are never excluded, and ignore files above a source have
-no effect. Links are followed. Only ignore files are opened.
+A walk excludes hidden files, everything that a `.musicsimignore` excludes, and extensions that are not in
+:data:`musicsim.audio.AUDIO_EXTENSIONS`. Sources themselves are never excluded. Links are followed.
 """
 
 import hashlib
@@ -62,10 +61,8 @@ def content_hash(source: Path | bytes) -> str:
 def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> Found:
     """Return the audio files below `sources`, which are absolute paths of folders, or of files with any name.
 
-    Each folder is walked once, under the first of its names; a file is listed under every name it has in these folders.
-    A source may be missing, unreachable or refused (:func:`musicsim.addresses.explain_refusal`). If `absent_ok` is set,
-    such sources are listed. Otherwise they raise LibraryError before any walk; an address with a user name always does.
-    Memory: about 0.35 kB per file.
+    Each folder is walked once; a file is listed under every name it has in these folders. Unless `absent_ok` is set, a
+    missing or refused source raises LibraryError before any walk; an address with a user name always does.
     """
     stats: dict[Path, os.stat_result] = {}
     absent: list[Path] = []
@@ -133,8 +130,7 @@ def _pattern(line: str) -> tuple[re.Pattern[str], bool] | None:
     """Return an ignore file's line as an expression for whole paths, and whether it excludes; None if there is none.
 
     pathspec's expressions also match everything below a name. Git matches only the name and does not enter excluded
-    folders, so that ``!`` works in folders. Therefore whole paths are matched, and abbreviated lines are expanded
-    first. Raises ValueError if the line is invalid.
+    folders, so that ``!`` works in folders. Raises ValueError if the line is invalid.
     """
     from pathspec import GitIgnoreSpec
 

@@ -12,8 +12,7 @@ _MIN_ELAPSED_S = 0.5
 class Forecast:
     """Estimates the time left from the remaining bytes, and the time per byte so far, of each file extension.
 
-    A minute of FLAC has five times as many bytes as a minute of MP3 but takes about the same time. A single speed in
-    files or bytes would be wrong whenever the format changes.
+    A minute of FLAC has five times as many bytes as a minute of MP3 but takes about the same time.
     """
 
     def __init__(self, files: Iterable[tuple[Path, int]]) -> None:

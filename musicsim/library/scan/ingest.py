@@ -1,11 +1,8 @@
 """Scans: find files, analyze new and changed ones in worker processes, and add each song once it is ready.
 
-A bad file is listed with its reason (:meth:`FileStore.failures`), and the scan continues. Files that are unchanged
-since they were added, or since they failed because of their content, are not opened again. A full disk ends the scan.
-Files that no longer exist are marked as missing. Their songs keep all data until the file is back, in any folder.
-
-The hook ``folder_of_remote_songs`` gives the name of a folder in the library's folder for songs from elsewhere, which
-have no files; a scan does not mark them as missing.
+A bad file is listed with its reason (:meth:`FileStore.failures`), and the scan continues. Files that did not change
+since they were added, or failed because of their content, are not opened again. Files that no longer exist are marked
+as missing, except in the folder for songs from elsewhere, named by the hook ``folder_of_remote_songs``.
 """
 
 import logging
@@ -66,12 +63,10 @@ class AddReport:
 class Scan:
     """One scan of folders and files, which the constructor lists and :meth:`run` analyzes, in parts if needed.
 
-    Files in `sources` are added even if they are short. `retry` reopens unchanged files that failed before. `anyway`
-    adds short and silent files. `absent_ok` accepts a source that does not exist; its songs become missing. `n_workers`
-    defaults to the library's setting; a library's pool takes precedence. `todo` lists the remaining files, `report`
-    counts the finished ones. Memory: 1 kB per listed file, 0.5 kB per known file.
-
-    Raises LibraryError if a source does not exist; StoreLockedError if another process is adding to this library.
+    `retry` reopens unchanged files that failed before. `anyway` adds short and silent files; a file named in `sources`
+    may always be short. `absent_ok` accepts a source that does not exist; its songs become missing. `todo` lists the
+    remaining files, `report` counts the finished ones. Raises LibraryError if a source does not exist, and
+    StoreLockedError if another process is adding to this library.
     """
 
     def __init__(
@@ -162,7 +157,6 @@ class Scan:
         """Analyze the next `n_files` files, or all remaining ones; return False if the scan was canceled.
 
         `progress` is called after each file and at least twice a second, with the name of the last finished file.
-        Finished files are kept if `progress` cancels the scan, or if a full disk raises StorageError.
         """
         part, self.todo = self.todo[:n_files], self.todo[n_files:] if n_files is not None else []
         if part:
@@ -297,10 +291,7 @@ def failure_reason(path: Path, error: BaseException, limits: Limits) -> str:
 def add(
     library: ScanTarget, sources: str | Path | Sequence[str | Path], *, progress: Progress = no_progress, **options: Any
 ) -> AddReport:
-    """Analyze the audio files below `sources` and add them to a library; the sources become its roots.
-
-    The options and errors are those of :class:`Scan`; `progress` is passed to :meth:`Scan.run`.
-    """
+    """Add the audio files below `sources`, which become roots, to a library; for options see :class:`Scan`."""
     scan = Scan(library, sources, **options)
     library.files.add_roots(scan.sources)
     if scan.run(progress):

@@ -164,10 +164,7 @@ class FileStore(Tables):
         self._write_rows(*((statement, [{"which": p} for p in paths]) for statement, paths in steps))
 
     def tidy(self) -> None:
-        """Delete old paths of moved songs, and songs whose file now contains different music.
-
-        Songs with data from people (plays, tags, thumbs, edits, playlists, judgments) always stay.
-        """
+        """Delete old paths of moved songs, and songs without personal data whose file now contains different music."""
         f = schema.files.c
         has_moved = sa.and_(f.missing_since.is_not(None), f.song_id.in_(schema.ids_with_file()))
         tables = (schema.plays, schema.tags, schema.feedback, schema.playlist_songs)

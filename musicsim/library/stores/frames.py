@@ -1,7 +1,6 @@
 """Frames, aspects and descriptors of songs; frames and aspects are files named by the hash of the song's bytes.
 
-A song's frames are one file (:func:`musicsim.audio.read_song_frames`). Its aspects (harmony and rhythm) are another
-file of 2 kB with their version in the name, so that one directory listing shows which songs have none.
+Aspects (harmony and rhythm) have their version in the name, so one directory listing shows which songs have none.
 """
 
 import tokenize
@@ -41,11 +40,7 @@ class Aspects:
 
 
 class FrameStore:
-    """Frames and aspects in one library's ``frames`` folder.
-
-    Files are written under a temporary name and then renamed, so that a file with its final name is complete. The
-    method :meth:`sweep` removes the files of songs that a killed scan did not add.
-    """
+    """Frames and aspects in one library's ``frames`` folder; a file with its final name is complete."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,8 +1,4 @@
-"""Listeners' judgments: comparisons of songs, ratings of search results, and choices between two options.
-
-All kinds share one table and one record. A library stores them on disk; those of a visitor to a public demonstration
-are in memory.
-"""
+"""Listeners' judgments: comparisons of songs, ratings of search results, and choices between two options."""
 
 import math
 import time

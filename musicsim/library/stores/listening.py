@@ -303,10 +303,9 @@ def sittings_of(
 ) -> Int64Array:
     """Divide listens into listening sessions, with at most `longest_pause_s` between two starts.
 
-    `listener`, `song_id` and `at` (seconds) are int64 (n_listens,), in any order. The unknown song -1 does not end a
-    session, but is left out of it. Returns int64 (n, 2): distinct pairs of a session number, starting at 0, and a song
-    id, for sessions with at least two songs. The songs in a session are ordered by their first start. Memory: 60 bytes
-    per listen, 16 bytes per pair.
+    `listener`, `song_id` and `at` (seconds) are int64 (n_listens,), in any order; the unknown song -1 is left out.
+    Returns int64 (n, 2): distinct pairs of a session number, starting at 0, and a song id, for sessions with at least
+    two songs. The songs in a session are ordered by their first start.
     """
     order = np.lexsort((at, listener))
     listener, song_id, at = listener[order], song_id[order], at[order]

@@ -1,7 +1,6 @@
-"""Similarity models, and the vectors and features that songs have in them.
+"""Similarity models, and the vectors and features that songs have in them: folders of arrays for the explorer.
 
-To the store, a model is a folder of arrays, which the explorer interprets. Rows are first written to the arrays, then
-listed in the database in one transaction. A kill between the two leaves bytes that are never read.
+Rows are first written to the arrays, then listed in the database, so a kill leaves bytes that are never read.
 """
 
 import shutil

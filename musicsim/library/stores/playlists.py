@@ -50,8 +50,7 @@ class PlaylistStore(Tables):
     def add(self, playlists: Iterable[NewPlaylist], source: str) -> int:
         """Add playlists and return their number; those with the same source, name and category are replaced.
 
-        A playlist is (name, category, song ids) or (name, category, song ids, details). Raises ValueError if details
-        are not JSON values.
+        A playlist is (name, category, song ids) or (name, category, song ids, details).
         """
         with self._write() as connection:
             return put_playlists(connection, playlists, source)

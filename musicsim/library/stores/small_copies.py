@@ -1,7 +1,6 @@
 """Daily small copies of the data that people made: plays, tags, playlists, answers, thumbs and edits.
 
-Each copy is an archive in the library's ``backups`` folder with a database of these tables. It identifies songs by the
-hashes of their bytes and sound, and by their paths, so that it also matches a library whose songs were reanalyzed.
+Songs are identified by hashes and paths, so that a copy also matches a library whose songs were reanalyzed.
 """
 
 import json
@@ -109,9 +108,7 @@ class SmallCopies:
     def bring_back(self, path: Path) -> RestoredCopy:
         """Replace the data that people made with the data in a copy, after making a copy of the current data.
 
-        Songs are matched by the hash of their bytes or sound, or by their path. Links to listening tests get new tokens
-        if the copy is from elsewhere. Raises NotFoundError or LibraryError, before any change, if the copy cannot be
-        read.
+        Links to listening tests get new tokens if the copy is from elsewhere. Errors are raised before any change.
         """
         with scratch_of(self._library).folder() as work, _SMALL_COPY.refusing(path.name):
             with _SMALL_COPY.open(path) as stream:

@@ -1,8 +1,4 @@
-"""Gaussians of a song's parts, fitted once and stored after its frames in the same file.
-
-The model Sound needs nothing else from the frames, and the Gaussians do not depend on any model. A fit reads 26 kB per
-song instead of computing 39 columns for every frame. If a version divides songs differently, it reads the frames.
-"""
+"""Gaussians of a song's parts, fitted once and stored after its frames in the same file, to save time."""
 
 from pathlib import Path
 

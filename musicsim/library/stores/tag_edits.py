@@ -1,8 +1,4 @@
-"""Edits to tags, and aliases: spellings that are shown as one artist.
-
-Files are never changed. For each song, the library stores the file's tags, the edits, and the resulting tags, so that
-undoing an edit or an alias restores the file's tags.
-"""
+"""Edits to tags, and aliases: spellings shown as one artist. Files never change, so edits can be undone."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -47,10 +43,7 @@ class TagEdits(Tables):
             self._change(connection, song_ids, lambda edits: edits | values)
 
     def change(self, changes: Iterable[TagChange]) -> list[TagChange]:
-        """Apply changes to songs that nobody has changed in the meantime; return changes, one per tag, that undo them.
-
-        Raises ValueError, without any change, like :meth:`edit` or if an edited tag is not in `known`.
-        """
+        """Apply changes to songs that nobody has changed in the meantime; return one change per tag to undo them."""
         checked = [(change, _check_change(change)) for change in changes]
         undo: list[TagChange] = []
         with self._write() as connection:

@@ -1,7 +1,7 @@
 """Identity of artists: placeholder names, songs without an artist, and different spellings.
 
-More than half of real-world files have no artist, or a placeholder such as "Unknown Artist", which would make half a
-library one artist. So a song's folder replaces an unknown artist. If that is generic, too, the song is on its own.
+More than half of real-world files have no artist or a placeholder, which would make half a library one artist. So the
+song's folder replaces an unknown artist; if that is generic, too, the song is on its own.
 """
 
 import re
@@ -76,10 +76,7 @@ _MAX_COMPARED = 16  # names that are equal except for one letter; if there are m
 
 
 def parse_artist(name: str | None) -> str | None:
-    """Return a name on one line, or None for a placeholder ("Unknown Artist", "VA", "-", "???"), in any spelling.
-
-    Names that consist of symbols ("!!!") are valid, unless the symbols are dashes, dots, question marks and the like.
-    """
+    """Return a name on one line, or None for a placeholder ("Unknown Artist", "VA", "-", "???"), in any spelling."""
     shown = " ".join((name or "").split())
     letters = _letters(shown)
     if letters:
@@ -90,8 +87,8 @@ def parse_artist(name: str | None) -> str | None:
 def artist_group(artist: str | None, folder: Path, roots: Iterable[Path]) -> str | None:
     """Return the key for "the same artist" in artist limits, spacing, colors and splits.
 
-    It is the artist's name with normalized case, width and spaces. For None and placeholders, it is ``"folder:<path>"``
-    with the song's folder below the library's `roots`, or None if that folder is generic.
+    The key is the artist's normalized name. For None and placeholders, it is ``"folder:<path>"``, or None if the song's
+    folder is generic.
     """
     known = parse_artist(artist)
     if known is not None:
@@ -117,13 +114,9 @@ class SpellingGroup:
 def similar_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
     """Find spellings that very likely mean the same artist; `counts` is the number of songs per name.
 
-    A name is in at most one group, a placeholder in none; the most used group comes first. Names are compared without
-    case, accents, punctuation, spaces and "The" at either end; "&" equals "and", and "ft." equals "feat.".
-
-    One typo (a letter inserted, missing or wrong, or two swapped) makes names similar if both have at least eight
-    letters and the same digits. The wrong word must have five letters and, unless letters were swapped, the same first
-    letter: "Vitamin C" and "Vitamin D", "Jon" and "John" stay apart. A name joins a more frequent name that has not
-    joined another, so that errors do not accumulate. A table of names with one letter removed makes the time linear.
+    Names are compared without case, accents, punctuation, spaces and "The" at either end. One typo is allowed if both
+    names have at least eight letters and the same digits, and the wrong word has five letters. A name joins a more
+    frequent name that has not joined another, so that errors do not accumulate. The time is linear.
     """
     spellings: dict[str, list[str]] = defaultdict(list)
     words: dict[str, tuple[str, ...]] = {}

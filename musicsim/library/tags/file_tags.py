@@ -1,10 +1,7 @@
-"""Tags of audio files, read with mutagen.
+"""Tags of audio files, read with mutagen. Errors never make a song unplayable; at worst, its title is the file name.
 
-Tags may be wrong, missing or huge. Errors never make a song unplayable; at worst, its title is the file name. The bytes
-determine the format, not the file extension. A file may have several kinds of tags; each field gets its first valid
-value. The order is: tags of the container (FLAC, Ogg, MP4, ASF), ID3v2, RIFF INFO, APEv2, ID3v1. FFmpeg is tried if
-none of these has a value. ID3v2 may be at the start, or in a chunk of WAV, AIFF and DSF. Pictures are not decoded, and
-those in ID3 and APEv2 are not even read.
+The bytes determine the format, not the file extension. Each field gets its first valid value, in this order: tags of
+the container (FLAC, Ogg, MP4, ASF), ID3v2, RIFF INFO, APEv2, ID3v1. FFmpeg is tried if none of these has a value.
 """
 
 import io
