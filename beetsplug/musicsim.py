@@ -1,7 +1,7 @@
-"""Similar songs and playlists of musicsim in beets: ``beet similar QUERY`` and ``beet simlist QUERY``.
+"""beets plugin for similar songs and playlists: ``beet similar QUERY`` and ``beet simlist QUERY``.
 
-Items of beets and songs of musicsim are matched by the paths of their files. Set ``plugins: musicsim``. If the library
-is not the default one, also set ``musicsim: {library: FOLDER}``.
+beets items and musicsim songs are matched by their file paths. Set ``plugins: musicsim`` in the beets configuration.
+For a library other than musicsim's default one, also set ``musicsim: {library: FOLDER}``.
 """
 
 import os
@@ -18,7 +18,7 @@ _MAX_EXAMPLES = 20
 
 
 class MusicsimPlugin(BeetsPlugin):
-    """Plugin with two commands; it does not import musicsim until one of them runs."""
+    """Plugin with two commands; it imports musicsim only when one of them runs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,10 +26,10 @@ class MusicsimPlugin(BeetsPlugin):
 
     def commands(self) -> list[ui.Subcommand]:
         """Return the commands ``similar`` and ``simlist``."""
-        similar = ui.Subcommand("similar", help="list the songs that sound most like those of a query")
+        similar = ui.Subcommand("similar", help="list the songs that sound most like the songs matching a query")
         similar.parser.add_option("-n", "--number", type="int", default=10, help="number of songs (10)")
         similar.func = self._similar
-        simlist = ui.Subcommand("simlist", help="make a playlist that begins with the song of a query")
+        simlist = ui.Subcommand("simlist", help="generate a playlist that begins with the song matching a query")
         simlist.parser.add_option("--minutes", type="float", default=60.0, help="length in minutes (60)")
         simlist.func = self._simlist
         for command in (similar, simlist):
@@ -65,7 +65,7 @@ class MusicsimPlugin(BeetsPlugin):
 
     @contextmanager
     def _library(self) -> Iterator[Any]:
-        """Open the configured library of musicsim; raise its errors as those of beets."""
+        """Open the configured musicsim library; raise its errors as beets errors."""
         from musicsim.errors import MusicsimError
         from musicsim.explorer.libraries import default_folder
         from musicsim.library import Library
@@ -78,25 +78,27 @@ class MusicsimPlugin(BeetsPlugin):
             raise ui.UserError(f"musicsim: {error}") from error
 
     def _song_ids(self, lib: Any, library: Any, query: Sequence[str]) -> list[int]:
-        """Return the musicsim songs for the items of a query."""
+        """Return the ids of the musicsim songs that match a beets query."""
         items = list(lib.items(query))
         if len(items) > _MAX_EXAMPLES:
-            raise ui.UserError(f"the query matches {len(items)} items: name at most {_MAX_EXAMPLES}")
+            raise ui.UserError(
+                f"the query matches {len(items)} items: use a query that matches at most {_MAX_EXAMPLES}"
+            )
         found = {item: library.files.song_at(Path(os.fsdecode(item.path))) for item in items}
         for item in (item for item, song_id in found.items() if song_id is None):
-            self._log.warning("not in the library of musicsim: {}", item)
+            self._log.warning("not in the musicsim library: {}", item)
         ids = [song_id for song_id in found.values() if song_id is not None]
         if not ids:
-            raise ui.UserError(f"no song of musicsim's library {library.folder} matches the query")
+            raise ui.UserError(f"no song in the musicsim library {library.folder} matches the query")
         return ids
 
     def _show(self, lib: Any, library: Any, lines: Sequence[tuple[Any, str]], opts: Any) -> None:
-        """Print the items of songs, each after its similarity; with a format option, in that format alone."""
+        """Print the beets items of songs, each after its similarity; with a format option, only in that format."""
         paths = library.files.paths_of(song.id for song, _ in lines)
         for song, lead in lines:
             found = (lib.items(PathQuery("path", bytes(path))).get() for path in paths.get(song.id, ()))
             item = next((item for item in found if item is not None), None)
             if item is None:
-                self._log.warning("not in the library of beets: {}", song.path)
+                self._log.warning("not in the beets library: {}", song.path)
             else:
                 ui.print_(f"{item}" if opts.path or opts.format or not lead else f"{lead}  {item}")

@@ -1,15 +1,15 @@
-"""``musicsim`` and ``python -m musicsim``: the command line."""
+"""Entry point of the command line, for ``musicsim`` and ``python -m musicsim``."""
 
 import atexit
 import gc
 
 
 def main() -> None:
-    """Entry point of the installed program."""
-    # Importing a command creates over 100,000 objects, none of them garbage. With the default of 700 new objects
-    # between collections, a tenth of the start-up went into searching them for cycles.
+    """Run the command line."""
+    # Importing a command creates over 100,000 objects, none of which are garbage. At the default threshold of 700 new
+    # objects between collections, the search for cycles took a tenth of the start-up time.
     gc.set_threshold(200_000)
-    # Python searches for cycles again when it exits: 0.1 s. The system frees the memory anyway.
+    # Python would spend 0.1 s on another search at exit, although the system frees the memory anyway.
     atexit.register(gc.freeze)
     from musicsim import cli
 

@@ -1,4 +1,4 @@
-"""Checks of parameters; each raises a ValueError that names the parameter, its value and the values allowed."""
+"""Parameter checks; each raises a ValueError that names the parameter, its value and the allowed values."""
 
 from collections.abc import Collection
 from numbers import Integral, Real
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
-    """Check that a value is one of some choices."""
+    """Check that a value is one of the choices."""
     if value not in choices:
         raise ValueError(f"{name}={value!r} should be one of {', '.join(map(str, choices))}.")
 

@@ -1,10 +1,8 @@
 """Music at fsspec addresses: ``s3://bucket/song.flac``, ``sftp://host/music``, ``https://...``.
 
-The library stores an address as the path ``s3:/bucket/song.flac``, because paths collapse double slashes; no absolute
-path of this machine begins like that. Code that reads music calls :func:`resolve_address` first.
-
-fsspec has many more protocols. Some of them run code, read local files or chain other protocols, and an address may
-come from a restored library. So :data:`PROTOCOLS` lists the allowed ones.
+The library stores an address as the path ``s3:/bucket/song.flac``, because paths collapse double slashes. Code that
+reads music calls :func:`resolve_address` first. Some fsspec protocols run code or read local files, and an address may
+come from a restored library. So only the protocols in :data:`PROTOCOLS` are allowed.
 """
 
 import functools
@@ -22,7 +20,7 @@ from typing import Any
 
 from musicsim.web import is_page, list_links, web_options
 
-PROTOCOLS = ("s3", "gs", "abfs", "https", "http", "sftp", "smb", "webdav")  # protocols that musicsim reads
+PROTOCOLS = ("s3", "gs", "abfs", "https", "http", "sftp", "smb", "webdav")  # allowed protocols
 _ADDRESS = re.compile(r"(?!file:)([a-z][a-z0-9+.-]+):/+([^/].*)", re.DOTALL)
 _HOST_WITH_USER = re.compile(r"(?!file:)([a-z][a-z0-9+.-]+)(:/+)([^/]*)@", re.DOTALL)
 _USER_IN_TEXT = re.compile(r"\b([a-z][a-z0-9+.-]+)(:/+)([^/\s]*)@", re.IGNORECASE)
@@ -32,7 +30,7 @@ _TIMES = ("mtime", "LastModified", "last_modified", "modified", "created")
 
 
 def is_address(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path has the form of an address, even one that :func:`explain_refusal` rejects."""
+    """Return whether a path looks like an address, even if :func:`explain_refusal` rejects it."""
     return _ADDRESS.fullmatch(os.fspath(path)) is not None
 
 
@@ -53,12 +51,12 @@ def strip_user(path: str) -> str:
 
 
 def strip_users(text: str) -> str:
-    """Return a text without the user names and passwords of the addresses in it."""
+    """Remove the user names and passwords of all addresses in a string."""
     return _USER_IN_TEXT.sub(_remove_user, text) if "@" in text else text
 
 
 def _is_user(match: re.Match[str]) -> bool:
-    return match[1] != "abfs" or ":" in match[3]  # Azure has abfs://container@account
+    return match[1] != "abfs" or ":" in match[3]  # Azure addresses have the form abfs://container@account
 
 
 def _remove_user(match: re.Match[str]) -> str:
@@ -66,14 +64,14 @@ def _remove_user(match: re.Match[str]) -> str:
 
 
 def explain_refusal(path: str | os.PathLike[str]) -> str | None:
-    """Return why musicsim does not read an address, by its form and without its password; None for all other paths."""
+    """Explain why an address is not allowed, without showing its password; return None for all other paths."""
     match = _ADDRESS.fullmatch(os.fspath(path))
     if match is None:
         return None
     protocol, shown = match[1], strip_user(os.fspath(path))
     if protocol not in PROTOCOLS:
         return (
-            f"{shown}: {protocol} addresses are not read. Copy the files to this machine, or use "
+            f"{shown}: {protocol} addresses are not supported. Copy the files to this machine, or use "
             f"{', '.join(PROTOCOLS[:-1])} or {PROTOCOLS[-1]}."
         )
     if has_user(path):
@@ -85,16 +83,16 @@ def explain_refusal(path: str | os.PathLike[str]) -> str | None:
         )
         return (
             f"{shown}: the address contains a user name or password, which others could read in the library. Leave it "
-            f"out, and set {remedy} in the environment or in fsspec's configuration (~/.config/fsspec)."
+            f"out and set {remedy} in the environment or in fsspec's configuration (~/.config/fsspec)."
         )
     if "::" in match[2]:
-        return f"{shown}: chains of addresses (::) are not read. Unpack or copy the files first."
+        return f"{shown}: chains of addresses (::) are not supported. Unpack or copy the files first."
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteStat:
-    """Size and time of a remote file; the time is a hash of the version if the server gives only that."""
+    """Size and time of a remote file; if the server reports only a version, the time is a hash of the version."""
 
     st_size: int
     st_mtime_ns: int
@@ -102,17 +100,12 @@ class RemoteStat:
 
 
 class RemotePath(type(Path())):  # type: ignore[misc]
-    """A read-only path at an address.
-
-    Files are read in blocks of 1 MB, of which 32 are cached in memory; nothing is written to disk.
-
-    Raises OSError if the address is refused or cannot be read, or if its protocol is not installed.
-    """
+    """A read-only path at an address, of which 32 blocks of 1 MB are cached in memory; nothing is written to disk."""
 
     _last_stat: RemoteStat | None = None
 
     def stat(self, *, follow_symlinks: bool = True) -> Any:
-        """Ask the server for size and time."""
+        """Ask the server for the file's size and time."""
         with _as_os_errors():
             system, name = _file_system(self)
             system.invalidate_cache()
@@ -120,7 +113,7 @@ class RemotePath(type(Path())):  # type: ignore[misc]
             return self._last_stat
 
     def exists(self, *, follow_symlinks: bool = True) -> bool:
-        """Return whether the file may exist: True if its server does not respond, False if the address is refused."""
+        """Return whether the file may exist: True if the server does not respond, False if the address is refused."""
         if explain_refusal(self) is not None:
             return False
         try:
@@ -131,17 +124,17 @@ class RemotePath(type(Path())):  # type: ignore[misc]
         except OSError:
             return True
 
-    def open(self, *_: Any, **__: Any) -> Any:  # bytes only: nothing reads a remote file as text
-        """Open the file for reading bytes; the blocks of the last opened file are cached."""
+    def open(self, *_: Any, **__: Any) -> Any:  # bytes only; remote files are never read as text
+        """Open the file for reading bytes; blocks of the most recently opened file are cached."""
         with _as_os_errors():
             return io.BufferedReader(_View(_open(str(self), self._last_stat or self.stat())))
 
     def files(self, is_wanted: Callable[[Path], bool] = lambda _: True) -> Iterator[tuple[Path, RemoteStat]]:
-        """Yield the wanted files below a folder, or the file itself, with size and time."""
+        """Yield the wanted files below a folder, or the file itself, each with its size and time."""
         with _as_os_errors():
             system, name = _file_system(self)
             system.invalidate_cache()
-            about = system.info(name) if _is_web(self) else None  # of a web server, on which a folder is an HTML page
+            about = system.info(name) if _is_web(self) else None  # on a web server, a folder is an HTML page
             if not (system.isdir(name) if about is None else is_page(about)):
                 yield Path(self), _stat(about or system.info(name))
                 return
@@ -162,7 +155,7 @@ def _is_web(path: Path) -> bool:
 
 
 def _file_system(path: Path) -> tuple[Any, str]:
-    """Return fsspec's file system for an address, and the file's name there."""
+    """Return fsspec's file system for an address, and the name of the file in that system."""
     if (reason := explain_refusal(path)) is not None:
         raise OSError(reason)
     match = _ADDRESS.fullmatch(os.fspath(path))
@@ -172,12 +165,12 @@ def _file_system(path: Path) -> tuple[Any, str]:
 
         return fsspec.url_to_fs(f"{match[1]}://{match[2]}", **(web_options() if _is_web(path) else {}))
     except ImportError as error:
-        raise OSError(f"{error}. pip install 'musicsim[cluster]' installs fsspec") from error
+        raise OSError(f"{error}. Install fsspec with pip install 'musicsim[cluster]'") from error
 
 
 @contextmanager
 def _as_os_errors() -> Iterator[None]:
-    """Convert errors of fsspec and its protocols to OSError, without user names and passwords."""
+    """Convert errors from fsspec and its protocols to OSError, without user names and passwords."""
     try:
         yield
     except Exception as error:
@@ -193,23 +186,23 @@ def _as_os_error(error: BaseException) -> OSError:
     status = getattr(error, "status", None)
     if status is not None and hasattr(error, "request_info"):
         kind = FileNotFoundError if status in (404, 410) else OSError
-        return kind(f"its server answers {status} {_short(getattr(error, 'message', ''))}")
+        return kind(f"the server answers {status} {_short(getattr(error, 'message', ''))}")
     message = _short(error)
     if isinstance(error, TimeoutError):
-        return TimeoutError(message or "its server takes too long to answer")
-    if isinstance(error, FileNotFoundError):  # its text is only the address
+        return TimeoutError(message or "the server takes too long to answer")
+    if isinstance(error, FileNotFoundError):  # its message is only the address
         return FileNotFoundError("this file or folder does not exist")
     return OSError(message if isinstance(error, OSError) else f"{type(error).__name__}: {message}")
 
 
 def _short(error: object) -> str:
-    """Return an error of another library as one line without users; the text may come from the server."""
+    """Return another library's error on one line, without user names; its text may come from the server."""
     return strip_users(" ".join(str(error).split()))[:_MAX_REASON]
 
 
 def _stat(info: Any) -> RemoteStat:
     if info.get("size") is None:
-        raise OSError("its server does not report the file's size, so the file cannot be read in parts")
+        raise OSError("the server does not report the file's size, so the file cannot be read in parts")
     time = next((info[name] for name in _TIMES if info.get(name) is not None), None)
     if time is None:
         version = str(info.get("ETag") or info.get("etag") or "")
@@ -220,16 +213,16 @@ def _stat(info: Any) -> RemoteStat:
 
 @functools.lru_cache(maxsize=1)
 def _open(path: str, status: RemoteStat) -> Any:
-    """Open a file; its version `status` is a key of the cache."""
+    """Open a file; its version `status` is part of the cache key."""
     system, name = _file_system(Path(path))
-    size = {"size": status.st_size} if _is_web(Path(path)) else {}  # spares a second request for the size
+    size = {"size": status.st_size} if _is_web(Path(path)) else {}  # saves a second request for the size
     return system.open(
         name, "rb", block_size=_BLOCK, cache_type="blockcache", cache_options={"maxblocks": _MAX_BLOCKS}, **size
     )
 
 
 class _View(io.RawIOBase):
-    """A reader of a shared open file with a position of its own."""
+    """A reader with its own position in a shared open file."""
 
     def __init__(self, file: Any) -> None:
         self._file, self._at = file, 0

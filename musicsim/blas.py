@@ -1,4 +1,4 @@
-"""Limit of BLAS to one thread. The number of BLAS threads is a setting of the whole process."""
+"""Limit BLAS to one thread. The number of BLAS threads is a setting of the whole process."""
 
 import threading
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 
 class _Keeper:
-    """A thread that holds the limit for other threads; only the thread that set a limit can undo it."""
+    """A thread that holds the limit for other threads, because only the thread that set a limit can undo it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -41,7 +41,7 @@ class _Keeper:
 
 
 class _Nesting(threading.local):
-    """The nesting depth of a thread's blocks, and its own limit."""
+    """A thread's nesting depth of blocks, and its own limit."""
 
     depth = 0
     limit: threadpool_limits
@@ -55,15 +55,12 @@ _nesting = _Nesting()
 def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread in the whole process until the last such block ends.
 
-    Notes
-    -----
-    Overlapping limits of threadpoolctl in two threads restore each other's limit at the end; these do not. A limit that
-    another thread sets with threadpoolctl meanwhile may take precedence. Entering takes about 15 ms to look up the
-    loaded libraries; a nested block is free.
+    If threadpoolctl limits overlap in two threads, each thread restores the other's limit at its end; this function
+    avoids that. Entering takes about 15 ms, to look up the loaded libraries; a nested block is free.
     """
     if not _nesting.depth:
         _keeper.enter()
-        # for a caller that holds a limit itself, which the keeper cannot change
+        # the keeper cannot change a limit that the caller itself holds
         _nesting.limit = threadpool_limits(1, "blas")
     _nesting.depth += 1
     try:

@@ -1,14 +1,14 @@
-"""The commit of this program: from git in a checkout, from the file that ``setup.py`` writes in a wheel."""
+"""The commit of this program, from git in a checkout or from the file that ``setup.py`` adds to a wheel."""
 
 import subprocess
 from pathlib import Path
 
-COMMIT_FILE = "_commit.txt"  # file in the package of a wheel that was built in a checkout
+COMMIT_FILE = "_commit.txt"  # file in a wheel that was built in a checkout
 TIMEOUT_S = 10
 
 
 def commit(package: str) -> str:
-    """Return the commit of a package, with "-dirty" if its checkout has changes; empty if unknown."""
+    """Return the commit of a package, with "-dirty" if its checkout has changes, or "" if it is unknown."""
     folder = Path(package)
     try:
         return (folder / COMMIT_FILE).read_text(encoding="ascii").strip()
@@ -17,7 +17,7 @@ def commit(package: str) -> str:
 
 
 def from_git(checkout: str | Path) -> str:
-    """Return the commit of a folder that is the root of a checkout; empty for other folders."""
+    """Return the commit of a checkout, or "" if the folder is not the root of one."""
     if not (Path(checkout) / ".git").exists():
         return ""
     command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]

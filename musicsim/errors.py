@@ -1,8 +1,4 @@
-"""Errors that callers may want to catch, all derived from :class:`MusicsimError`.
-
-Bad arguments raise ``ValueError`` or ``TypeError``. These classes are for outside causes, such as unreadable files or a
-locked library. Every message names the cause and a remedy.
-"""
+"""Errors for external causes that callers may want to catch, all derived from :class:`MusicsimError`."""
 
 
 class MusicsimError(Exception):
@@ -18,7 +14,7 @@ class AudioDecodeError(AudioError):
 
 
 class NoSoundError(AudioDecodeError):
-    """A file is not an audio file, or lacks an audio stream."""
+    """A file is not an audio file, or has no audio stream."""
 
 
 class AudioTooShortError(AudioError):
@@ -30,11 +26,11 @@ class LibraryError(MusicsimError):
 
 
 class StorageError(LibraryError):
-    """A folder is full or not writable, or its disk fails."""
+    """A folder is full or not writable, or its disk is failing."""
 
 
 class OwnerOnlyError(StorageError):
-    """A visitor of a public demonstration requests something that only its owner may do."""
+    """A visitor to a public demonstration requests something that only its owner may do."""
 
 
 class StoreLockedError(LibraryError):
@@ -42,7 +38,7 @@ class StoreLockedError(LibraryError):
 
 
 class FeatureVersionError(LibraryError):
-    """Stored features or a stored model come from another version of the program."""
+    """Stored features or a stored model come from a different version of musicsim."""
 
 
 class NotFoundError(LibraryError, LookupError):

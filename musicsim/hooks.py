@@ -1,10 +1,7 @@
-"""The record with which an optional feature registers itself.
+"""The record that registers an optional feature: one ``EXTENSION`` per package in :mod:`musicsim.extensions`.
 
-Each package of :mod:`musicsim.extensions` has one :class:`Extension` named ``EXTENSION``. The core finds the packages
-in that folder, reads their records, and loads everything else by name when it first needs it. The core never imports an
-extension, and extensions do not import each other. So deleting a folder removes only its feature.
-
-A target such as ``"page:draw"`` names the object ``draw`` in the module ``page`` of the extension's package.
+The core reads the records, and loads everything else by name when it is first needed. A target such as ``"page:draw"``
+names the object ``draw`` in the module ``page`` of the extension's package.
 """
 
 from collections.abc import Mapping
@@ -22,7 +19,7 @@ _PACKAGE = "musicsim.extensions"
 class Command:
     """A command, or a group of commands, of the command line."""
 
-    target: str  # a function, or a `typer.Typer` of several commands
+    target: str  # a function, or a `typer.Typer` with several commands
     help: str  # one sentence
     panel: str = ""  # heading of the command in `musicsim --help`
 
@@ -31,9 +28,9 @@ class Command:
 class Job:
     """A kind of background job."""
 
-    target: str  # function(library, *, report, **arguments) -> bool: False if the job was canceled
-    title: str  # name of the job on the pages
-    counts: str = "files"  # the units of the job's progress
+    target: str  # function(library, *, report, **arguments) -> bool; returns False if the job was canceled
+    title: str  # title of the job on the pages
+    counts: str = "files"  # unit of the job's progress
     uses_pool: bool = False  # True if the library's worker pool, if any, does the work
 
 
@@ -44,38 +41,38 @@ class Section:
     page: str  # "library", "playlist", "compare", "evaluate" or "train"
     title: str  # title of the tab
     target: str
-    """``function(snapshot: Snapshot, *, busy: bool) -> None``; `busy` is True while a job runs. For the owner only,
-    unless marked with :func:`musicsim.public.visitor_may`."""
+    """``function(snapshot: Snapshot, *, busy: bool) -> None``; `busy` is True while a job runs. Only the owner sees the
+    section, unless the function is marked with :func:`musicsim.public.visitor_may`."""
     place: int = 100  # sort key of tabs and sections; the core uses multiples of 10
-    tab: str = ""  # name of the tab in addresses; the title by default
-    needs_songs: bool = True  # True if the page asks for music instead while the library is empty
+    tab: str = ""  # name of the tab in URLs; by default, the title
+    needs_songs: bool = True  # if True, the page asks for music instead while the library is empty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extension:
-    """Everything that an optional feature adds to the core, by name."""
+    """Everything that an optional feature adds to the core, referenced by name."""
 
     name: str
     needs: tuple[str, ...] = ()
-    """Optional third-party modules without which the feature raises an error that names the package to install."""
+    """Optional third-party modules; without them, the feature raises an error that names the package to install."""
     commands: Mapping[str, Command] = field(default_factory=dict)
-    """By name; “models add-onnx” is the command “add-onnx” of the group “models”."""
+    """Keyed by name; “models add-onnx” is the command “add-onnx” in the group “models”."""
     command_options: Mapping[str, str] = field(default_factory=dict)
-    """Decorators that add options to commands that are functions, by command; see :mod:`musicsim.cli.options`."""
+    """Decorators that add options to commands, keyed by the command's name; see :mod:`musicsim.cli.options`."""
     jobs: Mapping[str, Job] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
     routes: str = ""
-    """``function(prefix: str) -> list[BaseRoute]``. For the owner only, except endpoints marked with
+    """``function(prefix: str) -> list[BaseRoute]``. Only the owner may use the routes, except endpoints marked with
     :func:`musicsim.public.visitor_may`."""
     tables: str = ""
-    """Module with SQLAlchemy tables on :data:`musicsim.library.db.schema.metadata`; imported before a library opens."""
+    """Module with SQLAlchemy tables in :data:`musicsim.library.db.schema.metadata`; imported before a library opens."""
     backup_files: tuple[str, ...] = ()
-    """Files with passwords in the library's folder, which a backup contains only if the user asks for them."""
+    """Files in the library's folder that contain passwords; a backup contains them only if the user asks for it."""
     hooks: Mapping[str, str] = field(default_factory=dict)
-    """Targets by the name of a hook point; the core module that calls a hook documents its signature."""
+    """Targets, keyed by the name of a hook point; the core module that calls a hook documents its signature."""
 
     def load(self, target: str) -> Any:
-        """Import and return the object that a target names; the module itself for a target without a colon."""
+        """Import and return the object that a target names, or the module if the target has no colon."""
         module, _, name = target.partition(":")
         loaded = import_module(f"{_PACKAGE}.{self.name}.{module}")
         return getattr(loaded, name) if name else loaded
@@ -83,7 +80,7 @@ class Extension:
 
 @cache
 def extensions() -> tuple[Extension, ...]:
-    """Records of all installed extensions, sorted by name."""
+    """Return the records of all installed extensions, sorted by name."""
     package = find_spec(_PACKAGE)
     if package is None:
         return ()
@@ -92,12 +89,12 @@ def extensions() -> tuple[Extension, ...]:
 
 
 def load_hooks(point: str) -> list[Any]:
-    """Load every target that is registered for a hook point, in the order of the extensions' names."""
+    """Load every target registered for a hook point, sorted by the extension's name."""
     return [extension.load(extension.hooks[point]) for extension in extensions() if point in extension.hooks]
 
 
 @cache
 def sections_of(page: str) -> list[tuple[Extension, Section]]:
-    """Sections that extensions add to a page, sorted by `place`."""
+    """Return the sections that extensions add to a page, sorted by `place`."""
     pairs = [(extension, section) for extension in extensions() for section in extension.sections]
     return sorted((pair for pair in pairs if pair[1].page == page), key=lambda pair: pair[1].place)

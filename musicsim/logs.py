@@ -1,9 +1,8 @@
 """The program's log: warnings on stderr, and a readable file in the library's folder.
 
-The template of a message is public. Its text arguments (paths, titles, error messages) are private unless they are
-:class:`Public`. The file marks them with “ and ”, so that :func:`redact_private` can remove them. In public mode
-nothing is written to the library's folder, and stderr gets neither private texts nor the messages of other programs.
-Texts passed to :func:`hide` are never written.
+A message's string arguments are private unless they are :class:`Public`. The file puts them in “ and ”, so that
+:func:`redact_private` can remove them. In a public demonstration, nothing is written to the library's folder, and
+stderr shows no private strings. Strings passed to :func:`hide` are never written.
 """
 
 import logging
@@ -23,7 +22,7 @@ from musicsim import LIBRARY_FILE
 from musicsim.public import is_public
 
 FOLDER, FILE = "logs", "musicsim.log"
-MAX_BYTES, N_OLD = 1_000_000, 3  # size of the file, and the number of older files
+MAX_BYTES, N_OLD = 1_000_000, 3  # size of the file in bytes, and number of older files to keep
 
 _OURS = "musicsim"
 _LINE = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
@@ -36,11 +35,11 @@ _Show = Callable[[str], str]
 _console: logging.Handler | None = None
 _library_logs: dict[Path, logging.Handler] = {}
 known_secrets: set[str] = set()
-"""Passwords and other secrets, in all spellings, that the log never shows."""
+"""Passwords and other secrets, in every encoding; the log never shows them."""
 
 
 class Public(str):
-    """A text without names of songs, artists or places, which may be sent to others."""
+    """A string without names of songs, artists or files, which may be sent to others."""
 
 
 def hide(secret: str) -> None:
@@ -50,12 +49,12 @@ def hide(secret: str) -> None:
 
 
 def redact_private(line: str) -> str:
-    """Return a line of a library's log without its private texts."""
+    """Return a line of a library's log without its private strings."""
     return _PRIVATE.sub(_redact, line)
 
 
 def duration(seconds: float) -> Public:
-    """Format a time: 0.4 s, 12 s, 3 min 5 s, 2 h 10 min."""
+    """Format a duration, such as 0.4 s, 12 s, 3 min 5 s or 2 h 10 min."""
     if seconds < 10:
         return Public(f"{seconds:.1f} s")
     minutes, rest = divmod(round(seconds), 60)
@@ -66,7 +65,7 @@ def duration(seconds: float) -> Public:
 
 def begin() -> None:
     """Log warnings to stderr. Only the first call in a process has an effect."""
-    global _console  # noqa: PLW0603  # the one handler of this process
+    global _console  # noqa: PLW0603  # one handler per process
     if _console is not None:
         return
     logging.setLogRecordFactory(_make_record)
@@ -78,7 +77,7 @@ def begin() -> None:
 
 
 def set_level(level: int) -> None:
-    """Set the level of stderr. Levels below INFO apply to the libraries' files, too."""
+    """Set the level for stderr. Levels below INFO also apply to the libraries' log files."""
     begin()
     assert _console is not None
     _console.setLevel(level)
@@ -97,7 +96,7 @@ class _Console(logging.StreamHandler[Any]):
 
 
 def keep_log(library: Path) -> None:
-    """Log into a library's folder until this process ends."""
+    """Write the log to a library's folder until this process ends."""
     if library not in _library_logs:
         _library_logs[library] = _LibraryLog(library)
         logging.getLogger().addHandler(_library_logs[library])
@@ -105,7 +104,7 @@ def keep_log(library: Path) -> None:
 
 @contextmanager
 def open_log(library: Path) -> Iterator[None]:
-    """Log into a library's folder while the block runs."""
+    """Write the log to a library's folder while the block runs."""
     if library in _library_logs:
         yield
         return
@@ -117,7 +116,7 @@ def open_log(library: Path) -> Iterator[None]:
 
 
 def last_lines(library: Path, n_lines: int) -> list[str]:
-    """Return the last lines of a library's log; an empty list without a log."""
+    """Return the last lines of a library's log; an empty list if there is no log."""
     try:
         return (library / FOLDER / FILE).read_text(encoding="utf-8", errors="replace").splitlines()[-n_lines:]
     except OSError:
@@ -125,11 +124,7 @@ def last_lines(library: Path, n_lines: int) -> list[str]:
 
 
 class _LibraryLog(RotatingFileHandler):
-    """The log of a library, shared by the processes of the app, its jobs and commands.
-
-    Lines that cannot be written are dropped. A public process writes nothing: otherwise a visitor who causes a warning
-    would change the library's folder.
-    """
+    """The log of a library, shared by several processes. Lines that cannot be written are dropped."""
 
     def __init__(self, library: Path) -> None:
         self._library = library
@@ -144,7 +139,7 @@ class _LibraryLog(RotatingFileHandler):
         """Write a line and close the file, because another process may rotate it."""
         if is_public() or record.name == "filelock":
             return
-        if not (self._library / LIBRARY_FILE).exists():  # not yet created, or deleted
+        if not (self._library / LIBRARY_FILE).exists():  # the library is not created yet, or was deleted
             return
         try:
             Path(self.baseFilename).parent.mkdir(exist_ok=True)
@@ -158,7 +153,7 @@ class _LibraryLog(RotatingFileHandler):
         """Close the file; the next line opens it again."""
         stream, self.stream = self.stream, None
         if stream is not None:
-            with suppress(OSError):  # a full disk, on which the line is already lost
+            with suppress(OSError):  # full disk; the line is already lost
                 stream.close()
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # logging's name
@@ -166,7 +161,7 @@ class _LibraryLog(RotatingFileHandler):
 
 
 def _mark(text: object) -> str:
-    """Return a private text on one line, with the quotes that mark it in the file."""
+    """Return a private string on one line, in the quotes that mark it in the file."""
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
     return "“" + re.sub("[“”]", "'", shown) + "”"
 
@@ -176,8 +171,6 @@ def _redact(_text: object) -> str:
 
 
 class _Value:
-    """An argument of a message that is shown through `show`."""
-
     def __init__(self, value: object, show: _Show) -> None:
         self._value, self._show = value, show
 
@@ -189,10 +182,7 @@ class _Value:
 
 
 def _message(record: logging.LogRecord, show: _Show) -> str:
-    """Return the message of a record with its private parts passed through `show`.
-
-    Messages of other programs are wholly private.
-    """
+    """Return a record's message with its private parts, or another package's whole message, passed through `show`."""
     is_ours = record.name.partition(".")[0] == _OURS and isinstance(record.msg, str)
     if not is_ours or isinstance(record.args, Mapping):
         return show(record.getMessage())
@@ -207,7 +197,7 @@ def _message(record: logging.LogRecord, show: _Show) -> str:
 
 
 def _traceback(error: BaseException | None, show: _Show) -> str:
-    """Return the traceback and messages of an error and its causes, without the folders of this machine."""
+    """Return the traceback and messages of an error and its causes, without this machine's folders."""
     lines = []
     while error is not None:
         lines += [
@@ -228,17 +218,17 @@ def _relative_source(file: str) -> str:
 
 
 def _redact_secrets(value: Any) -> Any:
-    """Return a value, as a text without its secrets if it has any."""
+    """Return a value; if it contains secrets, return it as a string without them."""
     if isinstance(value, int | float) or not any(secret in f"{value!s} {value!r}" for secret in known_secrets):
         return value
     text = str(value)
-    for secret in sorted(known_secrets, key=len, reverse=True):  # one may be part of another
+    for secret in sorted(known_secrets, key=len, reverse=True):  # one secret may be part of another
         text = text.replace(secret, _HIDDEN)
     return text
 
 
 def _make_record(*args: Any, **kwargs: Any) -> logging.LogRecord:
-    """Make a record without secrets, and in public mode without private texts, for all handlers and loggers."""
+    """Make a log record without secrets and, in a public demonstration, without private strings."""
     record = logging.LogRecord(*args, **kwargs)
     error = record.exc_info[1] if record.exc_info else None
     if is_public():
@@ -250,20 +240,20 @@ def _make_record(*args: Any, **kwargs: Any) -> logging.LogRecord:
             record.msg, record.args = record.getMessage(), ()
         record.msg = _redact_secrets(record.msg)
         record.args = tuple(map(_redact_secrets, record.args or ()))
-        if error is not None:  # formatters use this text if it is set
+        if error is not None:  # formatters use `exc_text` if it is set
             record.exc_text = _redact_secrets("".join(traceback.format_exception(error)))
     return record
 
 
 class _Formatter(logging.Formatter):
-    """Format records as lines; `marks` marks private texts, so that they can be removed."""
+    """Format records as lines; if `marks` is set, private strings are marked so that they can be removed."""
 
     def __init__(self, form: str, *, marks: bool = False) -> None:
         super().__init__(form)
         self._marks = marks
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a line, followed by the traceback of an error."""
+        """Return a record's line, followed by its traceback, if any."""
         if not self._marks:
             return super().format(record)
         text = _message(record, _mark)

@@ -1,8 +1,4 @@
-"""A lock around :func:`ast.parse`, which is not thread-safe in Python 3.11.
-
-Two threads that parse at once sometimes fail with "SystemError: AST constructor recursion depth mismatch" (CPython
-issue 106905). Streamlit parses pages, and numpy parses the header of every array file.
-"""
+"""A lock around :func:`ast.parse`, which is not thread-safe in Python 3.11 (CPython issue 106905)."""
 
 import ast
 import functools
@@ -17,7 +13,7 @@ def parse_in_turn() -> None:
     """Let only one thread of this process parse at a time; do nothing if Python has the fix."""
     if sys.version_info >= _FIXED or hasattr(ast.parse, "__wrapped__"):
         return
-    parse, lock = ast.parse, threading.RLock()  # reentrant: a finalizer that runs while a thread parses may parse, too
+    parse, lock = ast.parse, threading.RLock()  # reentrant, because a finalizer that runs during parsing may also parse
 
     @functools.wraps(parse)
     def parse_with_lock(*args: Any, **kwargs: Any) -> Any:

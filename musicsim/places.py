@@ -1,22 +1,19 @@
-"""Lookup of the positions of numbers in an array."""
+"""Find the positions of numbers in an array."""
 
 import numpy as np
 
 from musicsim._arrays import Int64Array
 
-_DENSE = 4  # largest ratio of the range of the numbers to their count for which a lookup table is used
+_DENSE = 4  # use a lookup table if the range of the numbers is at most this many times their count
 
 
 def places_in_order(ascending: Int64Array, wanted: Int64Array, places: Int64Array | None = None) -> Int64Array:
-    """Return the index of each wanted number among strictly ascending ones, int64 (n_wanted,); -1 if absent.
-
-    If the numbers had to be sorted first, pass their original indices as `places` to get those instead.
-    """
+    """Return the index of each wanted number in an ascending array, or its entry in `places`; int64, -1 if absent."""
     if not len(ascending):
         return np.full(len(wanted), -1, dtype=np.int64)
     first, last = int(ascending[0]), int(ascending[-1])
     if last - first < _DENSE * min(len(ascending), len(wanted)):
-        # five times faster than binary search, which takes 0.1 s or more for a million numbers
+        # five times as fast as binary search, which takes at least 0.1 s for a million numbers
         place_of = np.full(last - first + 1, -1, dtype=np.int64)
         place_of[ascending - first] = np.arange(len(ascending)) if places is None else places
         is_in_range = (first <= wanted) & (wanted <= last)
@@ -26,7 +23,7 @@ def places_in_order(ascending: Int64Array, wanted: Int64Array, places: Int64Arra
 
 
 def places_among(known: Int64Array, wanted: Int64Array) -> Int64Array:
-    """Do as :func:`places_in_order` for unique numbers in any order."""
+    """Do the same as :func:`places_in_order` for unique numbers in any order."""
     if np.array_equal(known, wanted):
         return np.arange(len(known))
     order = np.argsort(known)

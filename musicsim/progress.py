@@ -1,17 +1,16 @@
-"""Progress of long work, and canceling it."""
+"""Progress reports and cancellation of long computations."""
 
 from typing import Any, Protocol
 
 
 class Canceled(Exception):
-    """The user canceled the work."""
+    """The user canceled the computation."""
 
 
 class Progress(Protocol):
-    """Receives the progress of long work; raises :class:`Canceled` to end it.
+    """Callback that receives the progress of a long computation, and raises :class:`Canceled` to end it.
 
-    `message` describes the current step; `done` of `total` parts are finished, both 0 if unknown. Scans also
-    pass `failed`, `skipped`, `songs_per_second` and `seconds_left`. A call may take its time: that pauses the work.
+    `message` describes the current step; `done` of `total` parts are finished (both 0 if unknown).
     """
 
     def __call__(self, message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None: ...

@@ -1,11 +1,8 @@
-"""Public demonstrations: permissions of visitors.
+"""Public demonstrations, in which everyone who uses this process is a visitor (``MUSICSIM_PUBLIC=1``).
 
-With ``MUSICSIM_PUBLIC=1``, everyone who uses this process is a visitor. Two parts protect the owner:
-
-- The edge. Routes, pages and their sections are for the owner, except those marked with :func:`visitor_may`.
-- The barrier. Libraries open read-only, and :func:`protect` has Python refuse, with an OwnerOnlyError, whatever would
-  change a library's folder, start a program, or connect to another server. :func:`refuse_writing` guards all other
-  folders. Services therefore do not check permissions themselves.
+Visitors may use only what is marked with :func:`visitor_may`. The function :func:`protect` makes Python raise
+OwnerOnlyError before it changes a library's folder, starts a program, or connects to another server.
+:func:`refuse_writing` guards all other folders. Other code therefore does not check permissions.
 """
 
 import atexit
@@ -30,15 +27,15 @@ Action = TypeVar("Action", bound=Callable[..., Any])
 _REFUSAL = "This is a demonstration: only its owner can do this."
 _NO_REASON = "This cannot be done now."
 _MARK = "__visitor_may__"
-# an absolute path, or one from a home or a drive, at the start of a word
+# an absolute path, or one that starts with ~ or a drive letter, at the start of a word
 _PATH = re.compile(r"(?:^|[\s'\"“‘(\[=:])(?:~|[A-Za-z]:)?[/\\](?=\S)")
 
-# events of `sys.audit`
+# audit events that visitors may not cause, see `sys.audit`
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _CHANGES = frozenset(
     f"os.{name}" for name in ("chmod", "link", "mkdir", "remove", "rename", "rmdir", "symlink", "truncate", "utime")
 ) | {"shutil.rmtree"}
-_READS_ONLY = re.compile(r"^file:.*[?&](?:mode=ro|immutable=1)(?:&|$)")  # of SQLite
+_READS_ONLY = re.compile(r"^file:.*[?&](?:mode=ro|immutable=1)(?:&|$)")  # SQLite addresses that open read-only
 _STARTS = frozenset({"subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.startfile", "os.system"})
 
 
@@ -48,7 +45,7 @@ def is_public() -> bool:
 
 
 def visitor_may(action: Action) -> Action:
-    """Mark a route's endpoint, or a function that draws a page or a section, as allowed for visitors."""
+    """Allow visitors to use a route's endpoint, or a function that draws a page or a section."""
     setattr(action, _MARK, True)
     return action
 
@@ -59,7 +56,7 @@ def is_allowed(action: object) -> bool:
 
 
 def refuse_visitors() -> None:
-    """Raise OwnerOnlyError for a visitor."""
+    """Raise OwnerOnlyError if this process serves visitors."""
     if is_public():
         raise OwnerOnlyError(_REFUSAL)
 
@@ -68,17 +65,13 @@ _protected: set[str] = set()
 
 
 def protect(folder: Path) -> None:
-    """Keep visitors from changing a folder, starting programs and connecting to other servers.
-
-    This covers all Python code of this process, but not C code such as gRPC.
-    """
+    """Keep visitors from changing a folder, starting programs and connecting to servers, except in C code."""
     if not _protected:
         sys.addaudithook(_refuse_event)
     _protected.add(os.path.join(os.path.realpath(folder), ""))
 
 
 def _refuse_event(event: str, args: tuple[Any, ...]) -> None:
-    """Raise OwnerOnlyError for an event of Python that visitors may not cause."""
     if event == "open":
         if args[2] & _WRITES and _is_protected(args[0]):
             refuse_visitors()
@@ -93,7 +86,7 @@ def _refuse_event(event: str, args: tuple[Any, ...]) -> None:
     elif event in _STARTS:
         refuse_visitors()
     elif event == "socket.connect" and sys.platform != "win32" and args[0].family != socket.AF_UNIX:
-        refuse_visitors()  # Windows connects to itself for each event loop
+        refuse_visitors()  # on Windows, each event loop connects to itself
 
 
 def _is_protected(path: object) -> bool:
@@ -105,7 +98,7 @@ def _is_protected(path: object) -> bool:
 
 @cache
 def _temporary_folder() -> Path:
-    import tempfile  # only visitors need it and hashlib, so the owner's commands start faster
+    import tempfile  # imported only for visitors, like hashlib, so that commands start faster
 
     folder = Path(tempfile.mkdtemp(prefix="musicsim-public-")).resolve()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -113,7 +106,7 @@ def _temporary_folder() -> Path:
 
 
 def working_folder(library: Path) -> Path:
-    """Return the folder for temporary files of a library; for visitors, one that is deleted with this process."""
+    """Return the folder for a library's temporary files; for visitors, one that is deleted when this process ends."""
     if not is_public():
         return library
     from hashlib import blake2b
@@ -134,12 +127,11 @@ def refuse_writing(path: Path) -> None:
 
 
 def _is_visitors(path: Path) -> bool:
-    """Return True if a resolved path is in a folder that visitors may write to."""
     return any(path.is_relative_to(folder) for folder in (_temporary_folder(), find_answers_folder()) if folder)
 
 
 def safe_message(error: BaseException) -> str:
-    """Return the message of an error; for visitors, a generic one if it names a path."""
+    """Return an error's message, or for visitors a generic one if the message names a path."""
     message = str(error)
     if is_public() and _PATH.search(message):
         _log.warning("an error was not shown to a visitor: it names a path")

@@ -1,7 +1,4 @@
-"""Errors of the disk as :class:`StorageError`: no space left, no permission, or a disk that fails.
-
-A full disk is thus never mistaken for a damaged song or a bug.
-"""
+"""Convert disk errors to :class:`StorageError`, so that a full disk is never mistaken for a damaged song or a bug."""
 
 import errno
 import shutil
@@ -25,23 +22,19 @@ _MESSAGES = {
     errno.EIO: f"The disk that holds {{}} reports an error. Check the disk {_AGAIN}",
 }
 _SQLITE = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_READONLY: errno.EROFS, sqlite3.SQLITE_IOERR: errno.EIO}
-# SQLite reports an I/O error without space for its temporary files; numpy does not report an error number.
+# Without space for temporary files, SQLite reports an I/O error. numpy does not report an error number.
 _NO_ROOM = 1 << 16  # bytes
 _NUMPY_MESSAGE = "requested and"
 
 
 def storage_error(error: BaseException, path: Path) -> StorageError | None:
-    """Convert an error of the system or of SQLite; return None if storage is not the cause.
-
-    `path` is the file being written, unless the error names another one. The message names the library that contains
-    it, else its folder.
-    """
+    """Convert an error while writing `path`; return None if storage is not the cause."""
     code = None
     if isinstance(error, OSError):
         code = errno.EIO if error.errno is None and _NUMPY_MESSAGE in str(error) else error.errno
         path = Path(error.filename) if isinstance(error.filename, str) else path
     elif isinstance(error, sqlite3.Error):
-        code = _SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)  # the low byte is the kind of error
+        code = _SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)  # the low byte is the primary error code
     if code not in _MESSAGES:
         return None
     parents = [folder for folder in (path, *path.parents) if folder.is_dir()]
@@ -53,7 +46,7 @@ def storage_error(error: BaseException, path: Path) -> StorageError | None:
 
 @contextmanager
 def writing_to(path: Path) -> Iterator[None]:
-    """Raise failures to write as :class:`StorageError`, and OwnerOnlyError at once if visitors may not write there."""
+    """Raise :class:`StorageError` if writing fails, or OwnerOnlyError immediately if visitors may not write there."""
     refuse_writing(path)
     try:
         yield

@@ -1,7 +1,4 @@
-"""Limits for music on web servers: time, size of responses, ranges and redirects.
-
-fsspec sends the requests. It reads whole responses and follows any redirect; its options allow these limits.
-"""
+"""Limits for music on web servers, passed to fsspec as options: time, size of responses, ranges and redirects."""
 
 import asyncio
 import html
@@ -13,16 +10,16 @@ from functools import cache
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-REQUEST_S = 60.0  # time limit of one request in seconds, from the connection to the last byte of at most 4 MB
-MAX_PAGE = 4 << 20  # largest page, or response to a request without a range, in bytes
+REQUEST_S = 60.0  # time limit for one request in seconds, from the connection to the last byte of at most 4 MB
+MAX_PAGE = 4 << 20  # maximum bytes of a page, or of a response to a request without a range
 _MAX_REDIRECTS = 5
 MAX_FOLDERS, _MAX_FILES, _MAX_DEPTH = 100_000, 1_000_000, 32
 _LINK = re.compile(r"""\bhref\s*=\s*["']([^"'<>\n]{1,4000})["']""", re.IGNORECASE)
 _RANGE = re.compile(r"bytes=(\d+)-(\d+)")
 _PAGES = (None, "text/html", "application/xhtml+xml")
 _NO_RANGES = (
-    "its server does not answer requests for a part of a file (HTTP ranges), which musicsim needs. Use another server, "
-    "such as nginx, or copy the files to this machine"
+    "the server does not support requests for part of a file (HTTP ranges), which musicsim needs. Use a different "
+    "server, such as nginx, or copy the files to this machine"
 )
 
 
@@ -47,7 +44,7 @@ def _response_class() -> type:
     import aiohttp
 
     class BoundedResponse(aiohttp.ClientResponse):
-        """A response whose body is read up to the size of the requested range, or up to MAX_PAGE."""
+        """A response whose body may not exceed the requested range, or MAX_PAGE without a range."""
 
         async def read(self) -> bytes:
             if self._body is None:
@@ -57,7 +54,7 @@ def _response_class() -> type:
                     n_bytes += len(part)
                     if n_bytes > limit:
                         self.close()
-                        raise OSError(f"its server sends more than the {limit:,} bytes that it should")
+                        raise OSError(f"the server sends more than the expected {limit:,} bytes")
                     parts.append(part)
                 self._body = b"".join(parts)
             return self._body
@@ -80,16 +77,13 @@ async def _check_range(_session: Any, _context: Any, params: Any) -> None:
 
 
 async def _check_redirect(_session: Any, _context: Any, params: Any) -> None:
-    """Refuse a redirect to a private network, so that no server uses this machine to reach its neighbors.
-
-    Allowed are other ports and paths of the same host, and public hosts, but never from https to http.
-    """
+    """Refuse redirects from https to http, and to private networks that servers must not reach through musicsim."""
     headers, before = params.response.headers, urlsplit(str(params.url))
     after = urlsplit(urljoin(str(params.url), headers.get("Location") or headers.get("URI") or ""))
     if after.scheme not in ("http", "https") or (before.scheme, after.scheme) == ("https", "http"):
-        raise OSError(f"its server redirects from {before.scheme} to {after.scheme or 'nothing'}")
+        raise OSError(f"the server redirects from {before.scheme} to {after.scheme or 'nothing'}")
     if after.hostname != before.hostname and not await _is_public_host(after.hostname or ""):
-        raise OSError("its server redirects to an address of a private network. Give that address itself")
+        raise OSError("the server redirects to an address in a private network. Use that address directly")
 
 
 async def _is_public_host(name: str) -> bool:
@@ -102,16 +96,12 @@ async def _is_public_host(name: str) -> bool:
 
 
 def is_page(info: dict[str, Any]) -> bool:
-    """Return whether an address is an HTML page, which may list a folder."""
+    """Return whether fsspec's `info` describes an HTML page, which may list a folder."""
     return info.get("mimetype") in _PAGES
 
 
 def list_links(system: Any, address: str, info: dict[str, Any]) -> Iterator[str]:
-    """Yield the files below a folder that its pages link to, relative to the folder.
-
-    `info` is fsspec's information on the folder, with its address after redirects. Raises OSError if a page cannot be
-    read, or if there are too many folders or files.
-    """
+    """Yield the files below a folder that its pages link to, as relative paths; `info` comes from fsspec."""
     top = address.rstrip("/") + "/"
     moved = str(info.get("url") or top).partition("?")[0].rstrip("/") + "/"
     folders, seen = [""], {""}
@@ -130,15 +120,15 @@ def list_links(system: Any, address: str, info: dict[str, Any]) -> Iterator[str]
                 folders.append(link)
             if len(seen) > MAX_FOLDERS or n_files > _MAX_FILES:
                 raise OSError(
-                    f"it lists more than {MAX_FOLDERS:,} folders or {_MAX_FILES:,} files. Name its folders one by one"
+                    f"it lists more than {MAX_FOLDERS:,} folders or {_MAX_FILES:,} files. Add its folders one by one"
                 )
 
 
 def _links(page: str, folder: str, tops: tuple[str, str]) -> Iterator[str]:
-    """Yield the links of a page to files and folders below its own, relative to the top folder."""
+    """Yield a page's links to files and folders below its own folder, relative to the top folder."""
     for match in _LINK.finditer(page):
         target = html.unescape(match[1])
-        if "?" in target or "#" in target:  # such as "sort by name"
+        if "?" in target or "#" in target:  # a link such as "sort by name"
             continue
         for top in tops:
             try:

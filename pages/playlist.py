@@ -1,4 +1,4 @@
-"""The page without its frame, for `streamlit run pages/playlist.py`; `app.py` draws both."""
+"""Draw this page without its frame, for `streamlit run pages/playlist.py`; `app.py` draws both."""
 
 from musicsim.ui.playlist.page import draw
 

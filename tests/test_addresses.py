@@ -333,20 +333,20 @@ REFUSED = [
 def test_unlisted_protocols_never_reach_fsspec(address, store, monkeypatch):
     monkeypatch.setattr(fsspec, "url_to_fs", lambda *_, **__: pytest.fail("fsspec was asked"))
     path = Path(address)
-    with pytest.raises(LibraryError, match="are not read"):
+    with pytest.raises(LibraryError, match="are not supported"):
         store.add(address)
     assert store.files.roots() == []
     remote = resolve_address(path)
     assert not remote.exists()
     for ask in (remote.stat, remote.open, lambda: list(remote.files())):
-        with pytest.raises(OSError, match="are not read"):
+        with pytest.raises(OSError, match="are not supported"):
             ask()
     # as in a restored library
     with store.write() as connection:
         connection.exec_driver_sql("INSERT INTO roots VALUES (?, 0)", (str(path),))
     out, _ = run("scan", "--json", library=store.folder, expect=3)
     (failed,) = json.loads(out)["failed"]
-    assert "are not read" in failed["reason"]
+    assert "are not supported" in failed["reason"]
 
 
 SECRETS = [

@@ -111,7 +111,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="no /
 
 @needs_proc
 def test_app_listens_on_localhost_only(server):
-    assert server.lines == [f"musicsim is at http://localhost:{server.port}; Ctrl+C stops it."]
+    assert server.lines == [f"musicsim is running at http://localhost:{server.port}; press Ctrl+C to stop it."]
     heard = _heard(server.port)
     assert "127.0.0.1" in heard
     assert heard <= {"127.0.0.1", "::1"}
@@ -196,7 +196,7 @@ def test_api_rejects_foreign_origins(server):
 @needs_proc
 def test_host_option_opens_app_with_warning(home, tmp_path):
     with running(home, "--host", "0.0.0.0", "--allow-host", "music.example", lines=2, cwd=tmp_path) as server:
-        assert server.lines[0].startswith(f"musicsim is at http://127.0.0.1:{server.port}")
+        assert server.lines[0].startswith(f"musicsim is running at http://127.0.0.1:{server.port}")
         assert "Anyone who can reach this address can listen to, change and delete" in server.lines[1]
         assert _heard(server.port) == {"0.0.0.0"}
         for host in ("music.example", f"127.0.0.1:{server.port}"):
@@ -213,7 +213,7 @@ def test_rejects_taken_port_and_bad_host(server, home):
     with running(home, "--port", str(server.port)) as other:
         assert other.port != server.port
     for arguments, message in (
-        (("--allow-host", "http://music.example"), "not a machine's name or address"),
+        (("--allow-host", "http://music.example"), "not a host name or address"),
         (("--host", "192.0.2.77"), "this machine does not have this address"),
     ):
         command = [sys.executable, "-m", "musicsim", "app", "--no-browser", "--library", str(home), *arguments]

@@ -121,7 +121,7 @@ def test_verbosity_options_change_stderr(built_library, tmp_path):
     for walk in library.glob("models/*/clusters.npz"):
         walk.write_bytes(b"damaged")
     asked = ("playlist", "-n", 3)
-    assert "cannot be read, the next job rebuilds it" in run(*asked, library=library)[1]
+    assert "cannot be read; the next job will rebuild it" in run(*asked, library=library)[1]
     assert run("--quiet", *asked, library=library)[1] == ""
     _, said = run("--quiet", "similar", 9999, library=library, expect=1)
     assert "song 9999 does not exist" in " ".join(said.split()), "what ends the command is said all the same"
@@ -181,8 +181,8 @@ def test_library_maintenance_commands(tmp_path):
     ("arguments", "message"),
     [
         (("settings", "no_such", "1"), "'no_such' is not a setting"),
-        (("settings", "n_workers", '"many"'), "should be a number, not negative"),
-        (("settings", "keep_frames", "3"), "should be true or false"),
+        (("settings", "n_workers", '"many"'), "must be a finite number of at least 0"),
+        (("settings", "keep_frames", "3"), "must be true or false"),
         (("settings", "shortest_s", "soon"), "shortest_s soon"),
         (("edit", "1", "--title", " "), "needs a title"),
         (("artists", "--merge", "x"), "--into NAME"),

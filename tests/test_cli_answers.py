@@ -31,7 +31,7 @@ def test_prints_summary_without_json_option(tiny_library, tmp_path):
     library, file = tiny_library.folder, tmp_path / "answers.csv"
     answer_some(tiny_library)
     out, _ = run("answers", "export", file, library=library)
-    assert f"2 answers of 2 listeners written to {file}." in out
+    assert f"2 answers from 2 listeners written to {file}." in out
     rows = list(csv.reader(file.read_text("utf-8").splitlines()))
     rows.append([cell if name != "song2_hash" else "gone" for name, cell in zip(rows[0], rows[1], strict=True)])
     for name in ("song2_artist", "song2_path"):
@@ -47,7 +47,7 @@ def test_rejects_other_file_type(tiny_library, tmp_path):
     file = tmp_path / "plays.csv"
     file.write_text("artist,title,plays\nx,y,1\n")
     _, problem = run("answers", "import", file, library=tiny_library.folder, expect=1)
-    assert "plays.csv: the file is of another kind" in problem
+    assert "plays.csv: the file does not contain answers" in problem
     _, problem = run("answers", "import", tmp_path / "no.csv", library=tiny_library.folder, expect=1)
     assert "cannot be read" in problem
     _, problem = run("answers", "export", tmp_path / "no" / "x.csv", library=tiny_library.folder, expect=1)

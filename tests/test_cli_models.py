@@ -80,7 +80,7 @@ def test_prints_verdict_without_json_option(library):
     assert "95% interval" in out
     assert "musicsim models use 'Genres'" in out
     out, _ = run("models", "list", library=library)
-    assert "learned from songs of one genre" in out
+    assert "learned from songs of the same genre" in out
 
 
 @pytest.mark.parametrize(
@@ -95,10 +95,10 @@ def test_prints_verdict_without_json_option(library):
         (("models", "use", "nothing"), 1, "does not have a model 'nothing'"),
         (("models", "delete", "Sound"), 1, "cannot be deleted"),
         (("models", "rename", "Sound", "x"), 1, "built-in models cannot be renamed"),
-        (("models", "add", "magic"), 2, "REPRESENTATION should be one of"),
-        (("models", "add", "ppk", "--codewords", 4, "--tau", 8), 2, "--tau 8 should be at most"),
-        (("models", "add", "own"), 2, "REPRESENTATION should be one of"),
-        (("models", "import", __file__), 1, "no model of musicsim can be read"),
+        (("models", "add", "magic"), 2, "REPRESENTATION must be one of"),
+        (("models", "add", "ppk", "--codewords", 4, "--tau", 8), 2, "--tau 8 must be at most"),
+        (("models", "add", "own"), 2, "REPRESENTATION must be one of"),
+        (("models", "import", __file__), 1, "no musicsim model can be read"),
     ],
 )
 def test_impossible_operations_give_clear_errors(library, arguments, expect, words):
@@ -128,7 +128,7 @@ def test_ctrl_c_once_keeps_best_and_twice_cancels(library, interrupts, kept):
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=PATIENCE_S,
         env=os.environ | {"MUSICSIM_LIBRARY": str(library), "COLUMNS": "200"},
     )  # fmt: skip
-    assert "keeping the best so far" in done.stderr
+    assert "keeping the best model so far" in done.stderr
     assert done.returncode == (0 if kept else 128 + signal.SIGINT), done.stderr
     with Library.open(library) as opened:
         assert [m.name for m in opened.models.all()] == ["Sound", "Codewords"] + ["mine"] * kept

@@ -265,7 +265,9 @@ def test_rejects_library_from_before_1_0(disk, built_library, version, is_read_o
     before = (folder / LIBRARY_FILE).read_bytes()
     if is_read_only:
         make_read_only(disk)
-    with pytest.raises(LibraryError, match=r"before version 1\.0 .* Add its folders of music to a new library\."):
+    with pytest.raises(
+        LibraryError, match=r"version of musicsim before 1\.0 .* Add its music folders to a new library\."
+    ):
         Library.open(folder)
     assert (folder / LIBRARY_FILE).read_bytes() == before
 
@@ -297,7 +299,7 @@ def test_missing_version_gives_clear_error(tmp_path):
     with sqlite3.connect(tmp_path / "library" / LIBRARY_FILE) as changed:
         changed.execute("DELETE FROM meta")
     changed.close()
-    with pytest.raises(LibraryError, match="does not contain the version"):
+    with pytest.raises(LibraryError, match="does not contain a library's version"):
         Library.open(tmp_path / "library")
 
 

@@ -1,4 +1,4 @@
-"""The HTTP side of the app: access control, audio by song id, and the interface for other programs."""
+"""The HTTP part of the app: access control, the audio of songs, and the interface for other programs."""
 
 import lazy_loader as lazy
 

@@ -1,6 +1,6 @@
-"""Request bodies that are received whole before they are processed.
+"""Request bodies, received completely before they are processed.
 
-A slow upload then costs a socket and a temporary file, but does not block others.
+A slow upload then takes up a socket and a temporary file, but does not block other requests.
 """
 
 import asyncio
@@ -15,32 +15,32 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
 GRACE_S = 60.0
-LEAST_PER_S = 50_000  # bytes: less than the slowest uplinks; 20 MB may take seven minutes
+LEAST_PER_S = 50_000  # bytes; slower than any usual uplink; 20 MB may take seven minutes
 _IN_MEMORY = 1 << 17  # bytes per body; larger ones go to a temporary file
-_PART = 1 << 18  # bytes per read or write: a thread per chunk takes longer than the disk
+_PART = 1 << 18  # bytes per read or write; a thread call per received chunk would take longer than the disk
 
 
 class TooSlowError(Exception):
-    """A body did not arrive in time."""
+    """A request body did not arrive in time."""
 
 
 class TooLargeError(Exception):
-    """A body is larger than the limit."""
+    """A request body is larger than the limit."""
 
 
 class TooManyError(Exception):
-    """All bodies together have reached their limit."""
+    """All request bodies together are larger than the limit."""
 
 
 class Body:
-    """A body that has arrived."""
+    """A request body that has arrived completely."""
 
     def __init__(self, file: IO[bytes], n_bytes: int, receive: Receive) -> None:
         self._file, self._n_left, self._receive = file, n_bytes, receive
         self._is_finished = False
 
     async def receive(self) -> Message:
-        """Return the parts of the body, then the messages of the connection."""
+        """Return the body in parts, then the later messages of the connection."""
         if self._is_finished:
             return await self._receive()
         data = await run_in_threadpool(self._file.read, _PART) if self._n_left else b""
@@ -50,16 +50,16 @@ class Body:
 
 
 class Arrivals:
-    """All bodies that arrive or wait to be processed, at most `max_bytes` together."""
+    """All request bodies that are arriving or waiting to be processed, `max_bytes` in total at most."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes, self._n_bytes = max_bytes, 0
 
     @asynccontextmanager
     async def body(self, receive: Receive, max_bytes: int) -> AsyncIterator[Body]:
-        """Receive the body of a request within a minute, plus a second per 50 kB.
+        """Receive a request body, within one minute plus one second per 50 kB.
 
-        Raises TooSlowError, TooLargeError, TooManyError, or ClientDisconnect if the client leaves.
+        Raises TooSlowError, TooLargeError or TooManyError, or ClientDisconnect if the client disconnects.
         """
         n_bytes = 0
         try:

@@ -1,7 +1,7 @@
-"""Rate limits per address.
+"""Rate limits per client address.
 
-The address is that of the connection, or the one that a reverse proxy forwards. uvicorn must trust the proxy
-(``FORWARDED_ALLOW_IPS``, this machine by default) and ignores addresses from other senders.
+The address is that of the connection, or the one that a reverse proxy forwards. Only proxies in uvicorn's
+``FORWARDED_ALLOW_IPS`` (by default, this machine) are trusted; addresses from other senders are ignored.
 """
 
 import time
@@ -14,33 +14,33 @@ _MAX_ADDRESSES = 10_000
 
 
 class Budget:
-    """An allowance of `most`, available at first, of which `per_s` is refilled per second."""
+    """An allowance that starts at `most`, its maximum, and is refilled by `per_s` per second."""
 
     def __init__(self, most: float, per_s: float) -> None:
         self._most, self._per_s = most, per_s
         self._left, self._since = most, time.monotonic()
 
     def wait_s(self, cost: float) -> float:
-        """Return the seconds until a cost is affordable; 0 if it is now."""
+        """Return the seconds until a cost is affordable, 0 if it is affordable now."""
         now = time.monotonic()
         self._left = min(self._most, self._left + (now - self._since) * self._per_s)
         self._since = now
         return max(0.0, (min(cost, self._most) - self._left) / self._per_s)
 
     def spend(self, cost: float) -> float:
-        """Charge a cost if it is affordable; return the seconds to wait for it otherwise."""
+        """Charge a cost if it is affordable, and return 0; otherwise return the seconds to wait."""
         wait_s = self.wait_s(cost)
         if not wait_s:
             self.charge(cost)
         return wait_s
 
     def charge(self, cost: float) -> None:
-        """Charge a cost even if it is not affordable; the allowance becomes negative."""
+        """Charge a cost even if it is not affordable; the allowance may become negative."""
         self._left -= min(cost, self._most)
 
 
 class Budgets:
-    """One budget per address, for the latest addresses; a spent budget is full again after `full_in_s`."""
+    """One budget per address, for the most recent addresses; an empty budget is full again after `full_in_s`."""
 
     def __init__(self, most: float, full_in_s: float = 60.0) -> None:
         self._most, self._per_s = most, most / full_in_s
@@ -55,12 +55,12 @@ class Budgets:
 
 
 def address_of(scope: Scope) -> str:
-    """Return the address of a request as :func:`network_of` does."""
+    """Return the client address of a request, in the form of :func:`network_of`."""
     return network_of(scope["client"][0] if scope["client"] else "")
 
 
 def network_of(host: str) -> str:
-    """Return an address; for IPv6 its /64 network, because a household has a whole network."""
+    """Return an IPv4 address unchanged, and an IPv6 address as its /64 network, which one household shares."""
     try:
         address = ip_address(host)
     except ValueError:

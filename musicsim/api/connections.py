@@ -9,9 +9,9 @@ PATIENCE_S = 30.0
 
 
 class PatientProtocol(H11Protocol):
-    """uvicorn's protocol, which closes connections whose next request head does not arrive in time.
+    """uvicorn's protocol with a timeout: it closes connections whose next request head does not arrive in time.
 
-    It also closes connections that still send the body of a request after its response.
+    It also closes connections that are still sending a request body after the response.
     """
 
     _deadline: asyncio.TimerHandle | None = None

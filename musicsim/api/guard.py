@@ -1,8 +1,8 @@
-"""Protection from other web pages: requests must go to an address of the app and come from its own pages.
+"""Protection against other web pages: requests must go to an address of the app and come from its own pages.
 
 Another page in the user's browser can send requests to this machine. It can even read the responses if its own host
 name resolves to 127.0.0.1 (DNS rebinding). ``Host`` is the address that the browser believes it is talking to, and
-``Origin`` is the page that sends the request. Both are checked first.
+``Origin`` is the page that sends the request. The guard checks both before anything else.
 """
 
 import os
@@ -35,19 +35,18 @@ def _ip(host: str) -> IPv4Address | IPv6Address | None:
 
 
 def _normalize(host: str) -> str:
-    """Return a host in lower case, an IP address in its shortest form, IPv4 inside IPv6 as IPv4."""
+    """Return a host name in lower case, or an IP address in its shortest form (an IPv4-mapped one as IPv4)."""
     ip = _ip(host)
     return str(getattr(ip, "ipv4_mapped", None) or ip) if ip else host.lower()
 
 
 def _is_loopback(host: str) -> bool:
-    """Return whether a normalized host is this machine, by number or by a name that RFC 6761 reserves for it."""
+    """Return whether a normalized host is a loopback address, or a name that RFC 6761 reserves for loopback."""
     ip = _ip(host)
     return ip.is_loopback if ip else f".{host}".endswith(".localhost")
 
 
 def _parse_host(text: str) -> tuple[str, int | None] | None:
-    """Parse a ``Host`` header into host and port; return None if it is malformed."""
     match = _HOST.fullmatch(text)
     if match is None:
         return None
@@ -58,14 +57,14 @@ def _parse_host(text: str) -> tuple[str, int | None] | None:
 
 
 def read_allowed_hosts() -> frozenset[str]:
-    """Return the hosts of ``MUSICSIM_ALLOWED_HOSTS``; raise AddressError if one is not a machine's name or address."""
+    """Return the hosts in ``MUSICSIM_ALLOWED_HOSTS``; raise AddressError if one is not a host name or address."""
     names = [name.strip() for name in os.environ.get("MUSICSIM_ALLOWED_HOSTS", "").split(",")]
     hosts = set()
     for name in filter(None, names):
         parsed = _parse_host(f"[{name}]" if _ip(name) and ":" in name else name)
         if parsed is None or parsed[1] is not None:
             raise AddressError(
-                f"{name!r} is not a machine's name or address: write it like music.example, without http:// and port."
+                f"{name!r} is not a host name or address: write it like music.example, without http:// and port."
             )
         hosts.add(parsed[0])
     return frozenset(hosts)
@@ -74,9 +73,9 @@ def read_allowed_hosts() -> frozenset[str]:
 class Guard:
     """ASGI middleware that refuses requests to other hosts with 421, and requests from other pages with 403.
 
-    It adds headers to every response: only pages of the app may frame it, its type must not be sniffed, and other sites
-    get no referrer. `names` are hosts of the app in addition to this machine's own names and the IP address of the
-    connection. Their pages may have any scheme and port, because a reverse proxy has its own.
+    It adds headers to every response: only pages of the app may frame it, browsers must not guess its type, and other
+    sites get no referrer. `names` are host names of the app, in addition to loopback names and the connection's IP
+    address. Pages at these hosts may have any scheme and port, because a reverse proxy has its own.
     """
 
     def __init__(self, app: ASGIApp, names: Iterable[str] = ()) -> None:
@@ -102,8 +101,8 @@ class Guard:
         headers = Headers(scope=scope)
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or (target := _parse_host(hosts[0])) is None:
-            return PlainTextResponse("the request does not say which host it is meant for.", 400)
-        # an IP address cannot come from DNS
+            return PlainTextResponse("the request does not say which host it is for.", 400)
+        # an IP address in Host rules out DNS rebinding
         host, port = target
         is_address = _ip(host) and scope["server"] and host == _normalize(scope["server"][0])
         if not (_is_loopback(host) or host in self._names or is_address):
@@ -118,7 +117,7 @@ class Guard:
             is_own = bool(scope["client"]) and _is_loopback(_normalize(scope["client"][0]))
         else:
             is_own = not _is_from_other_page(headers, scope["method"])
-        return None if is_own else PlainTextResponse("another page sent this request: open the app itself.", 403)
+        return None if is_own else PlainTextResponse("a different site sent this request: open the app itself.", 403)
 
     def _is_own_page(self, origin: str, host: str, port: int | None, scope: Scope) -> bool:
         match = _ORIGIN.fullmatch(origin)
@@ -132,7 +131,7 @@ class Guard:
 
 
 def _take_host_of_page(scope: Scope) -> Scope:
-    """Replace a WebSocket's host with that of its origin: a proxy may have changed it, and Streamlit compares both."""
+    """Replace a WebSocket's host with that of its origin: Streamlit compares them, and a proxy may change the host."""
     origin = Headers(scope=scope).get("origin", "") if scope["type"] == "websocket" else ""
     match = _ORIGIN.fullmatch(origin)
     if match is None:
@@ -142,14 +141,14 @@ def _take_host_of_page(scope: Scope) -> Scope:
 
 
 def _is_from_other_page(headers: Headers, method: str) -> bool:
-    """Return whether another page embeds the response or posts a form. Links are allowed."""
+    """Return whether another site embeds the response or posts a form. Links from other sites are allowed."""
     navigates = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == ("navigate", "document")
     is_link = navigates and method in _READS
     return headers.get("sec-fetch-site", "none") in ("cross-site", "same-site") and not is_link
 
 
 def _add_headers(headers: MutableHeaders) -> None:
-    """Add the headers of every response; keep a stricter policy that the response has already."""
+    """Add the headers that every response has; keep a frame policy that the response already has."""
     for name, value in _HEADERS.items():
         headers.setdefault(name, value)
     policies = headers.getlist("Content-Security-Policy")

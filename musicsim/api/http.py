@@ -37,15 +37,17 @@ from musicsim.public import is_public, safe_message, visitor_may
 
 T = TypeVar("T")
 
-# A form or a simple request of another site cannot have these types: its browser asks the app first, which refuses.
+# Another site's form or simple request cannot have these types: browsers ask the app first, and it refuses.
 _AUDIO_TYPES = ("audio/", "video/", "application/octet-stream", "application/ogg")
-_MAX_UPLOADS = 32  # that wait or are processed at once
+_MAX_UPLOADS = 32  # uploads that are waiting or being processed
 _RETRY_AFTER_S = 15
-_UPLOAD_NAME = "the file that was sent"  # in messages
-_MAX_UNWRITTEN = 1 << 20  # bytes; chunks are of 64 kB, and a thread per chunk takes longer than the disk
+_UPLOAD_NAME = "the file that was sent"  # name of an upload in messages
+_MAX_UNWRITTEN = 1 << 20  # bytes; chunks have 64 kB, and a thread call per chunk would take longer than the disk
 _Count = Annotated[int, Query(ge=1, le=MAX_RESULTS)]
-_Minutes = Annotated[float, Query(gt=0, le=MAX_MINUTES, description="analyzed part of the file, from its beginning")]
-_Model = Annotated[str | None, Query(description="name of a model; the one in use by default")]
+_Minutes = Annotated[
+    float, Query(gt=0, le=MAX_MINUTES, description="number of minutes to analyze, from the start of the file")
+]
+_Model = Annotated[str | None, Query(description="name of a model; by default, the one in use")]
 
 
 def _render_results(hits: list[Hit]) -> list[dict[str, Any]]:
@@ -53,7 +55,7 @@ def _render_results(hits: list[Hit]) -> list[dict[str, Any]]:
 
 
 def _read_query(request: type[T]) -> Callable[..., T]:
-    """Return a FastAPI dependency that reads a request of this class from the query string."""
+    """Return a FastAPI dependency that builds a request of this class from the query string."""
 
     def read(**values: Any) -> T:
         try:
@@ -83,7 +85,7 @@ router = APIRouter()
 @router.get("/libraries")
 @visitor_may
 def libraries() -> list[str]:
-    """List the names of the libraries, the default first."""
+    """List the names of the libraries, with the default library first."""
     return [folder.name for folder in library_folders()]
 
 
@@ -103,7 +105,7 @@ def models(library: str | None = None) -> list[dict[str, Any]]:
 def train(
     request: Annotated[TrainingRequest, Depends(_read_query(TrainingRequest))], library: str | None = None
 ) -> dict[str, Any]:
-    """Start a training job. The response has the model's name and the job's id; `/jobs/{job}` reports its progress."""
+    """Start a training job. The response contains the model's name and the job's id; see `/jobs/{job}` for progress."""
     opened = open_library(library)
     name = name_for(opened, request.supervision, request.name)
     return {"job": jobs.start(opened, "train", request.job_arguments(name)), "name": name}
@@ -111,7 +113,7 @@ def train(
 
 @router.get("/jobs/{job_id}")
 def job(job_id: Annotated[int, Path(ge=0, lt=2**63)], library: str | None = None) -> dict[str, Any]:
-    """Report the progress and outcome of a job."""
+    """Return the progress and outcome of a job."""
     opened = open_library(library)
     jobs.current(opened)  # updates the state of a job whose process has died
     fields = ("id", "kind", "state", "message", "done", "total", "seconds_left")
@@ -121,14 +123,14 @@ def job(job_id: Annotated[int, Path(ge=0, lt=2**63)], library: str | None = None
 @router.get("/songs")
 @visitor_may
 def songs(library: str | None = None, search: str = "", limit: _Count = 50) -> list[dict[str, Any]]:
-    """List songs whose title or artist contains the text; those whose title begins with it come first."""
+    """List songs whose title or artist contains `search`; songs whose title begins with it come first."""
     return [render_song(song) for song in take_snapshot(open_library(library)).songs_with(search, limit)]
 
 
 @router.get("/songs/{song_id}/similar")
 @visitor_may
 def similar(song_id: int, search: _Search, library: str | None = None, model: _Model = None) -> list[dict[str, Any]]:
-    """Find the songs that sound most like a song of the library; `like` and `unlike` adjust the query."""
+    """Find the songs that sound most like a song in the library; `like` and `unlike` adjust the query."""
     snapshot = snapshot_under(open_library(library), model)
     return _render_results(find_requested(snapshot, song_id, search))
 
@@ -136,9 +138,9 @@ def similar(song_id: int, search: _Search, library: str | None = None, model: _M
 @router.get("/similar")
 @visitor_may
 def similar_to_several(search: _Search, library: str | None = None, model: _Model = None) -> list[dict[str, Any]]:
-    """Find the songs most like several songs (repeat `like`), and less like others (`unlike`).
+    """Find the songs most similar to several songs (repeat `like`), and less similar to others (`unlike`).
 
-    With `words` alone, the songs that match them, without a similarity.
+    With `words` alone, the results are the songs that match them, without a similarity.
     """
     if not search.like and not search.words:
         raise HTTPException(422, "give songs with `like`, or a description with `words`.")
@@ -146,11 +148,11 @@ def similar_to_several(search: _Search, library: str | None = None, model: _Mode
 
 
 class _Refusal(HTTPException):
-    """An upload that is not processed; its response has an `error` instead of a `detail`."""
+    """A refused upload; its response has an `error` instead of a `detail`."""
 
 
 upload_slots = threading.BoundedSemaphore(_MAX_UPLOADS)
-"""Places for uploads that wait or are processed."""
+"""Slots for uploads that are waiting or being processed."""
 
 
 @router.post("/similar", responses={413: {}, 503: {}})
@@ -163,11 +165,11 @@ async def similar_to_file(
     model: _Model = None,
     minutes: _Minutes = MINUTES,
 ) -> list[dict[str, Any]]:
-    """Find the songs most like the audio file in the body, which is sent as `application/octet-stream` or its own type.
+    """Find the songs most similar to the audio file in the body, sent as `application/octet-stream` or its own type.
 
-    The maximum is 200 MB, or 20 MB in a public demonstration. The header `Musicsim-Notes` has notes about the file, for
-    example if it is longer than the analyzed minutes. Files wait in one line; if it is too long, the status is 503 with
-    `Retry-After`.
+    The maximum size is 200 MB, or 20 MB in a public demonstration. The `Musicsim-Notes` header contains notes about the
+    file, for example if it is longer than the analyzed minutes. Files are processed in the order of arrival. If too
+    many are waiting, the status is 503, with a `Retry-After` header.
     """
     media_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if not media_type.startswith(_AUDIO_TYPES):
@@ -179,9 +181,9 @@ async def similar_to_file(
     with (await run_in_threadpool(scratch_of, opened.folder)).folder() as folder:
         file = folder / "upload"
         await _write_body(request, file)
-        # only for files that have arrived, so that slow senders do not block others
+        # only files that have arrived take a slot, so that slow senders do not block others
         if not upload_slots.acquire(blocking=False):
-            message = f"{_MAX_UPLOADS} files are waiting already: send yours again later."
+            message = f"{_MAX_UPLOADS} files are already waiting: send yours again later."
             raise _Refusal(503, message, {"Retry-After": str(_RETRY_AFTER_S)})
         try:
             snapshot = await run_in_threadpool(snapshot_under, opened, model)
@@ -207,7 +209,6 @@ async def similar_to_file(
 
 
 async def _write_body(request: Request, path: pathlib.Path) -> None:
-    """Write the body of a request to a file while it arrives."""
     max_bytes = max_mb() << 20
     too_large = _Refusal(413, f"the file is larger than {max_mb()} MB: send a part of it.")
     if int(request.headers.get("Content-Length", 0)) > max_bytes:
@@ -235,7 +236,7 @@ def playlist(
     library: str | None = None,
     model: _Model = None,
 ) -> list[dict[str, Any]]:
-    """Generate a playlist with the reason for every transition; it passes through `through`, and stays near `like`."""
+    """Generate a playlist with a reason for every transition; it passes through `through` and stays near `like`."""
     drawn = Walk(snapshot_under(open_library(library), model)).generate(request, request.seed)
     return [
         render_song(song) | {"reason": edge.reason if edge else None}
@@ -249,14 +250,14 @@ async def _show_refusal(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _show_error(request: Request, error: Exception) -> JSONResponse:
-    """Return the message of an error of ours without the paths of this machine."""
+    """Return the message of a MusicsimError, without this machine's paths."""
     kinds = {NotFoundError: 404, AudioError: 422, OwnerOnlyError: 403}
     status = next((status for kind, status in kinds.items() if isinstance(error, kind)), 409)
     return JSONResponse({"error": safe_message(error).replace(f"{default_folder().parent}{os.sep}", "")}, status)
 
 
 def http_interface() -> FastAPI:
-    """Make the FastAPI application that is mounted at ``/api``."""
+    """Return the FastAPI application to mount at ``/api``."""
     api = FastAPIOffline(title="musicsim", version=__version__, redoc_url=None)
     api.add_exception_handler(MusicsimError, _show_error)
     api.add_exception_handler(_Refusal, _show_refusal)

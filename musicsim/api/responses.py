@@ -1,4 +1,4 @@
-"""Parts that several routes share: permissions, ranges of audio, ETags, errors, and waiting for a worker."""
+"""Helpers shared by several routes: permissions, byte ranges of audio, ETags, errors, and waiting for a worker."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 _POLL_S = 1.0
-_MAX_BYTES = 4 << 20  # per response: browsers request the whole rest
+_MAX_BYTES = 4 << 20  # bytes per response, because browsers request the entire rest of a file
 _RANGE = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})")
 
 
@@ -28,7 +28,7 @@ def filter_routes(routes: Sequence[BaseRoute]) -> list[BaseRoute]:
 
 
 def parse_range(request: Request) -> tuple[int, int] | None:
-    """Return the first requested byte and the end (exclusive); None without a range."""
+    """Return the first requested byte and the end (exclusive), or None without a range."""
     match = _RANGE.fullmatch(request.headers.get("Range", ""))
     if match is None:
         return None
@@ -37,7 +37,7 @@ def parse_range(request: Request) -> tuple[int, int] | None:
 
 
 def respond_with_sound(data: bytes, span: tuple[int, int] | None, n_bytes: int, kind: str) -> Response:
-    """Return a response with audio of `n_bytes`, or with its requested part; no data means a range past the end."""
+    """Return a response with a whole file of `n_bytes`, or with the range `span`; empty `data`: range past the end."""
     headers = {"Accept-Ranges": "bytes", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
     if span is None:
         return Response(data, media_type=kind, headers=headers)
@@ -48,13 +48,13 @@ def respond_with_sound(data: bytes, span: tuple[int, int] | None, n_bytes: int, 
 
 
 def is_known(request: Request, tag: str) -> bool:
-    """Return whether the browser has the content of an ETag; proxies that compress turn it into a weak one."""
+    """Return whether the browser has the content of an ETag; proxies that compress make the ETag a weak one."""
     known = request.headers.get("If-None-Match", "").split(",")
     return tag in [known_tag.strip().removeprefix("W/") for known_tag in known]
 
 
 def respond_to_error(error: LibraryError) -> Response:
-    """Return the response to a request for a library or song that does not exist or cannot be opened."""
+    """Return the response if a requested library or song does not exist or cannot be opened."""
     if isinstance(error, NotFoundError):
         return JSONResponse({"error": safe_message(error)}, 404)
     _log.warning("%s", error)
@@ -62,7 +62,7 @@ def respond_to_error(error: LibraryError) -> Response:
 
 
 async def wait_for(decoding: Decoding[T], request: Request) -> T:
-    """Return the result of some work; raise ClientDisconnect if the client leaves first."""
+    """Return the result of a decoding task; raise ClientDisconnect if the client disconnects first."""
     future = asyncio.wrap_future(decoding.future)
     while not future.done():
         decoding.keep()

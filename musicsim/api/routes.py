@@ -1,4 +1,4 @@
-"""Routes next to Streamlit: ``/songs/{id}`` with audio, peaks and cover, ``/maps``, ``/api``, those of extensions."""
+"""Routes in addition to Streamlit's: ``/songs/{id}/...``, ``/maps``, ``/api``, and those of extensions."""
 
 import gzip
 import logging
@@ -45,7 +45,7 @@ _covers = Covers(decoder())
 
 @visitor_may
 async def _audio(request: Request) -> Response:
-    """Return the audio of a song, as a copy if browsers cannot play the file; byte ranges are supported."""
+    """Return the audio of a song, as a converted copy if browsers cannot play the file; supports byte ranges."""
     try:
         library, song = await run_in_threadpool(_song, request)
     except LibraryError as error:
@@ -54,7 +54,7 @@ async def _audio(request: Request) -> Response:
 
 
 async def respond_with_song(request: Request, library: Library, song: Song) -> Response:
-    """Return the audio of a song for a request; errors contain the song's name, but not paths of this machine."""
+    """Respond with the audio of a song; errors contain the song's name, but no paths on this machine."""
     name = f"{song.label} (song {song.id})"
     try:
         if not await run_in_threadpool(song.path.is_file):
@@ -85,20 +85,20 @@ def _song(request: Request) -> tuple[Library, Song]:
 
 @visitor_may
 def _peaks(request: Request) -> Response:
-    """Return the outline of a song: a list of numbers from 0 to 1."""
+    """Return the waveform outline of a song, a list of numbers from 0 to 1."""
     song_id = request.path_params["song_id"]
     try:
         outline = open_library(request.query_params.get("library")).outline(song_id)
     except LibraryError as error:
         return respond_to_error(error)
-    except OverflowError:  # more than 64 bits
+    except OverflowError:  # the id has more than 64 bits
         return JSONResponse({"error": f"song {song_id} does not exist."}, 404)
     return JSONResponse([round(float(peak), 3) for peak in outline], headers={"Cache-Control": "max-age=86400"})
 
 
 @visitor_may
 async def _cover(request: Request) -> Response:
-    """Return the cover of a song; without a cover 404, or 204 for ``quiet``, so that browsers do not log errors."""
+    """Return the cover of a song; without one, 404, or 204 if ``quiet`` is set so that browsers do not log errors."""
     try:
         library, song = await run_in_threadpool(_song, request)
     except LibraryError as error:
@@ -121,11 +121,11 @@ async def _cover(request: Request) -> Response:
             return Response(data, media_type="image/jpeg", headers=headers)
     if "quiet" in request.query_params:
         return Response(status_code=204, headers=headers)
-    return JSONResponse({"error": f"song {song.id} does not have a cover."}, 404)
+    return JSONResponse({"error": f"song {song.id} has no cover."}, 404)
 
 
 class _Columns:
-    """A thread-safe cache of compressed columns with their ETags."""
+    """A thread-safe cache of compressed map columns and their ETags."""
 
     def __init__(self) -> None:
         self._columns: OrderedDict[tuple[object, ...], tuple[str, bytes]] = OrderedDict()
@@ -150,7 +150,6 @@ _columns = _Columns()
 
 @visitor_may
 def _column(request: Request) -> Response:
-    """Return a column of a model's map; 304 if the browser has it."""
     try:
         library = open_library(request.query_params.get("library"))
         snapshot = take_snapshot(library, library.models.get(request.path_params["model"]).id)
@@ -171,7 +170,7 @@ def _column(request: Request) -> Response:
 def _label(request: Request) -> Response:
     try:
         _, song = _song(request)
-    except (NotFoundError, OverflowError):  # ids have at most 64 bits
+    except (NotFoundError, OverflowError):  # the id has more than 64 bits
         return JSONResponse({"error": "song not found."}, 404)
     except LibraryError as error:
         return respond_to_error(error)
@@ -185,17 +184,17 @@ def _interface(_public: bool) -> ASGIApp:
 
 @visitor_may
 async def _lazy_interface(scope: Scope, receive: Receive, send: Send) -> None:
-    """Make the HTTP interface at the first request, so that pages do not wait for it."""
+    """Create the HTTP interface on the first request, so that pages do not wait for it."""
     await _interface(is_public())(scope, receive, send)
 
 
 def path_prefix(base: str) -> str:
-    """Return a base path with a leading slash and no trailing one; empty at the root."""
+    """Return a base path with a leading slash and no trailing slash; the root becomes an empty string."""
     return f"/{base.strip('/')}" if base.strip("/") else ""
 
 
 def routes(base: str = "") -> list[BaseRoute]:
-    """Return the routes for ``st.App`` below `base`, the ``server.baseUrlPath`` that Streamlit adds to its own only."""
+    """Return the routes for ``st.App``, below `base`: Streamlit adds ``server.baseUrlPath`` only to its own routes."""
     prefix = path_prefix(base)
     makers = [extension.load(extension.routes) for extension in extensions() if extension.routes]
     return [

@@ -1,8 +1,8 @@
-"""WebSockets of pages: reruns of a page's script at a pace that the server can handle.
+"""Rate limits for pages' WebSockets: a page's script is rerun at a pace that the server can handle.
 
-A page requests a rerun with every click. Streamlit keeps one request that its script has not started yet: a newer
-request replaces it, and a second click on the same component replaces the first. So a request waits here until the
-script has processed the clicks of the previous one. Waiting requests are joined if no click is lost.
+A page requests a rerun with every click. Streamlit keeps only one request that its script has not started yet. A newer
+request replaces it, and a second click on the same component replaces the first click. So a request waits in this
+module until the script has processed the clicks of the previous one. Waiting requests are joined if no click is lost.
 """
 
 import asyncio
@@ -18,24 +18,24 @@ from starlette.types import Message, Receive, Send
 
 from musicsim.api.budgets import Budget, Budgets
 
-# per session: half of it is thirty clicks in a row, and a page that updates itself does so twice per second
+# per session: thirty quick clicks use half of it, and a page that updates itself reruns twice per second
 RERUNS, RERUNS_PER_S = 60.0, 3.0
-# per address: a lecture hall of sixty visitors clicks 15 times per second
+# per address: sixty visitors in a lecture hall click 15 times per second
 RERUNS_OF_ALL, RERUNS_OF_ALL_FULL_IN_S = 600.0, 30.0
-# limit of messages read, because joining them takes time, too
+# messages that are read, because joining requests also takes time
 MESSAGES, _MESSAGES_PER_S = 1_000.0, 500.0
 MESSAGES_OF_ALL, _MESSAGES_OF_ALL_FULL_IN_S = 4_000.0, 4.0
-_BYTES_PER_MESSAGE = 10_000  # larger ones count as several
+_BYTES_PER_MESSAGE = 10_000  # a larger message counts as several
 MAX_HELD, _MAX_HELD_BYTES = 64, 256_000
-MAX_RUNS = 16  # per address at once; its other pages wait in line
-RUN_S = 2.0  # a longer run, such as one that waits for a file, releases its place
-TAKEN_S = 2.0  # a request that has not started by then was for a part of the page that no longer exists
+MAX_RUNS = 16  # simultaneous runs per address; its other pages wait in line
+RUN_S = 2.0  # a longer run, such as one that waits for a file, gives up its turn
+TAKEN_S = 2.0  # a request not started by then was for a part of the page that no longer exists
 _UNTIL_WOKEN_S = 3600.0
-CLICK_S = 1.0  # time for a run to process its clicks before the next request may interrupt it
+CLICK_S = 1.0  # time for a run to process clicks before the next request may interrupt it
 
 
 class Rerun(Protocol):
-    """A request to run the script again."""
+    """A page's request to run its script again."""
 
     @property
     def has_clicks(self) -> bool: ...  # True if it contains clicks, which later requests do not repeat
@@ -43,14 +43,14 @@ class Rerun(Protocol):
     def n_bytes(self) -> int: ...
 
     def join(self, newer: Any) -> "Rerun | None":
-        """Return one request equivalent to both; None if something would be lost."""
+        """Return one request equivalent to both, or None if a click would be lost."""
 
     def to_bytes(self) -> bytes:
-        """Return the message."""
+        """Return the request as a message for Streamlit."""
 
 
 class RunEvent(enum.Enum):
-    """The event of a run that a message to a page reports."""
+    """An event in a run of the script, as reported by a message to the page."""
 
     BEGUN = "begun"
     FINISHED = "finished"
@@ -58,24 +58,22 @@ class RunEvent(enum.Enum):
 
 
 class Dialect(NamedTuple):
-    """The protocol between pages and the app."""
+    """Functions that interpret the messages between pages and the app."""
 
-    is_of_a_page: Callable[[bytes], bool]  # return whether a page may send a message; others are dropped
+    is_of_a_page: Callable[[bytes], bool]  # True if pages may send this message; others are dropped
     rerun_of: Callable[[bytes], Rerun | None] = lambda message: None
     """Parse a request for a rerun; return None for other messages."""
     filter_message: Callable[[bytes], tuple[bytes, RunEvent]] = lambda message: (message, RunEvent.OTHER)
-    """Return a message to a page as visitors may see it, and the event that it reports."""
+    """Return a message to a page, without private parts, and the event that it reports."""
 
 
 class _Turns:
-    """The pages of an address that take turns with their runs."""
-
     def __init__(self) -> None:
         self._n_running = 0
-        self._waiting: dict[Stream, None] = {}  # in the order of their arrival
+        self._waiting: dict[Stream, None] = {}  # pages in the order of arrival
 
     def is_free(self, page: "Stream") -> bool:
-        """Return whether a page may run now; otherwise it is in line, and is woken later."""
+        """Return whether a page may run now; otherwise it waits in line and is woken later."""
         self._waiting[page] = None
         return page in self._next()
 
@@ -100,7 +98,7 @@ class _Turns:
 
 
 class Paces:
-    """The limits of all addresses for their WebSockets."""
+    """The limits on the WebSockets of all addresses."""
 
     def __init__(self) -> None:
         self.turns: WeakValueDictionary[str, _Turns] = WeakValueDictionary()
@@ -109,14 +107,14 @@ class Paces:
 
 
 class Stream:
-    """The messages of one WebSocket; `paces` limits the reruns of all addresses, and `requests` other messages."""
+    """The messages of one WebSocket; `paces` limits reruns for each address, and `requests` limits other messages."""
 
     def __init__(
         self, receive: Receive, send: Send, dialect: Dialect, paces: Paces, requests: Budgets, address: str
     ) -> None:
         self._receive, self._send, self._dialect = receive, send, dialect
         self._requests = requests.get(address)
-        # of the session and its address
+        # one budget for the session, one for its address
         self._reruns = (Budget(RERUNS, RERUNS_PER_S), paces.reruns.get(address))
         self._messages = (Budget(MESSAGES, _MESSAGES_PER_S), paces.messages.get(address))
         self._turns = paces.turns.setdefault(address, _Turns())
@@ -124,13 +122,13 @@ class Stream:
         self._others: deque[Message] = deque()
         self._held: deque[Rerun] = deque()
         self._n_held_bytes = 0
-        self._has_clicks = False  # whether the last request had clicks, and its run is not finished
+        self._has_clicks = False  # True if the last request had clicks and its run is not finished
         self._is_taken, self._since = False, 0.0
         self._changed: asyncio.Future[None] | None = None
         self._turn_ends: asyncio.TimerHandle | None = None
 
     async def receive(self) -> Message:
-        """Return the next message of the page when it is due."""
+        """Return the page's next message when it is due."""
         while True:
             if self._others:
                 message = self._others.popleft()
@@ -143,7 +141,7 @@ class Stream:
             await self._read(wait_s)
 
     async def send(self, message: Message) -> None:
-        """Send a message to the page, and track the state of its run."""
+        """Send a message to the page, and track the state of the script's run."""
         if message.get("bytes"):
             shown, event = self._dialect.filter_message(message["bytes"])
             message = {**message, "bytes": shown}
@@ -157,7 +155,7 @@ class Stream:
         await self._send(message)
 
     def wake(self) -> None:
-        """Check again whether a request is due."""
+        """Make :meth:`receive` check again whether a request is due."""
         if self._changed is not None and not self._changed.done():
             self._changed.set_result(None)
 
@@ -175,7 +173,7 @@ class Stream:
             self._turns.give_back()
 
     def _wait_s(self) -> float | None:
-        """Return the seconds until the first held request is due; None if none is held."""
+        """Return the seconds until the first held request is due, or None without held requests."""
         if not self._held:
             return None
         clicks_s = 0.0
@@ -200,7 +198,7 @@ class Stream:
         return {"type": "websocket.receive", "bytes": rerun.to_bytes()}
 
     async def _read(self, wait_s: float | None) -> None:
-        """Wait for a message, for a change of the run, or for some seconds."""
+        """Wait for a message or a change in the run, at most `wait_s`."""
         self._changed = asyncio.get_running_loop().create_future()
         awaited: set[asyncio.Future[Message] | asyncio.Future[None]] = {self._changed}
         pause_s = max(budget.wait_s(1) for budget in self._messages)

@@ -1,4 +1,4 @@
-"""Limits for the visitors of a public demonstration: requests per minute, uploads, connections at once."""
+"""Limits for visitors to a public demonstration: requests per minute, uploads, and simultaneous connections."""
 
 import asyncio
 import os
@@ -17,19 +17,19 @@ from musicsim.api.arrivals import Arrivals, TooLargeError, TooManyError, TooSlow
 from musicsim.api.budgets import Budgets, address_of
 from musicsim.api.streams import Dialect, Paces, Rerun, RunEvent, Stream
 
-MAX_HELD = 4  # maximum number of files of a session; a page has one or two
-_MAX_HELD_BYTES = 512 << 20  # of all sessions
-_MAX_ARRIVING = 4  # files per address at once; others wait
-_MAX_ARRIVING_BYTES = 1 << 30  # of all addresses, in temporary files
-_MAX_PROCESSED = 8  # arrived files at once; others wait
+MAX_HELD = 4  # files per session; a page has one or two
+_MAX_HELD_BYTES = 512 << 20  # total for all sessions
+_MAX_ARRIVING = 4  # simultaneous files per address; others wait
+_MAX_ARRIVING_BYTES = 1 << 30  # total for all addresses, in temporary files
+_MAX_PROCESSED = 8  # arrived files that are processed simultaneously; others wait
 MAX_WAIT_S = 60.0
-_MAX_BODY = 1 << 20  # bytes of requests without a file
+_MAX_BODY = 1 << 20  # bytes, for requests without a file
 FORGOTTEN_S = 40.0  # by then, Streamlit has deleted the sessions of closed pages
 _MAX_STREAMS = 200  # open pages
-_REQUESTS_A_MINUTE = 3000  # per address, which may be that of a whole lecture hall; a page takes about thirty
+_REQUESTS_A_MINUTE = 3000  # per address, which a whole lecture hall may share; a page needs about thirty requests
 _READS = ("GET", "HEAD", "OPTIONS")
-_COST_OF_A_FILE = 20  # and of all other requests that do not only read
-_SCRIPTS = re.compile(r"/static/")  # of Streamlit's pages: nine of ten requests, and the browser caches them
+_COST_OF_A_FILE = 20  # also the cost of other requests that change something
+_SCRIPTS = re.compile(r"/static/")  # 90% of requests; they cost nothing, because browsers cache the responses
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/")
 _SEARCH = re.compile(r"/api/similar/?$")
 _TOO_MANY = "too many files are being sent."
@@ -38,13 +38,13 @@ _FOR_THE_OWNER = re.compile(r"/_stcore/(metrics|script-health-check|agent)")
 
 
 class Visitors:
-    """ASGI middleware that enforces the limits of visitors.
+    """ASGI middleware that enforces the limits for visitors.
 
-    Requests beyond them get status 429 or 503 with ``Retry-After``. Messages of a page's WebSocket wait. A file is
-    received whole, with its multipart frame at most `max_file` bytes, before it takes a place among those that are
-    processed. `is_of_a_page`, `rerun_of` and `filter_message` are those of :class:`musicsim.api.streams.Dialect`.
-    `uploads_of` takes a session's id, and returns its number of files and the total bytes of all sessions. `when_left`
-    is called a while after the last page was closed.
+    Requests beyond a limit get status 429 or 503 with ``Retry-After``; messages on a page's WebSocket are delayed. A
+    file is received completely before it is processed; with its multipart frame, it has at most `max_file` bytes.
+    `is_of_a_page`, `rerun_of` and `filter_message` are the fields of :class:`musicsim.api.streams.Dialect`.
+    `uploads_of` takes a session id, and returns that session's number of files and the total bytes of all sessions.
+    `when_left` is called a while after the last page was closed.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Visitors:
         self._budgets = Budgets(float(os.environ.get("MUSICSIM_REQUESTS_A_MINUTE", _REQUESTS_A_MINUTE)))
         self._paces = Paces()
         self._arrivals = Arrivals(_MAX_ARRIVING_BYTES)
-        # by address; forgotten when nobody holds a place or waits for one
+        # semaphores keyed by address; dropped when nobody holds a place or waits for one
         self._places: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._arriving: Counter[str] = Counter()  # files per session
         self._processed = asyncio.Semaphore(_MAX_PROCESSED)
@@ -102,7 +102,6 @@ class Visitors:
         await response(scope, receive, send)
 
     async def _pass_body(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Receive the body of a request, then pass the request to the app."""
         upload = _UPLOAD.search(scope["path"]) if scope["method"] == "PUT" else None
         is_search = scope["method"] == "POST" and _SEARCH.search(scope["path"])
         if not upload and not is_search:
@@ -160,7 +159,6 @@ class _Refused(Exception):
 
 @asynccontextmanager
 async def _place(places: asyncio.Semaphore) -> AsyncIterator[None]:
-    """Hold a place, after waiting for one if necessary."""
     try:
         await asyncio.wait_for(places.acquire(), MAX_WAIT_S)
     except TimeoutError:

@@ -1,7 +1,7 @@
 """Mono samples of one rate from blocks of any rate and number of channels.
 
-Mono is the mean of all channels. A sink gets the samples in order, in blocks of any length, and copies those it keeps.
-Memory does not grow with the length of the sound.
+Mono is the mean of all channels. A sink receives the samples in order, in blocks of any length, and copies the samples
+that it keeps. Memory use does not grow with the length of the sound.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from musicsim._arrays import Float32Array
 from musicsim.audio.reader import SoundReader
 from musicsim.errors import AudioDecodeError, NoSoundError
 
-# Samples beyond this are damage (floats that hold 24-bit integers are smaller). A single such sample would push all
-# others below the features' range of 80 dB.
+# Larger samples are damage (floats that hold 24-bit integers are smaller). One such sample would push all others
+# below the 80 dB range of the features.
 _MAX_SAMPLE = 1e7
-# Lossy codecs leave a mix 40 dB below the channels if these cancel each other.
+# If the channels cancel each other, lossy coding leaves a mix that is 40 dB below them.
 _CANCELED = 1e-2
-# Channels within three steps of 16 bit count as silent: dither, not music.
+# A channel whose samples stay within three 16-bit steps of 0 is treated as silent: it is dither, not music.
 _SILENT = 1e-4
 _MIN_DURATION_S = 0.001  # one sample at the lowest supported rate
-# A smaller difference from the stated length is encoder delay and rounding, not a loss.
+# A smaller difference from the stated length comes from encoder delay and rounding, not from a loss.
 _SHORT_BY_S, _SHORT_BY_SHARE = 0.1, 0.005
 
 
@@ -35,7 +35,7 @@ class Sink(Protocol):
     """Receives mono samples in blocks."""
 
     def add(self, samples: Float32Array) -> None:
-        """Add samples, (n,), float32, n >= 1, which are valid during the call only."""
+        """Add samples, float32 (n,) with n >= 1; the array is valid only during the call."""
 
 
 SinkT = TypeVar("SinkT", bound=Sink)
@@ -43,7 +43,7 @@ SinkT = TypeVar("SinkT", bound=Sink)
 
 @dataclass(frozen=True, slots=True)
 class MonoSound(Generic[SinkT]):
-    """A decoded sound: its sink, stated length and warnings, and whether it continues beyond the requested part."""
+    """A decoded sound: its sink, stated length, warnings, and whether it continues beyond the requested part."""
 
     sink: SinkT
     expected_s: float | None
@@ -54,7 +54,9 @@ class MonoSound(Generic[SinkT]):
 def check_duration(duration: float | None) -> None:
     """Check that a duration is None or at least one sample long."""
     if duration is not None and not duration >= _MIN_DURATION_S:
-        raise ValueError(f"duration={duration} must be at least {_MIN_DURATION_S} seconds, or None for all.")
+        raise ValueError(
+            f"duration={duration} must be at least {_MIN_DURATION_S} seconds, or None for the whole sound."
+        )
 
 
 def read_mono(
@@ -68,11 +70,11 @@ def read_mono(
 ) -> MonoSound[SinkT]:
     """Decode a source to mono samples at `sr` and add them to a sink.
 
-    `source` and `label`, its name in errors, come from :func:`open_source`. `new_sink` returns an empty sink; it is
-    called again if the channels cancel each other and the source is decoded a second time. Only `duration` seconds
-    from `offset` on are kept (None: all), of one `channel` or of the mix.
+    `source` and its name for error messages, `label`, come from :func:`open_source`. `new_sink` returns an empty sink;
+    it is called again if the channels cancel each other, because the source is then decoded a second time. Only the
+    `duration` seconds that start at `offset` are kept (None: all), from one `channel` or from the mix.
 
-    Raises AudioDecodeError if there is not a single sample; errors of the sink propagate.
+    Raises AudioDecodeError if nothing can be decoded; errors raised by the sink propagate.
     """
     reader, sink = SoundReader(source), new_sink()
     mono = _Mono(sr, offset, duration, channel, sink)
@@ -83,7 +85,7 @@ def read_mono(
             except StopIteration:
                 break
             except OSError as error:
-                raise AudioDecodeError(f"{label} cannot be read to its end ({error}): check the disk.") from error
+                raise AudioDecodeError(f"{label} cannot be read to the end ({error}): check the disk.") from error
             mono.add(rate, block)
     mono.end_run()
     if mono.n_samples == 0:
@@ -148,7 +150,7 @@ class _Mono:
 
     @property
     def seconds(self) -> float:
-        """Seconds decoded so far, kept or not."""
+        """Number of seconds decoded so far, including parts that are not kept."""
         return self._run_start_s + (self._n_run / self._rate if self._rate else 0.0)
 
     def add(self, rate: int, block: Float32Array) -> None:
@@ -165,7 +167,7 @@ class _Mono:
             self._append(mix if self._resampler is None else self._resampler.resample_chunk(mix))
 
     def find_canceled_channel(self) -> int | None:
-        """Return the loudest channel if the mix has canceled it."""
+        """Return the loudest channel if it is canceled in the mix, otherwise None."""
         if not self._channel_peaks:
             return None
         loudest = max(self._channel_peaks, key=self._channel_peaks.__getitem__)
@@ -173,7 +175,7 @@ class _Mono:
         return loudest if peak > _SILENT and self._mix_peak < _CANCELED * peak else None
 
     def end_run(self) -> None:
-        """Flush the resampler: at a change of rate and at the end."""
+        """Flush the resampler; called when the rate changes and at the end."""
         if self._resampler is None or self._n_kept == 0:
             return
         self._append(self._resampler.resample_chunk(np.empty(0, np.float32), last=True))
@@ -184,7 +186,7 @@ class _Mono:
         self._resampler = None
 
     def _cut(self, block: Float32Array) -> Float32Array:
-        """Return the part of the block between offset and offset + duration; set `is_cut` beyond it."""
+        """Return the part of the block between offset and offset + duration; set `is_cut` if the block continues."""
         first = int(max(self.offset - self._run_start_s, 0.0) * self._rate)
         length = min(self.duration, self.offset + self.duration - self._run_start_s) * self._rate
         start = max(first - self._n_run, 0)
@@ -198,14 +200,14 @@ class _Mono:
     def _mix(self, block: Float32Array) -> Float32Array:
         mix = self._blend(block)
         peak = _peak(mix)
-        if not peak < _MAX_SAMPLE:  # also true of NaN
+        if not peak < _MAX_SAMPLE:  # also true for NaN
             self.zeroed = True
             block = np.where(np.abs(block) < _MAX_SAMPLE, block, np.float32(0))
             mix = self._blend(block)
             peak = _peak(mix)
         self._mix_peak = max(self._mix_peak, peak)
         self.n_channels = len(block)
-        # the peaks of channels matter only if the mix is nearly silent
+        # the channels' peaks matter only if the mix is nearly silent
         if self.n_channels > 1 and peak < _CANCELED:
             for i, row in enumerate(block):
                 self._channel_peaks[i] = max(self._channel_peaks.get(i, 0.0), _peak(row))
@@ -216,7 +218,7 @@ class _Mono:
             return np.ascontiguousarray(block[min(self.channel, len(block) - 1)])
         if len(block) == 1:
             return np.ascontiguousarray(block[0])
-        # a mean over the short axis of interleaved samples takes forty times as long
+        # taking the mean over the short axis of interleaved samples would take forty times as long
         with np.errstate(invalid="ignore", over="ignore"):  # the caller checks for NaN
             mix = block[0] + block[1]
             for row in block[2:]:

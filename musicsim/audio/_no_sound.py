@@ -1,6 +1,6 @@
-"""Kinds of files without sound, recognized by content.
+"""Recognize files without sound by their content, to explain why they cannot be read.
 
-The sentences follow the name of the file.
+Each explanation is a predicate that follows the name of the file.
 """
 
 import codecs
@@ -40,10 +40,7 @@ _BYTE_ORDER = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", cod
 
 
 def explain_no_sound(read: Callable[[int, int], bytes], *, has_film: bool) -> str:
-    """Return what kind of file it is, as a predicate that follows its name.
-
-    `read(start, n_bytes)` returns bytes of the file; `has_film` says whether it contains moving pictures.
-    """
+    """Return a predicate that follows the file's name; `read(start, n_bytes)` returns bytes of the file."""
     head = read(0, _HEAD)
     for mark, sentence in _MARKS:
         if mark.match(head):
@@ -59,7 +56,7 @@ def explain_no_sound(read: Callable[[int, int], bytes], *, has_film: bool) -> st
 
 
 def _is_empty_after_id3(read: Callable[[int, int], bytes]) -> bool:
-    """Return whether only padding and an ID3v1 tag follow the ID3v2 tag, or nothing at all."""
+    """Return whether the ID3v2 tag is followed by nothing, or only by padding and an ID3v1 tag."""
     header = read(0, _ID3_HEADER)
     length = sum((byte & 127) << shift for byte, shift in zip(header[6:], (21, 14, 7, 0), strict=False))
     rest = read(_ID3_HEADER + length, _HEAD + _ID3_V1)

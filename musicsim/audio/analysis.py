@@ -1,9 +1,9 @@
-"""Analysis of the sound of one file, in memory that does not grow with its length.
+"""Analyze the sound of one file; memory use hardly grows with its length.
 
-Times are seconds of decoded sound. Coefficients are rounded to float16, and everything computed from them here uses the
-rounded ones. The sound is decoded once. Levels wait for the song's loudest one in a temporary file (160 bytes per
-frame, 50 MB per hour, on disk beyond 16 MB). It is in the folder of the coefficients, if any, because the system's
-temporary folder may be in memory.
+Times are in seconds of decoded sound. Coefficients are rounded to float16, and later steps use the rounded values. The
+sound is decoded once. Levels are kept in a temporary file until the song's loudest one is known (160 bytes per frame,
+50 MB per hour; on disk beyond 16 MB). If coefficients are written, the temporary file is in the same folder, because
+the system's temporary folder may be in memory.
 """
 
 from __future__ import annotations
@@ -27,12 +27,21 @@ from musicsim.audio.rhythm import RhythmStream
 
 
 def peaks(samples: FloatingArray, n_bins: int = 400) -> Float32Array:
-    """Reduce samples (n_samples,) to the peak levels of `n_bins` equal intervals: float32 (n_bins,), 0 to 1.
+    """Reduce samples to the peak levels of `n_bins` equal intervals.
 
-    Levels are relative to the loudest sample; zeros for silence. With fewer samples than bins, samples repeat. Exact
-    for up to 8,192 samples. In longer sounds, intervals begin up to 1/4,096 of the sound early (a tenth of an
-    interval): see :class:`Outline`. Raises ValueError if `samples` is empty, not 1-D or not finite, or `n_bins` is less
-    than 1.
+    Parameters
+    ----------
+    samples : ndarray of shape (n_samples,), floating, n_samples >= 1
+    n_bins : int >= 1
+
+    Returns
+    -------
+    ndarray of shape (n_bins,), float32, from 0 to 1
+        Levels relative to the loudest sample; zeros for silence. With fewer samples than bins, samples repeat.
+
+    Notes
+    -----
+    The intervals are exact for up to 8,192 samples. In longer sounds, they begin up to 1/4,096 of the sound early.
     """
     if n_bins < 1:
         raise ValueError(f"n_bins={n_bins} must be at least 1.")
@@ -45,10 +54,10 @@ def peaks(samples: FloatingArray, n_bins: int = 400) -> Float32Array:
 
 
 class Outline:
-    """Peak levels of a sound that arrives in blocks and whose length is unknown.
+    """Peak levels of a sound of unknown length that arrives in blocks.
 
-    Stores the peak of every step, at first one sample. Beyond 8,192 steps, neighbors are merged and steps are twice as
-    long. So the outline does not depend on the blocks, and takes 32 kB for sounds of any length.
+    The peak of each step is stored. A step is one sample at first; whenever there are more than 8,192 steps, neighbors
+    are merged and steps become twice as long. So the outline does not depend on the blocks and always takes 32 kB.
     """
 
     def __init__(self) -> None:
@@ -58,7 +67,7 @@ class Outline:
 
     @property
     def loudest(self) -> float:
-        """The highest level so far."""
+        """Highest level so far."""
         return float(self._levels.max())
 
     def add(self, samples: FloatingArray) -> None:
@@ -84,7 +93,7 @@ class Outline:
         levels = np.maximum.reduceat(self._levels[:n_steps], starts)
         loudest = levels.max()
         if not np.isfinite(loudest):
-            raise ValueError("samples contains NaN or infinite values: set them to zero first.")
+            raise ValueError("samples contain NaN or infinite values: set them to zero first.")
         return levels / loudest if loudest > 0 else levels
 
 
@@ -92,15 +101,15 @@ TYPICAL_S = 30
 # 2048 frames: a whole number of the blocks in which levels are computed
 _BLOCK_FRAMES = 2048
 IN_MEMORY = 16 << 20
-# Samples described per step. With fewer, decoder and spectra would evict each other's data from the processor's
+# Number of samples per step. With fewer, decoding and spectra would evict each other's data from the processor's
 # cache, which costs 5% of the time.
 _BATCH = 1 << 20
-_MAX_STEPS = 1 << 13  # of an outline
-_OUTLINE_SAMPLES = 1 << 15  # per step
-_DOT = 8192  # longer products wake BLAS threads
-# dB: float16 stores coefficients beyond 256 in steps of 0.25, so smaller deviations mean nothing
+_MAX_STEPS = 1 << 13  # steps in an outline
+_OUTLINE_SAMPLES = 1 << 15  # samples added to an outline together
+_DOT = 8192  # samples per inner product; longer products wake BLAS threads
+# dB; float16 stores coefficients above 256 in steps of 0.25, so smaller deviations mean nothing
 _MIN_DEVIATION = 0.25
-# Windows whose descriptions differ by less count as equal.
+# Windows that differ by less are treated as equal.
 _MIN_SPREAD = 0.01
 
 
@@ -116,8 +125,8 @@ class Sound:
     loudest: float  # highest sample of the mix, full scale 1.0; 0 for digital silence
     rms: float  # root of the mean square of the mix, full scale 1.0
     typical_s: float  # start of the most typical 30 seconds, in whole seconds; 0 in shorter songs
-    # 32 hexadecimal digits, BLAKE2b of the coefficients: equal for files with the same sound but other tags or
-    # another lossless container
+    # BLAKE2b hash of the coefficients, 32 hexadecimal digits: equal for files with the same sound but different tags
+    # or a different lossless container
     sound_hash: str
     mfcc: Float16Array | None  # (n_frames, 13), float16; None if written to a file
     fluctuation: Float16Array  # (n_patterns, 594), float16: see musicsim.audio.fluctuation()
@@ -141,7 +150,7 @@ def analyse_sound(
     ----------
     source : path, bytes-like or binary file object
         As for :func:`musicsim.audio.decode`; only a path keeps the file itself out of memory.
-    sr : int >= 8000; samples per second at which the sound is described
+    sr : int >= 8000; samples per second at which the sound is analyzed
     duration : float, seconds
         Length to read from the start, as for :func:`musicsim.audio.decode`; None reads everything.
     name : str, optional; name of the source in messages; default is its path or its `name`
@@ -150,20 +159,22 @@ def analyse_sound(
         coefficients are not returned. An existing file is overwritten, and removed if writing fails.
     aspects : bool; whether to compute harmony and rhythm, too
 
+    Returns
+    -------
+    Sound
+
     Raises
     ------
     AudioDecodeError
         If the file is missing, a folder, empty or without sound.
     OSError
         If the temporary file or `frames_to` cannot be written.
-    ValueError, TypeError
-        If `sr` or `duration` is out of range, or `source` is none of the above.
 
     Notes
     -----
-    The coefficients are those of ``mfcc(decode(source, sr=sr).samples, sr)`` rounded to float16, bit for bit, and the
-    outline is that of ``peaks``. A sound of 10 hours takes 125 MB of memory including imports (200 MB if the
-    coefficients are returned), and 500 MB of disk while it is read.
+    The coefficients equal ``mfcc(decode(source, sr=sr).samples, sr)`` rounded to float16, bit for bit; the outline
+    equals the result of :func:`peaks`. A sound of 10 hours takes 125 MB of memory including imports (200 MB if the
+    coefficients are returned), and 500 MB of disk space while it is read.
     """
     check_rate(sr)
     check_duration(duration)
@@ -192,7 +203,7 @@ def analyse_sound(
 
 
 def _describe(sound: MonoSound[_Levels], mfcc: Float16Array | None, file: IO[bytes] | None) -> Sound:
-    """Compute the coefficients from the levels, and put them into `mfcc` or `file`."""
+    """Compute the coefficients from the levels, write them to `mfcc` or `file`, and return the description."""
     levels = sound.sink
     digest = hashlib.blake2b(digest_size=16)
     seconds = _Seconds(levels.n_frames, levels.sr)
@@ -227,7 +238,7 @@ def _describe(sound: MonoSound[_Levels], mfcc: Float16Array | None, file: IO[byt
 
 
 class _Levels:
-    """A sink that stores mel levels in a file, and computes everything that does not need complete levels."""
+    """A sink that stores mel levels in a file, and computes everything that does not need the levels of all frames."""
 
     def __init__(self, sr: int, spool: IO[bytes], aspects: bool) -> None:
         self.sr, self.spool = sr, spool
@@ -267,7 +278,7 @@ class _Levels:
             self.n_frames += len(block)
 
     def coefficients(self) -> Iterator[Float16Array]:
-        """Yield the rows of the coefficients in order; rhythm is complete after the last."""
+        """Yield the coefficients in order, in blocks; the rhythm is complete after the last block."""
         self.spool.seek(0)
         for start in range(0, self.n_frames, _BLOCK_FRAMES):
             levels = np.empty((min(_BLOCK_FRAMES, self.n_frames - start), N_MELS), np.float32)
@@ -288,7 +299,7 @@ class _Seconds:
         self._sums = np.zeros((n_seconds, 2 * N_MFCC))
 
     def add(self, start: int, block: Float16Array) -> None:
-        """Add the rows of the frames from `start` on."""
+        """Add the coefficients of the frames that begin at `start`."""
         second = np.arange(start, start + len(block)) * HOP // self.sr
         firsts = np.flatnonzero(np.diff(second, prepend=-1))
         values = np.empty((len(block), 2 * N_MFCC))
@@ -298,11 +309,11 @@ class _Seconds:
         self._counts[second[firsts]] += np.diff(firsts, append=len(block))
 
     def typical_start(self, n_windows: int) -> float:
-        """Return the start of the 30 s that are most like all others, in seconds.
+        """Return the start, in seconds, of the 30 s that are most like the rest of the song.
 
-        Each of the `n_windows` windows of 30 s, one per second, is described by the mean and the logarithm of the
-        deviation of each coefficient, both in units of their own deviation over the song. The result is the window
-        nearest to the median; with the mean, a window with part of the silence at the song's end would win.
+        A window of 30 s begins at each second. Each window has the mean and the log deviation of each coefficient, in
+        units of their deviation across windows. The window nearest to the median wins; with the mean, it would be a
+        window with some of the silence at the song's end.
         """
         if n_windows <= 1:
             return 0.0

@@ -1,9 +1,9 @@
 """Decode a file, bytes or a file object to mono samples of one rate.
 
 Samples are float32, full scale 1.0. Mono is the mean of all channels (stereo and surround, as in librosa). Times are
-seconds of decoded sound, not those of headers or tags. Decoding continues after damage; `Decoded.notes` lists the
-losses. The samples equal librosa's if it reads the same packets: soxr's HQ filter at the file's own rate. Files are
-decoded block by block, so only the mono result is in memory (88 kB per second; 159 MB for 30 minutes).
+seconds of decoded sound, not those in headers or tags. Decoding continues after damage; `Decoded.notes` lists the
+losses. The samples equal those of librosa if it reads the same packets: both resample the mix with soxr's HQ filter.
+Files are decoded block by block, so only the mono result is in memory (88 kB per second; 159 MB for 30 minutes).
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ class Decoded:
 
 
 def load(source: AudioSource, *, sr: int = 22050, offset: float = 0.0, duration: float | None = None) -> Float32Array:
-    """Decode `source` to mono samples, float32 (n_samples,), full scale 1.0; see :func:`decode`, which reports damage.
+    """Decode `source` to mono samples; arguments and errors are those of :func:`decode`, which also reports damage.
 
-    Raises AudioDecodeError if nothing can be decoded; the message names the file and a remedy.
+    Returns
+    -------
+    ndarray of shape (n_samples,), float32, full scale 1.0
     """
     return decode(source, sr=sr, offset=offset, duration=duration).samples
 
@@ -48,25 +50,29 @@ def decode(
 ) -> Decoded:
     """Decode a path, bytes or a binary file object to mono samples at `sr`.
 
-    Digital silence is legal. If the mix is silent but a channel is not (right = -left), the loudest channel is used,
-    which requires decoding twice.
-
     Parameters
     ----------
     source : path, bytes-like or binary file object
         A file object is read into memory from its current position, which is restored if it can seek.
-    sr : int > 0; samples per second of the result
+    sr : int > 0; samples per second in the result
     offset, duration : float, seconds
-        The part to return, by decoded time: 0 <= offset, 0.001 <= duration; None means up to the end. Everything
+        Start (>= 0) and length (>= 0.001; None: up to the end) of the part to return, in decoded time. Everything
         before `offset` is decoded and dropped, because seeking in damaged or VBR files is inexact.
     name : str, optional; name of the source in messages; default is its path or its `name`
+
+    Returns
+    -------
+    Decoded
 
     Raises
     ------
     AudioDecodeError
         If the file is missing, a folder, empty or without sound, or ends before `offset`.
-    ValueError, TypeError
-        If another argument is out of range, or `source` is none of the above.
+
+    Notes
+    -----
+    Digital silence is legal. If the mix is silent but a channel is not (right = -left), the loudest channel is used,
+    which requires decoding twice.
     """
     if not (np.isfinite(sr) and sr >= 1):
         raise ValueError(f"sr={sr} must be at least 1 sample per second.")

@@ -1,9 +1,9 @@
 """Descriptors of a song: tempo, key and mode, loudness, brightness, energy.
 
-They are computed from stored features, without the sound: MFCC frames, harmony and rhythm. The transposed DCT
-reconstructs the 40 mel levels from the MFCC, smoothed, because only 13 of 40 coefficients are stored. Loudness,
-brightness and energy use the frames that pass the gate of ITU-R BS.1770-4: blocks of 0.4 s above -70 dB and at most
-10 dB below the mean of these. If any number changes, raise `DESCRIPTOR_VERSION`.
+Descriptors are computed from stored features, not from the sound: MFCC frames, harmony and rhythm. The transposed DCT
+reconstructs the 40 mel levels from the MFCC. The levels are smoothed, because only 13 of 40 coefficients are stored.
+Loudness, brightness and energy use the frames that pass the gate of ITU-R BS.1770-4. It passes blocks of 0.4 s that
+are above -70 dB and at most 10 dB below the mean of all such blocks. If any number changes, raise `DESCRIPTOR_VERSION`.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ DESCRIPTOR_VERSION = 1
 _BLOCK = 2048  # frames
 _GATE_FRAMES = 35  # frames of a gated block: 0.41 s
 _GATE, _RELATIVE_GATE = -70.0, 10.0  # dB
-# A frame's power spectrum sums to 512 / 2 times the sum of the squared Hann window, 512 * 3 / 8, times the mean square.
+# The power spectrum of a frame sums to its mean square times 512 / 2 times 512 * 3 / 8, the sum of the squared window.
 _FULL_SCALE = FRAME / 2 * FRAME * 3 / 8
-_LUFS = -0.691  # BS.1770: a sine of 997 Hz and full scale has -3.01
+_LUFS = -0.691  # offset in BS.1770: a full-scale sine of 997 Hz has a loudness of -3.01
 
-# Frequency of each pitch class in a key, from the tonic on: Albrecht and Shanahan 2013, "The use of large corpora to
-# train a new type of key-finding algorithm", Music Perception 31(1). Krumhansl and Kessler's ratings (1982) fit
-# worse, because the histogram has only the strongest classes of each chord: `experiments.audible` measures both.
+# Frequency of each pitch class in a key, starting at the tonic. Source: Albrecht and Shanahan 2013, "The use of large
+# corpora to train a new type of key-finding algorithm", Music Perception 31(1). Krumhansl and Kessler's ratings (1982)
+# fit worse, because the histogram contains only the strongest classes of each chord; see `experiments.audible`.
 _PROFILES = (
     (0.238, 0.006, 0.111, 0.006, 0.137, 0.094, 0.016, 0.214, 0.009, 0.080, 0.008, 0.081),
     (0.220, 0.006, 0.104, 0.123, 0.019, 0.103, 0.012, 0.214, 0.062, 0.022, 0.061, 0.052),
 )
-_MIN_CORRELATION = 0.5  # below this, the key is None
+_MIN_CORRELATION = 0.5  # with a lower correlation, the key is None
 # log-normal prior around the preferred tapping tempo (Parncutt 1994; van Noorden and Moelants 1999)
 _PREFERRED, _SPREAD = 105.0, 0.9  # beats per minute; octaves
 _OCTAVE = 12  # bins
-_OCTAVE_WEIGHT = 0.6  # of half and twice the tempo
-_MIN_BEAT = 0.3  # share of a tempo and its octaves; below this, the tempo is None
+_OCTAVE_WEIGHT = 0.6  # weight of half and twice the tempo
+_MIN_BEAT = 0.3  # share of a tempo and its octaves in the histogram; with a smaller one, the tempo is None
 _TINY = 1e-12
 
 
@@ -54,11 +54,11 @@ class Descriptors:
     tempo: float | None = None
     key: str | None = None  # the tonic, one of `KEYS`
     mode: str | None = None  # one of `MODES`
-    # Gated loudness of the mono mix, LUFS. Some dB lower than meters show, because the levels are smoothed.
+    # Gated loudness of the mono mix, LUFS. A few dB lower than meters show, because the levels are smoothed.
     loudness: float | None = None
     brightness: float | None = None  # centroid of the mean magnitude spectrum, Hz
-    # Sum of all rises of the level within a second, dB, mean of the mel bands. High for many hard attacks, low for
-    # held tones; independent of loudness.
+    # Sum of all rises of the level within a second, dB, averaged over the mel bands. High for many hard attacks, low
+    # for held tones; independent of loudness.
     energy: float | None = None
 
 
@@ -67,12 +67,19 @@ def describe(
 ) -> Descriptors:
     """Compute the descriptors of a song.
 
-    `mfcc` is (n_frames, 13), from :func:`musicsim.audio.mfcc` at 22,050 Hz; a memory map is read block by block.
-    Without :func:`musicsim.audio.harmony`, (156,), the key is None; without :func:`musicsim.audio.rhythm`, (240,), the
-    tempo is. Raises ValueError if an array has another shape.
+    Parameters
+    ----------
+    mfcc : ndarray of shape (n_frames, 13), floating
+        Result of :func:`musicsim.audio.mfcc` at 22,050 Hz; a memory map is read block by block.
+    harmony : ndarray of shape (156,), optional; from :func:`musicsim.audio.harmony`; without it, the key is None
+    rhythm : ndarray of shape (240,), optional; from :func:`musicsim.audio.rhythm`; without it, the tempo is None
+
+    Returns
+    -------
+    Descriptors
     """
     if mfcc.ndim != 2 or mfcc.shape[1] != N_MFCC:
-        raise ValueError(f"mfcc must be of shape (n_frames, {N_MFCC}), not {mfcc.shape}.")
+        raise ValueError(f"mfcc must have shape (n_frames, {N_MFCC}), not {mfcc.shape}.")
     tempo = None if rhythm is None else estimate_tempo(rhythm)
     key, mode = (None, None) if harmony is None else estimate_key(harmony)
     return Descriptors(tempo, key, mode, *_describe_levels(mfcc))
@@ -81,14 +88,14 @@ def describe(
 def estimate_tempo(rhythm: FloatingArray) -> float | None:
     """Return the tempo of a song in beats per minute, given its :func:`musicsim.audio.rhythm`, (240,).
 
-    A tempo t scores ``p(t) (h(t) + 0.6 h(t / 2) + 0.6 h(2 t))``, with the histogram h and a log-normal prior p. The
-    result is the vertex of the parabola through the logarithms of h at the best bin and its neighbors. It is None if
-    less than 0.3 of the histogram is at a tempo, its half and its double.
+    The score of a tempo t is ``p(t) (h(t) + 0.6 h(t / 2) + 0.6 h(2 t))``, where h is the histogram and p a log-normal
+    prior. The result is the vertex of the parabola through the logarithms of h at the best bin and its neighbors. It is
+    None if the best tempo, its half and its double together hold less than 0.3 of the histogram.
     """
     if rhythm.shape != (RHYTHM_SIZE,):
-        raise ValueError(f"rhythm must be of shape ({RHYTHM_SIZE},), not {rhythm.shape}.")
+        raise ValueError(f"rhythm must have shape ({RHYTHM_SIZE},), not {rhythm.shape}.")
     h = rhythm[: len(TEMPOS)].astype(np.float64)
-    near = np.pad(h, _OCTAVE + 1)  # by an octave and one bin on both sides
+    near = np.pad(h, _OCTAVE + 1)  # an octave and one bin on both sides
     padded = near[1:-1]
     slower, faster = padded[: len(h)], padded[2 * _OCTAVE :]
     prior = np.exp(-0.5 * np.square(np.log2(TEMPOS / _PREFERRED) / _SPREAD))
@@ -105,11 +112,11 @@ def estimate_tempo(rhythm: FloatingArray) -> float | None:
 def estimate_key(harmony: FloatingArray) -> tuple[str, str] | tuple[None, None]:
     """Return the key and mode of a song, given its :func:`musicsim.audio.harmony`, (156,).
 
-    The key is that of 24 whose profile (Albrecht and Shanahan 2013) has the highest correlation with the histogram of
-    pitch classes (Krumhansl 1990, chapter 4). Both are None if that is below 0.5.
+    The profiles of 24 keys (Albrecht and Shanahan 2013) are correlated with the histogram of pitch classes, and the
+    highest correlation wins (Krumhansl 1990, chapter 4). Key and mode are None if this correlation is below 0.5.
     """
     if harmony.shape != (HARMONY_SIZE,):
-        raise ValueError(f"harmony must be of shape ({HARMONY_SIZE},), not {harmony.shape}.")
+        raise ValueError(f"harmony must have shape ({HARMONY_SIZE},), not {harmony.shape}.")
     classes = harmony[:N_CLASSES].astype(np.float64)
     classes -= classes.mean()
     length = float(np.linalg.norm(classes))
@@ -136,7 +143,7 @@ def _describe_levels(mfcc: FloatingArray) -> tuple[float | None, float | None, f
 
 
 def _levels(mfcc: FloatingArray) -> Iterator[tuple[Float32Array, Float32Array]]:
-    """Yield levels of the mel bands, (n, 40), dB, and those of the preceding frames."""
+    """Yield the levels of the mel bands of a block of frames, (n, 40), dB, and those of each frame's predecessor."""
     last = None
     for start in range(0, len(mfcc), _BLOCK):
         levels = mfcc[start : start + _BLOCK].astype(np.float32) @ dct_basis().T
@@ -146,7 +153,7 @@ def _levels(mfcc: FloatingArray) -> Iterator[tuple[Float32Array, Float32Array]]:
 
 
 def _frame_sums(levels: Float32Array, before: Float32Array) -> Float64Array:
-    """Return (4, n): weighted power (1.0: full scale), magnitude, magnitude times Hz, mean rise in dB of each frame."""
+    """Return (4, n): weighted power (full scale 1.0), magnitude, magnitude times Hz, mean rise in dB of each frame."""
     hz, widths, weights = _bands()
     magnitude = np.exp(levels * np.float32(np.log(10) / 20)).astype(np.float64)
     return np.stack(
@@ -160,7 +167,7 @@ def _frame_sums(levels: Float32Array, before: Float32Array) -> Float64Array:
 
 
 def _gate(power: Float64Array) -> BoolArray:
-    """Return whether each frame is in a block that passes the gate (BS.1770-4, without overlap)."""
+    """Return a mask of the frames in blocks that pass the gate (BS.1770-4, without overlap)."""
     starts = np.arange(0, len(power), _GATE_FRAMES)
     blocks = np.add.reduceat(power, starts) / np.diff(starts, append=len(power))
     gate = 10 ** ((_GATE - _LUFS) / 10)

@@ -1,7 +1,7 @@
 """Conversion of files to a format that browsers play.
 
-Normally MP3: every browser plays it (Safari before 18.4 does not play Ogg Opus), and PyAV's wheels include LAME.
-Without LAME the format is WAV. FFmpeg mixes more than two channels down to stereo.
+The format is normally MP3: every browser plays it (Safari before 18.4 does not play Ogg Opus), and PyAV's wheels
+include LAME. Without LAME, it is WAV. FFmpeg mixes more than two channels down to stereo.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ _TARGETS: dict[str, tuple[str, str, tuple[int, ...]]] = {
     ".m4a": ("aac", "fltp", _MP3_RATES),
     ".wav": ("pcm_s16le", "s16", ()),
 }
-# Chromium and Firefox both decode these. At least one of them does not decode ALAC, WMA, AC-3, ADPCM, mu-law and
-# big-endian PCM.
+# Chromium and Firefox both decode these. ALAC, WMA, AC-3, ADPCM, mu-law and big-endian PCM fail in at least one.
 _BROWSER_CODECS = {"mp3", "vorbis", "opus", "flac", "aac", "pcm_u8", "pcm_s16le", "pcm_s24le", "pcm_f32le"}
 _BROWSER_CONTAINERS = {"mp3", "ogg", "flac", "wav", "aac", "mov", "matroska"}
 _LAYOUTS = {1: "mono", 2: "stereo", 3: "3.0", 4: "quad", 5: "5.0", 6: "5.1", 7: "6.1", 8: "7.1"}
@@ -39,8 +38,8 @@ _LAYOUTS = {1: "mono", 2: "stereo", 3: "3.0", 4: "quad", 5: "5.0", 6: "5.1", 7: 
 def plays_in_browser(path: str | os.PathLike[str]) -> bool:
     """Return whether Chromium and Firefox both play a file unchanged.
 
-    Checks the suffix, the container and the codec: for example, an .m4a file with ALAC does not play. False for a file
-    that cannot be opened; nothing is raised.
+    The suffix, the container and the codec are checked: for example, an .m4a file with ALAC does not play. The result
+    is False for a file that cannot be opened; no error is raised.
     """
     if Path(path).suffix.lower() not in BROWSER_EXTENSIONS:
         return False
@@ -56,7 +55,7 @@ def plays_in_browser(path: str | os.PathLike[str]) -> bool:
 
 
 def transcode_suffix() -> str:
-    """Return the suffix for the target of :func:`transcode`: ".mp3", or ".wav" without LAME."""
+    """Return the suffix to use for the target of :func:`transcode`: ".mp3", or ".wav" without LAME."""
     return ".mp3" if "libmp3lame" in av.codec.codecs_available else ".wav"
 
 
@@ -68,25 +67,30 @@ def transcode(
     start_s: float = 0.0,
     length_s: float = math.inf,
 ) -> Path:
-    """Write a copy of a source, or of a part of it, that every browser plays; return `target`.
-
-    Mono stays mono, stereo stays stereo. Memory does not grow with the length of the file.
+    """Write a copy of a source, or of a part of it, that every browser plays.
 
     Parameters
     ----------
     source : path, bytes-like or binary file object
     target : path
         The suffix selects the format: .mp3, .m4a (AAC) or .wav (16 bit); see :func:`transcode_suffix`. The file appears
-        once it is complete and replaces an older one.
-    bitrate : int, bits per second; ignored for .wav
-    start_s, length_s : float, seconds; the part to copy; it ends at the end of the sound at the latest
+        when it is complete, and replaces an older one.
+    bitrate : int > 0, bits per second; ignored for .wav
+    start_s, length_s : float, seconds; the part to copy, as far as the sound has it
+
+    Returns
+    -------
+    Path
+        `target`
 
     Raises
     ------
     AudioDecodeError
         If no sound can be decoded from `source`, or from that part of it.
-    ValueError
-        If `target` has another suffix, or `bitrate` is not positive.
+
+    Notes
+    -----
+    Mono stays mono, and stereo stays stereo. Memory use does not grow with the length of the file.
     """
     target = Path(target)
     suffix = target.suffix.lower()
@@ -120,7 +124,7 @@ def _cut(blocks: Iterator[Block], start_s: float, stop_s: float) -> Iterator[Blo
 
 
 def _write(blocks: Iterator[Block], path: Path, suffix: str, bitrate: int) -> bool:
-    """Encode all blocks; return whether there was any."""
+    """Encode all blocks; return False if there are none."""
     codec, sample_format, rates = _TARGETS[suffix]
     first = next(blocks, None)
     if first is None:
@@ -145,7 +149,7 @@ def resample_blocks(blocks: Iterator[Block], sample_format: str, layout: str, ra
         resampler = av.AudioResampler(format=sample_format, layout=layout, rate=rate)
         blocks_and_end = itertools.chain((_as_frame(block_rate, samples) for _, samples in run), [None])
         for frame in itertools.chain.from_iterable(map(resampler.resample, blocks_and_end)):
-            # the encoder counts the samples itself; stamps of several resamplers would go backward
+            # the encoder counts the samples itself; time stamps from several resamplers would go backward
             frame.pts = None
             yield frame
 

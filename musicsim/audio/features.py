@@ -1,8 +1,9 @@
 """Delta-MFCC: 13 MFCC with their first and second derivatives.
 
-Frames of 512 samples every 256, zero-padded so that frame `i` is centered on sample 256 * i; 1 + n_samples // 256
-frames. The numbers are those of librosa (``feature.mfcc(y=y, sr=sr, n_mfcc=13, n_fft=512, hop_length=256, n_mels=40)``
-and ``feature.delta``), computed block by block. If any number changes, raise `FEATURE_VERSION`.
+A frame of 512 samples starts every 256 samples. The sound is zero-padded so that frame `i` is centered on sample
+256 * i; there are 1 + n_samples // 256 frames. The numbers equal those of librosa (``feature.mfcc(y=y, sr=sr,
+n_mfcc=13, n_fft=512, hop_length=256, n_mels=40)`` and ``feature.delta``), but are computed block by block. If any
+number changes, raise `FEATURE_VERSION`.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from musicsim.errors import AudioTooShortError
 
 FEATURE_VERSION = 3
 MIN_FEATURE_VERSION = 2
-"""Oldest version that songs and models may have. Its numbers are a subset of those of the current version."""
-# Benefit of analyzing songs again, by version; shown after an update.
+"""Oldest version that songs and models may have. Its numbers are a subset of the numbers of the current version."""
+# Benefit of analyzing songs again, per version; shown after an update.
 FEATURE_CHANGES = {
     2: "songs are recognized by their sound when files move or change their tags, and previews start at the most "
     "typical 30 seconds",
-    3: "songs are compared by their rhythm, too",
+    3: "songs are also compared by their rhythm",
 }
 SAMPLE_RATE = 22050
 FRAME = 512
@@ -33,10 +34,10 @@ N_MFCC = 13
 DELTA_WIDTH = 9
 _AMIN = np.float32(1e-10)
 _TOP_DB = np.float32(80.0)
-# The arrays of 256 frames (3 MB) fit in the processor's cache. All frames go through the same blocks, counted from
-# the start, because matrix products of other shapes may round differently.
+# The arrays for 256 frames (3 MB) fit in the processor's cache. Blocks are always counted from the first frame,
+# because matrix products of different shapes may round differently.
 _BLOCK_FRAMES = 256
-# Larger products wake BLAS threads, which cost more time than they save here.
+# Larger products wake BLAS threads, which would cost more time than they save.
 _PRODUCT_FRAMES = 16
 _EDGE = DELTA_WIDTH // 2
 # Savitzky-Golay weights of a frame and its neighbors 1 to 4 frames away: the slope of the line and the
@@ -44,20 +45,28 @@ _EDGE = DELTA_WIDTH // 2
 _SLOPE = np.array([0, 1, 2, 3, 4]) / 60
 _CURVATURE = np.array([-20, -17, -8, 7, 28]) / 462
 _DERIVATIVE_BLOCK = 8192
-# Frames per step; the system reclaims the memory of larger intermediate results each time.
+# Frames per step; larger intermediate results are returned to the system after each step, which costs time.
 _FRAMES_PER_STEP = 2048
-# Beyond this, float32 power overflows.
+# The float32 power of larger samples overflows.
 _MAX_SAMPLE = 1e15
 
 
 def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
-    """Compute 13 mel-frequency cepstral coefficients per frame: float32 (1 + n_samples // 256, 13), dB.
+    """Compute 13 mel-frequency cepstral coefficients per frame.
 
-    The samples `y` are (n_samples,), floating, finite, of full scale 1.0, at `sr` per second. Coefficients are the
-    orthonormal DCT of 40 levels in dB. Levels below 1e-10 or more than 80 dB below the song's loudest band are raised
-    to that limit, so silence gives constant rows, never NaN. Needs 160 bytes per frame in addition to the result.
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,), floating, finite, full scale 1.0
+    sr : float > 0; samples per second
 
-    Raises ValueError if `y` is empty, not 1-D, not floating or not finite, or `sr` is not positive.
+    Returns
+    -------
+    ndarray of shape (1 + n_samples // 256, 13), float32, dB; the orthonormal DCT of 40 levels in dB
+
+    Notes
+    -----
+    Levels below 1e-10 or more than 80 dB below the song's loudest band are raised to that limit, so silence gives
+    constant rows, never NaN. The computation needs 160 bytes per frame in addition to the result.
     """
     check_samples(y, sr)
     levels = np.empty((1 + len(y) // HOP, N_MELS), np.float32)
@@ -70,20 +79,46 @@ def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
 
 
 def derivatives(mfcc: FloatingArray) -> Float32Array:
-    """Append first and second derivatives to coefficients: (n_frames, n) become float32 (n_frames, 3 n).
+    """Append first and second derivatives to coefficients.
 
-    The columns are coefficients, slopes per frame and curvatures per frame squared, by Savitzky-Golay filters of 9
-    frames. The first and last four frames are on the polynomial of the first and last nine, as with
-    ``librosa.feature.delta(mode="interp")``. Raises AudioTooShortError if there are fewer than 9 frames.
+    Parameters
+    ----------
+    mfcc : ndarray of shape (n_frames, n_coefficients), n_frames >= 9
+
+    Returns
+    -------
+    ndarray of shape (n_frames, 3 * n_coefficients), float32
+        Coefficients, slopes per frame, curvatures per frame squared.
+
+    Raises
+    ------
+    AudioTooShortError
+        If there are fewer than 9 frames.
+
+    Notes
+    -----
+    Derivatives come from Savitzky-Golay filters of 9 frames. Those of the first and last four frames come from the
+    polynomials through the first and last nine frames, as with ``librosa.feature.delta(mode="interp")``.
     """
     return next(derivative_blocks(mfcc, mfcc.size))  # one block with all rows
 
 
 def derivative_blocks(mfcc: FloatingArray, block: int = _DERIVATIVE_BLOCK) -> Iterator[Float32Array]:
-    """Iterate over the rows of :func:`derivatives` in blocks of at most `block` frames, without holding all of them.
+    """Iterate over the rows of :func:`derivatives` in blocks, without holding all of them in memory.
 
-    `mfcc` may be a memory map of any floating type. Raises AudioTooShortError if there are fewer than 9 frames, and
-    ValueError if `mfcc` is not 2-D or `block` is less than 1.
+    Parameters
+    ----------
+    mfcc : ndarray of shape (n_frames, n_coefficients), n_frames >= 9; any floating type, may be a memory map
+    block : int >= 1; frames per block; the last block may be shorter
+
+    Returns
+    -------
+    iterator of ndarray of shape (<= block, 3 * n_coefficients), float32
+
+    Raises
+    ------
+    AudioTooShortError
+        If there are fewer than 9 frames.
     """
     _check_frames(mfcc)
     if block < 1:
@@ -99,9 +134,21 @@ def derivative_blocks(mfcc: FloatingArray, block: int = _DERIVATIVE_BLOCK) -> It
 
 
 def derivatives_at(mfcc: FloatingArray, rows: Int64Array) -> Float32Array:
-    """Compute some rows of :func:`derivatives`, int64 (n,), without computing the others.
+    """Compute some rows of :func:`derivatives` without computing the others.
 
-    Raises AudioTooShortError if there are fewer than 9 frames.
+    Parameters
+    ----------
+    mfcc : ndarray of shape (n_frames, n_coefficients), n_frames >= 9
+    rows : ndarray of shape (n,), int64, from 0 to n_frames - 1
+
+    Returns
+    -------
+    ndarray of shape (n, 3 * n_coefficients), float32
+
+    Raises
+    ------
+    AudioTooShortError
+        If there are fewer than 9 frames.
     """
     _check_frames(mfcc)
     centers = np.clip(rows, _EDGE, len(mfcc) - _EDGE - 1)
@@ -111,11 +158,11 @@ def derivatives_at(mfcc: FloatingArray, rows: Int64Array) -> Float32Array:
 
 
 def _fill_derivatives(mfcc: FloatingArray, start: int, result: Float32Array) -> None:
-    """Write coefficients, slopes and curvatures of the frames from `start` on into `result`."""
+    """Write the coefficients, slopes and curvatures of the frames that begin at `start` into `result`."""
     n_frames, n_columns = mfcc.shape
     stop = start + len(result)
-    # Frames first to last have four neighbors on each side. A line has one slope and a parabola one curvature,
-    # so the frames beyond use those of the outermost.
+    # Frames from `first` to `last` have four neighbors on each side. A line has one slope and a parabola has one
+    # curvature, so frames outside this range get the derivatives of the outermost frame inside it.
     first = min(max(start, _EDGE), n_frames - _EDGE - 1)
     last = max(min(stop, n_frames - _EDGE), first + 1)
     x = np.asarray(mfcc[first - _EDGE : last + _EDGE], np.float64)
@@ -131,7 +178,7 @@ def _fill_derivatives(mfcc: FloatingArray, start: int, result: Float32Array) -> 
 
 
 def _slope_and_curvature(shifted: Sequence[Float64Array]) -> tuple[Float64Array, Float64Array]:
-    """Return the derivatives of frames, given nine arrays: each frame with its neighbors from -4 to 4."""
+    """Return the derivatives of frames, given nine arrays: the frames, shifted by -4 to 4."""
     slope = np.zeros_like(shifted[0])
     curvature = _CURVATURE[0] * shifted[_EDGE]
     term = np.empty_like(slope)
@@ -144,19 +191,30 @@ def _slope_and_curvature(shifted: Sequence[Float64Array]) -> tuple[Float64Array,
 
 def _check_frames(mfcc: FloatingArray) -> None:
     if mfcc.ndim != 2:
-        raise ValueError(f"mfcc must be 2-D (n_frames, n_coefficients), not of shape {mfcc.shape}.")
+        raise ValueError(f"mfcc must have shape (n_frames, n_coefficients), not {mfcc.shape}.")
     if len(mfcc) < DELTA_WIDTH:
         raise AudioTooShortError(
             f"the sound has {len(mfcc)} frames; derivatives need at least {DELTA_WIDTH}. "
-            "Leave it out or join it with its neighbor."
+            "Skip this sound, or merge it with an adjacent one."
         )
 
 
 def delta_mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
-    """Compute MFCC, delta and delta-delta of mono samples: float32 (1 + n_samples // 256, 39).
+    """Compute MFCC, delta and delta-delta of mono samples.
 
-    Samples are as for :func:`mfcc`. Raises AudioTooShortError if `y` gives fewer than 9 frames (93 ms at 22,050 Hz),
-    and ValueError if `y` is empty, not 1-D, not floating or not finite, or `sr` is not positive.
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,), floating, finite, n_samples >= 2048
+    sr : float > 0; samples per second
+
+    Returns
+    -------
+    ndarray of shape (1 + n_samples // 256, 39), float32
+
+    Raises
+    ------
+    AudioTooShortError
+        If `y` gives fewer than 9 frames (93 ms at 22,050 Hz).
 
     Examples
     --------
@@ -169,7 +227,7 @@ def delta_mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     if n_frames < DELTA_WIDTH:
         raise AudioTooShortError(
             f"the sound is {len(y) / sr:.3f} s long ({n_frames} frames); derivatives need at least {DELTA_WIDTH} "
-            f"frames ({(DELTA_WIDTH - 1) * HOP / sr:.3f} s). Leave it out or join it with its neighbor."
+            f"frames ({(DELTA_WIDTH - 1) * HOP / sr:.3f} s). Skip this sound, or merge it with an adjacent one."
         )
     return derivatives(mfcc(y, sr))
 
@@ -180,10 +238,10 @@ def check_samples(y: FloatingArray, sr: float) -> None:
         kind = y.dtype if isinstance(y, np.ndarray) else type(y).__name__
         raise ValueError(f"y must be an array of floating-point samples, not {kind}.")
     if y.ndim != 1:
-        raise ValueError(f"y must be 1-D (mono), not of shape {y.shape}: average its channels first.")
+        raise ValueError(f"y must be 1-D (mono), but has shape {y.shape}: average its channels first.")
     if len(y) == 0:
         raise ValueError("y is empty: at least one sample is needed.")
-    if not max(y.max(), -y.min()) < _MAX_SAMPLE:  # also true of NaN
+    if not max(y.max(), -y.min()) < _MAX_SAMPLE:  # also true for NaN
         raise ValueError("y contains NaN, infinite or huge samples: set them to zero first.")
     if not (np.isfinite(sr) and sr > 0):
         raise ValueError(f"sr={sr} must be a positive number of samples per second.")
@@ -192,20 +250,20 @@ def check_samples(y: FloatingArray, sr: float) -> None:
 def check_rate(sr: float) -> None:
     """Check that there are at least 8000 samples per second."""
     if not (np.isfinite(sr) and sr >= 8000):
-        raise ValueError(f"sr={sr} should be at least 8000 samples per second.")
+        raise ValueError(f"sr={sr} must be at least 8000 samples per second.")
 
 
 class BlockBuffer:
     """A buffer that collects rows from parts of any size until it is full.
 
-    `rows` is the array to fill. Its first `n_filled` rows count as filled already.
+    `rows` is the array to fill; its first `n_filled` rows are already filled.
     """
 
     def __init__(self, rows: FloatingArray, n_filled: int = 0) -> None:
         self.rows, self.n_filled = rows, n_filled
 
     def fill(self, rows: FloatingArray) -> Iterator[None]:
-        """Append rows, rounded to float32; yield each time the buffer is full. Then the caller has to call `keep`."""
+        """Append rows, rounded to float32; yield each time the buffer is full. The caller must then call `keep`."""
         start = 0
         while start < len(rows):
             part = rows[start : start + len(self.rows) - self.n_filled]
@@ -216,7 +274,7 @@ class BlockBuffer:
                 yield
 
     def keep(self, n_rows: int) -> None:
-        """Move the last rows of the full buffer to its start and drop the others."""
+        """Move the last `n_rows` rows of the full buffer to its start and drop the others."""
         self.rows[:n_rows] = self.rows[len(self.rows) - n_rows :]
         self.n_filled = n_rows
 
@@ -224,15 +282,15 @@ class BlockBuffer:
 class LevelStream:
     """Compute the levels of 40 mel bands from samples that arrive in blocks.
 
-    `loudest` is the highest level so far, dB. Both methods yield arrays of shape (<= 256, 40), float32, dB, at least
-    -100. Each array is valid only until the next one is requested.
+    `loudest` is the highest level so far in dB. Both methods yield float32 arrays of shape (<= 256, 40) in dB, with
+    values of at least -100. Each array is valid only until the next one is requested.
     """
 
     def __init__(self, sr: float) -> None:
         self.loudest = -np.inf
         self._mel = mel_basis(float(sr))
-        # Half a frame of zeros comes before the first sample. In float64, like librosa: in float32 a
-        # band 80 dB below its frame's loudest is off by 0.01 dB.
+        # Half a frame of zeros comes before the first sample. The buffer is float64, as in librosa. In float32, a band
+        # 80 dB below the loudest band of its frame would be off by 0.01 dB.
         self._buffer = BlockBuffer(np.zeros((_BLOCK_FRAMES + 1) * HOP), HOP)
         self._frames = np.lib.stride_tricks.sliding_window_view(self._buffer.rows, FRAME)[::HOP]
         self._windowed = np.empty((_BLOCK_FRAMES, FRAME))
@@ -251,7 +309,7 @@ class LevelStream:
 
     def _compute_levels(self, n_frames: int) -> Float32Array:
         n_products = -(-n_frames // _PRODUCT_FRAMES)
-        rows = n_products * _PRODUCT_FRAMES  # those beyond `n_frames` are silent
+        rows = n_products * _PRODUCT_FRAMES  # rows beyond `n_frames` are silent
         windowed, spectrum = self._windowed[:rows], self._spectrum[:rows]
         np.multiply(self._frames[:rows], _hann(), out=windowed)
         np.fft.rfft(windowed, out=spectrum)
@@ -270,7 +328,7 @@ def cepstra(levels: Float32Array, loudest: float) -> Float32Array:
     """Turn levels, float32 (n_frames, 40) in dB, into coefficients, float32 (n_frames, 13).
 
     The first frame is the song's first, or follows a whole number of blocks of 256 frames. Levels are raised in
-    place, see :func:`raise_to_floor`; `loudest` is the song's highest, dB.
+    place, see :func:`raise_to_floor`; `loudest` is the highest level of the song in dB.
     """
     raise_to_floor(levels, loudest)
     result = np.empty((len(levels), N_MFCC), np.float32)
@@ -281,18 +339,18 @@ def cepstra(levels: Float32Array, loudest: float) -> Float32Array:
 
 
 def raise_to_floor(levels: Float32Array, loudest: float) -> None:
-    """Raise levels, (n_frames, 40) in dB, in place to 80 dB below the song's highest."""
+    """Raise levels, (n_frames, 40) in dB, in place to at least 80 dB below the song's highest level."""
     np.maximum(levels, np.float32(loudest) - _TOP_DB, out=levels)
 
 
 @lru_cache(maxsize=1)
 def _hann() -> Float64Array:
-    # periodic, as usual for spectra: without the last point of the symmetric window
+    # The periodic window, as usual for spectra, has all points of the symmetric one except the last.
     return 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(FRAME) / FRAME)
 
 
 def mel_corners(sr: float) -> Float64Array:
-    """Return the corners of the mel bands in Hz, (42,); band i begins, peaks and ends at i, i + 1 and i + 2."""
+    """Return the corners of the mel bands in Hz, (42,); band i begins, peaks and ends at corners i, i + 1 and i + 2."""
     mel = np.linspace(0.0, _hz_to_mel(sr / 2), N_MELS + 2)
     return np.where(mel < _LINEAR_MEL, mel * 200 / 3, _LINEAR_HZ * np.exp(_LOG_STEP * (mel - _LINEAR_MEL)))
 
@@ -309,7 +367,7 @@ def mel_basis(sr: float) -> Float32Array:
     return np.ascontiguousarray(triangles.T)
 
 
-# Slaney's scale: 3 mel in 200 Hz up to 1 kHz (15 mel), then 27 mel in a factor of 6.4.
+# Slaney's scale: 3 mel per 200 Hz up to 1 kHz (15 mel), then 27 mel per factor of 6.4.
 _LINEAR_HZ, _LINEAR_MEL, _LOG_STEP = 1000.0, 15.0, np.log(6.4) / 27.0
 
 
@@ -329,7 +387,7 @@ def dct_basis() -> Float32Array:
 
 
 def join_histograms(*sums: Float64Array) -> Float32Array:
-    """Scale each histogram to the sum 1 and join them into one row; a histogram of zeros becomes uniform."""
+    """Scale each histogram to sum to 1, and join them into one row; a histogram of zeros becomes uniform."""
     totals = [part.sum() for part in sums]
     parts = [
         part.ravel() / total if total > 0 else np.full(part.size, 1.0 / part.size)

@@ -1,13 +1,15 @@
 """Fluctuation of a song: how strongly each part of the spectrum rises and falls, by rate.
 
-Spectra of 93 ms, 43 per second, are summed in 33 bands of a quarter octave from 53 Hz to 10.5 kHz, in dB. A block is
-12 s of levels; the next begins 6 s later. In each block, levels are raised to 60 dB below the highest, and the means
-of each frame and of each band are subtracted, which removes loudness and timbre. The spectrum of each band is weighted
-by how clearly people hear a fluctuation, most at 4 Hz (Fastl 1982), and summed in 18 bands of modulation from 0.2 to
-10 Hz. Finally, neighbors of both kinds are averaged. There is one pattern per block. If nothing changes, all numbers
-are 0; a gain changes none. If any number changes, raise `musicsim.audio.FEATURE_VERSION`.
+1. Spectra of 93 ms, 43 per second, are summed in 33 bands of a quarter octave from 53 Hz to 10.5 kHz, in dB.
+2. A block is 12 s of these levels; a new block begins every 6 s. Levels are raised to at least 60 dB below the highest
+   one in the block. Then the means of each frame and of each band are subtracted, which removes loudness and timbre.
+3. The modulation spectrum of each band is summed in 18 modulation bands from 0.2 to 10 Hz. It is weighted by how
+   clearly people hear a fluctuation (most clearly at 4 Hz, Fastl 1982).
+4. Neighboring bands of both kinds are averaged. The result is one pattern per block.
 
-After the log-fluctuation patterns of Pohle, Schnitzer, Schedl, Knees and Widmer (ISMIR 2009).
+If nothing changes in the sound, all numbers are 0; a gain has no effect. If any number changes, raise
+`musicsim.audio.FEATURE_VERSION`. The method follows the log-fluctuation patterns of Pohle, Schnitzer, Schedl, Knees
+and Widmer (ISMIR 2009).
 """
 
 from __future__ import annotations
@@ -26,20 +28,26 @@ PATTERN_S = (1 << 17) / SAMPLE_RATE
 """Seconds from one pattern to the next."""
 
 _SPECTRUM_S = 0.0929
-_OVERLAP = 4  # spectra begin a quarter of their length apart
+_OVERLAP = 4  # a new spectrum begins after a quarter of its length
 _MIN_HZ, _MAX_HZ = 53.43, 10_500.0
 _MIN_MODULATION, _MAX_MODULATION, _BEST_HEARD = 0.2, 10.0, 4.0  # Hz
 _DEPTH = 60.0  # dB
 _TINY = np.float32(1e-12)
-_SPECTRA = 64  # per step, which needs 2 MB
+_SPECTRA = 64  # spectra per step; a step needs 2 MB
 
 
 def fluctuation(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float16Array:
-    """Compute the fluctuation of mono samples: float16 (n_patterns, 594), dB.
+    """Compute the fluctuation of mono samples.
 
-    The samples `y` are (n_samples,), floating, finite, at `sr` >= 8000 per second. There is one row per 5.9 s, of 33
-    bands of the spectrum times 18 of modulation; at least one row, even for a sound shorter than 12 s. Raises
-    ValueError if `y` is empty, not 1-D, not floating or not finite, or `sr` is too low.
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,), floating, finite
+    sr : float >= 8000; samples per second
+
+    Returns
+    -------
+    ndarray of shape (n_patterns, 594), float16, dB
+        One row per 5.9 s: 33 bands of the spectrum times 18 modulation bands. A sound of less than 12 s has one row.
     """
     check_samples(y, sr)
     stream = FluctuationStream(sr)
@@ -48,9 +56,9 @@ def fluctuation(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float16Array:
 
 
 class FluctuationStream:
-    """Compute the :func:`fluctuation` of a song from samples that arrive in blocks; `sr` as there.
+    """Compute the :func:`fluctuation` of a song from samples that arrive in blocks.
 
-    Memory: 2 MB, and 1.2 kB per 6 s.
+    This needs 2 MB of memory, and 1.2 kB per 6 s of sound.
     """
 
     def __init__(self, sr: float) -> None:
@@ -77,7 +85,7 @@ class FluctuationStream:
         n_samples, n_levels = self._samples.n_filled, self._levels.n_filled
         self._samples.rows[n_samples:] = 0
         n_left = n_samples - len(self._window)
-        # only full spectra, but a sound shorter than one is padded with silence
+        # incomplete spectra are dropped, but a sound that is shorter than one spectrum is padded with silence
         if n_left >= 0 or not (self._patterns or n_levels):
             self._add_spectra(1 + max(n_left, 0) // self._hop)
         if not self._patterns:
@@ -87,7 +95,7 @@ class FluctuationStream:
         return np.array(self._patterns)
 
     def _add_spectra(self, n_spectra: int) -> None:
-        from scipy.fft import rfft  # four times as fast as numpy's on rows of float32
+        from scipy.fft import rfft  # four times as fast as NumPy's rfft for float32 rows
 
         bins = np.abs(rfft(self._frames[:n_spectra] * self._window))
         levels = bins[:, : len(self._bands)] @ self._bands
@@ -104,14 +112,14 @@ class FluctuationStream:
         levels -= levels.mean(axis=1, keepdims=True)
         levels -= levels.mean(axis=0)
         pattern = np.abs(rfft(levels, axis=0)).T @ self._modulation
-        # means over three bands times three modulations; those at the edges count twice
+        # means over 3 x 3 neighboring bands and modulations; values at the edges count twice
         smooth = sliding_window_view(np.pad(pattern, 1, mode="edge"), (3, 3)).mean(axis=(2, 3))
         self._patterns.append(smooth.ravel().astype(np.float16))
 
 
 @lru_cache(maxsize=4)
 def _bands(sr: float, size: int) -> Float32Array:
-    """Return the matrix from the magnitudes of a spectrum's first bins to bands: (n_bins, 33)."""
+    """Return the matrix (n_bins, 33) that maps the magnitudes of a spectrum's first bins to bands."""
     hz = np.arange(size // 2 + 1) * sr / size
     triangles = _triangles(hz, np.geomspace(_MIN_HZ, min(_MAX_HZ, 0.47 * sr), N_BANDS))
     return triangles[: int(np.flatnonzero(triangles.any(axis=1))[-1]) + 1].astype(np.float32)
@@ -119,7 +127,7 @@ def _bands(sr: float, size: int) -> Float32Array:
 
 @lru_cache(maxsize=4)
 def _modulation(length: int, rate: float) -> Float32Array:
-    """Return the matrix from the magnitudes of a block's spectrum to weighted modulations: (length // 2 + 1, 18)."""
+    """Return the matrix (length // 2 + 1, 18) that maps magnitudes of a block's spectrum to weighted modulations."""
     hz = np.arange(length // 2 + 1) * rate / length
     triangles = _triangles(hz, np.geomspace(_MIN_MODULATION, _MAX_MODULATION, N_MODULATIONS))
     audibility = hz * _BEST_HEARD / (hz**2 + _BEST_HEARD**2)
@@ -127,7 +135,7 @@ def _modulation(length: int, rate: float) -> Float32Array:
 
 
 def _triangles(hz: Float64Array, centers: Float64Array) -> Float64Array:
-    """Return the weights of bins in bands; columns sum to 1. A band is at least one bin wide."""
+    """Return the weight of each bin (row) in each band (column); columns sum to 1. Bands are at least one bin wide."""
     widths = np.maximum(centers * (centers[1] / centers[0] - 1), hz[1])
     heights = np.maximum(0, 1 - np.abs(hz[:, None] - centers) / widths)
     return heights / heights.sum(axis=0)

@@ -1,12 +1,12 @@
-"""Formats by file name suffix: those that can be decoded, and those that browsers play."""
+"""File name suffixes of the formats that can be decoded, and of those that browsers play."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-# Suffixes that a scan considers, each with FFmpeg's decoder of its usual codec. Containers mostly used for films (mp4,
-# webm, mkv, avi, ts) are not scanned, but `decode` can read their sound.
+# Suffixes that a scan considers, each with FFmpeg's decoder for its usual codec. Containers that are mostly used for
+# films (mp4, webm, mkv, avi, ts) are not scanned, but `decode` can read their sound.
 DECODERS = {
     **dict.fromkeys((".wav", ".wave", ".w64", ".rf64", ".caf", ".voc"), "pcm_s16le"),
     **dict.fromkeys((".aiff", ".aif", ".aifc", ".au", ".snd"), "pcm_s16be"),

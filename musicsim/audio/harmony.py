@@ -1,11 +1,11 @@
 """Harmony of a song as two histograms: its pitch classes, and the pairs of pitch classes that follow each other.
 
-Pitch class 0 is C, 9 is A. The tuning of a song is found to 20 cents within half a semitone of A = 440 Hz. The sound
-is brought to a quarter of its rate, because only partials up to 2 kHz are used. Spectra of 0.37 s, without overlap,
-give peaks; two spectra make one chord: the excess of its four strongest classes over the fifth, scaled to the sum 1.
-The histograms are the mean of the chords (12 numbers) and of the products of each chord with the next (12 x 12); each
-sums to 1. If nothing sounds, all numbers are equal. Memory does not grow with the song's length. If any number
-changes, raise `musicsim.audio.ASPECT_VERSION`.
+Pitch class 0 is C; 9 is A. The tuning of a song is determined in steps of 20 cents, within half a semitone of
+A = 440 Hz. The sound is resampled to a quarter of its rate, because only partials up to 2 kHz are used. Peaks are
+found in spectra of 0.37 s without overlap. Two spectra make one chord: the excess of the four strongest classes over
+the fifth strongest, scaled to sum to 1. The histograms are the mean of the chords (12 numbers) and of the outer
+products of each chord with the next one (12 x 12). Each sums to 1. In a silent song, all numbers are equal.
+Memory use does not grow with the song's length. If any number changes, raise `musicsim.audio.ASPECT_VERSION`.
 """
 
 from __future__ import annotations
@@ -20,33 +20,39 @@ from musicsim.audio.features import SAMPLE_RATE, BlockBuffer, check_rate, check_
 N_CLASSES = 12
 HARMONY_SIZE = N_CLASSES + N_CLASSES**2
 
-_RATE = 5512.5  # Hz; spectra are computed at this rate or somewhat above
+_RATE = 5512.5  # Hz; spectra are computed at this rate or at a slightly higher one
 _SPECTRUM_S = 0.3715
-# from a quarter tone below C2: spectra do not resolve lower semitones
+# starts a quarter tone below C2, because spectra do not resolve lower semitones
 _MIN_HZ, _MAX_HZ = 63.5, 2000.0
-_TAPS = 12  # of the low-pass filter, in samples of the lower rate: aliases are 50 dB down
-_OUTPUTS = 16  # of the low-pass filter per step: a matrix product instead of a convolution
-_PRODUCTS = 32  # per block; larger ones wake BLAS threads, which cost more time than they save
-_BLOCK_SPECTRA = 16  # whole chords; needs 2 MB
+_TAPS = 12  # length of the low-pass filter in samples at the lower rate: aliases are attenuated by 50 dB
+_OUTPUTS = 16  # filtered samples per step: a matrix product replaces the convolution
+_PRODUCTS = 32  # matrix products per block; larger ones wake BLAS threads, which cost more time than they save
+_BLOCK_SPECTRA = 16  # spectra per block: whole chords; a block needs 2 MB
 _CHORD_SPECTRA = 2
 _STRONGEST = 4
 _FINE = 5  # steps of 20 cents per semitone
 _TUNINGS = (0, 1, -1, 2, -2)  # steps; the first one wins a tie
-# Power relative to a sine of full scale. Peaks below -90 dB are dither; peaks 50 dB below the loudest partial of
-# their spectrum are side lobes, or inaudible.
+# Power relative to a full-scale sine. Peaks below -90 dB are dither; peaks 50 dB below the loudest partial of their
+# spectrum are side lobes, or inaudible.
 _MIN_POWER, _MIN_SHARE = 1e-9, 1e-5
-# Power relative to the mean of a group of bins; noise seldom exceeds it.
+# Minimum power of a peak relative to the mean of its group of bins; noise seldom exceeds it.
 _TONAL, _GROUP = 5.0, 32
 _TINY = 1e-30
 _C0_HZ = 440.0 * 2.0 ** (-4.75)
 
 
 def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
-    """Compute the harmony of mono samples: float32 (156,).
+    """Compute the harmony of mono samples.
 
-    The samples `y` are (n_samples,), floating, finite, at `sr` >= 8000 per second. The result is the histogram of pitch
-    classes (12), and that of pairs of pitch classes that follow each other within 1.5 s (144, row by row: from, to);
-    each sums to 1. Raises ValueError if `y` is empty, not 1-D, not floating or not finite, or `sr` is too low.
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,), floating, finite, full scale 1.0
+    sr : float >= 8000; samples per second
+
+    Returns
+    -------
+    ndarray of shape (156,), float32
+        Histogram of pitch classes (12), then of successive pairs (144, row by row: from, to). Each sums to 1.
     """
     check_samples(y, sr)
     stream = HarmonyStream(sr)
@@ -55,7 +61,7 @@ def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
 
 
 class HarmonyStream:
-    """Compute the :func:`harmony` of a song from samples that arrive in blocks; `sr` as there."""
+    """Compute the :func:`harmony` of a song from samples that arrive in blocks."""
 
     def __init__(self, sr: float) -> None:
         check_rate(sr)
@@ -64,7 +70,7 @@ class HarmonyStream:
         rate = sr / self._step
         self._size = 1 << round(np.log2(_SPECTRUM_S * rate))
         self._spectra = _Spectra(self._size, rate)
-        # the buffer begins with the samples that the filter reaches back to, zeros at first
+        # the buffer begins with earlier samples that the filter needs, which are zeros at first
         self._history = len(self._filter) - _OUTPUTS * self._step
         n_samples = self._history + _BLOCK_SPECTRA * self._size * self._step
         self._samples = BlockBuffer(np.zeros(n_samples, np.float32), self._history)
@@ -85,7 +91,7 @@ class HarmonyStream:
         """Return the harmony of all samples: (156,), float32."""
         n_new = self._samples.n_filled - self._history
         self._samples.rows[self._samples.n_filled :] = 0
-        # rounded up, so that the samples of an incomplete spectrum count, too
+        # rounded up, so that the samples of an incomplete spectrum are included
         if n_spectra := -(-n_new // (self._size * self._step)):
             self._add_spectra(n_spectra)
         return self._chords.finish()
@@ -97,7 +103,7 @@ class HarmonyStream:
 
 
 class _Spectra:
-    """Peaks of spectra, folded into pitch classes of 20 cents."""
+    """Spectral peaks, folded into fine pitch classes, which are 20 cents wide."""
 
     def __init__(self, size: int, rate: float) -> None:
         self._window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(size) / size)
@@ -109,19 +115,19 @@ class _Spectra:
         self._hz = rate / size
 
     def compute_classes(self, frames: Float32Array) -> Float64Array:
-        """Return the strength of 60 fine pitch classes in each frame: (n_frames, 60)."""
+        """Return the strength of the 60 fine pitch classes in each frame, (n_frames, 60)."""
         windowed, spectrum = self._windowed[: len(frames)], self._spectrum[: len(frames)]
         np.multiply(frames, self._window, out=windowed)
-        # float64, because numpy is slower in float32
+        # float64, because NumPy's rfft is slower in float32
         np.fft.rfft(windowed, out=spectrum)
-        n_bins = self._n_groups * _GROUP  # plus one on each side, to recognize a peak
+        n_bins = self._n_groups * _GROUP  # one more bin on each side is read, to recognize peaks at the borders
         bins = spectrum[:, self._first - 1 : self._first + n_bins + 1].astype(np.complex64)
         power = np.square(bins.real) + np.square(bins.imag)
         middle = power[:, 1:-1].reshape(len(frames), self._n_groups, _GROUP)
         floor = middle.mean(axis=2) * np.float32(_TONAL)
         loudest = middle.max(axis=(1, 2))[:, None]
         np.maximum(floor, np.maximum(_MIN_SHARE * loudest, _MIN_POWER), out=floor)
-        # compare only the few bins above the floor with their neighbors
+        # only the few bins above the floor are compared with their neighbors
         frame, k = np.divmod(np.flatnonzero(middle > floor[:, :, None]), n_bins)
         at = frame * (n_bins + 2) + k + 1
         power = power.ravel()
@@ -134,7 +140,7 @@ class _Spectra:
         hz = (self._first + top) * self._hz
         steps = np.round(np.log2(hz / _C0_HZ) * (N_CLASSES * _FINE)).astype(np.int64)
         n_fine = N_CLASSES * _FINE
-        # the fourth root of power, so that the soft notes of a chord count, too
+        # the fourth root of power, so that the soft notes of a chord count as well
         strength = np.sqrt(np.sqrt(peak))
         sums = np.bincount(frame * n_fine + steps % n_fine, weights=strength, minlength=len(frames) * n_fine)
         return sums.astype(np.float64, copy=False).reshape(len(frames), n_fine)
@@ -155,7 +161,7 @@ class _Chords:
         to_classes, to_tunings = _folding()
         folded = (sums @ to_classes).reshape(-1, len(_TUNINGS), N_CLASSES)
         self._in_tune += (sums @ to_tunings / np.maximum(sums.sum(axis=1, keepdims=True), _TINY)).sum(axis=0)
-        # subtract the fifth strongest, so that a class of about the same strength does not matter
+        # Subtract the fifth strongest class: a class of nearly that strength contributes little, in or out.
         fifth = np.partition(folded, N_CLASSES - 1 - _STRONGEST, axis=2)[:, :, N_CLASSES - 1 - _STRONGEST, None]
         chords = np.maximum(folded - fifth, 0)
         chords /= np.maximum(chords.sum(axis=2, keepdims=True), _TINY)
@@ -172,10 +178,7 @@ class _Chords:
 
 @lru_cache(maxsize=4)
 def _low_pass(step: int) -> Float32Array:
-    """Return a filter as a matrix from samples to every `step`-th filtered one: (inputs, 16).
-
-    A windowed sinc. At a rate of 5.5 kHz it passes 2 kHz unchanged; aliases (from 3.5 kHz on) are below -50 dB.
-    """
+    """Return a windowed sinc (n_inputs, 16) for every `step`-th sample; at 5.5 kHz, aliases are below -50 dB."""
     n_taps = _TAPS * step if step > 1 else 1
     t = (np.arange(n_taps) - (n_taps - 1) / 2) / step
     taps = np.sinc(t) * np.kaiser(n_taps, 5.0)
@@ -188,7 +191,7 @@ def _low_pass(step: int) -> Float32Array:
 
 @lru_cache(maxsize=1)
 def _folding() -> tuple[Float64Array, Float64Array]:
-    """Return matrices from fine classes to classes per tuning, (60, 5 * 12), and to the fit of tunings, (60, 5)."""
+    """Return matrices that map fine classes to classes per tuning, (60, 5 * 12), and to the fit of tunings, (60, 5)."""
     fine = np.arange(N_CLASSES * _FINE)
     to_classes = np.zeros((len(fine), len(_TUNINGS), N_CLASSES))
     to_tunings = np.zeros((len(fine), len(_TUNINGS)))

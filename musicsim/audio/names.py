@@ -1,6 +1,6 @@
-"""Names of descriptors, for options and columns, without importing the code that computes them."""
+"""Names of descriptors, for options and columns; importing them does not load the code that computes descriptors."""
 
 KEYS = ("C", "C#", "D", "Eb", "E", "F", "F#", "G", "Ab", "A", "Bb", "B")
 MODES = ("major", "minor")
 HEARD = ("tempo", "loudness", "brightness", "energy")
-"""Numeric descriptors: columns, and filters, colors and sort orders of the same names."""
+"""Numeric descriptors: the names of columns, filters, colors and sort orders."""

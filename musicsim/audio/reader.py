@@ -1,10 +1,10 @@
-"""Decoding of a file or bytes to blocks of samples, of any container and codec, damaged or not.
+"""Decode a file or bytes in any container and codec, damaged or not, to blocks of samples.
 
-A block is float32 of shape (n_channels, n_samples), full scale 1.0; the sampling rate and the number of channels may
-change between blocks. FFmpeg (PyAV) reads the first audio stream; cover pictures are video streams. soundfile reads
-files that FFmpeg cannot, for example free-format MP3, and RIFX, for which FFmpeg swaps the bytes of each sample. Each
-link of a chained Ogg file is read alone, because FFmpeg stops when a link changes the sampling rate. Only one block of
-a file and the decoder's own data are in memory.
+A block is a float32 array of shape (n_channels, n_samples), full scale 1.0; the sampling rate and the number of
+channels may change between blocks. FFmpeg (PyAV) reads the first audio stream; cover pictures are video streams.
+soundfile reads files that FFmpeg cannot read, for example free-format MP3. It also reads RIFX, for which FFmpeg swaps
+the bytes of each sample. Each link of a chained Ogg file is read separately, because FFmpeg stops when a link changes
+the sampling rate. Memory holds only one block of a file and the decoder's own data.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _Decode = Callable[[av.Packet], list[av.AudioFrame]]
 BLOCK_SAMPLES = 1 << 16
 _MIN_RATE, _MAX_RATE = 1_000, 1_000_000
 _MAX_DEMUX_ERRORS = 100
-# A text file could pose as a playlist (HLS, concat) of other files or hosts. So FFmpeg may only open
+# A text file could pose as a playlist (HLS, concat) that names other files or hosts. So FFmpeg may only open
 # containers that hold their own sound.
 _CONTAINERS = (
     "wav,w64,mp3,flac,ogg,aac,loas,mov,mp4,m4a,3gp,matroska,webm,asf,xwma,aiff,au,caf,ape,wv,tta,tak,ac3,"
@@ -46,12 +46,12 @@ _CONTAINERS = (
 SAFE_OPTIONS = {"format_whitelist": _CONTAINERS, "protocol_whitelist": "file,pipe"}
 # Broken tags must not make a file unreadable. PyAV 19 reads all tags leniently, without this option.
 TAGS_MAY_BE_BROKEN: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
-# FFmpeg searches 5 MB of PCM for hidden DTS, which takes 22 ms per file. 64 kB are enough.
+# FFmpeg searches 5 MB of PCM for hidden DTS, which takes 22 ms per file. Searching 64 kB is enough.
 _PCM_HEADS = (b"RIFF", b"RF64", b"FORM", b"riff")
 _PCM_PROBE = {"probesize": "65536"}
-# These containers do not state a length; FFmpeg divides the size by the first bit rate.
+# These containers do not state a length; FFmpeg guesses it from the file size and the first bit rate.
 _GUESSED_LENGTH = {"aac", "loas", "ac3", "eac3", "dts", "mpegts", "amrnb", "amrwb", "gsm"}
-# PyAV needs a null pointer after the last channel, which is missing with eight or more.
+# PyAV needs a null pointer after the last channel; with eight or more channels, there is none.
 _PLANES = 8
 _UNKNOWN_SIZE = 0x7FFFF000
 _SCALES = {"u1": 1 / 128, "i2": 1 / 32768, "i4": 1 / 2147483648}
@@ -63,8 +63,8 @@ _CHUNK = 1 << 20
 def open_source(source: AudioSource, name: str | None) -> tuple[Path | bytes, str]:
     """Check that a source can be read; return its path or its bytes, and its name for messages.
 
-    Raises AudioDecodeError if the path is missing, not readable or not a regular file, or the source is empty;
-    TypeError if `source` is neither a path nor bytes nor a binary file object.
+    Raises AudioDecodeError if the path is missing, not readable or not a regular file, or if the source is empty.
+    Raises TypeError if `source` is not a path, bytes or a binary file object.
     """
     if isinstance(source, (str, os.PathLike)):
         path = source if isinstance(source, Path) else Path(source)
@@ -81,7 +81,9 @@ def open_source(source: AudioSource, name: str | None) -> tuple[Path | bytes, st
         except FileNotFoundError:
             raise AudioDecodeError(f"{label} does not exist: check the path.") from None
         except (OSError, ValueError) as error:
-            raise AudioDecodeError(f"{label} cannot be opened ({error}): check the path and its rights.") from error
+            raise AudioDecodeError(
+                f"{label} cannot be opened ({error}): check the path and its permissions."
+            ) from error
         data: Path | bytes = path
         size = status.st_size
     else:
@@ -107,10 +109,17 @@ def _read_all(source: bytes | bytearray | memoryview | BinaryIO) -> bytes:
 
 
 def container_tags(file: Any, formats: str) -> list[tuple[str, str]]:
-    """Return (name, value) of all tags: those of the file, then those of its first audio stream.
+    """Return the tags of a file, then those of its first audio stream, as (name, value).
 
-    `file` needs `read` and `seek` only. `formats` are FFmpeg's names of the allowed containers, separated by commas;
-    raises av.FFmpegError if the file is none of these.
+    Parameters
+    ----------
+    file : binary file object with `read` and `seek`
+    formats : str; FFmpeg's names for the allowed containers, separated by commas
+
+    Raises
+    ------
+    av.FFmpegError
+        If the file has a different format.
     """
     options = SAFE_OPTIONS | {"format_whitelist": formats, "probesize": "65536"}
     with av.open(file, options=options, **TAGS_MAY_BE_BROKEN) as container:
@@ -128,9 +137,8 @@ class SoundReader:
     Attributes
     ----------
     expected_s : float or None
-        Length in seconds that the container states; None if it does not state one, or FFmpeg would only estimate it
-        from the size of the file.
-    damaged : int; packets that could not be read or decoded
+        Length in seconds that the container states; None if it states none, or if FFmpeg would only estimate it.
+    damaged : int; number of packets that could not be read or decoded
     has_audio : bool; whether there is a container with an audio stream
     has_film : bool; whether there is a container with moving pictures and without an audio stream
     cut_off : bool; whether the end of an Ogg file is missing
@@ -145,7 +153,7 @@ class SoundReader:
         self.cut_off = False
 
     def blocks(self) -> Generator[Block, None, None]:
-        """Yield (sampling rate in Hz, block) until the sound ends."""
+        """Yield the sound as pairs of a sampling rate in Hz and a block."""
         has_block = False
         for start, stop in [] if self._bytes_at(0, 4) == b"RIFX" else self._parts():
             try:
@@ -159,11 +167,11 @@ class SoundReader:
             yield from self._from_soundfile()
 
     def explain_no_sound(self) -> str:
-        """Return what kind of file a source without sound is, as a predicate that follows its name."""
+        """Explain why a source has no sound, as a predicate that follows its name."""
         return explain_no_sound(self._bytes_at, has_film=self.has_film)
 
     def _parts(self) -> list[tuple[int, int]]:
-        """Return the byte ranges to read one by one: the links of a chained Ogg file, else the whole file."""
+        """Return the byte ranges to read one by one: the links of a chained Ogg file, otherwise the whole file."""
         size = self._size()
         if self._bytes_at(0, 4) != b"OggS":
             return [(0, size)]
@@ -173,18 +181,14 @@ class SoundReader:
         return list(itertools.pairwise(bounds)) if len(bounds) > 2 else [(0, size)]
 
     def _ogg_link_starts(self) -> list[int]:
-        """Return the first bytes of the links of an Ogg file.
-
-        A link opens with the first pages of all its streams, without gaps. A first page anywhere else opens the next
-        link (RFC 3533, 4 and 6).
-        """
+        """Return the positions of the links of an Ogg file, which start with first pages (RFC 3533, 4)."""
         starts: list[int] = []
         next_page = -1
         for chunk_at in range(0, self._size(), _CHUNK):
             # in chunks, because the pages of a mapped file would count as memory of this process
             chunk = self._bytes_at(chunk_at, _CHUNK + _OGG_HEADER)
             for match in _OGG_FIRST_PAGE.finditer(chunk):
-                if match.start() >= _CHUNK:  # the next chunk has all of it
+                if match.start() >= _CHUNK:  # the next chunk contains all of this page
                     break
                 if chunk_at + match.start() != next_page:
                     starts.append(chunk_at + match.start())
@@ -219,7 +223,7 @@ class SoundReader:
 
     @contextlib.contextmanager
     def _open(self, start: int, stop: int) -> Iterator[str | io.IOBase]:
-        """Yield an argument for FFmpeg with the bytes from `start` to `stop`: the path for all of them, else a file."""
+        """Yield FFmpeg's argument for the bytes from `start` to `stop`: a path if these are all, otherwise a file."""
         if isinstance(self.source, bytes):
             yield io.BytesIO(self.source[start:stop])
         elif (start, stop) == (0, self._size()) and not isinstance(self.source, RemotePath):
@@ -241,10 +245,7 @@ class SoundReader:
         self.expected_s = (self.expected_s or 0.0) + max(seconds, self._cut_wav_s())
 
     def _cut_wav_s(self) -> float:
-        """Return the length in the header of a truncated WAV file; 0 if it is complete.
-
-        For truncated PCM, FFmpeg silently uses the size of the file instead.
-        """
+        """Return the length in a truncated WAV file's header, which FFmpeg ignores for PCM; 0 if it is complete."""
         head = self._bytes_at(0, 1 << 16)
         at, byte_rate = 12, 0
         while head[:4] == b"RIFF" and at + 8 <= len(head):
@@ -308,7 +309,7 @@ class SoundReader:
                 self.damaged += 1
 
     def _from_soundfile(self) -> Iterator[Block]:
-        # an open file, not a path: libsndfile would treat any text with the suffix .mp3 as MP3
+        # an open file instead of a path: libsndfile would treat any text file with the suffix .mp3 as MP3
         source = io.BytesIO(self.source) if isinstance(self.source, bytes) else self.source.open("rb")
         try:
             with source, soundfile.SoundFile(_FilePart(source, 0, self._size())) as file:
@@ -318,15 +319,12 @@ class SoundReader:
                 for block in file.blocks(BLOCK_SAMPLES, dtype="float32", always_2d=True):
                     yield file.samplerate, block.T
         except soundfile.SoundFileError:
-            # neither reader can read it; the caller raises an error because samples are missing
+            # neither library can read the source; the caller raises an error because there are no samples
             return
 
 
 def _choose_decoder(stream: av.AudioStream) -> _Decode:
-    """Return the function that decodes packets of a stream.
-
-    Prefers the reference decoder of Opus: FFmpeg's own deviates from it by up to 0.004 of full scale.
-    """
+    """Return a function that decodes packets: libopus for Opus, because FFmpeg's own decoder is less exact."""
     own = stream.codec_context
     if own.name != "opus" or "libopus" not in av.codecs_available:
         return stream.decode
@@ -337,7 +335,7 @@ def _choose_decoder(stream: av.AudioStream) -> _Decode:
 
 
 def _drain(fifo: av.AudioFifo, n_samples: int = 0) -> Iterator[Block]:
-    """Yield the next samples as a block, if any; all by default."""
+    """Yield the next `n_samples` samples, if any, as a block; by default all of them."""
     frame = fifo.read(n_samples, partial=True)
     if frame is not None and frame.samples:
         yield _as_block(frame)
@@ -361,7 +359,7 @@ def _as_block(frame: av.AudioFrame) -> Block:
 
 
 class _FilePart(io.RawIOBase):
-    """A part of an open file as a file object; seeking before its start goes to its start."""
+    """A part of an open file as a file object; seeking before the start of the part goes to its start."""
 
     def __init__(self, file: BinaryIO, start: int, stop: int, name: str = "") -> None:
         self.name = name  # FFmpeg uses its suffix if the bytes are ambiguous
@@ -394,6 +392,6 @@ def _ogg_page_end(data: bytes, start: int) -> int:
 
 
 def _ogg_has_end(tail: bytes) -> bool:
-    """Return whether the last page is complete and marked as the last; `tail` contains at least one page."""
+    """Return whether a file's last page is complete and marked as the last; `tail` contains at least one page."""
     last = tail.rfind(b"OggS")
     return last >= 0 and _ogg_page_end(tail, last) <= len(tail) and bool(tail[last + 5] & 4)

@@ -1,13 +1,13 @@
 """Rhythm of a song as two histograms: its tempo, and the pulses of each part of the spectrum.
 
-Onsets are rises of the levels of the 40 mel bands (those of the MFCC), summed in four groups of ten bands. Windows of
-12 s, one every 9 s, are analyzed for repetition at 48 tempos from 30 to 450 beats per minute, 12 per octave. Less than
-9 s at the end are ignored. If nothing repeats, all numbers are equal. Memory does not grow with the song's length. If
-any number changes, raise `musicsim.audio.ASPECT_VERSION`.
+Onsets are rises of the levels of the 40 mel bands (those of the MFCC), averaged in four groups of ten bands. Windows of
+12 s, one every 9 s, are searched for repetition at 48 tempos from 30 to 450 beats per minute, 12 per octave. A rest of
+less than 9 s at the end is ignored. If nothing repeats, all numbers are equal. Memory use does not grow with the song's
+length. If any number changes, raise `musicsim.audio.ASPECT_VERSION`.
 
-Octaves: a pattern that repeats every beat also repeats every two beats, and has overtones at two and three per beat.
-The tempo histogram multiplies autocorrelation and spectrum, so an even pulse peaks at its own tempo. If every second
-beat is stronger, half the tempo peaks, too; the histogram does not decide which one people would tap. Pulses use
+A pattern that repeats every beat also repeats every two beats, and has overtones at two and three times its tempo. The
+tempo histogram multiplies autocorrelation and spectrum, so an even pulse peaks at its own tempo. If every second beat
+is stronger, half the tempo peaks as well; the histogram does not tell which of the two people would tap. Pulses use
 spectra alone, with all overtones, and show how beats are divided.
 """
 
@@ -33,24 +33,31 @@ N_BANDS = 4
 _TEMPOS_PER_OCTAVE = 12
 _N_TEMPOS = 4 * _TEMPOS_PER_OCTAVE
 TEMPOS = 30.0 * 2.0 ** (np.arange(_N_TEMPOS) / _TEMPOS_PER_OCTAVE)
-"""Beats per minute at the center of each bin."""
+"""Tempo in beats per minute at the center of each bin."""
 RHYTHM_SIZE = _N_TEMPOS * (1 + N_BANDS)
 
 _GROUPS = np.repeat(np.eye(N_BANDS, dtype=np.float32) * N_BANDS / N_MELS, N_MELS // N_BANDS, axis=0)
 _PRODUCT_FRAMES = 1024  # larger products wake BLAS threads, which cost more time than they save
 _WINDOW_S = 11.9
-_POINTS = 3  # evaluated per bin; the highest counts
-# RMS in dB per frame. Smaller rises are not onsets: held tones leave them in soft bands. Noise has 1.7, music 1.5 to 3.
+_POINTS = 3  # points evaluated per bin; the highest value counts
+# RMS in dB per frame. Smaller rises are not onsets: held tones cause them. Noise has an RMS of 1.7, music 1.5 to 3.
 _MIN_RISE = 0.3
 _TINY = 1e-30
 
 
 def rhythm(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
-    """Compute the rhythm of mono samples: float32 (240,).
+    """Compute the rhythm of mono samples.
 
-    The samples `y` are (n_samples,), floating, finite, at `sr` >= 8000 per second. The result is the histogram of
-    tempos (48, see `TEMPOS`), and that of pulses in four groups of bands (4 times 48, low bands first); each sums to 1.
-    Raises ValueError if `y` is empty, not 1-D, not floating or not finite, or `sr` is too low.
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,), floating, finite, full scale 1.0
+    sr : float >= 8000; samples per second
+
+    Returns
+    -------
+    ndarray of shape (240,), float32
+        Histogram of tempos (48, see `TEMPOS`), then of pulses in four groups of bands (4 x 48, low bands first). Each
+        sums to 1.
     """
     check_samples(y, sr)
     stream, levels = RhythmStream(sr), LevelStream(sr)
@@ -62,7 +69,7 @@ def rhythm(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
 
 
 class RhythmStream:
-    """Compute the :func:`rhythm` of a song from levels that arrive in blocks; `sr` as there."""
+    """Compute the :func:`rhythm` of a song from levels that arrive in blocks."""
 
     def __init__(self, sr: float) -> None:
         check_rate(sr)
@@ -77,7 +84,7 @@ class RhythmStream:
         self._pulses = np.zeros((N_BANDS, _N_TEMPOS))
 
     def add(self, levels: Float32Array) -> None:
-        """Add the levels of the next frames, (n, 40), dB, raised to the song's floor."""
+        """Add the levels of the next frames, (n, 40) in dB, after :func:`musicsim.audio.features.raise_to_floor`."""
         for start in range(0, len(levels), _PRODUCT_FRAMES):
             part = levels[start : start + _PRODUCT_FRAMES]
             rises = np.empty_like(part)
@@ -114,12 +121,12 @@ class _Periodicity:
         self._lags = rate / hz
         self._bins = hz * 2 * size / rate
         self._window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(size) / size)
-        # gives the few products of a long lag the same weight as the many of a short one
+        # gives the few products at a long lag the same weight as the many products at a short one
         overlap = _autocorrelation(np.fft.rfft(self._window, 2 * size))[:size]
         self._unbiased = overlap[0] / np.maximum(overlap, 1e-3 * overlap[0])
 
     def compute(self, onsets: Float64Array) -> tuple[Float64Array, Float64Array]:
-        """Return the tempos, (48,), and the pulses of each group, (4, 48), of onsets (4, size); all >= 0."""
+        """Return the tempos (48,) and the pulses of each group (4, 48) in onsets (4, size); all are >= 0."""
         curves = onsets - onsets.mean(axis=1, keepdims=True)
         if np.vdot(curves, curves) < _MIN_RISE**2 * self._size:
             return np.zeros(_N_TEMPOS), np.zeros((N_BANDS, _N_TEMPOS))
@@ -130,7 +137,7 @@ class _Periodicity:
         beats = _interpolate(np.abs(total), self._bins)
         repetition = _autocorrelation(total)[: self._size]
         repetition *= self._unbiased / max(repetition[0], _TINY)
-        # weights the window by how clearly it repeats
+        # windows with clearer repetition have larger values, so they weigh more
         tempos = (np.maximum(_interpolate(repetition, self._lags), 0) * beats).max(axis=0) / max(beats.sum(), _TINY)
         return tempos, pulses / max(pulses.sum(), _TINY)
 

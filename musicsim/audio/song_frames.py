@@ -1,4 +1,4 @@
-"""Stored audio features of a song: coefficients and fluctuation. Does not import the code that decodes sound."""
+"""Stored audio features of a song: coefficients and fluctuation. This module does not import any decoder."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from musicsim.audio.features import HOP, N_MFCC, SAMPLE_RATE, derivative_blocks,
 from musicsim.audio.fluctuation import PATTERN_S
 
 ASPECT_VERSION = 1
-"""Version of harmony and rhythm, which songs may lack; the version of timbre is `FEATURE_VERSION`."""
+"""Version of harmony and rhythm, which some songs do not have; the version of timbre is `FEATURE_VERSION`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SongFrames:
-    """Coefficients and fluctuation of a song or of a part of it."""
+    """Coefficients and fluctuation of a song or part of a song."""
 
     mfcc: FloatingArray  # (n_frames, 13)
     # (n_patterns, 594), see musicsim.audio.fluctuation(); None in feature version 2
     fluctuation: Float16Array | None
-    # (n_parts, n): numbers of parts, computed when the frames were stored, of any version
+    # (n_parts, n): numbers for each part of the song, computed when the frames were stored
     parts: FloatingArray | None = None
 
     def __len__(self) -> int:
@@ -34,26 +34,29 @@ class SongFrames:
 
     @property
     def mean_fluctuation(self) -> Float32Array:
-        """The mean pattern, (594,); only for a song with patterns."""
+        """Mean fluctuation pattern, (594,); the song must have patterns."""
         assert self.fluctuation is not None
         return self.fluctuation.mean(axis=0, dtype=np.float32)
 
     def blocks(self) -> Iterator[Float32Array]:
         """Return delta-MFCC in blocks, float32 (n, 39), some MB at a time.
 
-        Raises AudioTooShortError if there are fewer than 9 frames.
+        Raises
+        ------
+        AudioTooShortError
+            If there are fewer than 9 frames.
         """
         return derivative_blocks(self.mfcc)
 
     def rows(self, rows: Int64Array) -> Float32Array:
-        """Return delta-MFCC of some frames, float32 (n, 39); raises like :meth:`blocks`."""
+        """Return the delta-MFCC of some frames, float32 (n, 39); errors are those of :meth:`blocks`."""
         return derivatives_at(self.mfcc, rows)
 
     def part(self, start: int, stop: int) -> SongFrames:
-        """Return the frames `start` to `stop` and the patterns whose middle is in between, or the nearest."""
+        """Return the frames from `start` to `stop` and the patterns whose middle is between them, or the nearest."""
         patterns = self.fluctuation
         if patterns is not None:
-            # a block is two steps long, so its middle is the start of the next
+            # a pattern covers two steps, so its middle is the start of the next pattern
             step = PATTERN_S * SAMPLE_RATE / HOP
             first, end = (math.ceil(frame / step) - 1 for frame in (start, stop))
             first = min(max(first, 0), len(patterns) - 1)
@@ -64,14 +67,13 @@ class SongFrames:
 def read_song_frames(path: Path) -> SongFrames:
     """Read a file of features; the coefficients are a read-only memory map.
 
-    The file contains arrays in NumPy's format, one after the other: coefficients, fluctuation (not in feature version
-    2), and numbers of parts (if :func:`append_parts` was called).
-
-    Raises FileNotFoundError; ValueError or other errors of numpy if the file is damaged.
+    The file contains arrays in NumPy's format, one after another: coefficients, fluctuation (except in feature version
+    2), and numbers for parts (if :func:`append_parts` was called). Raises FileNotFoundError if there is no such file,
+    and ValueError or other NumPy errors if it is damaged.
     """
     mfcc = np.load(path, mmap_mode="r", allow_pickle=False)
     if mfcc.ndim != 2 or mfcc.shape[1] != N_MFCC or mfcc.dtype != np.float16:
-        raise ValueError(f"it contains an array of {mfcc.dtype} and shape {mfcc.shape} instead of coefficients.")
+        raise ValueError(f"it contains a {mfcc.dtype} array of shape {mfcc.shape} instead of coefficients.")
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         file.seek(mfcc.offset + mfcc.nbytes)

@@ -1,7 +1,7 @@
-"""The command line: the same services as the pages.
+"""The command line, with the same functions as the pages.
 
-Results go to stdout (``--json`` for machines), progress and warnings to stderr. Exit codes: 0 success, 1 error, 2 wrong
-usage, 3 some files failed or `doctor` found problems, 4 the disk is full, read-only or failing.
+Results go to stdout (as JSON with ``--json``); progress and warnings go to stderr. Exit codes: 0 success, 1 error, 2
+wrong usage, 3 some files failed or `doctor` found problems, 4 the disk is full, read-only or failing.
 """
 
 import logging
@@ -34,13 +34,11 @@ COMMANDS = {
         "imports:import_listening", "Import plays, tags and playlists from other programs and services.", _MUSIC
     ),
     "imports": Command(
-        "imports:imports",
-        "List imports, latest first, and the number of their songs that are not in the library.",
-        _MUSIC,
+        "imports:imports", "List imports, newest first, and count imported songs that are not in the library.", _MUSIC
     ),
     "info": Command("info:info", "Show the contents of the library, the model in use, and the running job.", _MUSIC),
     "list": Command("edit:list_songs", "List the songs of the library.", _MUSIC),
-    "edit": Command("edit:edit", "Edit tags of songs in the library; the files do not change.", _MUSIC),
+    "edit": Command("edit:edit", "Edit the tags of songs; your music files are not changed.", _MUSIC),
     "artists": Command("edit:artists", "List artists that probably have several spellings, and merge them.", _MUSIC),
     "duplicates": Command(
         "duplicates:duplicates",
@@ -50,7 +48,7 @@ COMMANDS = {
     "failed": Command("missing:list_failures", "List failed and skipped files, with reasons.", _MUSIC),
     "missing": Command("missing:list_missing", "List songs whose files are missing.", _MUSIC),
     "forget": Command(
-        "missing:forget", "Remove a folder and its songs from the library; the music files do not change.", _MUSIC
+        "missing:forget", "Remove a folder and its songs from the library; your music files are not changed.", _MUSIC
     ),
     "app": Command("app:run_app", "Open the app in the browser.", _LISTEN),
     "similar": Command(
@@ -66,7 +64,7 @@ COMMANDS = {
     "dialects": Command(
         "playlist:dialects", "List the kinds of playlists that have their own weights, with gains and sources.", _LISTEN
     ),
-    "train": Command("train:train", "Train a model of similarity, and evaluate it on held-out artists.", _LEARN),
+    "train": Command("train:train", "Train a similarity model, and evaluate it on held-out artists.", _LEARN),
     "models": Command("models:group", "List, use, rename, delete, export, import and add models.", _LEARN),
     "evaluate": Command(
         "evaluate:evaluate", "Evaluate each model: rankings, genres, confusions, hubs and coverage.", _LEARN
@@ -81,18 +79,18 @@ COMMANDS = {
     ),
     "report": Command(
         "doctor:report",
-        "Write a file for a bug report: findings, versions, settings, sizes and log, without titles, names or paths.",
+        "Write a file for a bug report: findings, versions, settings, sizes and log, but no titles, names or paths.",
         _KEEP,
     ),
     "backup": Command("backup:backup", "Write the library, without the music itself, as one file.", _KEEP),
-    "restore": Command("backup:restore", "Replace the library by a backup, or create a library from it.", _KEEP),
+    "restore": Command("backup:restore", "Replace the library with a backup, or create a new library from one.", _KEEP),
     "run-job": Command("run_job:run_job", "Run a background job of a library in this process; used by the app.", _KEEP),
 }
-"""Commands of the core, by name."""
+"""Core commands, keyed by name."""
 
 
 class _Group(TyperGroup):
-    """The program: commands of the core and of the extensions."""
+    """The program, with the commands of the core and of the extensions."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -135,7 +133,7 @@ def _top(
 
 
 def main() -> None:
-    """Run the command of the arguments; our errors become one line and exit code 1, or 4 if storage fails."""
+    """Run the command in ``sys.argv``; a MusicsimError becomes one line and exit code 1, or 4 if storage fails."""
     logs.begin()
     try:
         program()
@@ -144,7 +142,7 @@ def main() -> None:
     except MusicsimError as error:
         _fail(str(error))
     except KeyboardInterrupt:
-        _fail("stopped; added songs stay. Run the same command to resume.")
+        _fail("stopped; songs that were already added are kept. Run the same command to resume.")
 
 
 def _fail(message: str, code: int = 1) -> NoReturn:

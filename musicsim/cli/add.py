@@ -36,18 +36,17 @@ _Workers = Annotated[
 
 
 def add(
-    sources: Annotated[list[Path] | None, typer.Argument(help="Folders and files of music.")] = None,
+    sources: Annotated[list[Path] | None, typer.Argument(help="Folders of music, or music files.")] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,
     retry: _Retry = False,
     anyway: _Anyway = False,
     workers: _Workers = None,
     shortest: Annotated[
-        float | None,
-        typer.Option(min=0, help="Skip files shorter than this many seconds. Saved as a setting of the library."),
+        float | None, typer.Option(min=0, help="Skip files shorter than this many seconds. Saved as a library setting.")
     ] = None,
 ) -> None:
-    """Unchanged songs are not analyzed again. A file given by name is added even if it is short."""
+    """Unchanged songs are not analyzed again. A file named explicitly is added even if it is short."""
     if not sources:
         raise typer.BadParameter("give a folder or a file.")
     with open_library(library, create=True) as lib:
@@ -62,7 +61,7 @@ def add(
 
 def scan(
     folders: Annotated[
-        list[Path] | None, typer.Argument(help="Folders to scan; all of the library by default.")
+        list[Path] | None, typer.Argument(help="Folders to scan; by default, all folders of the library.")
     ] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,
@@ -111,4 +110,4 @@ def demo(
     if as_json:
         emit(counts)
     else:
-        typer.echo(f"{counts['songs']} songs and {counts['playlists']} playlists. See them: musicsim app")
+        typer.echo(f"{counts['songs']} songs and {counts['playlists']} playlists. To see them, run `musicsim app`.")

@@ -1,4 +1,4 @@
-"""Listening sockets of the app's server, and their URLs."""
+"""Listening sockets for the app's server, and their URLs."""
 
 import errno
 import socket
@@ -12,15 +12,15 @@ _ALL_OF_IPV6 = "::"
 _PORTS_TRIED = 50
 _LAST_PORT = 65535
 _TAKEN = (errno.EADDRINUSE, errno.EACCES)
-_FAR_AWAY = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}  # address reserved for documentation
+_FAR_AWAY = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}  # addresses reserved for documentation
 
 
 def listen(host: str | None, first_port: int) -> list[socket.socket]:
-    """Open sockets on the first port from `first_port` on that is free on every address.
+    """Open sockets on the first port, counting up from `first_port`, that is free on every address.
 
-    `host` is a name or numeric address, ``0.0.0.0`` or ``::`` for all; with None, only this machine can connect.
+    `host` is a name or a numeric address (``0.0.0.0`` or ``::`` for all); if it is None, only this machine can connect.
 
-    Raises AddressError if this machine does not have the address, or all ports are in use.
+    Raises AddressError if this machine does not have the address, or if all ports tried are in use.
     """
     places = [place for place in _LOOPBACK if _is_here(*place)] if host is None else _places(host)
     last_port = min(first_port + _PORTS_TRIED - 1, _LAST_PORT)
@@ -36,7 +36,7 @@ def listen(host: str | None, first_port: int) -> list[socket.socket]:
                 raise
         else:
             return opened
-    raise AddressError(f"no free port from {first_port} to {last_port}: choose another one with --port.")
+    raise AddressError(f"no free port from {first_port} to {last_port}: choose a different port with --port.")
 
 
 def _places(host: str) -> list[tuple[socket.AddressFamily, str]]:
@@ -46,7 +46,9 @@ def _places(host: str) -> list[tuple[socket.AddressFamily, str]]:
         results = []
     places: list[tuple[socket.AddressFamily, str]] = [(family, str(address[0])) for family, *_, address in results]
     if not places or not all(_is_here(*place) for place in places):
-        raise AddressError(f"--host {host}: this machine does not have this address. Use one of its own.")
+        raise AddressError(
+            f"--host {host}: this machine does not have this address. Use one of the machine's own addresses."
+        )
     return places
 
 
@@ -85,7 +87,7 @@ def urls(host: str | None, sockets: Sequence[socket.socket]) -> list[str]:
 
 
 def _find_network_address(family: int) -> str | None:
-    """Return this machine's address in its network; connecting a datagram socket does not send anything."""
+    """Return this machine's address on its network; connecting a datagram socket sends no packets."""
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((_FAR_AWAY[socket.AddressFamily(family)], 9))

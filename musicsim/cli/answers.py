@@ -1,4 +1,4 @@
-"""The group ``musicsim answers``."""
+"""The command group ``musicsim answers``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,9 +17,9 @@ def _export(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write all answers as CSV, with songs named so that another library can find them.
+    """Write all answers to a CSV file that can be imported into another library.
 
-    The file contains the names of the listeners, and the titles and path ends of the songs.
+    The file contains listeners' names, song titles, and the last parts of the songs' paths.
     """
     with open_library(library) as lib:
         n_answers = export_answers(lib, file.expanduser())
@@ -27,11 +27,13 @@ def _export(
     if as_json:
         emit({"file": str(file), "answers": n_answers, "listeners": listeners})
     else:
-        echo(f"{n_answers} answers of {len(listeners)} listeners written to {file}.")
+        echo(f"{n_answers} answers from {len(listeners)} listeners written to {file}.")
 
 
 def _import(
-    file: Annotated[Path, typer.Argument(help="A CSV file of an export, or of song1,song2,song3,picked_song.")],
+    file: Annotated[
+        Path, typer.Argument(help="An exported CSV file, or one with columns song1,song2,song3,picked_song.")
+    ],
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:

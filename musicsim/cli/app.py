@@ -1,4 +1,4 @@
-"""The command ``musicsim app``: the app's server, and the browser."""
+"""The command ``musicsim app``: start the app's server and open the browser."""
 
 import os
 import sys
@@ -22,16 +22,16 @@ from musicsim.public import find_answers_folder, is_public
 from musicsim.storage import writing_to
 
 _UI = Path(__file__).resolve().parents[1] / "ui"
-_MAX_MESSAGE = 25_000_000  # bytes, the limit of Streamlit
+_MAX_MESSAGE = 25_000_000  # bytes; Streamlit's limit
 _MAX_MESSAGE_OF_VISITORS = 1_000_000
-_MAX_CONNECTIONS = 2_000  # of visitors at once; further requests are answered with 503
+_MAX_CONNECTIONS = 2_000  # simultaneous connections of visitors; further requests get status 503
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
 _PATIENCE_S = 30  # a browser tab in the background, or a busy machine, may be slow
-_LAST_ANSWERS_S = 3  # a paused song holds its connection open
+_LAST_ANSWERS_S = 3  # time to finish responses at shutdown; a paused song keeps its connection open
 _PUBLIC = "A public demonstration: anyone who opens it can listen and search, but not edit. See docs/hosting.md."
 _OPEN_TO_OTHERS = (
     "Anyone who can reach this address can listen to, change and delete the library, and read music "
-    "files of this machine: restrict access with a firewall."
+    "files on this machine: restrict access with a firewall."
 )
 _Host = Annotated[
     str | None,
@@ -43,18 +43,18 @@ _Host = Annotated[
 ]
 _AllowHost = Annotated[
     list[str] | None,
-    typer.Option(help="Another host name of the app, such as that of a proxy in front of it.", metavar="NAME"),
+    typer.Option(help="An additional host name of the app, such as the name of a reverse proxy.", metavar="NAME"),
 ]
 _Public = Annotated[
     bool,
     typer.Option(
-        "--public", help="A demonstration for visitors: they can listen, search and generate playlists, but not edit."
+        "--public", help="Serve a demonstration: visitors can listen, search and generate playlists, but not edit."
     ),
 ]
 _KeepAnswers = Annotated[
     Path | None,
     typer.Option(
-        help="With --public: keep visitors' answers of the Compare page in this folder, without "
+        help="With --public: save visitors' answers on the Compare page in this folder, without "
         "names; `musicsim answers import` reads them.",
         metavar="FOLDER",
     ),
@@ -73,8 +73,8 @@ def _prepare_for_visitors(keep_answers: Path | None) -> None:
 
 
 def _make_server(*, public: bool) -> uvicorn.Server:
-    os.chdir(_UI)  # where Streamlit looks for .streamlit/config.toml
-    from musicsim.ui.app import make_app  # it imports Streamlit, which reads the environment and the settings
+    os.chdir(_UI)  # Streamlit looks here for .streamlit/config.toml
+    from musicsim.ui.app import make_app  # imports Streamlit, which reads the environment and the settings
 
     # `streamlit run` listens on one address only, IPv4 or IPv6
     return uvicorn.Server(
@@ -83,7 +83,7 @@ def _make_server(*, public: bool) -> uvicorn.Server:
             http=PatientProtocol,
             limit_concurrency=_MAX_CONNECTIONS if public else None,
             ws_max_size=_MAX_MESSAGE_OF_VISITORS if public else _MAX_MESSAGE,
-            ws_per_message_deflate=False,  # on this machine, it takes more time than it saves
+            ws_per_message_deflate=False,  # on one machine, compressing takes more time than it saves
             ws_ping_interval=_PATIENCE_S,
             ws_ping_timeout=_PATIENCE_S,
             timeout_graceful_shutdown=_LAST_ANSWERS_S,
@@ -96,16 +96,17 @@ def _make_server(*, public: bool) -> uvicorn.Server:
 def _start_demo() -> None:
     with Library.open(default_folder()) as library:
         if len(library) == 0:
-            with suppress(StoreLockedError):  # another window has already started it
+            with suppress(StoreLockedError):  # another window has already started the demo
                 jobs.start(library, "demo")
-                typer.echo("Composing the demo collection: 360 songs, one to two minutes; the page shows the progress.")
+                typer.echo("Composing 360 songs for the demo takes one to two minutes; the page shows the progress.")
 
 
 def run_app(
     library: LibraryOption = None,
     host: _Host = None,
     port: Annotated[
-        int, typer.Option(help="Port of the page; if it is in use, the next free one is used.", min=1, max=65535)
+        int,
+        typer.Option(help="Port to serve the app on; if it is in use, the next free port is used.", min=1, max=65535),
     ] = 8501,
     allow_host: _AllowHost = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
@@ -115,7 +116,7 @@ def run_app(
 ) -> None:
     sockets = listen(host, port)
     names = [os.environ.get("MUSICSIM_ALLOWED_HOSTS", ""), *(allow_host or ())]
-    if host and host not in {one.getsockname()[0] for one in sockets}:  # a name, not a number
+    if host and host not in {one.getsockname()[0] for one in sockets}:  # a host name, not a numeric address
         names.append(host)
     os.environ |= {
         "MUSICSIM_LIBRARY": str(library.expanduser().absolute() if library else default_folder()),
@@ -127,7 +128,7 @@ def run_app(
         _prepare_for_visitors(keep_answers)
     server = _make_server(public=public)
     addresses = urls(host, sockets)
-    typer.echo(f"musicsim is at {' and '.join(addresses)}; Ctrl+C stops it.")
+    typer.echo(f"musicsim is running at {' and '.join(addresses)}; press Ctrl+C to stop it.")
     if public:
         typer.echo(_PUBLIC)
     elif is_open_to_others(sockets):

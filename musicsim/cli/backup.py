@@ -13,21 +13,21 @@ from musicsim.explorer.libraries import default_folder
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(help="Where to write it; an earlier backup there is replaced.")],
+    file: Annotated[Path, typer.Argument(help="File to write; an existing backup there is replaced.")],
     library: LibraryOption = None,
     as_json: JsonOption = False,
     with_passwords: Annotated[
         bool,
         typer.Option(
             "--with-passwords",
-            help="Include the connections to music servers and players, which contain passwords, and the links of "
+            help="Include the connections to music servers and players, which contain passwords, and the links to "
             "listening tests. Asks for confirmation.",
         ),
     ] = False,
     yes: YesOption = False,
 ) -> None:
-    """The app can keep running: the backup is a consistent state of the library."""
-    question = f"Anyone who gets {file} can use your passwords and servers. Write them into it?"
+    """The app can keep running; the backup is a consistent copy of the library."""
+    question = f"Anyone who gets {file} can use your passwords and servers. Include the passwords?"
     if with_passwords and not confirm(question, yes=yes):
         raise LibraryError(f"{file}: nothing was written. Use --yes to include passwords, or omit --with-passwords.")
     with open_library(library) as lib, progress_bar() as progress:
@@ -42,7 +42,7 @@ def backup(
 
 def restore(
     file: Annotated[
-        Path | None, typer.Argument(help="A backup; with --small a small copy, by default the latest of the library.")
+        Path | None, typer.Argument(help="A backup file. With --small: a small copy; by default, the newest one.")
     ] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,
@@ -53,14 +53,14 @@ def restore(
         bool,
         typer.Option(
             "--with-passwords",
-            help="Also restore the connections to music servers and players, and the links of listening tests. Asks "
-            "for confirmation. Use it only for your own backups.",
+            help="Also restore the connections to music servers and players, and the links to listening tests. Asks "
+            "for confirmation. Use this option only for your own backups.",
         ),
     ] = False,
     yes: YesOption = False,
 ) -> None:
-    """Everything is checked before any change. This machine keeps its own settings. Addresses of music need
-    confirmation.
+    """The backup is checked before anything changes. Settings for this machine stay as they are. If the backup contains
+    music at remote addresses, you are asked to confirm them.
     """
     if small:
         if with_passwords:
@@ -68,7 +68,7 @@ def restore(
         _restore_small(file, library, as_json)
         return
     if file is None:
-        raise typer.BadParameter("give the file of a backup, or use --small.")
+        raise typer.BadParameter("give a backup file, or use --small.")
     folder = library or default_folder()
     with progress_bar() as progress:
         done = backups.restore(
@@ -79,12 +79,15 @@ def restore(
             accept=lambda consent: confirm(f"{file.name}: {consent.words} Restore it?", yes=yes),
         )
     if done.left_out:
-        warn("left out", f"{', '.join(done.left_out)}. If the backup is yours, --with-passwords restores them, too.")
+        warn(
+            "left out",
+            f"{', '.join(done.left_out)}. If the backup is yours, use --with-passwords to restore them as well.",
+        )
     created = datetime.fromtimestamp(done.created_at).isoformat(" ", "seconds")
     if as_json:
         emit({"library": str(folder), "songs": done.n_songs, "created_at": created, "left_out": done.left_out})
     else:
-        typer.echo(f"{done.n_songs} songs in {folder}, restored from a backup of {created}.")
+        typer.echo(f"{done.n_songs} songs in {folder}, restored from a backup made on {created}.")
 
 
 def _restore_small(file: Path | None, library: Path | None, as_json: bool) -> None:
@@ -96,6 +99,6 @@ def _restore_small(file: Path | None, library: Path | None, as_json: bool) -> No
         return
     typer.echo(f"Restored the data of {done.n_songs} songs from {source}.")
     if done.n_absent:
-        warn("left out", f"{done.n_absent} songs that are not in the library. Add them, and restore again.")
+        warn("left out", f"{done.n_absent} songs that are not in the library. Add these songs, and restore again.")
     if done.before:
         typer.echo(f"The replaced data is in {done.before}.")

@@ -1,4 +1,4 @@
-"""Options, the library, and output of all commands: results go to stdout, progress and warnings to stderr."""
+"""Options, library access and output for all commands: results go to stdout, progress and warnings to stderr."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ LibraryOption = Annotated[
     Path | None,
     typer.Option("--library", "-l", help="The library's folder.", envvar="MUSICSIM_LIBRARY", show_envvar=True),
 ]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Answer all questions with yes, for scripts.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Answer yes to all questions, for scripts.")]
 ModelOption = Annotated[str | None, typer.Option("--model", help="Name of a model; the active one by default.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 
 
 @contextmanager
 def open_library(folder: Path | None, *, create: bool = False) -> Iterator[library.Library]:
-    """Open the library in a folder, or the default one; the error for a damaged database gives its path."""
+    """Open the library in a folder, or the default library; the error for a damaged database includes its path."""
     with (
         library.Library.open(folder or default_folder(), create=create) as opened,
         writing_to(opened.folder),
@@ -53,7 +53,7 @@ def open_library(folder: Path | None, *, create: bool = False) -> Iterator[libra
             yield opened
         except (MusicsimError, typer.Exit, typer.BadParameter):
             raise
-        except (UnicodeDecodeError, sqlite3.DatabaseError) as error:  # its text is not UTF-8
+        except (UnicodeDecodeError, sqlite3.DatabaseError) as error:  # a string in the database is not UTF-8
             raise library.damage_error(opened.folder / LIBRARY_FILE, error) from error
         except Exception:
             opened.check()
@@ -68,7 +68,7 @@ def emit(value: Any) -> None:
 def show(
     columns: Collection[Column | str], rows: Iterable[Iterable[object]], *, caption: str = "", title: str = ""
 ) -> None:
-    """Print a table; without columns, it lacks a header."""
+    """Print a table; without columns, it has no header."""
     table = Table(*columns, show_header=bool(columns), caption=safe(caption) or None, title=safe(title) or None)
     for row in rows:
         table.add_row(*map(safe, row))
@@ -81,10 +81,10 @@ def warn(words: str, text: object) -> None:
 
 
 def confirm(question: str, *, yes: bool) -> bool:
-    """Ask on stderr, unless `yes` is set; a missing answer, such as an empty stdin in a script, means no."""
+    """Ask a question on stderr, unless `yes` is set; no answer, as with an empty stdin in a script, means no."""
     if yes:
         return True
-    for bar in _bars:  # it would be drawn over the question
+    for bar in _bars:  # a running bar would overwrite the question
         bar.stop()
     try:
         return typer.confirm(printable(question), default=False, err=True)
@@ -103,7 +103,7 @@ def song_json(song: library.Song) -> dict[str, Any]:
 
 @contextmanager
 def progress_bar(*, is_noted: bool = True) -> Iterator[Progress]:
-    """Show a progress bar on stderr; with `is_noted`, the library's log gets a line."""
+    """Show a progress bar on stderr; with `is_noted`, the library's log gets a line about the command."""
     columns = (
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
@@ -154,37 +154,37 @@ def clock(seconds: float) -> str:
 
 
 def whole(value: float | None) -> str:
-    """Format a number without decimals; empty if unknown."""
+    """Format a number without decimals; return an empty string for None."""
     return "" if value is None else f"{value:.0f}"
 
 
 def plain(text: str) -> str:
-    """Escape bytes of file names that are not UTF-8."""
+    """Escape the bytes of a file name that are not UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def echo(text: str) -> None:
-    """Print one line for people."""
+    """Print one line on stdout; bytes that are not UTF-8 are escaped."""
     typer.echo(plain(text))
 
 
 def count_songs(n: int) -> str:
-    """Return the number with the word "song" or "songs"."""
+    """Return a count with the word "song" or "songs"."""
     return f"{n} song{'s' * (n != 1)}"
 
 
 def failure_json(failure: library.Failure) -> dict[str, str]:
-    """Return a file that was not added as JSON."""
+    """Return the failure to add a file, as JSON."""
     return {"path": str(failure.path), "reason": failure.reason, "kind": failure.kind}
 
 
 def show_failures(failures: Sequence[library.Failure]) -> None:
-    """Print on stderr the first files that could not be read, and how many were skipped."""
+    """Print the first files that could not be read and the number of skipped files, on stderr."""
     broken = [f for f in failures if f.kind not in library.SKIPPED]
     for failure in broken[:_MAX_LISTED]:
         warn("not added", failure.reason)
     if len(broken) > _MAX_LISTED:
-        warn("not added", f"{len(broken) - _MAX_LISTED} more; `musicsim failed` lists all.")
+        warn("not added", f"{len(broken) - _MAX_LISTED} more; `musicsim failed` lists all of them.")
     for kind in library.SKIPPED:
         if n_files := sum(f.kind == kind for f in failures):
             warn("skipped", f"{n_files} {kind} files; `musicsim failed` lists them, --anyway adds them.")

@@ -45,7 +45,7 @@ def doctor(
 
 
 def report(
-    file: Annotated[Path, typer.Argument(help="Where to write it; JSON if the name ends in .json, else text.")],
+    file: Annotated[Path, typer.Argument(help="File to write; JSON if its name ends in .json, otherwise text.")],
     library: LibraryOption = None,
 ) -> None:
     folder = _folder(library)
@@ -57,7 +57,6 @@ def report(
 
 
 def _open(folder: Path, stack: ExitStack) -> Library | Finding:
-    """Open the library in a folder; return a finding if that fails."""
     try:
         return stack.enter_context(open_library(folder))
     except NotFoundError as error:

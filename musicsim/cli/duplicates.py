@@ -12,8 +12,8 @@ from musicsim.explorer.snapshot.same_sound import groups
 def duplicates(
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    part: Annotated[tuple[int, int] | None, typer.Option(help="Two ids of songs that are different.")] = None,
-    join: Annotated[tuple[int, int] | None, typer.Option(help="Two ids whose --part is undone.")] = None,
+    part: Annotated[tuple[int, int] | None, typer.Option(help="Mark two songs, given by id, as different.")] = None,
+    join: Annotated[tuple[int, int] | None, typer.Option(help="Undo --part for two songs, given by id.")] = None,
 ) -> None:
     with open_library(library) as lib:
         for pair, is_same in ((part, False), (join, True)):

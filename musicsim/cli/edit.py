@@ -14,7 +14,7 @@ def list_songs(
     request: ListRequest,
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    search: Annotated[str, typer.Option("--search", "-s", help="Part of a title or artist.")] = "",
+    search: Annotated[str, typer.Option("--search", "-s", help="Part of a title or of an artist's name.")] = "",
 ) -> None:
     with open_library(library) as lib:
         songs = sort_songs((song for song in lib.songs() if song.matches(search)), request)
@@ -33,7 +33,7 @@ def list_songs(
 
 
 def edit(
-    songs: Annotated[list[int], typer.Argument(help="Ids of songs, as `musicsim list` shows them.")],
+    songs: Annotated[list[int], typer.Argument(help="Song ids, as shown by `musicsim list`.")],
     library: LibraryOption = None,
     as_json: JsonOption = False,
     title: str | None = None,
@@ -43,9 +43,9 @@ def edit(
     track: int | None = None,
     year: int | None = None,
     genre: str | None = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Reset to the files' tags.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Restore the files' own tags.")] = False,
 ) -> None:
-    """An empty text clears a tag."""
+    """An empty string clears a tag."""
     tags = {
         "title": title, "artist": artist, "album_artist": album_artist, "album": album, "track": track, "year": year,
         "genre": genre,
@@ -74,7 +74,7 @@ def artists(
     as_json: JsonOption = False,
     merge: Annotated[list[str] | None, typer.Option(help="A spelling to merge; can be repeated.")] = None,
     into: Annotated[str | None, typer.Option(help="The artist to merge the spellings into.")] = None,
-    part: Annotated[str | None, typer.Option(help="An artist whose merge is undone.")] = None,
+    part: Annotated[str | None, typer.Option(help="Undo the merges into this artist.")] = None,
 ) -> None:
     with open_library(library) as lib:
         if merge:

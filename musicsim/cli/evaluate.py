@@ -34,7 +34,7 @@ from musicsim.library.stores.models import ModelRecord
 from musicsim.progress import Progress, add_prefix
 
 MEASURES = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "precision": "P@10"}
-"""Titles of measures, by name."""
+"""Titles of measures, keyed by name."""
 
 
 def evaluate(
@@ -44,16 +44,15 @@ def evaluate(
         list[str] | None, typer.Option("--model", "-m", help="Evaluate only this model; can be repeated.")
     ] = None,
     by: Annotated[
-        str | None, typer.Option(help=f"Ground truth of similarity: {', '.join(KINDS)}.", metavar="KIND")
+        str | None, typer.Option(help=f"Ground truth for similarity: {', '.join(KINDS)}.", metavar="KIND")
     ] = None,
     split: Annotated[
         str | None,
-        typer.Option(help="Name of a fixed split: its test songs search its training songs.", metavar="NAME"),
+        typer.Option(help="Name of a fixed split: queries are test songs, results are training songs.", metavar="NAME"),
     ] = None,
     hubs: Annotated[int, typer.Option(help="Number of hubs to list.", min=0)] = 5,
     search: Annotated[
-        bool,
-        typer.Option("--search", help="Instead, measure recall and time of each kind of search index on this library."),
+        bool, typer.Option("--search", help="Measure only the recall and speed of each kind of search index.")
     ] = False,
 ) -> None:
     if search:
@@ -74,7 +73,7 @@ def evaluate(
         truth = {"by": covered.kind, "detail": covered.detail, "split": split}
         emit(truth | {"known_faults": faults, "models": rendered, "failed": failed})
     else:
-        by_split = f" Split {split}: test songs search the training songs." if split else ""
+        by_split = f" Split {split}: test songs are the queries, and training songs are the results." if split else ""
         _show(results, songs, hubs, f"Ground truth: {KINDS[covered.kind].words} ({covered.detail}).{by_split}")
         for fault in faults:
             warn("known faults", fault)
@@ -103,7 +102,7 @@ def _show_search_speed(library: Path | None, model: str | None, *, as_json: bool
 def _each(
     library: Library, records: Sequence[ModelRecord], kind: str, split: str | None, progress: Progress
 ) -> tuple[list[Quality], list[dict[str, str]]]:
-    """Evaluate models; return the evaluations and the failures, or raise the reason if all fail."""
+    """Evaluate models; return the evaluations and the failures, or raise the last error if all models fail."""
     results: list[Quality] = []
     failed: list[dict[str, str]] = []
     for record in records:
@@ -147,7 +146,7 @@ def _show(results: list[Quality], songs: dict[int, Song], n_hubs: int, truth: st
     scores = results[0].scores
     caption = (
         f"{truth} {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped; the 95% interval over resampled "
-        "artists is in parentheses. Hubness and coverage: without > with hub reduction."
+        "artists is in parentheses. Hubness and coverage are shown without > with hub reduction."
     )
     show(columns, [(one.model, *_cells(one)) for one in results], caption=caption)
     rows = []
@@ -161,8 +160,8 @@ def _show(results: list[Quality], songs: dict[int, Song], n_hubs: int, truth: st
             ("learned model", "from", *MEASURES.values()),
             rows,
             title="Held-out artists, before > after training",
-            caption="A learned model was trained on the artists of the table above, so its scores there are "
-            "optimistic. These are not.",
+            caption="A learned model was trained on the artists in the table above, so its scores there are "
+            "optimistic. The scores in this table are not.",
         )
     for one in results:
         if one.lists is not None:
@@ -201,7 +200,7 @@ def format_figure(figure: Figure) -> str:
 
 
 def replace_nan(value: Any) -> Any:
-    """Replace each NaN in mappings and lists by None, for JSON."""
+    """Replace each NaN in dicts and lists with None, for JSON."""
     if isinstance(value, dict):
         return {key: replace_nan(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -210,22 +209,18 @@ def replace_nan(value: Any) -> Any:
 
 
 def find_coverage(library: Library, records: Sequence[ModelRecord], kind: str | None) -> Coverage:
-    """Return the coverage of a kind of ground truth, or of the first kind with relevant songs.
-
-    Raises NotFoundError without a model, and ModelError if no song has a relevant song.
-    """
+    """Return the coverage of a kind of ground truth, or of the first kind with relevant songs."""
     if not records:
-        raise NotFoundError("this library does not have a similarity model yet. Add some songs first.")
+        raise NotFoundError("this library has no similarity model yet. Add some songs first.")
     for covered in _coverages(library, records):
         if covered.n_songs if kind is None else covered.kind == kind:
             return covered
     raise ModelError(
-        "this library lacks a ground truth of similarity. Import plays or playlists, or add genres or tags."
+        "this library has no ground truth for similarity. Import plays or playlists, or add genres or tags."
     )
 
 
 def _coverages(library: Library, records: Sequence[ModelRecord]) -> list[Coverage]:
-    """Return the coverage of all kinds, for the first model that can be read."""
     *others, last = records
     for record in others:
         try:

@@ -19,7 +19,7 @@ _COUNTS = {"rows": "n_rows", "plays": "n_plays", "songs": "n_songs", "matched": 
 
 def import_listening(
     files: Annotated[
-        list[Path] | None, typer.Argument(help="Files, folders or .zip archives of plays, of tags or of playlists.")
+        list[Path] | None, typer.Argument(help="Files, folders or .zip archives with plays, tags or playlists.")
     ] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,
@@ -36,10 +36,10 @@ def import_listening(
     ] = None,
     undo: Annotated[int | None, typer.Option(help="Undo the import with this number.")] = None,
 ) -> None:
-    """Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler, Spinitron, the Million Song Dataset,
-    the library.db of beets, playlists of players (M3U, PLS, XSPF, JSPF), and your own CSV files. Songs are
-    found by the path of their file, by MusicBrainz id, then by artist and title. Unmatched plays and tags
-    are kept and matched later. Importing a file again replaces its first import.
+    """Sources: Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler, Spinitron, the Million Song
+    Dataset, the library.db of beets, playlist files (M3U, PLS, XSPF, JSPF), and your own CSV files. Songs are
+    matched by file path, then by MusicBrainz id, then by artist and title. Unmatched plays and tags are kept
+    and matched later. Importing a file again replaces its earlier import.
     """
     if (undo is None) == (not files):
         raise typer.BadParameter("give files to import, or the number of an import to --undo")
@@ -63,7 +63,7 @@ def _import(
     encoding: str | None,
     accept_from: float | None,
 ) -> tuple[Preview, ImportReport | None]:
-    """Return the preview, and the report of the import; without `accept_from` nothing is written."""
+    """Return the preview and the report of the import; if `accept_from` is None, only preview."""
     with progress_bar() as progress:
         try:
             batch = importing.read_listening(files, fmt, listener, progress, encoding=encoding)
@@ -111,15 +111,15 @@ def _show(result: dict[str, Any]) -> None:
     number = result["import"]
     head = "nothing was written (dry run)" if number is None else f"import {number}"
     typer.echo(
-        f"{head}: {result['format']}, {result['rows']} rows of {result['songs']} songs; "
+        f"{head}: {result['format']}, {result['rows']} rows with {result['songs']} songs; "
         f"{result['matched']} songs are in the library."
     )
     if result.get("recording_ids"):
-        typer.echo(f"{result['recording_ids']} songs got the MusicBrainz id of their recording.")
+        typer.echo(f"{result['recording_ids']} songs now have the MusicBrainz id of their recording.")
     for entry in result["lists"][:_MAX_LISTED]:
         echo(f"playlist {entry['name']}: {entry['matched']} of {entry['entries']} songs are in the library.")
     if len(result["lists"]) > _MAX_LISTED:
-        typer.echo(f"{len(result['lists']) - _MAX_LISTED} more playlists; --json lists all.")
+        typer.echo(f"{len(result['lists']) - _MAX_LISTED} more playlists; --json lists all of them.")
     for entry in result["skipped"]:
         places = "; ".join(entry["places"][:3])
         echo(f"left out: {entry['count']} ({entry['reason']}): {places}")
@@ -132,7 +132,7 @@ def _show(result: dict[str, Any]) -> None:
     for artist, title, count in missed[:_MAX_LISTED]:
         echo(f"not in the library: {artist}, {title} ({count})")
     if len(missed) > _MAX_LISTED:
-        typer.echo(f"not in the library: {len(missed) - _MAX_LISTED} more; --json lists all.")
+        typer.echo(f"not in the library: {len(missed) - _MAX_LISTED} more; --json lists all of them.")
     for verb in ("replaces", "overlaps"):
         if result[verb]:
             typer.echo(f"{verb} import {', '.join(map(str, result[verb]))}")

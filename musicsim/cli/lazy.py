@@ -11,21 +11,21 @@ from musicsim.hooks import Command, Extension, extensions
 
 
 class LazyCommand(TyperCommand):
-    """A command or group that is imported only to run it, complete its arguments or show its help."""
+    """A command or group that is imported only to run, complete its arguments or show its help."""
 
     def __init__(self, name: str, record: Command, load: Callable[[], Any]) -> None:
         super().__init__(name, help=record.help, rich_help_panel=record.panel)
         self.load = load
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Make the context of the real command, which runs instead of this one."""
+        """Make the context of the real command, which then runs instead of this one."""
         return self.load().make_context(info_name, args, parent=parent, **extra)
 
 
 def _build(target: Any, name: str, record: Command) -> Any:
-    """Make a command from a function, with the options that extensions add to it, or a group from a Typer.
+    """Make a command from a function, with the options that extensions add, or a group from a Typer app.
 
-    Its help is the sentence of the record, followed by the docstring of the function or the help of the Typer, if any.
+    The help text is that of `record`, followed by the function's docstring or the Typer app's help, if any.
     """
     if not isinstance(target, typer.Typer):
         for extension in extensions():
@@ -33,7 +33,7 @@ def _build(target: Any, name: str, record: Command) -> Any:
                 target = extension.load(extension.command_options[name])(target)
         function, target = target, typer.Typer()
         target.command(name)(function)
-    target._add_completion = False  # options that install completion belong to the program
+    target._add_completion = False  # only the program itself has the options that install completion
     command = typer.main.get_command(target)
     command.help = f"{record.help}\n\n{command.help or ''}".strip()
     return command
@@ -55,9 +55,9 @@ def _extension_command(extension: Extension, name: str, record: Command) -> Lazy
 
 
 def lazy_commands(core: Mapping[str, Command]) -> dict[str, LazyCommand]:
-    """Return all commands by name: those of the core in their order, then those of the extensions.
+    """Return all commands, keyed by name: core commands in the given order, then commands of extensions.
 
-    A command of an extension with two words belongs to the group of the core that the first word names.
+    An extension's command with a two-word name belongs to the core group named by the first word.
     """
     groups: dict[str, dict[str, LazyCommand]] = {}
     for extension in extensions():

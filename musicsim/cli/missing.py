@@ -36,10 +36,10 @@ def list_missing(
     library: LibraryOption = None,
     as_json: JsonOption = False,
     forget_all: Annotated[
-        bool, typer.Option("--forget", help="Remove them, with their plays, tags and playlist entries.")
+        bool, typer.Option("--forget", help="Remove these songs, with their plays, tags and playlist entries.")
     ] = False,
 ) -> None:
-    """They return with their plays and playlists when a file is found again."""
+    """A missing song returns with its plays and playlists when its file is found again."""
     with open_library(library) as lib:
         songs = lib.missing_songs()
         if forget_all:
@@ -54,14 +54,14 @@ def list_missing(
 
 
 def forget(
-    folder: Annotated[Path, typer.Argument(help="A folder of the library, as `musicsim info` lists it.")],
+    folder: Annotated[Path, typer.Argument(help="A folder of the library, as listed by `musicsim info`.")],
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
     with open_library(library) as lib:
         root = absolute(folder)
         if root not in lib.files.roots():
-            raise NotFoundError(f"{root} is not a folder of this library: `musicsim info` lists them.")
+            raise NotFoundError(f"{root} is not a folder of this library. `musicsim info` lists its folders.")
         n_songs = lib.files.forget_root(root)
     if as_json:
         emit({"folder": str(root), "forgotten": n_songs})

@@ -1,4 +1,4 @@
-"""The group ``musicsim models``."""
+"""The command group ``musicsim models``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ from musicsim.explorer.refresh.model_catalogue import add_representation, import
 from musicsim.explorer.refresh.model_text import headline, kind_words, report_of
 from musicsim.explorer.rendering import render_model
 
-_Name = Annotated[str, typer.Argument(help="Name of a model, as `musicsim models list` shows it.")]
+_Name = Annotated[str, typer.Argument(help="Name of a model, as shown by `musicsim models list`.")]
 
 group = typer.Typer(no_args_is_help=True)
 
@@ -40,7 +40,7 @@ def list_models(library: LibraryOption = None, as_json: JsonOption = False) -> N
 
 
 def use(name: _Name, library: LibraryOption = None) -> None:
-    """Use a model."""
+    """Make a model the active one."""
     with open_library(library) as lib:
         record = lib.models.find(name)
         lib.models.activate(record.id)
@@ -48,7 +48,7 @@ def use(name: _Name, library: LibraryOption = None) -> None:
 
 
 def rename(
-    name: _Name, to: Annotated[str, typer.Argument(help="Its new name.")], library: LibraryOption = None
+    name: _Name, to: Annotated[str, typer.Argument(help="New name of the model.")], library: LibraryOption = None
 ) -> None:
     """Rename a model."""
     with open_library(library) as lib:
@@ -69,10 +69,10 @@ def delete(name: _Name, library: LibraryOption = None) -> None:
 
 def export(
     name: _Name,
-    file: Annotated[Path | None, typer.Argument(help="Output file; NAME.musicsim in this folder by default.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="Output file; by default, NAME.musicsim.")] = None,
     library: LibraryOption = None,
 ) -> None:
-    """Export a model, without songs, as one file for other libraries."""
+    """Export a model, without songs, to one file for use in other libraries."""
     with open_library(library) as lib:
         record = lib.models.find(name)
         target = file or Path(record.name.replace("/", "_") + FILE_ENDING)
@@ -81,7 +81,7 @@ def export(
 
 
 def import_model(
-    file: Annotated[Path, typer.Argument(help="A file that `musicsim models export` wrote.")],
+    file: Annotated[Path, typer.Argument(help="A file written by `musicsim models export`.")],
     library: LibraryOption = None,
 ) -> None:
     """Import a model from another library, and apply it to all songs."""
@@ -96,21 +96,19 @@ def add(
         str,
         typer.Argument(
             help="ppk, histogram, tfidf, gmm, semantic (tags predicted from sound), tags, harmony, rhythm, "
-            "or one from an extension. Any other name lists them."
+            "or one from an extension. Any other name lists the choices."
         ),
     ],
     library: LibraryOption = None,
-    codewords: Annotated[int, typer.Option(min=2, max=4096, help="Codewords, for ppk, histogram and tfidf.")] = 1024,
+    codewords: Annotated[int, typer.Option(min=2, max=4096, help="Codewords (ppk, histogram, tfidf).")] = 1024,
     tau: Annotated[int, typer.Option(min=1, help="Codewords per frame (top-τ).")] = 4,
     name: Annotated[str, typer.Option(help="Name of the model.")] = "",
 ) -> None:
-    """Compute other features of all songs, for comparing and training."""
+    """Add a model with a different representation of all songs, for comparison and training."""
     if representation not in list_addable():
-        raise typer.BadParameter(
-            f"REPRESENTATION should be one of {', '.join(list_addable())}, not {representation!r}."
-        )
+        raise typer.BadParameter(f"REPRESENTATION must be one of {', '.join(list_addable())}, not {representation!r}.")
     if tau > codewords:
-        raise typer.BadParameter(f"--tau {tau} should be at most --codewords {codewords}.")
+        raise typer.BadParameter(f"--tau {tau} must be at most --codewords {codewords}.")
     settings = RepresentationSettings(representation, codewords, tau)
     with open_library(library) as lib, progress_bar() as progress:
         model_id = add_representation(lib, settings, free_name(lib, name or settings.name), progress)

@@ -1,4 +1,4 @@
-"""Options of commands, from the type of a request or from an extension."""
+"""Command options that come from the type of a request or from an extension."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def take_request(request: type[T]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replace the parameter `request` of a command by the options of this type; bad values raise typer.BadParameter."""
+    """Replace a command's `request` parameter with the options of this type; bad values raise typer.BadParameter."""
     options = options_of(request)
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -37,7 +37,7 @@ def take_request(request: type[T]) -> Callable[[Callable[..., None]], Callable[.
                 raise typer.BadParameter(message) from error
             except ValueError as error:
                 raise typer.BadParameter(str(error)) from error
-            if isinstance(parsed, Filters):  # the library stores absolute folders
+            if isinstance(parsed, Filters):  # the library stores absolute paths
                 parsed = replace(parsed, folders=_absolute(parsed.folders), no_folders=_absolute(parsed.no_folders))
             command(**values, request=parsed)
 
@@ -47,9 +47,9 @@ def take_request(request: type[T]) -> Callable[[Callable[..., None]], Callable[.
 
 
 def add_options(function: Callable[..., None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a decorator that adds the options of a function to a command.
+    """Return a decorator that adds the options of a function to a command.
 
-    The function, ``function(command, *, option, ..., **values)``, runs instead and calls the command with the values.
+    ``function(command, *, option, ..., **values)`` then runs instead, and calls ``command(**values)`` itself.
     """
     added = [p for p in inspect.signature(function, eval_str=True).parameters.values() if p.kind is p.KEYWORD_ONLY]
 

@@ -19,7 +19,7 @@ from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.media.playlist_files import FORMATS, missing
 
 _MAX_NAMED = 20
-_OUTPUTS = "musicsim.cli.playlist.outputs"  # entry of the context of a command
+_OUTPUTS = "musicsim.cli.playlist.outputs"  # key in the context of a command
 
 SavedOption = Annotated[
     str | None, typer.Option("--saved", help="Name or id of a saved playlist to use instead of a generated one.")
@@ -28,15 +28,15 @@ SavedOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class OutputFile:
-    """A file that an option of an extension writes for a generated playlist."""
+    """A file that an extension's option writes for a generated playlist."""
 
-    name: str  # its field in the JSON output
+    name: str  # key in the JSON output
     target: Path | None
     write: Callable[[Library, Sequence[Song]], list[str]]  # returns notes for the user
 
 
 def note_output(context: typer.Context, output: OutputFile) -> None:
-    """Make the command `playlist` of this context write another file."""
+    """Make the `playlist` command of this context write an additional file."""
     context.meta.setdefault(_OUTPUTS, []).append(output)
 
 
@@ -56,9 +56,9 @@ def playlist(
     as_json: JsonOption = False,
     export: Annotated[
         Path | None,
-        typer.Option("--export", "-o", help="Also save it to a file that ends in .m3u8, .pls, .xspf or .jspf."),
+        typer.Option("--export", "-o", help="Also save the playlist to a .m3u8, .pls, .xspf or .jspf file."),
     ] = None,
-    relative: Annotated[bool, typer.Option("--relative", help="Paths relative to the exported file.")] = False,
+    relative: Annotated[bool, typer.Option("--relative", help="Write paths relative to the exported file.")] = False,
     model: ModelOption = None,
 ) -> None:
     if export and export.suffix.lower().lstrip(".") not in FORMATS:
@@ -75,11 +75,11 @@ def playlist(
 
 
 def load_or_generate(library: Library, request: PlaylistRequest, saved: str | None, model: str | None) -> PlaylistSongs:
-    """Return the saved playlist of this name, or generate one; raise NotFoundError if it does not exist or is empty."""
+    """Return the playlist saved under this name or id, or generate one; raise NotFoundError if there is none."""
     if saved is None:
         generated = Walk(snapshot_under(library, model)).generate(request, request.seed)
         if not generated.songs:
-            raise NotFoundError("no song matches your request: use wider limits or choose other songs.")
+            raise NotFoundError("no song matches your request: use wider limits or choose different songs.")
         return PlaylistSongs(generated.songs, generated.notes)
     lists = library.playlists()
     chosen = next((p for p in lists if p.name == saved), None) or next((p for p in lists if str(p.id) == saved), None)
@@ -130,7 +130,7 @@ def dialects(library: LibraryOption = None, as_json: JsonOption = False, model: 
         emit(rows)
         return
     if not rows:
-        typer.echo("This library lacks playlists to learn from. `musicsim import` imports some.")
+        typer.echo("This library has no playlists to learn from. Import some with `musicsim import`.")
         return
     lines = []
     for row in rows:

@@ -9,8 +9,8 @@ from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library
 
 
 def settings(
-    name: Annotated[str | None, typer.Argument(help="A setting. Without one, all are listed.")] = None,
-    value: Annotated[str | None, typer.Argument(help="Its new value.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Name of a setting; without it, all settings are listed.")] = None,
+    value: Annotated[str | None, typer.Argument(help="New value of the setting.")] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -19,7 +19,7 @@ def settings(
             try:
                 is_text = isinstance(lib.settings.get(name), str)
                 lib.set_setting(name, value if is_text else json.loads(value))
-            except ValueError as error:  # also an error of json
+            except ValueError as error:  # includes JSON errors
                 raise typer.BadParameter(f"{name} {value}: {error}") from error
         stored = lib.settings
     if name is not None:

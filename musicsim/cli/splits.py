@@ -1,4 +1,4 @@
-"""The group ``musicsim splits``."""
+"""The command group ``musicsim splits``."""
 
 from collections import Counter
 from pathlib import Path
@@ -14,7 +14,7 @@ group = typer.Typer(no_args_is_help=True)
 
 
 def _list(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """List fixed splits with the number of songs of each part."""
+    """List fixed splits, with the number of songs in each part."""
     with open_library(library) as lib:
         counts = {name: Counter(lib.splits.get(name).values()) for name in lib.splits.names()}
     if as_json:
@@ -25,13 +25,13 @@ def _list(library: LibraryOption = None, as_json: JsonOption = False) -> None:
 
 def _import(
     file: Annotated[
-        Path, typer.Argument(help="A CSV file with a column split (train, validation, test) and hash, path or id.")
+        Path, typer.Argument(help="A CSV file with a column split (train, validation, test) and one of hash, path, id.")
     ],
     library: LibraryOption = None,
     as_json: JsonOption = False,
     name: Annotated[str, typer.Option(help="Name of the split; the file's name by default.")] = "",
 ) -> None:
-    """Import a split, such as an edited file of `musicsim export splits`. A split with the same name is replaced.
+    """Import a split, such as an edited file from `musicsim export splits`. A split with the same name is replaced.
 
     Exits with code 3 if rows were left out.
     """
@@ -40,7 +40,7 @@ def _import(
     if as_json:
         emit({"name": done.name, "read": done.n_read, "songs": done.n_songs, "problems": done.problems})
     else:
-        echo(f"{done.name}: {done.n_songs} songs of {done.n_read} rows.")
+        echo(f"{done.name}: {done.n_songs} songs found in {done.n_read} rows.")
         for problem in done.problems:
             warn("left out", problem)
     if done.problems:
@@ -48,7 +48,7 @@ def _import(
 
 
 def _delete(
-    name: Annotated[str, typer.Argument(help="Name of a split, as `musicsim splits list` shows it.")],
+    name: Annotated[str, typer.Argument(help="Name of a split, as shown by `musicsim splits list`.")],
     library: LibraryOption = None,
 ) -> None:
     """Delete a fixed split."""

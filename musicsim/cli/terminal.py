@@ -1,4 +1,4 @@
-"""Text on the terminal; light to import, because the program needs it before any command."""
+"""Text for the terminal; fast to import, because the program needs it before any command."""
 
 from rich.console import Console
 from rich.markup import escape
@@ -7,11 +7,11 @@ errors = Console(stderr=True)
 
 
 def safe(text: object) -> str:
-    """Return text that rich and the terminal can show: without markup, lone surrogates and control characters."""
+    """Escape markup, lone surrogates and control characters, so that rich and the terminal can show the text."""
     return escape(printable(text))
 
 
 def printable(text: object) -> str:
-    """Return text that the terminal can show: without lone surrogates and control characters."""
+    """Escape lone surrogates and control characters, so that the terminal can show the text."""
     shown = str(text).encode("utf-8", "backslashreplace").decode()
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown)

@@ -19,7 +19,7 @@ _STOPPED = 130
 
 @take_request(TrainingRequest)
 def train(request: TrainingRequest, library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """Ctrl-C stops and keeps the best so far; Ctrl-C twice discards it."""
+    """Press Ctrl-C once to stop and keep the best model so far, or twice to discard it."""
     with open_library(library) as lib:
         with _watch() as watcher:
             try:
@@ -37,7 +37,7 @@ def train(request: TrainingRequest, library: LibraryOption = None, as_json: Json
 
 
 class _Terminal:
-    """Progress of a training in the foreground, with a bar and Ctrl-C."""
+    """Progress of a training run in the terminal, shown as a bar; Ctrl-C stops the run."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress, self._line = progress, ""
@@ -62,14 +62,14 @@ class _Terminal:
 
 @contextmanager
 def _watch() -> Iterator[_Terminal]:
-    """Show a bar on stderr, and count Ctrl-C; after the second, Ctrl-C interrupts as usual."""
+    """Show a bar on stderr and count presses of Ctrl-C; after the second one, Ctrl-C interrupts as usual."""
     with progress_bar() as progress:
         watcher = _Terminal(progress)
 
         def interrupt(*_: object) -> None:
             watcher.interrupts += 1
             if watcher.interrupts == 1:
-                errors.print("stopping, and keeping the best so far; press Ctrl-C again to discard it.")
+                errors.print("stopping and keeping the best model so far; press Ctrl-C again to discard it.")
             else:
                 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -87,8 +87,8 @@ def _show(name: str, report: dict[str, Any], *, is_active: bool, was_asked: bool
         if rows:
             show(rows[0], [row.values() for row in rows], caption=caption)
     if is_active:
-        typer.echo("It is now in use.")
+        typer.echo("The model is now in use.")
     elif was_asked:
-        typer.echo("It is not in use, because it is not significantly better.")
+        typer.echo("The model is not in use, because it is not significantly better.")
     else:
-        echo(f"To use it: musicsim models use {name!r}")
+        echo(f"To use the model, run: musicsim models use {name!r}")

@@ -1,37 +1,37 @@
-"""Compiled loops of the codebook: distances of frames to codewords, four frames at a time.
+"""Compiled loops for the codebook: distances from frames to codewords, four frames at a time.
 
-``packed`` is a float32 array of shape (n_blocks, depth, BLOCK). Its column ``j`` of block ``b`` is codeword
-``b * BLOCK + j``, as ``[-2 c_1, ..., -2 c_d, |c|^2, 0, ...]``. A frame is ``[x_1, ..., x_d, 1, 0, ...]``. So their
-product is ``|x - c|^2 - |x|^2``. ``|x|^2`` is the same for all codewords, and is only added when needed. ``depth`` is
-d + 1, rounded up to the four rows that :func:`_products` processes at once. Columns after the last codeword contain
-`FAR`. The products of a tile have the shape (n_blocks, TILE, BLOCK). Those of a block share one page of memory;
-otherwise every third placement in memory is twice as slow.
+``packed`` is a float32 array of shape (n_blocks, depth, BLOCK). Column ``j`` of its block ``b`` is codeword
+``b * BLOCK + j``, stored as ``[-2 c_1, ..., -2 c_d, |c|^2, 0, ...]``. A frame is ``[x_1, ..., x_d, 1, 0, ...]``. So
+their product is ``|x - c|^2 - |x|^2``. ``|x|^2`` is the same for all codewords, and is added only when needed.
+``depth`` is d + 1, rounded up to a multiple of four, because :func:`_products` processes four rows together. Columns
+after the last codeword contain `FAR`. The products of a tile have shape (n_blocks, TILE, BLOCK). The products of a
+block share one page of memory; otherwise every third placement in memory would be twice as slow.
 
-All codewords and all frames pass through the same sequence of operations. So equal codewords get equal bits, and
-results do not depend on partitions or threads.
+All codewords and all frames pass through the same sequence of operations. So equal codewords get bitwise equal
+products, and results do not depend on partitions or threads.
 """
 
 import numpy as np
 from numba import njit
 
 TILE = 4
-"""Frames per tile; their 16 coefficients and the sums stay in registers."""
+"""Number of frames per tile; 16 of their coefficients and the sums stay in registers."""
 
 FAR = np.float32(3e38)
-"""Squared norm of a codeword that must never be chosen; finite, because it is added to other numbers."""
+"""Squared norm of codewords that must never be chosen; it is finite, because it is added to other numbers."""
 
 BLOCK = 256
-"""Codewords per block; a block and its sums fit into the first-level cache."""
+"""Number of codewords per block; a block and its sums fit into the first-level cache."""
 
-_LIMIT = 1e15  # Z-scores are clipped to this value, so that their float32 squares stay far below `FAR`
-_LANES = BLOCK // 4  # each four products of a block, `_LANES` apart, share a minimum, which tells where to search
-# Minima whose places differ by a multiple of this share a minimum again, like the lanes of a SIMD register.
+_LIMIT = 1e15  # z-scores are clipped to this value, so that their float32 squares stay far below `FAR`
+_LANES = BLOCK // 4  # four products of a block that are `_LANES` apart share a minimum, which narrows the search
+# Minima whose positions differ by a multiple of this are reduced to one again, like the lanes of a SIMD register.
 _GROUPS = 16
 
 
 @njit(cache=True, nogil=True)
 def _load_tile(frames, rows, start, stop, mean, inverse_scale, tile):
-    """Z-score ``frames[rows[start:stop]]`` into the rows of `tile`; without `rows`, the slice."""
+    """Write z-scores of ``frames[rows[start:stop]]``, or of ``frames[start:stop]`` if `rows` is empty, to `tile`."""
     n_features = frames.shape[1]
     for f in range(TILE):
         if start + f >= stop:
@@ -64,9 +64,9 @@ def _products(tile, packed, products):
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
 def _minima_of_four(products, f, minima):
-    """Write the minima of each four products of frame `f`, `_LANES` apart, to `minima`.
+    """Write the minimum of each four products of frame `f` that are `_LANES` apart to `minima`.
 
-    Four at once are faster, because a running minimum would be stored in memory.
+    Comparing four products together is faster than a running minimum, which would be stored in memory.
     """
     for b in range(products.shape[0]):
         to = b * _LANES
@@ -90,14 +90,11 @@ def _minima_of_groups(minima, groups):
 
 @njit(cache=True, nogil=True)
 def _bound(groups, tau, smallest):
-    """Return the `tau`-th smallest of `groups`, an upper bound of the `tau`-th smallest product.
-
-    Each group is the minimum of different products. `smallest` (tau) is work space.
-    """
+    """Return the `tau`-th smallest of `groups`, minima of products: an upper bound on the `tau`-th product."""
     smallest[:] = np.inf
     for g in range(groups.shape[0]):
         value = groups[g]
-        for t in range(tau):  # without a branch on values, because half of them would be mispredicted
+        for t in range(tau):  # no branches on values, because half of them would be mispredicted
             kept = smallest[t]
             smallest[t] = min(kept, value)
             value = max(kept, value)
@@ -108,7 +105,7 @@ def _bound(groups, tau, smallest):
 def _list_candidates(products, f, minima, groups, bound, listed):
     """Write the codewords whose product with frame `f` is at most `bound` to `listed`; return their number.
 
-    Each compared index is written, and overwritten by the next one unless it counts. A branch would be mispredicted.
+    Each compared index is written, and overwritten unless it qualifies, because branches would be mispredicted.
     """
     n_groups = 0
     for g in range(_GROUPS):
@@ -132,10 +129,7 @@ def _list_candidates(products, f, minima, groups, bound, listed):
 
 @njit(cache=True, nogil=True)
 def _select(products, f, listed, n_listed, best, nearest):
-    """Put the `tau` of `n_listed` codewords with the smallest products of frame `f` into `nearest`.
-
-    Ties go to the lower index.
-    """
+    """Write the `tau` listed codewords with the smallest products with frame `f` to `nearest`; ties by lower index."""
     tau = nearest.shape[0]
     n_kept = 0
     for j in listed[:n_listed]:
@@ -159,15 +153,15 @@ def _select(products, f, listed, n_listed, best, nearest):
 def add_top_tau(frames, mean, inverse_scale, packed, tile, products, tau, counts, result):
     """Add one to `counts` at each of the `tau` nearest codewords of each frame.
 
-    `result` (n_frames, tau) receives them, nearest first, unless it is empty. `tile` (TILE, depth) and `products`
-    (n_blocks, TILE, BLOCK) are work space.
+    `result` (n_frames, tau) receives these codewords, nearest first, unless it is empty. `tile` (TILE, depth) and
+    `products` (n_blocks, TILE, BLOCK) are work space.
     """
     every_row = np.empty(0, np.int64)
     best = np.empty(tau, np.float32)
     nearest = np.arange(tau)
     minima = np.empty(products.shape[0] * _LANES, np.float32)
     groups = np.empty(_GROUPS, np.float32)
-    # groups, places in `minima`, codewords, and one extra place that is overwritten
+    # room for groups, positions in `minima`, codewords, and one extra entry that is overwritten
     listed = np.empty(_GROUPS + minima.shape[0] + products.shape[0] * BLOCK + 1, np.int64)
     for start in range(0, frames.shape[0], TILE):
         _load_tile(frames, every_row, start, frames.shape[0], mean, inverse_scale, tile)
@@ -177,13 +171,13 @@ def add_top_tau(frames, mean, inverse_scale, packed, tile, products, tau, counts
             _minima_of_groups(minima, groups)
             if tau <= _GROUPS:
                 bound = _bound(groups, tau, best)
-            else:  # from the codewords of the previous frame, because adjacent frames are similar
+            else:  # the codewords of the previous frame give a bound, because adjacent frames are similar
                 bound = products[nearest[0] // BLOCK, f, nearest[0] % BLOCK]
                 for t in range(1, tau):
                     bound = max(bound, products[nearest[t] // BLOCK, f, nearest[t] % BLOCK])
             n_listed = _list_candidates(products, f, minima, groups, bound, listed)
             if n_listed == tau and result.shape[0] == 0:
-                nearest[:] = listed[:tau]  # in any order
+                nearest[:] = listed[:tau]  # their order does not matter
             else:
                 _select(products, f, listed, n_listed, best, nearest)
             for t in range(tau):
@@ -194,7 +188,7 @@ def add_top_tau(frames, mean, inverse_scale, packed, tile, products, tau, counts
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _dot(left, right):
-    """Return the inner product; the flags let the compiler sum in SIMD lanes."""
+    """Return the inner product; the fastmath flags let the compiler sum in SIMD lanes."""
     total = np.float32(0.0)
     for p in range(left.shape[0]):
         total += left[p] * right[p]
@@ -203,10 +197,7 @@ def _dot(left, right):
 
 @njit(cache=True, nogil=True)
 def _move(codewords, counts, i, frame, packed, column):
-    """Move codeword `i` to the mean of its frames and `frame` (step 4 of algorithm B.1).
-
-    `column` (depth) receives a copy of the new column of `packed`.
-    """
+    """Move codeword `i` to the mean of its frames and `frame` (step 4 of B.1); `column` gets its packed column."""
     counts[i] += 1
     rate = 1.0 / counts[i]
     n_features = codewords.shape[1]
@@ -224,10 +215,7 @@ def _move(codewords, counts, i, frame, packed, column):
 
 @njit(cache=True, nogil=True)
 def _seed(frame, codewords, n_used):
-    """Return the codeword for a frame while some codewords are unused.
-
-    It is a used codeword that equals the frame, otherwise the first unused one, whose weight is 0.
-    """
+    """Return the used codeword that equals the frame, or else the first unused one, whose weight is 0."""
     for i in range(n_used):
         for p in range(codewords.shape[1]):
             if np.float32(codewords[i, p]) != frame[p]:
@@ -239,7 +227,7 @@ def _seed(frame, codewords, n_used):
 
 @njit(cache=True, nogil=True)
 def _weigh(products, f, weights, square):
-    """Turn the products of frame `f` into n/(n+1) |x - c|^2, in place; a separate function vectorizes better."""
+    """Turn the products of frame `f` into n/(n+1) |x - c|^2 in place; this vectorizes better as a separate function."""
     for b in range(products.shape[0]):
         for j in range(BLOCK):
             products[b, f, j] = weights[b, j] * (square + products[b, f, j])
@@ -264,9 +252,8 @@ def _cheapest(costs, f, minima):
 def hartigan_pass(frames, order, mean, inverse_scale, packed, tile, products, codewords, counts):
     """Run algorithm B.1 over ``frames[order]``, changing `codewords`, `counts` and `packed`.
 
-    Codewords are float64, distances float32. The products of four frames are computed at once. If a frame moves a
-    codeword, the products of the following frames with that codeword are computed again. So the result is the same as
-    with one frame at a time.
+    Codewords are float64; distances are float32. The products of four frames are computed together. When a frame moves
+    a codeword, later products with it are computed again, so the result is the same as with one frame at a time.
     """
     n_codewords, n_features = codewords.shape
     minima = np.empty(products.shape[0] * _LANES, np.float32)

@@ -1,12 +1,12 @@
-"""Codewords of audio frames and the histograms of songs over them (thesis 5.3 and appendix B).
+"""Codewords of audio frames, and the histograms of songs over them (thesis 5.3 and appendix B).
 
-A codebook is learned in one pass over shuffled frames, by the online form of Hartigan's k-means. A song is then the
-histogram of the codewords nearest to its frames. Frames are raw: the codebook z-scores them with the mean and deviation
-of the training frames.
+A codebook is learned in one pass over shuffled frames, by the online form of Hartigan's k-means. A song is then
+represented by the histogram of the codewords nearest to its frames. Frames are passed raw: the codebook z-scores them
+with the mean and deviation of the training frames.
 
-Codewords, distances and errors are in z-scored units. Distances are compared in float32, and ties go to the lower
-index; centroids are float64. Results do not depend on the number of threads. In :meth:`Codebook.transform`, the result
-of a song does not depend on other songs.
+Codewords and distances are in z-scored units. Distances are compared in float32, and ties go to the lower index;
+centroids are float64. Results do not depend on the number of threads. In :meth:`Codebook.transform`, the result for a
+song does not depend on other songs.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,8 +30,17 @@ FramesLike = npt.ArrayLike | Sequence[npt.ArrayLike]
 def suggest_n_codewords(n_frames: int, maximum: int = 1024, frames_per_codeword: int = 50, minimum: int = 16) -> int:
     """Suggest a number of codewords for `n_frames` training frames.
 
-    The largest power of two with at least `frames_per_codeword` frames per codeword, limited to `minimum` and
-    `maximum`, and at most `n_frames`. All arguments are at least 1, otherwise raises ValueError.
+    Parameters
+    ----------
+    n_frames : int >= 1
+    maximum, minimum : int, 1 <= minimum <= maximum; limits of the result, if there are enough frames
+    frames_per_codeword : int >= 1; minimum number of frames per codeword
+
+    Returns
+    -------
+    int
+        The largest power of two with at least `frames_per_codeword` frames per codeword, limited to the range from
+        `minimum` to `maximum`, and at most `n_frames`.
 
     Examples
     --------
@@ -44,17 +53,14 @@ def suggest_n_codewords(n_frames: int, maximum: int = 1024, frames_per_codeword:
             f"must each be at least 1."
         )
     if minimum > maximum:
-        raise ValueError(f"minimum={minimum} should be <= maximum={maximum}.")
+        raise ValueError(f"minimum={minimum} must be <= maximum={maximum}.")
     affordable = max(1, n_frames // frames_per_codeword)
     power = 1 << (affordable.bit_length() - 1)
     return min(max(power, minimum), maximum, n_frames)
 
 
 class Codebook(TransformerMixin, BaseEstimator):
-    """Codewords by online Hartigan k-means, songs as top-tau histograms over them.
-
-    Algorithm B.1 of the thesis, one pass. Counts start at 0, so the first `n_codewords` distinct frames of the shuffled
-    sequence become the initial centroids.
+    """Learn codewords by online Hartigan k-means; represent songs as top-tau histograms over them.
 
     Parameters
     ----------
@@ -66,11 +72,16 @@ class Codebook(TransformerMixin, BaseEstimator):
     ----------
     codewords_ : ndarray of shape (n_codewords, n_features_in_), float64, z-scored units
     counts_ : ndarray of shape (n_codewords,), int64
-        Number of training frames that moved each codeword. Zero for unused codewords, if there were fewer distinct
-        frames than codewords; these are farther from every frame than any other.
+        Number of training frames that moved each codeword. It is 0 for unused codewords, which remain if there are
+        fewer distinct frames than codewords; they are farther from every frame than all used ones.
     mean_, scale_ : ndarray of shape (n_features_in_,), float64
-        Mean and deviation of the training frames; the scale of a constant column is 1.
+        Mean and standard deviation of the training frames; the scale of a constant column is 1.
     n_features_in_ : int
+
+    Notes
+    -----
+    This is algorithm B.1 of the thesis, one pass. Counts start at 0, so the first `n_codewords` distinct frames of the
+    shuffled sequence become the initial centroids.
 
     Examples
     --------
@@ -86,16 +97,18 @@ class Codebook(TransformerMixin, BaseEstimator):
     def fit(self, frames: FramesLike, y: object = None) -> Self:
         """Learn the codewords in one pass over `frames`, in an order drawn from `random_state`.
 
-        `frames` are raw: an array of shape (n_frames, n_features), or a list of such arrays, one per song. There are at
-        least `n_codewords` of them. Types other than float32 are copied. In addition, the fit needs 8 bytes per frame.
-        Raises ValueError if `frames` contain NaN or infinity, or there are fewer than `n_codewords`.
+        Parameters
+        ----------
+        frames : array-like of shape (n_frames, n_features), raw, n_frames >= n_codewords; or a list of such arrays
+            Types other than float32 are copied. In addition, the fit needs 8 bytes per frame.
+        y : ignored
         """
         self._check_parameters()
         frames = _as_frames(frames, "frames")
         n_frames, n_features = frames.shape
         if n_frames < self.n_codewords:
             raise ValueError(
-                f"n_frames={n_frames} should be >= n_codewords={self.n_codewords}. Use more frames or fewer "
+                f"n_frames={n_frames} must be >= n_codewords={self.n_codewords}. Use more frames or fewer "
                 "codewords (suggest_n_codewords)."
             )
         self.n_features_in_ = n_features
@@ -105,10 +118,15 @@ class Codebook(TransformerMixin, BaseEstimator):
         return self._learn(frames)
 
     def partial_fit(self, frames: FramesLike, y: object = None) -> Self:
-        """Continue learning with another batch of frames, shuffled; they are as for :meth:`fit`.
+        """Continue learning with another batch of frames, in shuffled order.
 
-        The first batch is like :meth:`fit`: it sets `mean_` and `scale_`, which stay fixed, and needs at least
+        The first batch is passed to :meth:`fit`: it sets `mean_` and `scale_`, which stay fixed, and needs at least
         `n_codewords` frames. It should be a representative sample of all frames.
+
+        Parameters
+        ----------
+        frames : array-like of shape (n_frames, n_features), raw; or a list of such arrays
+        y : ignored
         """
         if not hasattr(self, "codewords_"):
             return self.fit(frames)
@@ -116,14 +134,17 @@ class Codebook(TransformerMixin, BaseEstimator):
         return self._learn(_as_frames(frames, "frames", self.n_features_in_))
 
     def transform(self, list_of_frames: Iterable[npt.ArrayLike | Iterator[npt.ArrayLike]]) -> Float32Array:
-        """Return the top-tau histogram of each song (equation 5.5): float32 (n_songs, n_codewords), rows sum to 1.
+        """Return the top-tau histogram of each song (equation 5.5).
 
-        There is one array of raw frames per song, (n_frames, n_features). Songs are read one at a time, so a generator
-        is sufficient; a long song may itself be an iterator of such arrays. The order of the frames of a song does not
-        matter, but temporal order is faster.
+        Parameters
+        ----------
+        list_of_frames : iterable of array-likes of shape (n_frames, n_features), raw, one per song
+            Songs are read one at a time, so a generator is sufficient; a long song may itself be an iterator of such
+            arrays. The order of frames within a song does not matter, but temporal order is faster.
 
-        Raises ValueError if a song is empty, contains NaN or infinity, or has another number of features; the message
-        contains its index.
+        Returns
+        -------
+        ndarray of shape (n_songs, n_codewords), float32, rows sum to 1
         """
         check_is_fitted(self)
         self._check_parameters()
@@ -142,10 +163,15 @@ class Codebook(TransformerMixin, BaseEstimator):
         return np.array(histograms, dtype=np.float32).reshape(len(histograms), len(self.codewords_))
 
     def nearest(self, frames: npt.ArrayLike) -> Int64Array:
-        """Return the `tau` nearest codewords of each raw frame, which :meth:`transform` counts: int64 (n_frames, tau).
+        """Return the `tau` nearest codewords of each frame, which :meth:`transform` counts.
 
-        The nearest is first; ties go to the lower index. Raises ValueError if `frames` is empty, contains NaN or
-        infinity, or has another number of features.
+        Parameters
+        ----------
+        frames : array-like of shape (n_frames, n_features), raw
+
+        Returns
+        -------
+        ndarray of shape (n_frames, tau), int64; nearest first, ties by lower index
         """
         check_is_fitted(self)
         self._check_parameters()
@@ -157,18 +183,18 @@ class Codebook(TransformerMixin, BaseEstimator):
         return result
 
     def fit_transform(self, list_of_frames: Iterable[npt.ArrayLike], y: object = None) -> Float32Array:
-        """Fit to the frames of all songs, and return the histogram of each song."""
+        """Fit the codebook to the frames of all songs, and return the histogram of each song."""
         songs = list(list_of_frames)
         return self.fit(songs).transform(songs)
 
     def _check_parameters(self) -> None:
         if self.n_codewords < 1:
-            raise ValueError(f"n_codewords={self.n_codewords} should be >= 1.")
+            raise ValueError(f"n_codewords={self.n_codewords} must be >= 1.")
         if not 1 <= self.tau <= self.n_codewords:
-            raise ValueError(f"tau={self.tau} should be >= 1 and <= n_codewords={self.n_codewords}.")
+            raise ValueError(f"tau={self.tau} must be >= 1 and <= n_codewords={self.n_codewords}.")
         fitted = getattr(self, "codewords_", None)
         if fitted is not None and self.tau > len(fitted):
-            raise ValueError(f"tau={self.tau} should be <= the {len(fitted)} codewords of the last fit.")
+            raise ValueError(f"tau={self.tau} must be at most {len(fitted)}, the number of codewords of the last fit.")
 
     def _learn(self, frames: Float32Array) -> Self:
         order = self._order(len(frames))
@@ -178,7 +204,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         return self
 
     def _order(self, n_frames: int) -> Int64Array:
-        """Draw the order of a batch; it depends on the counts, so that training of a stored codebook can continue."""
+        """Draw the order of a batch; it depends on the counts, so that a stored codebook can be trained further."""
         seed = self.random_state
         if isinstance(seed, (int, np.integer)):
             rng = np.random.default_rng([int(seed), int(self.counts_.sum())])
@@ -187,7 +213,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         return rng.permutation(n_frames)
 
     def _work_space(self) -> tuple[Float32Array, Float32Array, Float32Array]:
-        """Return the codewords in the layout of the kernels, a tile and its products."""
+        """Return the codewords in the layout of the kernels, and work space for a tile and its products."""
         n_codewords, n_features = self.codewords_.shape
         n_blocks = -(-n_codewords // _kernels.BLOCK)
         depth = -(-(n_features + 1) // 4) * 4
@@ -207,7 +233,7 @@ class Codebook(TransformerMixin, BaseEstimator):
 
 
 def _as_frames(frames: FramesLike, name: str, n_features: int | None = None) -> Float32Array:
-    """Return finite, contiguous float32 frames; a list of two-dimensional arrays is concatenated."""
+    """Return frames as one contiguous float32 array, after checks; a list of two-dimensional arrays is concatenated."""
     if isinstance(frames, (list, tuple)) and len(frames) and np.ndim(frames[0]) == 2:
         parts = [_as_frames(part, f"{name}[{i}]", n_features) for i, part in enumerate(frames)]
         widths = sorted({part.shape[1] for part in parts})
@@ -216,12 +242,12 @@ def _as_frames(frames: FramesLike, name: str, n_features: int | None = None) -> 
         return np.concatenate(parts)
     array = np.ascontiguousarray(frames, dtype=np.float32)
     if array.ndim != 2 or array.shape[1] == 0:
-        raise ValueError(f"{name}: shape {array.shape} should be (n_frames, n_features).")
+        raise ValueError(f"{name}: the shape is {array.shape}; it must be (n_frames, n_features).")
     if len(array) == 0:
         raise ValueError(f"{name}: empty; at least one frame is needed.")
     if n_features is not None and array.shape[1] != n_features:
         raise ValueError(f"{name}: {array.shape[1]} features; the codebook was fitted to {n_features}.")
-    # the sum is a fast check; it may also overflow, so then every value is checked
+    # the sum is a fast check; if it is not finite, it may only have overflowed, so every value is checked
     with np.errstate(over="ignore", invalid="ignore"):
         total = array.sum()
     if not np.isfinite(total) and not np.isfinite(array).all():
@@ -230,11 +256,8 @@ def _as_frames(frames: FramesLike, name: str, n_features: int | None = None) -> 
 
 
 def _mean_and_scale(frames: Float32Array) -> tuple[Float64Array, Float64Array]:
-    """Return mean and standard deviation of each column, summed in float64 by blocks.
-
-    Sums are of the difference from the first frame: those of a constant column are exactly zero.
-    """
-    origin = frames[0].astype(np.float64)
+    """Return the mean and standard deviation of each column; 1 replaces the deviation of a constant column."""
+    origin = frames[0].astype(np.float64)  # subtracted, so that the sums of a constant column are exactly zero
     total, squares = np.zeros_like(origin), np.zeros_like(origin)
     for start in range(0, len(frames), _STATISTICS_BLOCK):
         difference = frames[start : start + _STATISTICS_BLOCK] - origin
@@ -247,10 +270,7 @@ def _mean_and_scale(frames: Float32Array) -> tuple[Float64Array, Float64Array]:
 
 
 def _allocate_aligned(*shapes: tuple[int, ...]) -> list[Float32Array]:
-    """Return uninitialized arrays that each start on a page of memory.
-
-    Vectors across two cache lines cost twice the loads and stores.
-    """
+    """Return uninitialized arrays that start at page boundaries, so that vectors do not straddle cache lines."""
     sizes = [4 * int(np.prod(shape)) for shape in shapes]
     buffer = np.empty(sum(sizes) + (len(shapes) + 1) * _PAGE, dtype=np.uint8)
     start = -buffer.ctypes.data % _PAGE

@@ -1,8 +1,7 @@
 """Plan the demo collection: decide everything about each song before it is rendered.
 
-Planning is fast. A plan is a small frozen record that another process can render
-(:func:`musicsim.demo.synthesis.render`). All random numbers come from one seed, through streams that depend on the
-style, artist and song. So a larger collection with the same seed keeps the same styles and careers.
+All random numbers come from one seed, in streams that depend on the style, artist and song. So a larger collection with
+the same seed has the same styles and careers.
 """
 
 from collections.abc import Sequence
@@ -19,12 +18,7 @@ _OGG_EVERY = 15  # one artist in fifteen is stored as Ogg Vorbis, so that a demo
 
 @dataclass(frozen=True, slots=True)
 class SongPlan:
-    """Plan of one song.
-
-    ``relative_path`` is a POSIX path that ends in .flac or .ogg. ``duration_s`` is exact to one sample. ``tempo`` is in
-    beats per minute, and ``key`` is the tonic's pitch class (0 = C). ``energy`` and ``brightness``, from 0 to 1,
-    influence both the artist's sound and the hidden tastes of the listeners.
-    """
+    """The plan of one song; ``tempo`` is in beats per minute, and ``key`` is the tonic's pitch class (0 = C)."""
 
     style: str
     artist: str
@@ -60,20 +54,18 @@ class _Career:
 def plan_collection(
     *, n_artists_per_style: int = 5, n_songs_per_artist: int = 6, styles: Sequence[str] | None = None, seed: int = 0
 ) -> list[SongPlan]:
-    """Plan a collection of generated songs, of all :data:`musicsim.demo.styles.STYLES` or those named.
+    """Plan a collection of generated songs in all :data:`musicsim.demo.styles.STYLES`, or in `styles`.
 
-    Songs are in turns: first one of each style, then one by the next artist of each style. The artists' second songs
-    follow. So a library is varied from the start. Raises ValueError if a number is below 1, the seed is negative, or a
-    style is unknown or repeated.
+    The styles take turns, with one song by the next artist in each, so the library is varied from the start.
     """
     for name, value in (("n_artists_per_style", n_artists_per_style), ("n_songs_per_artist", n_songs_per_artist)):
         if value < 1:
-            raise ValueError(f"{name}={value} should be at least 1")
+            raise ValueError(f"{name}={value} must be at least 1")
     if seed < 0:
-        raise ValueError(f"seed={seed} should not be negative")
+        raise ValueError(f"seed={seed} must not be negative")
     chosen = list(STYLES) if styles is None else [find_style(s) for s in styles]
     if not chosen or len({s.name for s in chosen}) < len(chosen):
-        raise ValueError("styles should name at least one style, and none twice")
+        raise ValueError("styles must contain at least one style, and none twice")
     names = draw_artist_names(np.random.default_rng([seed, 1]), len(chosen) * n_artists_per_style)
     songs: dict[tuple[int, int], list[SongPlan]] = {}
     for s, style in enumerate(chosen):

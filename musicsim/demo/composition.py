@@ -1,7 +1,7 @@
 """Compose a planned song: form, chords, and notes for each part.
 
 A figure is a function ``(score, part, rng) -> list of Note``. Times are in beats from the start of the song, pitches
-are MIDI numbers, and velocities are from 0 to 1. Swing is applied later, when beats become seconds.
+are MIDI numbers, and velocities range from 0 to 1. Swing is applied later, when beats become seconds.
 """
 
 from collections.abc import Callable
@@ -16,8 +16,6 @@ from musicsim.demo.styles import SCALES, Part, Style
 
 
 class Note(NamedTuple):
-    """One note."""
-
     start: float
     pitch: int
     length: float
@@ -25,15 +23,13 @@ class Note(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """One hit on one drum."""
-
     start: float
     drum: str
     velocity: float
 
 
 class Section(NamedTuple):
-    """Consecutive bars; ``letter`` as in :mod:`musicsim.demo.styles`."""
+    """Consecutive bars; :mod:`musicsim.demo.styles` explains ``letter``."""
 
     letter: str
     first_bar: int
@@ -42,7 +38,7 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Form, scale and chords of a song, which all parts share; one chord (a scale degree) per bar."""
+    """A song's form, scale and chords, which all parts share; there is one chord (a scale degree) per bar."""
 
     sections: tuple[Section, ...]
     beats: int
@@ -63,7 +59,7 @@ class Score:
         return [self.degree(root + 2 * i, 60) % 12 for i in range(self.chord_tones)]
 
     def bars(self, letters: str) -> list[tuple[int, str]]:
-        """Return the bars of all sections in `letters`, each with its section's letter."""
+        """Return the bars of all sections whose letter is in `letters`, each with that letter."""
         return [
             (bar, s.letter)
             for s in self.sections
@@ -75,10 +71,7 @@ class Score:
 def compose_score(
     style: Style, n_bars: int, key: int, rng: np.random.Generator, scale: str, stillness: float = 0.0
 ) -> Score:
-    """Compose form and harmony for `n_bars` bars; section ``b`` has its own progression.
-
-    `stillness` is the share of the song (0-0.5) that consists only of a drone.
-    """
+    """Compose form and harmony of `n_bars` bars; a share of `stillness` (0-0.5) consists only of a drone."""
     form = style.forms[int(rng.integers(len(style.forms)))][:n_bars]
     weight = np.array([{"i": 0.55, "o": 0.6, "k": 0.7}.get(letter, 1.0) for letter in form])
     if stillness > 0.0:
@@ -102,7 +95,7 @@ def compose_score(
 
 
 def _insert_drones(form: str, weight: Float64Array, share: float, rng: np.random.Generator) -> tuple[str, Float64Array]:
-    """Return the form with one or two drone sections before, within or after it."""
+    """Return the form and its weights with one or two drone sections inserted."""
     places = rng.choice([0, len(form) - 1, len(form)], size=int(rng.integers(1, 3)), replace=False)
     length = share / (1.0 - share) * weight.sum() / places.size
     for place in sorted(places.tolist(), reverse=True):
@@ -112,7 +105,7 @@ def _insert_drones(form: str, weight: Float64Array, share: float, rng: np.random
 
 
 def _steps(pattern: str, rng: np.random.Generator) -> list[tuple[int, float]]:
-    """Return (step, velocity) for the sounding steps of a pattern."""
+    """Return (step, velocity) for each step of a pattern that sounds."""
     strength = {"X": 1.0, "x": 0.8, "o": 0.42, "?": 0.55}
     steps = []
     for i, sign in enumerate(pattern):
@@ -190,7 +183,7 @@ def _strum(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
 
 
 def _chug(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """Power chords: palm-muted when short, ringing when long."""
+    """Power chords, which are palm-muted when short and ring when long."""
     pattern = _rhythm(part, rng)
     ringing = rng.random() < 0.5
     notes = []
@@ -208,7 +201,7 @@ def _chug(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
 
 
 def _bass(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """The chord's root in a rhythm, with some fifths and octaves."""
+    """The chord's root in a rhythm, with occasional fifths and octaves."""
     pattern = _rhythm(part, rng)
     colour = rng.choice([0, 0, 0, 12, 7], 16)
     notes = []
@@ -226,7 +219,7 @@ def _bass(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
 
 
 def _bassline(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """Long roots."""
+    """The chord's root, held for the whole bar."""
     notes = []
     for bar, _ in score.bars(part.sections):
         root = score.degree(score.chords[bar], part.register)
@@ -236,7 +229,7 @@ def _bassline(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
 
 
 def _riff(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """A repeated two-bar sequence, like that of a step sequencer."""
+    """A repeated two-bar pattern, as from a step sequencer."""
     pattern = _rhythm(part, rng)
     degrees = rng.choice([0, 0, 0, 0, 7, 1, 2, 4, 6], (2, 16))
     accent = rng.random((2, 16)) < 0.3
@@ -266,7 +259,7 @@ def _walk(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
 
 
 def _arp(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """Broken chords in eighths or sixteenths, over up to two octaves."""
+    """Broken chords in eighth or sixteenth notes, over up to two octaves."""
     voicings = _voicings(score, part.register)
     shape = int(rng.integers(4))
     step = (0.25, 0.25, 0.5)[int(rng.integers(3))]
@@ -282,7 +275,7 @@ def _arp(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
 
 
 def _fingerpick(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """The thumb alternates root and fifth on the beats; the fingers play between them."""
+    """Fingerpicking: the thumb alternates root and fifth on the beats, and the fingers play in between."""
     voicings = _voicings(score, part.register + 5)
     order = rng.permutation(3)
     dense = rng.random() < 0.5
@@ -300,7 +293,7 @@ def _fingerpick(score: Score, part: Part, rng: np.random.Generator) -> list[Note
 
 
 def _broken(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """Left-hand keyboard accompaniment: the root, then the chord's notes in turn."""
+    """A left-hand keyboard accompaniment: the root, then the chord's notes in turn."""
     step = 0.5 if rng.random() < 0.7 else 1.0
     shape = ((0, 2, 1, 2), (0, 1, 2, 1), (0, 2, 3, 2))[int(rng.integers(3))]
     voicings = _voicings(score, part.register)
@@ -315,7 +308,7 @@ def _broken(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
 
 
 def _running(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """Even notes that walk the scale and meet the chord on the beats."""
+    """Even notes that move along the scale, with chord tones on the beats."""
     step = 0.25 if rng.random() < 0.6 else 0.5
     notes = []
     degree = 0
@@ -336,7 +329,7 @@ def _running(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
 
 
 def _sparse(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """Single notes of the chord, far apart."""
+    """Single notes from the chord, far apart."""
     notes = []
     for bar, _ in score.bars(part.sections):
         for beat in (0.0, score.beats / 2):

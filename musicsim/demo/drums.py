@@ -1,10 +1,4 @@
-"""Synthesize unpitched sounds: drum kits and background textures.
-
-A kit is a few numbers (such as pitch, length and click) from which each drum is computed. Each artist gets a variation
-of a kit, so that drums help to recognize an artist.
-
-Conventions are as in :mod:`musicsim.demo.voices`: float32 at ``SAMPLE_RATE``; drums are mono (n_samples,).
-"""
+"""Synthesize unpitched sounds, drum kits and background textures: float32 (n_samples,) at ``SAMPLE_RATE``."""
 
 from dataclasses import dataclass, replace
 
@@ -21,7 +15,7 @@ TEXTURES = ("wind", "rain", "crackle", "hiss", "machine")
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """Parameters of one drum kit: frequencies in Hz, lengths in seconds, and shares."""
+    """Parameters of one drum kit: frequencies in Hz, lengths in seconds, and amounts."""
 
     kick_hz: float = 50.0
     kick_sweep: float = 3.0
@@ -72,7 +66,7 @@ def vary_kit(kit: Kit, rng: np.random.Generator, amount: float, brightness: floa
 
 
 def play_drum(kit: Kit, name: str, seed: int, variant: int = 0) -> Float32Array:
-    """Synthesize one hit of one of ``DRUMS`` at full strength; `variant` changes its noise."""
+    """Synthesize one hit on one of ``DRUMS`` at full strength; `variant` changes its noise."""
     n = round(_LENGTHS[name] * SAMPLE_RATE)
     rng = np.random.default_rng([seed, DRUMS.index(name), variant])
     time = np.arange(n, dtype=np.float32) * np.float32(1.0 / SAMPLE_RATE)
@@ -128,7 +122,7 @@ def _metal(kit: Kit, name: str, time: Float32Array, rng: np.random.Generator) ->
 
 
 def _filter_band(sound: npt.NDArray, centre_hz: float, octaves: float) -> Float32Array:
-    """Filter sound with a bell of the given width around `centre_hz`."""
+    """Filter sound with a bell curve around `centre_hz` that is `octaves` wide."""
     hz = np.fft.rfftfreq(sound.size, 1.0 / SAMPLE_RATE)
     bell = np.exp(-0.5 * (np.log2(np.maximum(hz, 1.0) / centre_hz) / octaves) ** 2)
     return np.fft.irfft(np.fft.rfft(sound) * bell, n=sound.size).astype(np.float32)
@@ -141,14 +135,11 @@ def _band(rng: np.random.Generator, n: int, centre_hz: float, octaves: float) ->
 
 
 def play_texture(name: str, n: int, rng: np.random.Generator, brightness: float = 0.0) -> Float32Array:
-    """Synthesize one of ``TEXTURES`` for a whole song: float32 (2, n), standard deviation about 0.1.
-
-    `brightness` is in octaves.
-    """
+    """Synthesize one of ``TEXTURES`` for a whole song: float32 (2, n); `brightness` is in octaves."""
     if name in ("crackle", "rain"):
         return _drops(name, n, rng)
     centre, width = {"wind": (450, 0.9), "hiss": (7000, 0.8), "machine": (900, 1.6)}[name]
-    # A three-second loop takes a tenth of the time of new noise. The right channel starts at another point.
+    # A three-second loop takes a tenth of the time of new noise. The right channel starts at a different point.
     loop = _band(rng, 3 * SAMPLE_RATE, centre * 2.0**brightness, width)
     left = np.resize(loop, n)
     right = np.resize(np.roll(loop, SAMPLE_RATE + 1234), n)

@@ -1,7 +1,4 @@
-"""Audio effects: echo, ducking, reverberation, equalization, compression and mastering.
-
-Conventions: float32 planar stereo (2, n_samples) at ``SAMPLE_RATE``.
-"""
+"""Audio effects and mastering, for float32 planar stereo (2, n_samples) at ``SAMPLE_RATE``."""
 
 import numpy as np
 
@@ -10,7 +7,7 @@ from musicsim.demo.voices import SAMPLE_RATE
 
 
 def pan_gains(pan: float) -> tuple[np.float32, np.float32]:
-    """Return left and right gains of equal power; `pan` is from -1 (left) to 1 (right)."""
+    """Return the left and right gains for constant power; `pan` is from -1 (left) to 1 (right)."""
     angle = (np.clip(pan, -1.0, 1.0) + 1.0) * np.pi / 4.0
     return np.float32(np.cos(angle) * np.sqrt(2.0)), np.float32(np.sin(angle) * np.sqrt(2.0))
 
@@ -35,10 +32,7 @@ def glide(values: FloatingArray, step: int, n: int) -> Float32Array:
 
 
 def sweep_filter(sound: Float32Array, hz: float, closed: Float64Array) -> None:
-    """Fade a low-pass filter at `hz` in and out during a song, in place.
-
-    ``closed`` is the filter's share (0-1) at moments spread evenly over the sound.
-    """
+    """Fade a low-pass filter at `hz` in and out, in place; ``closed`` is its share (0-1) at evenly spaced times."""
     from scipy.signal import lfilter
 
     pole = np.exp(-2.0 * np.pi * hz / SAMPLE_RATE)
@@ -59,11 +53,9 @@ def ducking(starts: Int64Array, n: int, depth: float) -> Float32Array:
 
 
 def reverberate(send: Float32Array, seconds: float, damping_hz: float, rng: np.random.Generator) -> Float32Array:
-    """Add a room to a mono signal (n,) and return float32 (2, n).
+    """Add a room's reverberation to a mono signal (n,) and return float32 (2, n).
 
-    The impulse response is diffuse: noise that decays by 60 dB in `seconds`, at half the sample rate. Left and right
-    are independent, which makes the sound wide, and each random stream gives another room. Frequencies above
-    `damping_hz` decay faster.
+    The impulse response is noise that decays by 60 dB in `seconds`; frequencies above `damping_hz` decay faster.
     """
     from scipy.signal import fftconvolve, lfilter
 
@@ -90,11 +82,10 @@ def reverberate(send: Float32Array, seconds: float, damping_hz: float, rng: np.r
 
 
 def balance(sound: Float32Array, target_db: Float64Array, colour_db: Float64Array, strength: float) -> Float32Array:
-    """Equalize a mix (2, n) towards a spectrum, as a mastering engineer does.
+    """Equalize a mix (2, n) towards a spectrum, as a mastering engineer does; no octave changes by more than 9 dB.
 
-    `target_db` (8,) is the power in the octaves at 63, 125, ... 8000 Hz; only differences count. `colour_db` (24,) is a
-    fixed coloration by desk, microphones and room, in third octaves from 63 Hz. `strength`, from 0 to 1, is the share
-    of the difference that is corrected. No octave changes by more than 9 dB, so that silence is not amplified.
+    `target_db` (8,) is the power in the octaves at 63, 125, ... 8000 Hz; only differences matter. `colour_db` (24,) is
+    the coloration that is added, in third octaves from 63 Hz. `strength` is the share of the difference to correct.
     """
     from scipy.signal import oaconvolve
 
@@ -113,7 +104,7 @@ _TAPS = 1024
 
 
 def _octave_levels(sound: Float32Array) -> Float64Array:
-    """Return the mean power in each octave, in dB, from sixty windows spread over the sound."""
+    """Return the mean power in each octave, in dB, over sixty windows spread across the sound."""
     size = 4096
     starts = np.linspace(0, max(sound.shape[1] - size, 0), 60).astype(np.int64)
     middle = sound[0] + sound[1]
@@ -135,11 +126,7 @@ def compress(sound: Float32Array, amount: float) -> Float32Array:
 
 
 def room_tone(n: int, level_db: float, tilt_db: float, rng: np.random.Generator) -> Float32Array:
-    """Synthesize a room's background noise: float32 (2, n).
-
-    It is a three-second loop, and the right channel starts at another point. `level_db` is its RMS relative to full
-    scale. `tilt_db` is the slope of its spectrum in dB per octave: below 0 for rumble, above 0 for hiss.
-    """
+    """Synthesize a room's background noise: float32 (2, n); `level_db` is its RMS, `tilt_db` its slope per octave."""
     size = 3 * SAMPLE_RATE
     hz = np.maximum(np.fft.rfftfreq(size, 1.0 / SAMPLE_RATE), 60.0)
     shape = 10.0 ** (tilt_db * np.log2(hz / 1000.0) / 20.0)

@@ -1,8 +1,6 @@
-"""Generate listeners of the demo collection, with their plays, tags and playlists.
+"""Generate listeners for the demo collection: tables of plays, tags and playlists in the general import formats.
 
-The result is three tables in the general import formats. They follow hidden rules that the methods of this package can
-discover. Listeners have tastes in styles and artists. Popularity has a long tail. Songs have moods. Each category of
-playlists has its own mixture of reasons for the next song.
+The tables follow hidden rules for musicsim's methods to discover: tastes, popularity, moods, and kinds of playlists.
 """
 
 import csv
@@ -22,9 +20,9 @@ from musicsim.demo.styles import STYLES, find_style
 class Category:
     """A kind of playlist: the weights of its reasons for the next song, and the songs that it starts with.
 
-    With ``style``, ``artist``, ``decade`` and ``album``, the next song shares that property. With ``mood``, it shares
-    one of ``moods``; with ``energy``, it has a similar energy; with ``near``, its style appeals to a similar taste.
-    With ``anything``, it is any song. ``energy_range`` limits all songs except those of "anything".
+    For the reasons ``style``, ``artist``, ``decade`` and ``album``, the next song shares that property. For ``mood``,
+    it has one of ``moods``; for ``energy``, a similar energy; for ``near``, a style that appeals to a similar taste.
+    ``anything`` allows any song. ``energy_range`` limits the songs chosen for all other reasons.
     """
 
     name: str
@@ -53,7 +51,7 @@ CATEGORIES: tuple[Category, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class _Songs:
-    """Columns of the collection that the hidden rules use; rows are songs."""
+    """Columns of the collection that the hidden rules use; each row is a song."""
 
     style: Int64Array
     artist: Int64Array
@@ -72,17 +70,12 @@ def write_listening(
     n_playlists: int = 1500,
     seed: int = 0,
 ) -> None:
-    """Write ``plays.csv``, ``tags.csv`` and ``playlists.csv`` for a collection to a folder, created if missing.
-
-    Columns: ``listener,artist,title,plays``; ``artist,title,tag,weight`` (1-100);
-    ``playlist,category,position,artist,title`` (positions from 1). Each file is written to a temporary name first.
-    Raises ValueError if there are no plans or a number is out of range.
-    """
+    """Write ``plays.csv``, ``tags.csv`` and ``playlists.csv`` for a collection to a folder, which may not exist yet."""
     if not plans:
-        raise ValueError("plans is empty; plan_collection() makes some")
+        raise ValueError("plans is empty: create plans with plan_collection()")
     if n_listeners < 1 or n_playlists < 0 or seed < 0:
         raise ValueError(
-            f"n_listeners={n_listeners} should be at least 1, n_playlists={n_playlists} and seed={seed} not negative"
+            f"n_listeners={n_listeners} must be at least 1; n_playlists={n_playlists} and seed={seed} at least 0"
         )
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
@@ -128,7 +121,7 @@ def _songs(plans: Sequence[SongPlan], rng: np.random.Generator) -> _Songs:
     order = [s.name for s in STYLES]
     styles = [find_style(p.style) for p in plans]
     artist = _number_values([p.artist for p in plans])
-    # A song's place in taste space is its style's, shifted by its artist and its own sound.
+    # A song's place in taste space is that of its style, shifted by its artist and its own sound.
     habit = 0.12 * rng.standard_normal((artist.max() + 1, 5))
     taste = np.array([[*s.taste, p.brightness] for s, p in zip(styles, plans, strict=True)]) + habit[artist]
     moods = []
@@ -152,7 +145,7 @@ def _songs(plans: Sequence[SongPlan], rng: np.random.Generator) -> _Songs:
 
 
 def _popularity(songs: _Songs, rng: np.random.Generator) -> Float64Array:
-    """Return each song's share of plays if all listeners had the same taste, with a long tail."""
+    """Return the share of plays that each song would have if all listeners had the same taste; it has a long tail."""
     artists = rng.permutation(songs.artist.max() + 1) + 1.0
     weight = artists[songs.artist] ** -0.7 * rng.lognormal(0.0, 0.8, songs.artist.size)
     return weight / weight.sum()
@@ -208,7 +201,7 @@ def _tags(plans: Sequence[SongPlan], songs: _Songs, rng: np.random.Generator) ->
 
 
 def _near_styles(songs: _Songs) -> BoolArray:
-    """Return, for each style with songs, itself and its three nearest styles with songs."""
+    """Return a mask (n_styles, n_styles): for each style with songs, itself and its three nearest styles with songs."""
     n = len(STYLES)
     taste = np.array([s.taste for s in STYLES])
     distance = np.square(taste[:, None] - taste[None]).sum(axis=2)
@@ -229,6 +222,7 @@ def _playlists(
     lists = []
     for i in range(n_playlists):
         category = CATEGORIES[i % len(CATEGORIES)]
+        weights = np.array(list(category.weights.values()), dtype=np.float64)
         low, high = category.energy_range
         allowed = (songs.energy >= low) & (songs.energy <= high)
         moody = np.array([not m.isdisjoint(category.moods) for m in songs.moods])
@@ -238,18 +232,13 @@ def _playlists(
         rows = [_draw(start if start.any() else free, liking, rng)]
         while len(rows) < length:
             free[rows[-1]] = False
-            reason = str(rng.choice(list(category.weights), p=_shares(category)))
+            reason = str(rng.choice(list(category.weights), p=weights / weights.sum()))
             pool = free & _pool(songs, near, reason, rows[-1], moody)
             if reason != "anything" and (pool & allowed).any():
                 pool &= allowed
             rows.append(_draw(pool if pool.any() else free, liking, rng))
         lists.append((category.name, rows))
     return lists
-
-
-def _shares(category: Category) -> Float64Array:
-    weights = np.array(list(category.weights.values()), dtype=np.float64)
-    return weights / weights.sum()
 
 
 def _pool(songs: _Songs, near: BoolArray, reason: str, song: int, moody: BoolArray) -> BoolArray:

@@ -1,7 +1,4 @@
-"""Generate names of artists, songs and albums from words.
-
-Names contain only ASCII letters, digits and spaces, so they are legal file names everywhere.
-"""
+"""Generate names for artists, songs and albums from words; they are legal file names everywhere."""
 
 from collections.abc import Callable
 
@@ -82,7 +79,7 @@ def _title(rng: np.random.Generator) -> str:
 def _draw_distinct(draw: Callable[[np.random.Generator], str], rng: np.random.Generator, n: int) -> list[str]:
     """Draw `n` names; when the words run out, add a number."""
     names: list[str] = []
-    used: set[str] = set()  # casefolded
+    used: set[str] = set()  # case-folded names
     while len(names) < n:
         name = draw(rng)
         for _ in range(12):
@@ -103,5 +100,5 @@ def draw_artist_names(rng: np.random.Generator, n: int) -> list[str]:
 
 
 def draw_titles(rng: np.random.Generator, n: int) -> list[str]:
-    """Draw `n` titles of songs or albums that differ in more than case."""
+    """Draw `n` titles for songs or albums that differ in more than case."""
     return _draw_distinct(_title, rng, n)

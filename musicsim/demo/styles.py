@@ -2,7 +2,7 @@
 
 Patterns are strings of steps, sixteen per bar: ``X`` strong, ``x`` normal, ``o`` soft, ``?`` sometimes, ``.`` silent. A
 form is a string of letters, one per section: ``i`` intro, ``a`` and ``b`` main sections, ``k`` break, ``o`` outro, and
-``s`` a drone alone, which the composer inserts. A part plays in the sections that its ``sections`` lists.
+``s`` only a drone, which the composer inserts. A part plays in the sections that its ``sections`` lists.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ SCALES: dict[str, tuple[int, ...]] = {
     "harmonic minor": (0, 2, 3, 5, 7, 8, 11),
 }
 
-# Progressions: scale degrees, one chord per bar.
+# Chord progressions: one chord per bar, given as a scale degree.
 POP_CHORDS = ((0, 4, 5, 3), (5, 3, 0, 4), (0, 5, 3, 4), (0, 3, 0, 4), (3, 0, 4, 5))
 MINOR_CHORDS = ((0, 5, 2, 6), (0, 6, 5, 6), (0, 3, 5, 4), (0, 2, 6, 3), (0, 5, 3, 6))
 STILL_CHORDS = ((0, 3), (0, 5), (0, 0, 3, 3), (0, 1), (0, 4, 3, 3))
@@ -28,10 +28,10 @@ CIRCLE_CHORDS = ((0, 3, 6, 2, 5, 1, 4, 0), (0, 4, 5, 2, 3, 0, 3, 4), (0, 3, 4, 0
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One player's part: figure, instruments, register, level and position.
+    """One player's part: figure, instruments, register, level and stereo position.
 
-    ``figure`` is a generator of :mod:`musicsim.demo.composition`. ``voices`` are the instruments from which an artist
-    chooses (for the figure "texture", texture names). ``chance`` is the probability that a song has this part.
+    ``figure`` is a name in :data:`musicsim.demo.composition.FIGURES`, or "texture". ``voices`` are the instruments (or
+    textures) from which an artist chooses. ``chance`` is the probability that a song has this part.
     """
 
     figure: str
@@ -49,10 +49,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """A style; ``taste`` is its position for listeners (energy, electronic, dark, vintage: 0-1).
+    """A style; ``taste`` is its position in taste space (energy, electronic, dark, vintage; each 0-1).
 
     ``balance_db`` is the typical spectrum of its records, in octaves from 63 Hz to 8 kHz. ``noise_db`` is the range of
-    noise floors, relative to full scale. ``still`` lists the instruments of drone sections.
+    noise floors, relative to full scale. ``still`` lists the instruments for drone sections.
     """
 
     name: str

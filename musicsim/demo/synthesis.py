@@ -1,15 +1,9 @@
 """Render a plan as sound, and write the sound to a tagged file.
 
-An artist's *habits* (instruments and their settings, the kit, the room, the tone of the master) come from the artist's
-seed and recur in each song. The song's own seed draws its key, progression, figures, arrangement and deviation from the
-habits. Within a song, each distinct note is rendered once softly and once firmly, and each drum in two takes. Filters
-that move slowly over a part make its repetitions differ.
+An artist's *habits* (instruments and their settings, the kit, the room, the master's tone) come from the artist's seed
+and recur in each song. The song's own seed determines its progression, figures, arrangement and deviations.
 
-The mix is mastered: equalized towards the balance of its style and artist, compressed, and laid over room noise. Part
-of each song is only a drone.
-
-With the same versions of numpy and scipy on the same kind of processor, a plan always gives the same samples. On other
-processors, the sine function may differ in the last bit, which rarely changes a 16-bit sample.
+With the same versions of numpy and scipy on the same kind of processor, a plan always gives the same samples.
 """
 
 import hashlib
@@ -30,7 +24,7 @@ from musicsim.demo.drums import KITS, Kit, play_drum, play_texture, vary_kit
 from musicsim.demo.styles import Part, Style, find_style
 from musicsim.demo.voices import PATCHES, SAMPLE_RATE, Patch, play_note, softer, sustain, vary_patch
 
-VERSION = 2  # increase this when the sound of a plan changes; files of an older version are then rewritten
+VERSION = 2  # increase this when the sound of a plan changes; older files are then rewritten
 _ABANDONED_S = 3600.0
 _DRUM_PAN = {"hat": 0.3, "open": 0.3, "ride": -0.35, "crash": -0.3, "tom": 0.25, "shaker": -0.4, "rim": 0.15}
 _DRUM_SEND = {"kick": 0.02, "snare": 0.25, "clap": 0.3, "tom": 0.25, "rim": 0.3}
@@ -41,7 +35,7 @@ _DRUM_LEVEL = {"kick": 0.62, "hat": 0.24, "open": 0.26, "ride": 0.24, "shaker": 
 
 @dataclass(frozen=True, slots=True)
 class _Habits:
-    """Settings that all songs of an artist share."""
+    """Settings that all songs by an artist share."""
 
     voices: tuple[str, ...]
     patch_seed: int
@@ -89,7 +83,7 @@ def render(plan: SongPlan) -> Float32Array:
     rng = np.random.default_rng([plan.seed, 1])
     n = round(plan.duration_s * SAMPLE_RATE)
     scale = _scale(style, habits, rng)
-    # A quarter of a song on average, so that a few sounds make up much of some songs but not of others.
+    # A quarter of a song on average: a few sounds make up a large part of some songs, but not of others.
     stillness = float(np.clip(habits.stillness + 0.06 * rng.standard_normal(), 0.0, 0.5))
     score = compose_score(style, plan.n_bars, plan.key, rng, scale, stillness)
     mix = _Mix(np.zeros((2, n), np.float32), np.zeros(n, np.float32), 60.0 / plan.tempo, habits.swing, style.swing_unit)
@@ -97,7 +91,7 @@ def render(plan: SongPlan) -> Float32Array:
     duck = effects.ducking(kicks, n, 0.65) if kicks.size else None
     for i, part in enumerate(style.parts):
         part_rng = np.random.default_rng([plan.seed, 2, i])
-        # A song always has its first two parts. The others are random.
+        # A song always has its style's first two parts; the others are optional.
         if i < 2 or part_rng.random() < part.chance:
             _play_part(mix, i, _arrange_part(part, score, part_rng), habits, score, plan, part_rng, duck)
     _hold_still(mix, style.still, habits, score, np.random.default_rng([plan.seed, 4]))
@@ -114,7 +108,7 @@ def render(plan: SongPlan) -> Float32Array:
 
 
 def draw_scale(plan: SongPlan) -> str:
-    """Return the scale of a plan's song, one of :data:`musicsim.demo.styles.SCALES`."""
+    """Return the scale of a planned song, one of :data:`musicsim.demo.styles.SCALES`."""
     style = find_style(plan.style)
     return _scale(style, _draw_habits(style, plan), np.random.default_rng([plan.seed, 1]))
 
@@ -126,7 +120,7 @@ def _scale(style: Style, habits: _Habits, rng: np.random.Generator) -> str:
 def _draw_habits(style: Style, plan: SongPlan) -> _Habits:
     rng = np.random.default_rng([plan.artist_seed, 5])
     bright = 2.0 * (plan.brightness - 0.5)
-    # Recordings of one style share more than their balance: desks, rooms and microphones.
+    # Recordings in one style share more than their balance: also desks, rooms and microphones.
     scene = np.random.default_rng(list(style.name.encode()))
     octaves = np.arange(8) - 3.5
     bumps = np.convolve(rng.standard_normal(10), [0.5, 1.0, 0.5], mode="valid") * 1.2
@@ -155,7 +149,7 @@ def _draw_habits(style: Style, plan: SongPlan) -> _Habits:
 
 
 def _arrange_part(part: Part, score: Score, rng: np.random.Generator) -> Part:
-    """Return the part as arranged for this song, with other sections, level, pan and register."""
+    """Return the part as arranged for this song, with changed sections, level, pan and register."""
     letters = sorted({s.letter for s in score.sections} - {"s"})
     sections = "".join(x for x in letters if (x in part.sections) != (rng.random() < 0.06))
     return replace(
@@ -168,7 +162,7 @@ def _arrange_part(part: Part, score: Score, rng: np.random.Generator) -> Part:
 
 
 def _patch_for(number: int, part: Part, habits: _Habits, plan: SongPlan, rng: np.random.Generator) -> Patch:
-    """Return the artist's variation of an instrument, or sometimes of another instrument."""
+    """Return the artist's variation of their usual instrument, or sometimes of a different one."""
     name = habits.voices[number] if rng.random() < 0.84 else str(rng.choice(part.voices))
     bright = 1.0 * (plan.brightness - 0.5)
     patch = vary_patch(PATCHES[name], np.random.default_rng([habits.patch_seed, number]), 0.22, bright)
@@ -286,7 +280,7 @@ def _hold_still(mix: _Mix, voices: tuple[str, ...], habits: _Habits, score: Scor
 
 
 def _section_gain(mix: _Mix, score: Score, sections: str) -> Float32Array:
-    """Return a gain of 1 in the part's sections and 0.25 elsewhere, with soft edges."""
+    """Return a gain that is 1 in the part's sections and 0.25 elsewhere, with soft edges."""
     bar_s = score.beats * mix.beat_s
     times, gains = [0.0], [0.0]
     for s in score.sections:
@@ -307,13 +301,9 @@ def _widen(sound: Float32Array, width: float) -> None:
 
 
 def write_song(plan: SongPlan, folder: str | os.PathLike[str]) -> Path:
-    """Render a plan to a tagged FLAC or Ogg Vorbis file, unless the file exists already.
-
-    The file is ``folder / plan.relative_path``. It is encoded in memory, written to a temporary name, and renamed. A
-    file whose marker (a tag with a hash of the plan) matches the plan is not rewritten.
-    """
+    """Render a plan to a tagged FLAC or Ogg Vorbis file, unless the file exists with a tag that matches the plan."""
     path = Path(folder) / plan.relative_path
-    marker = _marker(plan)
+    marker = hashlib.sha256(repr((VERSION, astuple(plan))).encode()).hexdigest()[:24]
     if _read_marker(path) == marker:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -325,14 +315,10 @@ def write_song(plan: SongPlan, folder: str | os.PathLike[str]) -> Path:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    for left in path.parent.glob(f".{path.name}.*.part"):  # left by a run that was killed
+    for left in path.parent.glob(f".{path.name}.*.part"):  # left over from a killed run
         if time.time() - left.stat().st_mtime > _ABANDONED_S:
             left.unlink(missing_ok=True)
     return path
-
-
-def _marker(plan: SongPlan) -> str:
-    return hashlib.sha256(repr((VERSION, astuple(plan))).encode()).hexdigest()[:24]
 
 
 def _read_marker(path: Path) -> str | None:
@@ -379,10 +365,7 @@ def _encode(plan: SongPlan, samples: Float32Array, marker: str) -> bytes:
 
 
 def _number_stream(file: io.BytesIO) -> None:
-    """Set an Ogg stream's serial number to 1, because libsndfile draws a random one.
-
-    The same demo then has the same bytes. Fitting a model sorts songs by their hash.
-    """
+    """Set an Ogg stream's random serial number to 1, so that the same demo always has the same bytes."""
     from mutagen.ogg import OggPage
 
     file.seek(0)

@@ -1,9 +1,9 @@
 """Synthesize pitched instruments: a patch and a pitch give one note.
 
-Two engines render all instruments. *Scanned wavetables* are a sequence of single cycles, each with the harmonics of one
-moment of a note (a closing filter, a decaying string). They are read at the speed of the pitch, while a slowly moving
-position fades from cycle to cycle. No harmonic is above 15 kHz, so nothing aliases. In *frequency modulation*, a sine
-moves the phase of another sine.
+Two engines render all instruments. *Scanned wavetables* are sequences of single cycles, each with the harmonics at one
+moment of a note (a closing filter, a decaying string). Cycles are read at the rate of the pitch, while a slowly moving
+position fades from one to the next. No harmonic is above 15 kHz, so nothing aliases. In *frequency modulation*, one
+sine wave moves the phase of another.
 
 Conventions: sounds are float32 of shape (n_channels, n_samples), one or two channels, at ``SAMPLE_RATE``. Times are in
 seconds, and pitches are MIDI numbers (69 = 440 Hz).
@@ -27,13 +27,13 @@ _FORMANTS = np.array([(520.0, 1050.0, 2700.0), (170.0, 220.0, 450.0), (1.0, 0.5,
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """Settings of one instrument.
+    """Settings for one instrument.
 
     ``source`` is the spectrum ("saw", "square", "pulse", "triangle", "organ", "reed", "voice", "string", "piano",
     "fm"). ``cutoff_hz`` is the low-pass filter's final cutoff. A note starts ``sweep`` octaves above it, and the filter
-    closes with the time constant ``sweep_s``. ``string`` and ``piano`` ring for ``ring_s``, and lose their high
-    harmonics with the power ``damping`` of the two-point average of a Karplus-Strong loop. ``ratio``, ``index`` and
-    ``index_s`` control the modulation of ``fm``.
+    closes with the time constant ``sweep_s``. ``string`` and ``piano`` ring for ``ring_s``. They lose their high
+    harmonics as in a Karplus-Strong loop whose two-point average is raised to the power ``damping``. ``ratio``,
+    ``index`` and ``index_s`` control the modulation of ``fm``.
     """
 
     source: str
@@ -108,11 +108,7 @@ PATCHES: dict[str, Patch] = {
 
 
 def vary_patch(patch: Patch, rng: np.random.Generator, amount: float, brightness: float = 0.0) -> Patch:
-    """Return a variation of an instrument, as if by another maker.
-
-    `amount` is the standard deviation, in octaves, of the random changes to times and filter. `brightness` raises the
-    filter's cutoff, in octaves.
-    """
+    """Return an instrument's variation; `amount` (standard deviation of changes) and `brightness` are in octaves."""
     z = 2.0 ** (amount * np.clip(rng.standard_normal(8), -2.0, 2.0))
     return replace(
         patch,
@@ -129,7 +125,7 @@ def vary_patch(patch: Patch, rng: np.random.Generator, amount: float, brightness
 
 
 def softer(patch: Patch) -> Patch:
-    """Return the instrument played softly: duller, with a slower attack."""
+    """Return the instrument as if played softly: duller, with a slower attack."""
     return replace(
         patch,
         attack_s=1.3 * patch.attack_s,
@@ -141,11 +137,9 @@ def softer(patch: Patch) -> Patch:
 
 
 def play_note(patch: Patch, pitch: float, duration_s: float, seed: int) -> Float32Array:
-    """Synthesize one note: float32 (1 or 2, n_samples).
+    """Synthesize one note: float32 (1 or 2, n_samples); a detuned patch gives two channels.
 
-    The key is released after `duration_s`; the patch's release follows. `pitch` is a MIDI number. `seed` fixes the
-    phases of the harmonics and the breath noise. A detuned patch gives two channels, with the two voices of the unison
-    on the left and right.
+    The key is released after `duration_s`; the patch's release follows. `pitch` is a MIDI number.
     """
     f0 = 440.0 * 2.0 ** ((pitch - 69.0) / 12.0)
     n = max(64, round((duration_s + patch.release_s) * SAMPLE_RATE))
@@ -169,18 +163,16 @@ def play_note(patch: Patch, pitch: float, duration_s: float, seed: int) -> Float
     if patch.breath:
         sound += _breath(patch, duration_s, n, rng)
     if patch.drive:
-        sound = _saturate(sound, patch.drive)
+        gain, level = patch.drive / _LEVEL * 0.5, _LEVEL * 1.4 / (1.0 + 0.06 * patch.drive)
+        sound = np.tanh(sound * np.float32(gain)) * np.float32(level)
     return sound
 
 
 def sustain(patch: Patch, pitch: float, ratios: Sequence[float], rng: np.random.Generator) -> Float32Array:
     """Synthesize a seamless loop of a drone: float32 (2, 2 * SAMPLE_RATE), standard deviation 1.
 
-    The patch has any source except "fm". `ratios` are the frequencies of the notes relative to `pitch`, a MIDI number,
-    as multiples of 0.5. Their harmonics coincide, so the chord does not beat, as in the drone of a bagpipe.
-
-    The spectrum is constructed directly. Each harmonic beats slowly with a softer one, differently on the left and
-    right.
+    `ratios` are the frequencies of the notes relative to `pitch` (a MIDI number), in multiples of 0.5. Their harmonics
+    coincide, so the chord does not beat. Each harmonic beats slowly with a softer one.
     """
     size = 2 * SAMPLE_RATE
     spectrum = np.zeros((2, size // 2 + 1), dtype=np.complex128)
@@ -200,13 +192,13 @@ def sustain(patch: Patch, pitch: float, ratios: Sequence[float], rng: np.random.
 
 
 def _cycles(hz: float, n: int, patch: Patch, start: float) -> Float64Array:
-    """Return the cycles passed at each sample, as float64; float32 drifts out of tune within seconds."""
+    """Return the number of cycles up to each sample as float64, because float32 drifts out of tune within seconds."""
     time = np.arange(n, dtype=np.float64) / SAMPLE_RATE
     cycles = start + hz * time
     if patch.vibrato_cents:
         depth = hz * (2.0 ** (patch.vibrato_cents / 1200.0) - 1.0) / (2.0 * np.pi * patch.vibrato_hz)
         coarse = time.astype(np.float32)
-        onset = np.minimum(coarse / np.float32(0.35), 1.0)  # players start the vibrato late
+        onset = np.minimum(coarse / np.float32(0.35), 1.0)  # players start their vibrato late
         cycles += np.float32(depth) * onset * np.sin(np.float32(2.0 * np.pi * patch.vibrato_hz) * coarse)
     return cycles
 
@@ -241,7 +233,7 @@ def _source_spectrum(patch: Patch, k: npt.NDArray, f0: float, rng: np.random.Gen
 
 
 def _tables(patch: Patch, f0: float, rng: np.random.Generator) -> Float32Array:
-    """Return single cycles (n_tables, _CYCLE) from the start of a note to its end."""
+    """Return single cycles (n_tables, _CYCLE), from the start of a note to its end."""
     n_harmonics = int(np.clip(_HIGHEST_HZ // f0, 1, _CYCLE // 4))
     k = np.arange(1, n_harmonics + 1, dtype=np.float64)
     amplitude = _source_spectrum(patch, k, f0, rng)
@@ -273,7 +265,7 @@ def _low_pass(hz: npt.NDArray, cutoff: npt.NDArray, resonance: float) -> npt.NDA
 
 
 def _position(patch: Patch, time: Float32Array) -> Float32Array:
-    """Return the position of a note in the sequence of tables, from 0 to 1."""
+    """Return a note's position in the sequence of tables over time, from 0 to 1."""
     if patch.source in ("string", "piano"):
         return np.sqrt(np.minimum(time / np.float32(_MOMENTS[-1]), 1.0))
     if patch.sweep:
@@ -303,7 +295,7 @@ def _modulate(patch: Patch, f0: float, cycles: Float64Array, time: Float32Array)
 
 
 def _envelope(patch: Patch, duration_s: float, n: int) -> Float32Array:
-    """Return a quarter-sine attack, a decay towards the sustain level, and a release to 0."""
+    """Return the envelope: a quarter-sine attack, a decay towards the sustain level, and a release to 0."""
     held = min(n, max(1, round(duration_s * SAMPLE_RATE)))
     time = np.arange(held, dtype=np.float32) * np.float32(1.0 / SAMPLE_RATE)
     level = np.empty(n, dtype=np.float32)
@@ -316,9 +308,5 @@ def _envelope(patch: Patch, duration_s: float, n: int) -> Float32Array:
 
 def _breath(patch: Patch, duration_s: float, n: int, rng: np.random.Generator) -> Float32Array:
     noise = rng.standard_normal((1, n), dtype=np.float32)
-    noise[:, 1:] -= 0.7 * noise[:, :-1]  # breath is hiss: reduce low frequencies
+    noise[:, 1:] -= 0.7 * noise[:, :-1]  # breath is mostly hiss, so reduce low frequencies
     return noise * (np.float32(patch.breath * _LEVEL) * _envelope(patch, duration_s, n))
-
-
-def _saturate(sound: Float32Array, drive: float) -> Float32Array:
-    return np.tanh(sound * np.float32(drive / _LEVEL * 0.5)) * np.float32(_LEVEL * 1.4 / (1.0 + 0.06 * drive))

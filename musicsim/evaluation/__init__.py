@@ -1,4 +1,4 @@
-"""Measures of quality: neighbors, hubs, rankings, and splits by artist."""
+"""Quality measures for neighbors, hubs, rankings, playlist continuation and listening tests; splits by artist."""
 
 import lazy_loader as lazy
 

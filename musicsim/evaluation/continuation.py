@@ -1,8 +1,8 @@
 """Measures of playlist continuation: those of the RecSys Challenge 2018, and the hit rate.
 
-C. W. Chen, P. Lamere, M. Schedl, H. Zamani, RecSys Challenge 2018: Automatic Music Playlist Continuation. NDCG differs
-from the challenge in two points. Gains are discounted by log2(rank + 1), so the second rank is worth less than the
-first. The ideal order has every held-out song, so missing songs reduce the score.
+See C. W. Chen, P. Lamere, M. Schedl, H. Zamani, RecSys Challenge 2018: Automatic Music Playlist Continuation. NDCG
+differs from that of the challenge in two ways. Gains are discounted by log2(rank + 1), so the second rank is worth less
+than the first. The ideal order contains every held-out song, so missing songs reduce the score.
 """
 
 from collections.abc import Collection, Sequence
@@ -13,7 +13,7 @@ from musicsim._arrays import Float64Array, IntegerArray
 
 SONGS_PER_CLICK = 10
 MAX_CLICKS = 51
-"""Clicks of a playlist with no held-out song among 500 recommendations."""
+"""Number of clicks for a playlist with no held-out song among 500 recommendations."""
 
 
 def continuation_scores(
@@ -21,29 +21,36 @@ def continuation_scores(
     held_out: Sequence[Collection[int]],
     ks: Sequence[int] = (10, 100),
 ) -> dict[str, Float64Array]:
-    """Return the scores of the recommendations for each playlist: float64 (n_lists,) by name.
+    """Return the scores of the recommendations for each playlist.
 
-    `recommended` are songs, best first, without duplicates; the challenge uses 500. `held_out` are the held-out songs,
-    at least one per playlist. Raises ValueError if sizes differ, a playlist lacks held-out songs, a song is recommended
-    twice, or a k is below 1.
+    Parameters
+    ----------
+    recommended : sequence of sequences of int; songs per playlist, best first, distinct (500 in the challenge)
+    held_out : sequence of collections of int; the held-out songs of each playlist, at least one
+    ks : sequence of int, each at least 1
 
-    - ``r_precision``: share of held-out songs among the first n recommendations, n being their number
-    - ``ndcg`` of all recommendations
-    - ``clicks``: number of requests for ten more songs until one is held-out; 51 if none of the first 500 is
-    - ``hit@k`` for each k: 1 if one of the first k is held-out, else 0
+    Returns
+    -------
+    dict of float64 ndarrays of shape (n_lists,)
+        - ``r_precision``: share of the n held-out songs that are among the first n recommendations
+        - ``ndcg`` of all recommendations
+        - ``clicks``: number of requests for ten more songs until one is held-out; 51 if none of the first 500 is
+        - ``hit@k`` for each k: 1 if one of the first k recommendations is held-out, else 0
     """
     if len(recommended) != len(held_out):
-        raise ValueError(f"{len(recommended)} recommendations for {len(held_out)} playlists: pass one for each.")
+        raise ValueError(
+            f"recommended has {len(recommended)} entries, but held_out has {len(held_out)}: pass one per playlist."
+        )
     if min(ks, default=1) < 1:
-        raise ValueError(f"ks={tuple(ks)} should be at least 1.")
+        raise ValueError(f"ks={tuple(ks)} must each be at least 1.")
     names = ("r_precision", "ndcg", "clicks", *(f"hit@{k}" for k in ks))
     scores = {name: np.zeros(len(held_out)) for name in names}
     for i, (songs, removed) in enumerate(zip(recommended, held_out, strict=True)):
         ranked, relevant = np.asarray(songs), np.unique(np.asarray(list(removed)))
         if not len(relevant):
-            raise ValueError(f"held_out: playlist {i} is empty.")
+            raise ValueError(f"held_out: playlist {i} has no songs.")
         if len(np.unique(ranked)) < len(ranked):
-            raise ValueError(f"recommended: playlist {i} has a song twice.")
+            raise ValueError(f"recommended: playlist {i} contains a song twice.")
         hits = np.flatnonzero(np.isin(ranked, relevant))
         first = hits[0] if len(hits) else np.inf
         clicks = first // SONGS_PER_CLICK

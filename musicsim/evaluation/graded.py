@@ -1,9 +1,9 @@
 """Measures of rankings with graded relevance, as in learning to rank: a query is a group of rows.
 
-Higher scores come first. Of equal scores, the less relevant document comes first, so a constant ranker does not profit
-from ties. The gain of label l at rank i is (2^l - 1) / log2(i + 1). NDCG@k is the sum over the first k ranks, as a
-share of the best possible one. Average precision counts every label above 0 as relevant. A query without a relevant
-document is 0 by each measure, as in LETOR, or nan if requested.
+Higher scores come first. If scores are equal, the less relevant document comes first, so ties do not help a constant
+ranker. The gain of label l at rank i is (2^l - 1) / log2(i + 1). NDCG@k is the sum of gains over the first k ranks,
+divided by the best possible sum. For average precision, every label above 0 is relevant. A query without a relevant
+document scores 0, as in LETOR, or nan if requested.
 """
 
 from collections.abc import Sequence
@@ -14,25 +14,24 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, Int64Array
 
-_MAX_LABEL = 1000  # labels are limited so that sums of gains, 2^label, are finite
+_MAX_LABEL = 1000  # a limit, so that sums of the gains 2^label are finite
 
 
 def check_labels(y: Float64Array) -> None:
     """Raise ValueError if a label is not in 0..1000."""
     wrong = np.flatnonzero(~((y >= 0) & (y <= _MAX_LABEL)))
     if len(wrong):
-        raise ValueError(f"y: the label of row {wrong[0]}, {y[wrong[0]]:g}, should be from 0 to {_MAX_LABEL}.")
+        raise ValueError(f"y: the label of row {wrong[0]} is {y[wrong[0]]:g}; labels must be from 0 to {_MAX_LABEL}.")
 
 
 def check_groups(group: npt.ArrayLike, n_rows: int) -> Int64Array:
     """Return the first row of each query, and `n_rows` at the end.
 
-    `group` has the number of rows of each query. Raises ValueError if these are not positive integers that sum to
-    `n_rows`.
+    Raises ValueError if the numbers of rows in `group`, one per query, are not positive integers that sum to `n_rows`.
     """
     sizes = np.asarray(group)
     if sizes.ndim != 1 or (sizes.size and sizes.dtype.kind not in "iu") or (sizes < 1).any():
-        raise ValueError("group should be a list of whole numbers of at least 1, the rows of each query.")
+        raise ValueError("group must contain whole numbers of at least 1, the number of rows of each query.")
     if sizes.sum() != n_rows:
         raise ValueError(f"group sums to {int(sizes.sum())}, but there are {n_rows} rows.")
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -46,20 +45,28 @@ def score_groups(
     *,
     without_relevant: float = 0.0,
 ) -> dict[str, Float64Array]:
-    """Return NDCG@k for each of `ks`, and average precision, of every query: ``ndcg@k`` and ``map``, (n_queries,) each.
+    """Return NDCG@k for each of `ks`, and average precision, for every query.
 
-    `scores` and the labels `y`, from 0 to 1000, are (n_rows,); `group` is the number of rows of each query. Higher
-    scores come first. `without_relevant` is the score of a query without a label above 0; nan leaves it out of a
-    nanmean. Raises ValueError if sizes differ, scores are not finite, or labels, `group` or `ks` are out of range.
+    Parameters
+    ----------
+    scores : array-like of shape (n_rows,), finite; higher scores come first
+    y : array-like of shape (n_rows,); labels from 0 to 1000
+    group : int array-like of shape (n_queries,); number of rows of each query
+    ks : sequence of int, each at least 1
+    without_relevant : float; score of a query without a label above 0; nan makes nanmean ignore the query
+
+    Returns
+    -------
+    dict of float64 ndarrays of shape (n_queries,); the keys are ``ndcg@k`` for each k, and ``map``
     """
     f, labels = np.asarray(scores, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if f.ndim != 1 or f.shape != labels.shape:
-        raise ValueError(f"scores and y: shapes {f.shape} and {labels.shape} should be (n_rows,) in both.")
+        raise ValueError(f"scores has shape {f.shape} and y has shape {labels.shape}; both must be (n_rows,).")
     if not np.isfinite(f).all():
         raise ValueError(f"scores: row {np.flatnonzero(~np.isfinite(f))[0]} is not finite.")
     check_labels(labels)
     if not len(ks) or not all(isinstance(k, Integral) and k >= 1 for k in ks):
-        raise ValueError(f"ks={ks!r} should be whole numbers of at least 1.")
+        raise ValueError(f"ks={ks!r} must be whole numbers of at least 1.")
     starts = check_groups(group, len(f))
     n_queries = len(starts) - 1
     query = np.repeat(np.arange(n_queries), np.diff(starts))

@@ -1,8 +1,7 @@
-"""Statistics of listening tests: agreement of listeners, comparison of models, and the order of questions.
+"""Statistics for listening tests: agreement between listeners, comparison of models, and the order of questions.
 
-Krippendorff's alpha is that of K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011). Models are compared
-as in the MIREX task Audio Music Similarity: Friedman's test on their scores by query, then Tukey's honestly significant
-difference on the mean ranks.
+Krippendorff's alpha follows K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011). Models are compared as
+in the MIREX task Audio Music Similarity: by Friedman's test on scores per query, then Tukey's test on mean ranks.
 """
 
 from dataclasses import dataclass
@@ -16,33 +15,38 @@ from musicsim._checks import check_choice, check_whole
 
 Level = Literal["nominal", "ordinal", "interval"]
 _LEVELS = ("nominal", "ordinal", "interval")
-_MIN_RATINGS = 2  # ratings per item, and items per bootstrap
+_MIN_RATINGS = 2  # minimum number of ratings per item, and of items for a bootstrap interval
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Krippendorff's alpha: 1 for full agreement, 0 for agreement by chance, nan if all ratings are equal."""
+    """Krippendorff's alpha: 1 for perfect agreement, 0 for agreement by chance, nan if all ratings are equal."""
 
     alpha: float
     low: float  # 95% percentile interval over resampled items; nan if it cannot be computed
     high: float
-    n_items: int  # items with at least two ratings
+    n_items: int  # number of items with at least two ratings
 
 
 def krippendorff_alpha(
     ratings: npt.ArrayLike, level: Level, *, n_resamples: int = 1000, random_state: Any = None
 ) -> Agreement:
-    """Return the agreement of listeners in `ratings`, (n_listeners, n_items), nan if an item was not rated.
+    """Return the agreement between listeners.
 
-    The `level` is the type of the ratings: categories, ranks or numbers. Items with fewer than two ratings are ignored.
-    For the interval, items are resampled `n_resamples` times (0: no interval), not listeners: the songs of a test are a
-    sample, its listeners are fixed. Raises ValueError if ratings are not a matrix or infinite, or the level is unknown.
+    Parameters
+    ----------
+    ratings : array-like of shape (n_listeners, n_items)
+        nan if a listener did not rate an item. Items with fewer than two ratings are ignored.
+    level : {"nominal", "ordinal", "interval"}; type of the ratings: categories, ranks or numbers
+    n_resamples : int; number of times that items are resampled for the interval; 0 for no interval
+        Items are resampled, not listeners: the songs of a test are a sample, but its listeners are fixed.
+    random_state : int, numpy Generator or None
     """
     given = np.asarray(ratings, dtype=np.float64)
     if given.ndim != 2:
-        raise ValueError(f"ratings: shape {given.shape} should be (n_listeners, n_items).")
+        raise ValueError(f"ratings has shape {given.shape}; it must be (n_listeners, n_items).")
     if np.isinf(given).any():
-        raise ValueError("ratings should be finite, or nan if missing.")
+        raise ValueError("ratings must be finite, or nan if missing.")
     check_choice("level", level, _LEVELS)
     given = given[:, np.isfinite(given).sum(axis=0) >= _MIN_RATINGS]
     n_items = given.shape[1]
@@ -62,14 +66,14 @@ def krippendorff_alpha(
 
 
 def _alpha(counts: Float64Array, times: Float64Array, values: Float64Array, level: Level) -> float:
-    """Compute alpha of items that occur `times` each; `counts` (n_items, n_values) are their ratings."""
+    """Compute alpha from `counts` (n_items, n_values) of ratings; item i counts ``times[i]`` times."""
     totals = times @ counts
     n = totals.sum()
-    # rank of a value: the number of ratings below it, plus half of its own
+    # The rank of a value is the number of lower ratings, plus half the number of equal ones.
     positions = np.cumsum(totals) - totals / 2 if level == "ordinal" else values
 
     def sum_differences(counts: Float64Array) -> Float64Array:
-        """Sum the squared differences over pairs of ratings, by row."""
+        """Sum the squared differences over the pairs of ratings in each row."""
         m = counts.sum(axis=-1)
         if level == "nominal":
             return np.asarray(m**2 - (counts**2).sum(axis=-1))
@@ -83,36 +87,39 @@ def _alpha(counts: Float64Array, times: Float64Array, values: Float64Array, leve
 
 @dataclass(frozen=True, slots=True)
 class RankComparison:
-    """The results of Friedman's and Tukey's tests for some models."""
+    """Results of Friedman's and Tukey's tests on some models."""
 
-    mean_ranks: Float64Array  # (n_models,); the best has the highest
+    mean_ranks: Float64Array  # (n_models,); the best model has the highest mean rank
     chi2: float  # Friedman's statistic, corrected for ties
     p_value: float  # p-value of the hypothesis that all models are equal
-    pair_p_values: Float64Array  # (n_models, n_models), symmetric: that two models are equal, by Tukey's test
+    # (n_models, n_models), symmetric: p-values of the hypotheses that two models are equal, from Tukey's test
+    pair_p_values: Float64Array
     half_width: float  # two models differ at the 5% level if the intervals mean rank +- half_width do not overlap
 
 
 def compare_ranks(scores: npt.ArrayLike) -> RankComparison:
     """Compute Friedman's test, then Tukey's honestly significant difference on the mean ranks.
 
-    `scores` are (n_queries, n_models), higher is better. Each query is one block: average the scores of several
-    listeners first, because they are not independent. Raises ValueError if scores are not finite, or there are fewer
-    than two queries or models.
+    Parameters
+    ----------
+    scores : array-like of shape (n_queries, n_models), both at least 2; higher is better
+        Each query is one block: average the scores of several listeners first, as they are not independent.
 
     Notes
     -----
-    S is the standard deviation of ranks within a query, sqrt(k (k + 1) / 12) for k models without ties. The difference
-    of two mean ranks over n queries, divided by S / sqrt(n), is compared with the studentized range of k and infinitely
-    many degrees of freedom. This is Nemenyi's test, and MATLAB's ``multcompare`` after ``friedman``, which MIREX uses.
+    S is the standard deviation of ranks within a query; it is sqrt(k (k + 1) / 12) for k models without ties. The
+    difference between two mean ranks over n queries, divided by S / sqrt(n), is compared with the studentized range
+    distribution for k groups and infinitely many degrees of freedom. This is Nemenyi's test. It is also MATLAB's
+    ``multcompare`` after ``friedman``, which MIREX uses.
     """
     from scipy.stats import chi2 as chi2_distribution
     from scipy.stats import rankdata, studentized_range
 
     given = np.asarray(scores, dtype=np.float64)
     if given.ndim != 2 or min(given.shape) < 2:
-        raise ValueError(f"scores: shape {given.shape} should be (n_queries, n_models), two of each or more.")
+        raise ValueError(f"scores has shape {given.shape}; it must be (n_queries, n_models), at least (2, 2).")
     if not np.isfinite(given).all():
-        raise ValueError("scores should be finite: leave out queries that lack a model's score.")
+        raise ValueError("scores must be finite: omit queries for which a model has no score.")
     n, k = given.shape
     ranks = rankdata(given, axis=1)
     mean_ranks = ranks.mean(axis=0)
@@ -131,9 +138,15 @@ def compare_ranks(scores: npt.ArrayLike) -> RankComparison:
 def scores_by_query(fine: npt.ArrayLike, query: npt.ArrayLike, gave: npt.ArrayLike) -> Float64Array:
     """Return the score of each model for each query: the mean over its results of the mean over listeners.
 
-    `fine` are the scores of pairs, (n_listeners, n_pairs), nan if missing. `query` is the query of each pair,
-    (n_pairs,), from 0. `gave` tells which models returned the result of each pair: bool (n_pairs, n_models). The result
-    is float64 (n_queries, n_models), nan if no result of a model has a score.
+    Parameters
+    ----------
+    fine : array-like of shape (n_listeners, n_pairs); scores of pairs, nan if missing
+    query : int array-like of shape (n_pairs,); the query of each pair, from 0
+    gave : bool array-like of shape (n_pairs, n_models); True if the model returned the pair's result
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_models), float64; nan if none of a model's results has a score
     """
     scores, queries, from_model = np.asarray(fine, dtype=np.float64), np.asarray(query), np.asarray(gave, dtype=bool)
     n_scores = np.isfinite(scores).sum(axis=0)
@@ -146,11 +159,18 @@ def scores_by_query(fine: npt.ArrayLike, query: npt.ArrayLike, gave: npt.ArrayLi
 
 
 def williams_square(n: int) -> Int64Array:
-    """Return orders of `n` things: each is equally often in each place, and equally often right after each other one.
+    """Return balanced orders of `n` things (E. J. Williams, 1949).
 
-    There is one order per row: int64 (n, n), or (2 n, n) if n is odd and above 1. The first `n` rows are a Latin
-    square. E. J. Williams, Experimental designs balanced for the estimation of residual effects of treatments (1949).
-    Raises ValueError if n is below 1.
+    Each thing is equally often in each position, and follows every other thing equally often.
+
+    Parameters
+    ----------
+    n : int >= 1
+
+    Returns
+    -------
+    ndarray of shape (n, n), or (2 n, n) if n is odd and above 1; int64
+        One order per row; the first `n` rows are a Latin square.
     """
     check_whole("n", n, 1)
     steps = np.arange(n)

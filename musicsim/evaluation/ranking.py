@@ -1,13 +1,13 @@
-"""Measures of neighbors and of rankings.
+"""Quality measures of nearest neighbors and of rankings.
 
-Neighbors: rows are songs, and a song is never its own neighbor. With an artist filter, the songs of the query's own
-artist are not candidates. Equal distances go to the lower row. A label of -1 is unknown: it equals nothing, and a query
-with it is left out of the mean and counted.
+Neighbors: rows are songs, and a song is never its own neighbor. With an artist filter, songs by the query's own artist
+are not candidates. If distances are equal, the lower row comes first. A label of -1 is unknown: it equals no other
+label, and queries with it are excluded from the mean.
 
 Rankings (thesis, section 3.4): the database is ranked by Euclidean distance from the query, nearest first. Songs that
-are neither relevant nor irrelevant are left out. A tie between a relevant and an irrelevant song counts half for AUC;
-for all other measures the irrelevant song comes first. All measures are in 0..1, and more is better. A query without
-relevant or without irrelevant songs is nan, left out of the mean and counted.
+are neither relevant nor irrelevant are excluded. A tie between a relevant and an irrelevant song counts half for AUC;
+for all other measures, the irrelevant song comes first. All measures are between 0 and 1, and more is better. A query
+without relevant or without irrelevant songs scores nan; such queries are counted, and excluded from the mean.
 """
 
 from collections.abc import Sequence
@@ -26,15 +26,23 @@ _MEASURES = ("auc", "map", "mrr", "ndcg", "precision")
 def nearest_neighbours(
     X: FloatingArray, k: int = 10, *, groups: Int64Array | None = None, block_rows: int = 512
 ) -> Int64Array:
-    """Return the `k` nearest other songs of every song by Euclidean distance: int64 (n_songs, k).
+    """Return the `k` nearest other songs for every song by Euclidean distance.
 
-    `X` is (n_songs, n_features). Songs of one of the `groups`, (n_songs,), such as an artist, are not neighbors of each
-    other; -1 is a group of its own. If fewer than `k` candidates are left, the rest is -1. Memory: ``8 * block_rows *
-    n_songs`` bytes (410 MB for 100,000 songs). Raises ValueError if `k` is out of range.
+    Parameters
+    ----------
+    X : ndarray of shape (n_songs, n_features)
+    k : int, 1 <= k < n_songs
+    groups : int ndarray of shape (n_songs,), optional
+        Songs in the same group (by the same artist) are not neighbors of each other; -1 means a separate group.
+    block_rows : int; ``8 * block_rows * n_songs`` bytes of memory are needed (410 MB for 100,000 songs)
+
+    Returns
+    -------
+    ndarray of shape (n_songs, k), int64; -1 at the end of a row with fewer than `k` candidates
     """
     n = len(X)
     if not 1 <= k < n:
-        raise ValueError(f"k={k} should be at least 1 and below the number of songs, {n}.")
+        raise ValueError(f"k={k} must be at least 1 and below the number of songs, {n}.")
     X = np.asarray(X, dtype=np.float64)
     squares = np.einsum("ij,ij->i", X, X)
     neighbours = np.full((n, k), -1, dtype=np.int64)
@@ -51,9 +59,16 @@ def nearest_neighbours(
 
 
 def k_occurrence(neighbours: Int64Array, n_songs: int | None = None) -> Int64Array:
-    """Count how often each song is among the neighbors of others: int64 (n_songs,).
+    """Count how often each song is among the neighbors of other songs.
 
-    `neighbours` are (n_queries, k), -1 for none. The default of `n_songs` is `n_queries`.
+    Parameters
+    ----------
+    neighbours : int ndarray of shape (n_queries, k), -1 for none
+    n_songs : int, optional; number of songs; n_queries when None
+
+    Returns
+    -------
+    ndarray of shape (n_songs,), int64
     """
     return np.bincount(neighbours[neighbours >= 0], minlength=n_songs or len(neighbours))
 
@@ -61,19 +76,26 @@ def k_occurrence(neighbours: Int64Array, n_songs: int | None = None) -> Int64Arr
 def hubness(neighbours: Int64Array, n_songs: int | None = None) -> float:
     """Return the skewness of the k-occurrence: 0 without hubs, above 1 if a few songs are close to very many others.
 
-    Schnitzer et al., JMLR 2012; 0 by definition if all occurrences are equal.
+    See Schnitzer et al., JMLR 2012. If all counts are equal, it is 0. Arguments are those of :func:`k_occurrence`.
     """
-    from scipy.stats import skew  # its import takes 1.5 s
+    from scipy.stats import skew  # this import takes 1.5 s
 
     counts = k_occurrence(neighbours, n_songs).astype(np.float64)
     return float(skew(counts)) if counts.std() > 0 else 0.0
 
 
 def share_of_same(neighbours: Int64Array, labels: Int64Array) -> tuple[float, Float64Array]:
-    """Return the share of neighbors that have the query's own label: the mean, and float64 (n_songs,).
+    """Return the share of neighbors that have the query's own label.
 
-    `neighbours` are (n_songs, k), -1 for none; `labels` are (n_songs,), -1 for unknown. The mean is over the queries
-    with a label and a neighbor, and nan without such queries. Other queries have nan.
+    Parameters
+    ----------
+    neighbours : int ndarray of shape (n_songs, k), -1 for none
+    labels : int ndarray of shape (n_songs,), -1 for unknown
+
+    Returns
+    -------
+    mean : float; mean over the queries with a label and a neighbor; nan if there are none
+    shares : ndarray of shape (n_songs,), float64; nan for queries without a label or without neighbors
     """
     is_neighbor = neighbours >= 0
     same = (labels[neighbours] == labels[:, None]) & is_neighbor
@@ -94,39 +116,39 @@ def ranking_scores(
 ) -> dict[str, float]:
     """Return the quality of rankings by Euclidean distance, averaged over the queries.
 
-    Raises ValueError if sizes differ, values are not finite, `k` is below 1, or a query differs from its row in the
-    database.
-
     Parameters
     ----------
-    queries : array of shape (n_queries, n_features)
-    database : array of shape (n_songs, n_features)
-    relevance : Relevance of n_queries and n_songs, or a sequence of n_queries lists
-        Lists of rows of the database: either the relevant rows, with all others irrelevant, or a tuple of the relevant
-        and the irrelevant rows.
-    k : int, at least 1; the number of ranks for `ndcg`, `precision` and `knn`
-    block_rows : int; memory: about ``12 * block_rows * n_songs`` bytes (150 MB for 100,000 songs)
+    queries : array-like of shape (n_queries, n_features)
+    database : array-like of shape (n_songs, n_features)
+    relevance : Relevance of n_queries and n_songs, or a sequence with one entry per query
+        An entry is a list of the relevant rows (all others are irrelevant), or a tuple (relevant, irrelevant).
+    k : int, at least 1; number of ranks for `ndcg`, `precision` and `knn`
+    block_rows : int; about ``12 * block_rows * n_songs`` bytes of memory are needed (150 MB for 100,000 songs)
 
     Returns
     -------
     dict
-        - ``auc``: share of pairs of a relevant and an irrelevant song in the right order
+        - ``auc``: share of the pairs of a relevant and an irrelevant song that are in the right order
         - ``map``: average precision, equation 3.6
         - ``mrr``: one over the rank of the first relevant song
-        - ``ndcg``: gain of the ranks of relevant songs up to `k`, over the gain of all ranks up to `k`;
-          1 at ranks 1 and 2, then 1 / log2(rank)
-        - ``precision``: relevant songs at ranks up to `k`, over `k`
-        - ``knn``, if the relevance was made from labels: share of the queries whose label has more
-          songs at ranks up to `k` than any other
-        - ``n_queries``, ``n_skipped``: numbers of queries in the means, and left out of them
+        - ``ndcg``: sum of the gains of relevant songs at ranks up to `k`, divided by the sum of all gains up to `k`.
+          The gain is 1 at ranks 1 and 2, then 1 / log2(rank).
+        - ``precision``: number of relevant songs at ranks up to `k`, divided by `k`
+        - ``knn``, if the relevance was made from labels: share of queries whose label is more frequent at ranks up to
+          `k` than any other label
+        - ``n_queries``, ``n_skipped``: number of queries in the means, and number of excluded queries
 
         Means without queries are nan.
+
+    Raises
+    ------
+    ValueError
+        If a query differs from its row in the database.
 
     Notes
     -----
     As in the thesis, `ndcg` and `precision` divide by `k` ranks even if fewer than `k` songs are relevant, so a
-    perfect ranking may score below 1. Distances are summed coordinate by coordinate in float64: equal songs tie
-    exactly.
+    perfect ranking may score below 1. Distances are summed by coordinate in float64, so equal songs tie exactly.
     """
     scores = query_scores(queries, database, relevance, k, block_rows=block_rows)
     counted = np.isfinite(scores["auc"])
@@ -145,15 +167,18 @@ def query_scores(
 ) -> dict[str, Float64Array]:
     """Return the measures of :func:`ranking_scores` for each query, for example for :func:`bootstrap_pairs`.
 
-    The result is a dict of float64 (n_queries,): ``auc``, ``map``, ``mrr``, ``ndcg``, ``precision`` and, with labels,
-    ``knn`` (0 or 1). They are nan for a query without relevant or without irrelevant songs.
+    Returns
+    -------
+    dict of float64 ndarrays of shape (n_queries,)
+        ``auc``, ``map``, ``mrr``, ``ndcg``, ``precision`` and, with labels, ``knn`` (0 or 1); nan for queries without
+        relevant or without irrelevant songs.
     """
     from scipy.spatial.distance import cdist
 
     check_whole("k", k, 1)
     Q, X = _check_vectors(queries, "queries"), _check_vectors(database, "database")
     if Q.shape[1] != X.shape[1]:
-        raise ValueError(f"queries have {Q.shape[1]} features and database has {X.shape[1]}; both need the same.")
+        raise ValueError(f"queries has {Q.shape[1]} features and database has {X.shape[1]}; the numbers must be equal.")
     relevance = _check_relevance(relevance, Q, X)
     scores = _create_scores(relevance)
     for start in range(0, len(Q), block_rows):
@@ -165,15 +190,22 @@ def query_scores(
 def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10) -> dict[str, Float64Array]:
     """Return the scores of :func:`query_scores` for given distances, such as divergences.
 
-    `distances` are (n_queries, n_songs), in any unit; they may be asymmetric or negative. `relevance` is of as many
-    queries and songs. Raises ValueError if sizes differ, distances are not finite, or `k` is below 1.
+    Parameters
+    ----------
+    distances : array-like of shape (n_queries, n_songs), in any unit; may be asymmetric or negative
+    relevance : Relevance of n_queries and n_songs
+    k : int, at least 1
+
+    Returns
+    -------
+    dict of float64 ndarrays of shape (n_queries,)
     """
     check_whole("k", k, 1)
     D = np.asarray(distances, dtype=np.float64)
     if D.shape != (len(relevance), relevance.n_items):
         raise ValueError(
-            f"distances: shape {D.shape} should be {(len(relevance), relevance.n_items)}, "
-            "the queries and songs of relevance; see Relevance.restrict."
+            f"distances has shape {D.shape}; it must be {(len(relevance), relevance.n_items)}, "
+            "the numbers of queries and songs in relevance; see Relevance.restrict."
         )
     if not np.isfinite(D).all():
         raise ValueError(f"distances: row {np.argwhere(~np.isfinite(D))[0, 0]} is not finite.")
@@ -190,7 +222,7 @@ def _create_scores(relevance: Relevance) -> dict[str, Float64Array]:
 def _score_rows(
     scores: dict[str, Float64Array], rows: Int64Array, D: Float64Array, relevance: Relevance, k: int
 ) -> None:
-    """Set the scores of some queries; row i of D has the distances of query ``rows[i]``."""
+    """Set the scores of some queries; row i of D has the distances from query ``rows[i]``."""
     gain = ndcg_gains(k)
     for q, d, judgments in zip(rows, D, relevance.judgements(rows), strict=True):
         relevant, irrelevant = d[judgments == 1], d[judgments == 0]
@@ -212,7 +244,7 @@ def ndcg_gains(k: int) -> Float64Array:
 def _compute_scores(
     relevant: Float64Array, irrelevant: Float64Array, gain: Float64Array
 ) -> tuple[float, float, float, float, float]:
-    """Compute the measures, in the order of `_MEASURES`, from the distances of both sets, which must not be empty."""
+    """Compute the measures, in the order of `_MEASURES`, from the distances of two sets, which must not be empty."""
     k = len(gain)
     irrelevant = np.sort(irrelevant)
     relevant = np.sort(relevant)
@@ -227,7 +259,7 @@ def _compute_scores(
 
 
 def _select_nearest(distances: Float64Array, judgments: Int8Array, k: int) -> Int64Array:
-    """Return the rows at ranks up to `k`; of equal distances, irrelevant rows come first, then lower rows."""
+    """Return the rows at ranks up to `k`; if distances are equal, irrelevant rows come first, then lower rows."""
     rows = np.flatnonzero(judgments >= 0)
     if len(rows) > k:
         rows = rows[distances[rows] <= np.partition(distances[rows], k - 1)[k - 1]]
@@ -235,7 +267,7 @@ def _select_nearest(distances: Float64Array, judgments: Int8Array, k: int) -> In
 
 
 def _has_most_votes(labels: Int64Array, own: np.int64) -> bool:
-    """Return True if `own` is the label of more songs than any other; unknown labels, -1, do not vote."""
+    """Return True if `own` is more frequent than any other label; unknown labels, -1, are ignored."""
     counts = np.unique(labels[(labels >= 0) & (labels != own)], return_counts=True)[1]
     return bool(np.count_nonzero(labels == own) > counts.max(initial=0))
 
@@ -243,37 +275,37 @@ def _has_most_votes(labels: Int64Array, own: np.int64) -> bool:
 def _check_vectors(X: npt.ArrayLike, name: str) -> Float64Array:
     array = np.asarray(X, dtype=np.float64)
     if array.ndim != 2:
-        raise ValueError(f"{name}: shape {array.shape} should be (n_songs, n_features).")
+        raise ValueError(f"{name} has shape {array.shape}; it must be (n_songs, n_features).")
     if not np.isfinite(array).all():
         raise ValueError(f"{name}: row {np.argwhere(~np.isfinite(array))[0, 0]} is not finite.")
     return array
 
 
 def _check_relevance(relevance: Relevance | Sequence[Any], Q: Float64Array, X: Float64Array) -> Relevance:
-    """Return the relevance, made from lists if necessary, after checking that it fits Q and X."""
+    """Return the relevance, created from lists if necessary, after checking that it matches Q and X."""
     if not isinstance(relevance, Relevance):
         pairs = [isinstance(entry, tuple) for entry in relevance]
         if any(pairs):
             if not all(pairs) or any(len(entry) != 2 for entry in relevance):
-                raise ValueError("relevance: pass a list per query, or a tuple (relevant, irrelevant) per query.")
+                raise ValueError("relevance: pass one list per query, or one tuple (relevant, irrelevant) per query.")
             lists, irrelevant = [r for r, _ in relevance], [i for _, i in relevance]
             relevance = Relevance.from_lists(lists, len(X), irrelevant=irrelevant, outside=True)
         else:
             relevance = Relevance.from_lists(relevance, len(X), outside=True)
     if (len(relevance), relevance.n_items) != (len(Q), len(X)):
         raise ValueError(
-            f"relevance has {len(relevance)} queries of {relevance.n_items} songs, but the arguments have {len(Q)} "
+            f"relevance has {len(relevance)} queries and {relevance.n_items} songs, but the arguments have {len(Q)} "
             f"queries and {len(X)} songs; see Relevance.restrict."
         )
     inside = np.flatnonzero(relevance.own >= 0)
     difference = np.linalg.norm(Q[inside] - X[relevance.own[inside]], axis=1)
-    # the tolerance accepts float32 queries of a float64 database
+    # the tolerance allows for float32 queries from a float64 database
     wrong = inside[difference > 1e-3 * np.linalg.norm(Q[inside], axis=1)]
     if len(wrong):
         q = wrong[0]
         raise ValueError(
-            f"by relevance, query {q} is row {relevance.own[q]} of the database, but their vectors differ. "
-            "Select the queries of a split with Relevance.restrict, or make lists with outside=True."
+            f"according to relevance, query {q} is row {relevance.own[q]} of the database, but their vectors differ. "
+            "Select the queries of a split with Relevance.restrict, or use Relevance.from_lists with outside=True."
         )
     return relevance
 
@@ -281,27 +313,41 @@ def _check_relevance(relevance: Relevance | Sequence[Any], Q: Float64Array, X: F
 def bootstrap_pairs(
     a: npt.ArrayLike, b: npt.ArrayLike, groups: Any = None, n: int = 2000, random_state: Any = None
 ) -> tuple[float, float, float]:
-    """Return the mean of ``a - b`` over the queries and its 95% bootstrap interval: mean, low, high.
+    """Compare the scores of two methods for the same queries by bootstrap.
 
-    Scores of the same queries by two methods, (n_queries,), are compared; queries that are nan in either are left out.
-    Methods differ if the percentile interval excludes 0. With `groups`, the artist of each query, whole artists are
-    resampled `n` times, because their songs are not independent; a query of unknown artist is a group of its own.
-    Otherwise queries are resampled. Raises ValueError if sizes differ, or fewer than two queries, or artists, are left.
+    Parameters
+    ----------
+    a, b : array-like of shape (n_queries,); queries with nan in either are ignored
+    groups : sequence of shape (n_queries,), optional
+        The artist of each query; then whole artists are resampled, because songs by one artist are not independent. A
+        query with an unknown artist is a separate group. Without `groups`, queries are resampled.
+    n : int >= 1; number of resamples
+    random_state : int, numpy Generator or None
+
+    Returns
+    -------
+    mean, low, high : float
+        Mean of ``a - b`` over the queries, and its 95% percentile interval. The methods differ if it excludes 0.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two queries or artists remain.
     """
     if np.ndim(a) != 1 or np.shape(a) != np.shape(b):
-        raise ValueError(f"a and b: shapes {np.shape(a)} and {np.shape(b)} should be (n_queries,) in both.")
+        raise ValueError(f"a has shape {np.shape(a)} and b has shape {np.shape(b)}; both must be (n_queries,).")
     difference = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
     if n < 1:
-        raise ValueError(f"n={n} resamples should be at least 1.")
+        raise ValueError(f"n={n} must be at least 1.")
     codes = np.arange(len(difference)) if groups is None else group_codes(groups)
     if len(codes) != len(difference):
-        raise ValueError(f"groups has {len(codes)} entries for {len(difference)} queries; pass one per query.")
+        raise ValueError(f"groups has {len(codes)} entries for {len(difference)} queries: pass one per query.")
     is_finite = np.isfinite(difference)
     difference, codes = difference[is_finite], codes[is_finite]
     units, group = np.unique(codes, return_inverse=True)
     if len(units) < 2:
         noun = "queries" if groups is None else "artists"
-        raise ValueError(f"{len(units)} {noun} with scores in a and b; an interval needs at least 2.")
+        raise ValueError(f"{len(units)} {noun} have scores in both a and b; an interval needs at least 2.")
     sums, sizes = np.bincount(group, weights=difference), np.bincount(group)
     rng = np.random.default_rng(random_state)
     means = np.empty(n)

@@ -1,8 +1,8 @@
-"""Splits by artist, never by song (Whitman et al. 2001): no song of a test artist is in the training set.
+"""Splits by artist, never by song (Whitman et al. 2001): no song by a test artist is in the training set.
 
-Songs of one artist share voice, band and studio. A model trained on some of them recognizes the others by these. Both
-splitters work as the `cv` of scikit-learn's searches; pass ``groups=artists`` to their ``fit``. An unknown artist
-(None, nan, blank or -1) is an artist of one song.
+Songs by one artist share the voice, the band and the studio, by which a model trained on some of them would recognize
+the others. The splitter works as the `cv` argument of scikit-learn's searches; pass ``groups=artists`` to their
+``fit``. Each song by an unknown artist (None, nan, blank or -1) is treated as the only song by its artist.
 """
 
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ from musicsim.relevance import group_codes
 
 
 class ArtistSplit:
-    """Random splits of the artists into training and test.
+    """Random splits of the artists into training and test artists.
 
     Parameters
     ----------
     n_splits : int, at least 1
-    test_size : float in (0, 1) or int; share, or number, of the *artists*; the share of songs varies
-    random_state : int, numpy Generator or None; an int gives the same splits in every call
+    test_size : float in (0, 1) or int; share or number of *artists* for the test; the share of songs varies
+    random_state : int, numpy Generator or None; with an int, every call gives the same splits
 
     Examples
     --------
@@ -39,19 +39,22 @@ class ArtistSplit:
         self.n_splits, self.test_size, self.random_state = n_splits, test_size, random_state
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Int64Array, Int64Array]]:
-        """Yield the rows of training and of test, ascending, `n_splits` times.
+        """Yield the training rows and the test rows, both ascending, `n_splits` times.
 
-        `groups` is the artist of each song; of X, only the length is used. Raises ValueError if `groups` are missing,
-        do not have one entry per song, or are too few.
+        Parameters
+        ----------
+        X : sequence of n_songs; only its length is used
+        y : ignored
+        groups : sequence of shape (n_songs,); the artist of each song
         """
         from sklearn.model_selection import GroupShuffleSplit
 
         if groups is None:
             raise ValueError("groups is missing: pass the artist of each song, because splits are by artist.")
         n_songs = X.shape[0] if hasattr(X, "shape") else len(X)
-        artists = group_codes(groups)  # each unknown artist is a number of its own
+        artists = group_codes(groups)  # each unknown artist has a separate number
         if len(artists) != n_songs:
-            raise ValueError(f"groups has {len(artists)} entries for {n_songs} songs; pass one per song.")
+            raise ValueError(f"groups has {len(artists)} entries for {n_songs} songs: pass one per song.")
         n_artists = len(np.unique(artists))
         if n_artists < 2:
             raise ValueError(f"groups has {n_artists} artists; a split needs at least 2.")
@@ -61,7 +64,7 @@ class ArtistSplit:
         yield from splitter.split(artists, groups=artists)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of splits; the arguments of scikit-learn are ignored."""
+        """Return the number of splits; the arguments, which scikit-learn passes, are ignored."""
         return self.n_splits
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The process of a job: it calls the function of the job's kind and stores the progress."""
+"""Process of a background job: calls the function for the job's kind and stores its progress."""
 
 import contextlib
 import logging
@@ -33,20 +33,20 @@ _STORED_FACTS = ("failed", "songs_per_second", "seconds_left")
 
 
 class JobProgress:
-    """A training progress, stored at most four times per second, that obeys requests to cancel or pause."""
+    """Progress of a job, stored at most four times per second; obeys requests to cancel, pause or finish early."""
 
     def __init__(self, library: Library, job_id: int) -> None:
         self._library, self._job_id = library, job_id
         self._written = 0.0
         self._is_enough = False
         self.latest: dict[str, Any] = {}
-        self.outcome = ""  # one sentence on the result of the job
+        self.outcome = ""  # one sentence about the result of the job
 
     def __call__(self, message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
         """Store progress; wait during a pause, and raise Canceled if the job was canceled.
 
-        Values that come too soon after the last write wait for the next one. The first total is written at once, so
-        that the pages show even the progress of a short job.
+        Values that arrive too soon after the last write are stored with the next one. The first total is written
+        immediately, so that the pages show progress even for a short job.
         """
         has_first_total = bool(total) and not self.latest.get("total")
         self.latest |= {"message": message, "done": done, "total": total}
@@ -76,7 +76,7 @@ class JobProgress:
 
 
 def run(library: Library, job_id: int) -> str:
-    """Run a job in this process; returns its final state."""
+    """Run a job in this process, and return its final state."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     started = time.monotonic()
     job = library.jobs.get(job_id)
@@ -110,13 +110,13 @@ def _run(library: Library, job: Job) -> str:
         message = f"{type(error).__name__}: {error}. Details: {library.jobs.log_path(job_id)}"
         return _fail(library, job_id, message)
     state = "done" if finished else "cancelled"
-    last = progress.latest | {"message": progress.outcome, "seconds_left": None}  # even values that are not due yet
+    last = progress.latest | {"message": progress.outcome, "seconds_left": None}  # including values not due yet
     library.jobs.update(job_id, state=state, **last)
     return state
 
 
 def load_target(kind: str) -> Callable[..., bool]:
-    """Return the function that does jobs of a kind."""
+    """Return the function that runs jobs of this kind."""
     for extension in extensions():
         if kind in extension.jobs:
             return cast(Callable[..., bool], extension.load(extension.jobs[kind].target))

@@ -1,4 +1,4 @@
-"""Background jobs. Each has its own process, so it survives the browser tab and the server.
+"""Background jobs. Each has its own process, so it keeps running when the browser tab or the server closes.
 
 The process (:mod:`musicsim.explorer.job_process`) stores its state in the library's database. A job whose process has
 crashed is *interrupted*; it can be started again, and songs that were committed are not analyzed twice.
@@ -23,7 +23,7 @@ from musicsim.library.stores.jobs import Job as JobRecord
 
 _log = logging.getLogger(__name__)
 START_WITHIN_S = 30.0
-MAX_KEPT = 100  # jobs with stored output and live lines
+MAX_KEPT = 100  # number of jobs whose output and charts are kept
 _CORE_KINDS = {
     "add": Job("job_process:_add", "Adding songs", uses_pool=True),
     "scan": Job("job_process:_scan", "Scanning folders", uses_pool=True),
@@ -36,27 +36,32 @@ _CORE_KINDS = {
     "walk": Job("playlists.fit:refit_walks", "Learning from playlists"),
     "backup": Job("job_process:_backup", "Backing up the library"),
 }
-"""Kinds of jobs of the core; targets are relative to :mod:`musicsim.explorer`."""
+"""The core's kinds of jobs; targets are relative to :mod:`musicsim.explorer`."""
 
 
 def job_kinds() -> dict[str, Job]:
-    """Return all kinds of jobs by name, of the core and of the extensions."""
+    """Return all kinds of jobs by name: those of the core and those of extensions."""
     return _CORE_KINDS | {kind: job for extension in extensions() for kind, job in extension.jobs.items()}
 
 
 def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = None) -> int:
-    """Start a job of one of :func:`job_kinds` in its own process; returns its id at once.
+    """Start a job of one of the :func:`job_kinds` in its own process, and return its id immediately.
 
-    Arguments are JSON values. "add": paths (list of str), retry (bool), anyway (bool); "scan": folders (list of str,
-    empty for all); "demo": seed (int); "refresh": force (bool); "train": name (str), settings (of LearningSettings),
-    use (bool); "represent": name (str) and settings (of RepresentationSettings); "take_model" and "backup": path (str).
+    Arguments are JSON values:
+
+    - "add": paths (list of str), retry (bool), anyway (bool)
+    - "scan": folders (list of str, empty for all folders)
+    - "demo": seed (int); "refresh": force (bool); "take_model" and "backup": path (str)
+    - "train": name (str), settings (of LearningSettings), use (bool)
+    - "represent": name (str), settings (of RepresentationSettings)
+
     Raises StoreLockedError if a job of this library is still running.
     """
     running = current(library)
     if running is not None:
-        raise StoreLockedError(f"a job is running in this library ({running.kind}): wait for it or cancel it.")
+        raise StoreLockedError(f"a job is running in this library ({running.kind}): wait until it ends, or cancel it.")
     if kind not in job_kinds():
-        raise ValueError(f"kind={kind!r} should be one of {sorted(job_kinds())}.")
+        raise ValueError(f"kind={kind!r} must be one of {sorted(job_kinds())}.")
     job_id = library.jobs.create(kind, arguments or {})
     library.jobs.forget_files(job_id - MAX_KEPT)
     log = library.jobs.log_path(job_id)
@@ -67,7 +72,7 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,
-            cwd=Path(musicsim.__file__).parents[1],  # finds a checkout that is not installed
+            cwd=Path(musicsim.__file__).parents[1],  # so that a checkout that is not installed is found
             start_new_session=True,
         )
     library.jobs.update(job_id, pid=process.pid)
@@ -95,11 +100,11 @@ def _alive(job: JobRecord) -> bool:
 
 
 def _is_job(pid: int) -> bool:
-    """Return whether a process runs a job; the id may belong to a newer process, or to a zombie."""
+    """Return whether a process is running a job; its id may have been reused, or belong to a zombie."""
     process = Path(f"/proc/{pid}")
     try:
         command = (process / "cmdline").read_bytes()
-        if not command:  # it is starting, or is a zombie
+        if not command:  # the process is starting, or is a zombie
             return (process / "stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
     except (FileNotFoundError, ProcessLookupError):
         return not Path("/proc/self").exists()  # without /proc, the process id must suffice
@@ -127,7 +132,7 @@ def cancel(library: Library, job_id: int) -> None:
 
 
 def finish(library: Library, job_id: int) -> None:
-    """Ask a training to stop and keep the best metric so far."""
+    """Ask a training job to stop and keep the best metric so far."""
     library.jobs.update(job_id, finish_requested=True)
 
 

@@ -26,7 +26,7 @@ def default_folder() -> Path:
 
 
 def library_folders() -> list[Path]:
-    """Return the default library, then the others next to it by name; in a public demonstration only the default."""
+    """Return the default folder, then those next to it, by name; a public demonstration has only the default."""
     default = default_folder()
     if is_public():
         return [default]

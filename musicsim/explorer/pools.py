@@ -1,4 +1,4 @@
-"""Workers on other machines that analyze and encode songs of a library, if an extension provides them."""
+"""Workers on other machines that analyze and encode a library's songs, if an extension provides such workers."""
 
 from __future__ import annotations
 

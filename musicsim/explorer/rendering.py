@@ -12,7 +12,7 @@ _SONG_FIELDS = ("id", "title", "artist", "album", "track", "year", "genre", "dur
 
 
 def render_fields(value: object, /, *names: str, **renamed: str) -> dict[str, Any]:
-    """Return attributes of an object by name; `renamed` maps names in JSON to other attributes."""
+    """Return attributes of an object, keyed by name; `renamed` maps JSON names to attributes."""
     attributes = {name: name for name in names} | renamed
     return {name: getattr(value, attribute) for name, attribute in attributes.items()}
 
@@ -24,14 +24,14 @@ def render_song(song: library.Song, *, with_files: bool = False) -> dict[str, An
 
 
 def render_result(rank: int, similarity: float | None, reason: str) -> dict[str, Any]:
-    """Return a result without its song; the similarity is None for a text query alone."""
+    """Return a result without its song; the similarity is None for a search by words alone."""
     return {"rank": rank, "similarity": None if similarity is None else round(similarity, 4), "reason": reason}
 
 
 def render_model(record: library.ModelRecord, report: Mapping[str, Any]) -> dict[str, Any]:
     """Return a model as JSON, without its settings, which may contain file names.
 
-    `report` is that of its training, empty for a model that was not learned. Three fields have two names, because the
+    `report` is its training report, empty for a model that was not learned. Three fields have two names, because the
     command line and the HTTP interface used to differ.
     """
     names = ("name", "kind", "is_active", "created_at", "n_songs_fitted", "n_dimensions")

@@ -11,17 +11,23 @@ from musicsim._arrays import Float64Array, FloatingArray, Int64Array
 class Spread:
     """Variation of vectors between songs, and between the parts of a song, along some axes."""
 
-    n_songs: float  # its weight when it is combined with other songs
+    n_songs: float  # weight of this spread when it is combined with other songs
     axes: Float64Array  # (p, d): orthonormal rows
-    between: Float64Array  # (p,): variances of songs along the axes
-    within: Float64Array  # (p, p): covariance of parts about their songs, along the axes
+    between: Float64Array  # (p,): variances between songs along the axes
+    within: Float64Array  # (p, p): covariance of parts about the means of their songs, along the axes
 
 
 def pool_covariance(vectors: FloatingArray, songs: Int64Array) -> Float64Array:
-    """Return the covariance of parts about the means of their songs, pooled over songs: float64 (d, d).
+    """Return the covariance of parts about the means of their songs, pooled over songs.
 
-    `vectors` are (n_parts, d), and `songs`, int64 (n_parts,), the song of each part. Songs with a single part do not
-    count.
+    Parameters
+    ----------
+    vectors : ndarray of shape (n_parts, d)
+    songs : ndarray of shape (n_parts,), int64; the song of each part; songs with a single part have no effect
+
+    Returns
+    -------
+    ndarray of shape (d, d), float64
     """
     X = np.asarray(vectors, dtype=np.float64)
     _, which, counts = np.unique(songs, return_inverse=True, return_counts=True)
@@ -32,7 +38,7 @@ def pool_covariance(vectors: FloatingArray, songs: Int64Array) -> Float64Array:
 
 
 def principal_axes(covariance: Float64Array, variance: float) -> tuple[Float64Array, Float64Array]:
-    """Return the largest eigenvalues, (p,), that sum to a share of the variance, and their vectors as rows, (p, d)."""
+    """Return the largest eigenvalues (p,), which sum to a share of the variance, and their vectors as rows (p, d)."""
     values, vectors = np.linalg.eigh(covariance)
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
     is_enough = np.cumsum(values) >= variance * values.sum() * (1 - 1e-12)  # tolerates rounding
@@ -41,7 +47,7 @@ def principal_axes(covariance: Float64Array, variance: float) -> tuple[Float64Ar
 
 
 def shrink(covariance: Float64Array, shrinkage: float) -> Float64Array:
-    """Shrink a covariance (d, d) towards a multiple of the identity with the same trace, by 0 to 1 (completely)."""
+    """Shrink a covariance (d, d) by 0 to 1 (completely) towards a multiple of the identity with the same trace."""
     d = len(covariance)
     return (1 - shrinkage) * covariance + shrinkage * (np.trace(covariance) / d) * np.eye(d)
 
@@ -63,23 +69,25 @@ def song_axes(
 ) -> tuple[Float64Array, Float64Array]:
     """Return the principal axes of songs, with each direction divided by the variation within songs along it.
 
-    Hatch, Kajarekar and Stolcke, Interspeech 2006 (within-class covariance normalization). Songs are the classes and
-    their parts the examples, so no labels are needed. Memory: a copy of `X` in float64, 131 MB for 20,000 songs.
-
     Parameters
     ----------
     X : ndarray of shape (n_songs, d)
-    within : ndarray of shape (d, d), optional; from :func:`pool_covariance`; without it the axes are the principal ones
+    within : ndarray of shape (d, d), optional; from :func:`pool_covariance`; without it, axes are the principal ones
     prior : Spread, optional; combined with the variation of these songs, which may be few
     variance : float in (0, 1]; share of the variance that is kept
     shrinkage : float in [0, 1]
-        Shrinkage of the covariance within songs towards a multiple of the identity; 1 ignores it.
+        Shrinkage of the covariance within songs towards a multiple of the identity; with 1, it has no effect.
 
     Returns
     -------
     mean : float64 ndarray of shape (d,)
     axes : float64 ndarray of shape (p, d)
-        Rows, not orthogonal, scaled so that the mean squared distance of two songs is 1.
+        Rows, not orthogonal, scaled so that the mean squared distance between two songs is 1.
+
+    Notes
+    -----
+    Within-class covariance normalization (Hatch, Kajarekar and Stolcke, Interspeech 2006). Songs are the classes, and
+    their parts are the examples, so no labels are needed. This copies `X` in float64: 131 MB for 20,000 songs.
     """
     centered = np.array(X, dtype=np.float64)
     mean = centered.mean(axis=0)

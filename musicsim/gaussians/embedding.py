@@ -1,7 +1,7 @@
-"""Vectors of Gaussians whose Euclidean distance is that of the logarithms of positive definite matrices.
+"""Represent Gaussians as vectors whose Euclidean distances are the log-Euclidean distances of the Gaussians.
 
-A Gaussian is a point of the cone of positive definite matrices, [[S + m m', m], [m', 1]] (Calvo and Oller, Journal of
-Multivariate Analysis 1990). The matrix logarithm maps the cone to a vector space (log-Euclidean metric: Arsigny,
+A Gaussian corresponds to a positive definite matrix, [[S + m m', m], [m', 1]] (Calvo and Oller, Journal of Multivariate
+Analysis 1990). The matrix logarithm maps the cone of these matrices to a vector space (log-Euclidean metric: Arsigny,
 Fillard, Pennec and Ayache, SIAM J. Matrix Anal. Appl. 2007).
 """
 
@@ -23,19 +23,19 @@ _BLOCK = 64  # songs per eigendecomposition: 0.8 MB of 40 x 40 matrices
 class Population:
     """Mean and covariance of the frames of many songs."""
 
-    n_songs: float  # its weight if it is joined with another
+    n_songs: float  # weight when this population is joined with another one
     mean: Float64Array  # (d,): mean of the songs' means
-    covariance: Float64Array  # (d, d): mean of the covariances, plus covariance of the means
+    covariance: Float64Array  # (d, d): mean of the songs' covariances, plus the covariance of their means
 
     @classmethod
     def from_songs(cls, means: Float64Array, covariances: Float64Array) -> Self:
-        """Compute the population of songs with equal weights: means (n, d) and covariances (n, d, d)."""
+        """Compute the population of equally weighted songs from their means (n, d) and covariances (n, d, d)."""
         mean = means.mean(axis=0)
         centered = means - mean
         return cls(len(means), mean, covariances.mean(axis=0) + centered.T @ centered / len(means))
 
     def join(self, other: "Population") -> "Population":
-        """Return the population of both together."""
+        """Return the population of the songs of both populations."""
         n = self.n_songs + other.n_songs
         share = other.n_songs / n
         shift = other.mean - self.mean
@@ -50,23 +50,22 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
     ----------
     ridge : float > 0, units of the frames squared; added to every variance, so that constant frames are possible
     level : int or None, default 0
-        A column whose mean is ignored, because a gain changes only that: the first cepstral coefficient. Its variation
-        is used.
+        Column whose mean is ignored, because a gain changes nothing else: the first coefficient. Its variance is used.
     prior : Population, optional; joined with the population of the songs, which may be few
 
     Attributes
     ----------
     population_ : Population
     whitening_ : ndarray of shape (d, d), float64
-        The inverse square root of the population's covariance. It is symmetric, so a column of the result still
+        Inverse square root of the population's covariance. The root is symmetric, so each dimension of a vector still
         belongs to two columns of the frames.
 
     Notes
     -----
-    Let m and S be the mean and covariance of a song after whitening. Its vector is the upper triangle of
-    log [[S + m m', m], [m', 1]], with off-diagonal entries times the root of 2. Euclidean distances are then the
-    Frobenius distances of the logarithms. 39 columns give 820 numbers, in 0.2 ms per song. A vector does not depend on
-    other songs once the population is known.
+    Let m and S be the mean and covariance of a song after whitening. The song's vector is the upper triangle of
+    log [[S + m m', m], [m', 1]], with off-diagonal entries multiplied by the square root of 2. Euclidean distances are
+    then the Frobenius distances between the logarithms. 39 columns give 820 numbers, which takes 0.2 ms per song. Once
+    the population is known, a song's vector does not depend on other songs.
     """
 
     def __init__(self, ridge: float = 0.1, level: int | None = 0, prior: Population | None = None) -> None:
@@ -75,12 +74,15 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
     def fit(self, gaussians: SongGaussians, y: object = None) -> Self:
         """Compute the population's mean and whitening; without songs, those of the prior.
 
-        Raises ValueError if both songs and prior are missing, or the ridge is not above 0.
+        Parameters
+        ----------
+        gaussians : SongGaussians; at least one, unless there is a prior
+        y : ignored
         """
         if not self.ridge > 0:
-            raise ValueError(f"ridge={self.ridge} should be greater than 0.")
+            raise ValueError(f"ridge={self.ridge} must be above 0.")
         if not len(gaussians) and self.prior is None:
-            raise ValueError("gaussians are empty, and the prior is missing.")
+            raise ValueError("gaussians are empty: pass at least one song, or set the prior.")
         population = self.prior
         if len(gaussians):
             population = Population.from_songs(*self._prepare(gaussians))
@@ -89,21 +91,27 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
         return self.use_population(population)
 
     def use_population(self, population: Population) -> Self:
-        """Use a known population."""
+        """Compute the whitening from a known population, instead of :meth:`fit`."""
         self.population_ = population
         values, vectors = np.linalg.eigh(population.covariance)
         self.whitening_ = (vectors / np.sqrt(np.maximum(values, _MIN_EIGENVALUE))) @ vectors.T
         return self
 
     def transform(self, gaussians: SongGaussians) -> Float32Array:
-        """Return vectors of songs, float32 (n_songs, (d + 1) (d + 2) / 2).
+        """Return the vectors of songs.
 
-        Raises ValueError if the Gaussians have another number of columns than the population.
+        Parameters
+        ----------
+        gaussians : SongGaussians of n_songs songs and d columns
+
+        Returns
+        -------
+        ndarray of shape (n_songs, (d + 1) (d + 2) / 2), float32
         """
         check_is_fitted(self, "whitening_")
         d = len(self.whitening_)
         if gaussians.means.shape[1] != d:
-            raise ValueError(f"gaussians have {gaussians.means.shape[1]} columns, the population has {d}.")
+            raise ValueError(f"gaussians have {gaussians.means.shape[1]} columns, but the population has {d}.")
         result = np.empty((len(gaussians), embedding_size(d)), dtype=np.float32)
         for start in range(0, len(gaussians), _BLOCK):
             block = slice(start, start + _BLOCK)
@@ -111,7 +119,7 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
         return result
 
     def _prepare(self, gaussians: SongGaussians) -> tuple[Float64Array, Float64Array]:
-        """Return means without the level and covariances with the ridge, in float64."""
+        """Return the means with the level set to 0, and the covariances plus the ridge, in float64."""
         means = gaussians.means.astype(np.float64)
         if self.level is not None:
             means[:, self.level] = 0.0

@@ -1,4 +1,4 @@
-"""Prior knowledge of the variation of songs, for libraries with few songs."""
+"""Prior knowledge about the variation between songs, for libraries with few songs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ SPREADS = ("timbre", "fluctuation")  # fields of Prior
 
 @dataclass(frozen=True)
 class Prior:
-    """The population of the frames of songs, and the variation of their timbre vectors and fluctuation."""
+    """Population of the frames of many songs, and the variation of the songs' timbre vectors and fluctuation."""
 
     population: Population
     timbre: Spread
@@ -28,7 +28,18 @@ class Prior:
 def fit_embedding(
     songs: Sequence[SongGaussians], prior: Population | None = None
 ) -> tuple[GaussianEmbedding, Float64Array]:
-    """Fit an embedding to the parts of each song; return it and the covariance of its vectors within songs, (d, d)."""
+    """Fit an embedding to songs that are given in parts.
+
+    Parameters
+    ----------
+    songs : sequence of SongGaussians; the parts of each song
+    prior : Population, optional; joined with the population of the songs
+
+    Returns
+    -------
+    embedding : GaussianEmbedding
+    within : ndarray of shape (n_dimensions, n_dimensions), float64; covariance of the parts' vectors within songs
+    """
     embedding = GaussianEmbedding(prior=prior).fit(whole_songs(songs))
     which = np.repeat(np.arange(len(songs)), [len(parts) for parts in songs])
     return embedding, pool_covariance(embedding.transform(SongGaussians.concatenate(songs)), which)

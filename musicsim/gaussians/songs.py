@@ -1,7 +1,7 @@
 """Songs as Gaussians: the mean and the covariance of their frames, whole or in parts.
 
-Frames come in blocks and are read once. Sums are float64, results float32. Means are in the units of the frames,
-covariances in their squares.
+Frames come in blocks and are read once. Sums are computed in float64; results are float32. Means are in the units of
+the frames, and covariances are in squared units.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,16 +22,13 @@ Moments = tuple[int, Float64Array, Float64Array]
 
 @dataclass(frozen=True)
 class SongGaussians:
-    """Gaussians of songs, or of parts of songs, stacked.
-
-    39 columns take 6.2 kB per song. Raises ValueError if shapes do not match, a value is not finite, or a number of
-    frames is below 1.
+    """Gaussians of songs, or of parts of songs, stacked; 39 columns take 6.2 kB per song.
 
     Parameters
     ----------
     means : ndarray of shape (n, d), float32, units of the frames
     covariances : ndarray of shape (n, d, d), float32, units squared
-        Divided by the number of frames less 1; zeros for a single frame.
+        The divisor is the number of frames less 1; a single frame has a covariance of zeros.
     n_frames : ndarray of shape (n,), int64, >= 1
     """
 
@@ -44,31 +41,31 @@ class SongGaussians:
         object.__setattr__(self, "covariances", np.asarray(self.covariances, dtype=np.float32))
         object.__setattr__(self, "n_frames", np.asarray(self.n_frames, dtype=np.int64))
         if self.means.ndim != 2:
-            raise ValueError(f"means of shape {self.means.shape} should be (n, d).")
+            raise ValueError(f"means has shape {self.means.shape}; it must be (n, d).")
         n, d = self.means.shape
         if self.covariances.shape != (n, d, d) or self.n_frames.shape != (n,):
             raise ValueError(
-                f"covariances of shape {self.covariances.shape} and n_frames of shape {self.n_frames.shape} "
-                f"should be {(n, d, d)} and {(n,)}, because the means have shape {(n, d)}."
+                f"covariances has shape {self.covariances.shape} and n_frames has shape {self.n_frames.shape}; "
+                f"they must be {(n, d, d)} and {(n,)}, because means has shape {(n, d)}."
             )
         if not (np.isfinite(self.means).all() and np.isfinite(self.covariances).all()):
             raise ValueError("means or covariances contain NaN or infinity.")
         if n and self.n_frames.min() < 1:
-            raise ValueError("n_frames should be at least 1.")
+            raise ValueError("n_frames must be at least 1 for every song.")
 
     def __len__(self) -> int:
         return len(self.means)
 
     def __getitem__(self, rows: npt.ArrayLike | slice) -> "SongGaussians":
-        """Return some of the Gaussians: a slice, row numbers or a mask."""
+        """Return some of the Gaussians, selected by a slice, row numbers or a mask."""
         chosen = rows if isinstance(rows, slice) else np.atleast_1d(np.asarray(rows))
         return SongGaussians(self.means[chosen], self.covariances[chosen], self.n_frames[chosen])
 
     @classmethod
     def concatenate(cls, parts: Sequence["SongGaussians"]) -> Self:
-        """Stack several instances; all need the same number of columns.
+        """Stack several instances with the same number of columns.
 
-        Raises ValueError without any, or if their columns differ.
+        Raises ValueError if there are none, or if their numbers of columns differ.
         """
         return cls(
             np.concatenate([part.means for part in parts]),
@@ -77,7 +74,7 @@ class SongGaussians:
         )
 
     def merge(self) -> "SongGaussians":
-        """Return the one Gaussian of all their frames together, for example of a song from its parts."""
+        """Return the single Gaussian of all frames together, for example that of a song from those of its parts."""
         total: Moments | None = None
         for n, mean, covariance in zip(self.n_frames.tolist(), self.means, self.covariances, strict=True):
             part = n, mean.astype(np.float64), covariance.astype(np.float64) * (n - 1)
@@ -86,9 +83,11 @@ class SongGaussians:
 
 
 def fit_gaussians(list_of_frames: Iterable[FrameBlocks]) -> SongGaussians:
-    """Return the mean and covariance of each song's frames, given as for :func:`fit_parts`.
+    """Return the mean and covariance of each song's frames.
 
-    Raises ValueError if a song lacks frames, or its frames contain NaN or infinity.
+    Parameters
+    ----------
+    list_of_frames : iterable of array-likes of shape (n_frames, d), or of iterators of such arrays; one per song
     """
     return SongGaussians.concatenate([fit_parts(frames) for frames in list_of_frames])
 
@@ -96,9 +95,11 @@ def fit_gaussians(list_of_frames: Iterable[FrameBlocks]) -> SongGaussians:
 def fit_parts(frames: FrameBlocks, n_frames: int | None = None) -> SongGaussians:
     """Return the Gaussians of a song's parts, in order.
 
-    `frames` are (n_frames, d), or an iterator of such arrays. `n_frames` is the length of a part; a remainder of less
-    than half a part is added to the last one. By default there is one part. Raises ValueError if the song lacks frames,
-    or its frames contain NaN or infinity.
+    Parameters
+    ----------
+    frames : array-like of shape (n_frames, d), or iterator of such arrays; the frames of one song
+    n_frames : int >= 1, optional
+        Length of a part; a remainder of less than half a part is added to the last part. By default there is one part.
     """
     parts: list[Moments] = []
     width = 0
@@ -112,7 +113,7 @@ def fit_parts(frames: FrameBlocks, n_frames: int | None = None) -> SongGaussians
             parts[-1] = _merge(parts[-1], _moments(rows[:size]))
             rows = rows[size:]
     if not parts:
-        raise ValueError("a song should have at least one frame.")
+        raise ValueError("a song must have at least one frame.")
     if n_frames is not None and len(parts) > 1 and 2 * parts[-1][0] < n_frames:
         last = parts.pop()
         parts[-1] = _merge(parts[-1], last)
@@ -127,7 +128,7 @@ def _moments(rows: FloatingArray) -> Moments:
 
 
 def _merge(one: Moments, other: Moments) -> Moments:
-    """Return the moments of both together (Chan, Golub and LeVeque 1979)."""
+    """Return the moments of the frames of both (Chan, Golub and LeVeque 1979)."""
     n = one[0] + other[0]
     shift = other[1] - one[1]
     share = other[0] / n
@@ -143,5 +144,5 @@ def _stack(parts: Sequence[Moments], width: int) -> SongGaussians:
 
 
 def embedding_size(n_columns: int) -> int:
-    """Return the length of the vector of a Gaussian with `n_columns` columns."""
+    """Return the length of a Gaussian's vector, given the number of columns of its frames."""
     return (n_columns + 1) * (n_columns + 2) // 2

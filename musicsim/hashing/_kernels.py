@@ -1,24 +1,24 @@
-"""Compiled loops over pairs of documents of a query.
+"""Compiled loops over the pairs of documents of a query.
 
-The probability that two documents are in the wrong order, ``1 / (1 + exp(b - a))``, is ``e^a / (e^a + e^b)``.
-Exponentials are computed once per document, so a pair costs one division.
+The probability that two documents are in the wrong order, ``1 / (1 + exp(b - a))``, equals ``e^a / (e^a + e^b)``.
+Exponentials are computed once per document, so a pair costs only one division.
 """
 
 import numpy as np
 from numba import njit
 
 MAX_BITS = 1024
-"""Maximum number of bits of a code."""
+"""Maximum number of bits in a code."""
 
 MAX_SCORE = 700.0
-"""exp of scores up to this, and sums of two, are finite; scores are at most half the bits / temperature."""
+"""exp(score) and sums of two such values are finite up to this score; scores are at most n_bits / (2 temperature)."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})
 def _add_pairs(powers, gains, others, other_gains, graded, pulls, other_pulls):
-    """Add the lambdas of all pairs of a document and another one to `pulls` and `other_pulls`.
+    """Add the lambdas of all pairs of a document and a document of `others` to `pulls` and `other_pulls`.
 
-    Returns the sum of the weights of pairs, and of weights times the probability of the wrong order.
+    Returns the sum of the pairs' weights, and the sum of weights times the probability of the wrong order.
     """
     weights, wrong = 0.0, 0.0
     for i in range(len(powers)):
@@ -27,7 +27,7 @@ def _add_pairs(powers, gains, others, other_gains, graded, pulls, other_pulls):
         for j in range(len(others)):
             b, lead = others[j], gain - other_gains[j]
             weight = abs(lead) if graded else 1.0
-            # the one with the higher gain should be nearer: its score decreases, the other's increases
+            # the document with the higher gain should be nearer: its score decreases, and the other score increases
             share = weight * (a if lead > 0 else b) / (a + b)
             signed = share if lead > 0 else -share
             weight_of_i += weight
@@ -44,10 +44,10 @@ def _add_pairs(powers, gains, others, other_gains, graded, pulls, other_pulls):
 def order_lambdas(scores, gains, order, n_known, lambdas, totals):
     """RankNet: all pairs of known documents with different gains have equal weights (equations 3 and 4).
 
-    Arrays are (n_queries, n_documents). In a pair, the document with the higher of `gains` should have the lower of
-    `scores`. The first ``n_known[q]`` entries of row q of `order` are the known documents by descending gain. `lambdas`
-    are set to the derivatives of the cost by the scores, and `totals`, (n_queries, 2), to the sum of the weights of
-    pairs, and of weights times probabilities of the wrong order.
+    Arrays are (n_queries, n_documents). In a pair, the document with the higher gain should have the lower score. The
+    first ``n_known[q]`` entries of row q of `order` are the known documents by descending gain. Sets `lambdas` to the
+    derivatives of the cost with respect to the scores. Sets `totals`, (n_queries, 2), to the sum of the pairs' weights,
+    and the sum of weights times the probability of the wrong order.
     """
     for q in range(len(scores)):
         places = order[q, : n_known[q]]
@@ -73,9 +73,10 @@ def order_lambdas(scores, gains, order, n_known, lambdas, totals):
 def swap_lambdas(scores, gains, distances, inner, outer, lambdas, totals):
     """LambdaRank: pairs of a neighbor and a document just outside, weighted by |Delta S| (equation 5).
 
-    A gain is the contribution of the document to the score S as a neighbor. `distances`, int16 (n_queries,
-    n_documents), are those of codes, and -1 for documents that do not count. `inner` and `outer`, int64 (n_queries,),
-    are the largest distances of neighbors and of swaps. The other arrays are as in :func:`order_lambdas`.
+    A gain is what a document contributes to the score S if it is a neighbor. `distances`, int16 (n_queries,
+    n_documents), are the distances between codes, or -1 for documents that are ignored. `inner` and `outer`, int64
+    (n_queries,), are the largest distances of neighbors and of documents to swap. The other arrays are as in
+    :func:`order_lambdas`.
     """
     for q in range(len(scores)):
         near = np.flatnonzero((distances[q] >= 0) & (distances[q] <= inner[q]))

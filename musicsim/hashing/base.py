@@ -1,4 +1,4 @@
-"""Base class of hashes: from rows to bits to codes."""
+"""Base class of hashes, which turn rows into bits and bits into codes."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,24 +10,33 @@ from musicsim._checks import check_whole
 from musicsim.hashing._kernels import MAX_BITS
 from musicsim.hashing.packing import pack_bits
 
-ROWS_AT_ONCE = 4096  # Rows of a block; a transform takes about 16 bytes times (columns + bits) for each of them
-_MAX_ENTRY = 1e140  # Squares of numbers from its inverse to this, and their sums over all rows, are finite floats
+ROWS_AT_ONCE = 4096  # Number of rows in a block; a transform takes about 16 bytes times (columns + bits) per row
+_MAX_ENTRY = 1e140  # Squares of numbers between 1 / _MAX_ENTRY and this, and their sums over all rows, are finite
 
 
 class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Codes of `n_bits` bits; subclasses implement :meth:`_bits`."""
+    """Base class of hashes with codes of `n_bits` bits; subclasses implement :meth:`_bits`."""
 
     n_bits: int
 
     def transform(self, X: npt.ArrayLike) -> Uint64Array:
-        """Return the codes of rows (n_songs, d), uint64 (n_songs, ceil(n_bits / 64)).
+        """Return the codes of rows.
 
-        Bit j is bit ``j % 64`` of word ``j // 64``, least significant first; bits from `n_bits` on are 0. A projection
-        of exactly 0, for which h is 0.5, gives a 0. In every column, rows are clipped at 8 times the largest distance
-        of training rows from the mean.
+        Parameters
+        ----------
+        X : array-like of shape (n_songs, d)
 
+        Returns
+        -------
+        uint64 ndarray of shape (n_songs, ceil(n_bits / 64))
+            Bit j is bit ``j % 64`` of word ``j // 64``, least significant first; bits from `n_bits` upward are 0.
+
+        Notes
+        -----
         The code of a row does not depend on the process, the number of threads or the machine (with IEEE floats). For
-        that, rows and weights are rounded to grids on which the projection is exact in any order of summation.
+        this, rows and weights are rounded to grids on which the projection is exact in any order. A projection of
+        exactly 0, for which h is 0.5, gives the bit 0. In every column, rows are clipped at 8 times the largest
+        distance between a training row and the mean.
         """
         check_is_fitted(self)
         rows: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
@@ -38,11 +47,10 @@ class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         raise NotImplementedError
 
     def _check_training(self, X: npt.ArrayLike) -> Float64Array:
-        """Check `n_bits` and return training rows."""
         check_whole("n_bits", self.n_bits, 1, MAX_BITS)
         rows: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         if (rows == rows[0]).all():
-            raise ValueError("All rows of X are equal, so they cannot be learned from.")
+            raise ValueError("All rows of X are equal; there is nothing to learn from.")
         size = max(rows.max(), -rows.min())
         if size >= _MAX_ENTRY or np.ptp(rows, axis=0).max() * _MAX_ENTRY <= 1:
             raise ValueError(
@@ -59,11 +67,11 @@ class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 def principal_axes(centered: Float64Array, max_axes: int) -> tuple[Float64Array, Float64Array]:
     """Return variances, descending, and axes (d, r) of centered rows; axes without variance are dropped.
 
-    The largest entry of an axis is positive.
+    The largest entry of each axis is positive.
     """
     variances, axes = np.linalg.eigh(centered.T @ centered / len(centered))
     variances, axes = variances[::-1], axes[:, ::-1]
-    # smaller variances are rounding of the largest one
+    # smaller variances are rounding errors of the largest variance
     r = min(int(np.count_nonzero(variances > 1e-10 * variances[0])), max_axes)
     variances, axes = variances[:r], axes[:, :r]
     largest = axes[np.abs(axes).argmax(axis=0), np.arange(r)]

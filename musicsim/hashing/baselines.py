@@ -12,9 +12,18 @@ from musicsim.hashing.exact import ExactProjection
 
 
 class RandomProjectionHash(BitHash):
-    """Sides of random hyperplanes through the mean: locality-sensitive hashing of angles.
+    """Locality-sensitive hashing of angles: bits say on which side of random hyperplanes through the mean a row is.
 
-    `n_bits` is 1 to 1024; `random_state` is the seed of the hyperplanes, which are in ``projection_``.
+    Parameters
+    ----------
+    n_bits : int from 1 to 1024
+    random_state : int, Generator or None
+        Seed for drawing the hyperplanes.
+
+    Attributes
+    ----------
+    projection_ : ExactProjection
+    n_features_in_ : int
 
     Examples
     --------
@@ -28,9 +37,11 @@ class RandomProjectionHash(BitHash):
         self.random_state = random_state
 
     def fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
-        """Draw the hyperplanes; only the mean and the range of the columns of X (n_songs, d) are used.
+        """Draw the hyperplanes.
 
-        Raises ValueError if `n_bits` is out of range, or X is not finite or constant.
+        Parameters
+        ----------
+        X : array-like of shape (n_songs, d), not constant; only the mean and the range of its columns are used
         """
         rows = self._check_training(X)
         directions = np.random.default_rng(self.random_state).normal(size=(rows.shape[1], self.n_bits))
@@ -44,27 +55,37 @@ class RandomProjectionHash(BitHash):
 class SpectralHash(BitHash):
     """Spectral Hashing (Weiss, Torralba, Fergus, NIPS 2008): waves along the principal axes.
 
-    Rows are assumed to be uniform in a box along the principal axes. Bits are the signs of the eigenfunctions of its
-    Laplacian, ``sin(pi / 2 + k pi x / width)``, with the least eigenvalues: few waves, on wide axes. `n_bits` is 1 to
-    1024. Time: O(n d^2 + d^3). Memory: 16 n d bytes in addition to X, 24 n d if X is not float64.
+    Rows are assumed to be uniformly distributed in a box along the principal axes. Bits are the signs of the
+    eigenfunctions of its Laplacian, ``sin(pi / 2 + k pi x / width)``, with the smallest eigenvalues: few waves along
+    wide axes.
+
+    Parameters
+    ----------
+    n_bits : int from 1 to 1024
 
     Attributes
     ----------
     projection_ : ExactProjection
-        On at most `n_bits` axes.
+        Projection on at most `n_bits` axes.
     lows_, widths_ : ndarrays of shape (n_axes,)
-        The box.
+        Position and size of the box.
     axes_, waves_ : int ndarrays of shape (n_bits,)
-        The axis of each bit, and its number of half waves.
+        Axis of each bit, and number of half waves along it.
+
+    Notes
+    -----
+    Time: O(n d^2 + d^3). Memory: 16 n d bytes in addition to X, or 24 n d if X is not float64.
     """
 
     def __init__(self, n_bits: int = 64) -> None:
         self.n_bits = n_bits
 
     def fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
-        """Find the box and the waves for X (n_songs, d).
+        """Find the box and the waves.
 
-        Raises ValueError if `n_bits` is out of range, or X is not finite or constant.
+        Parameters
+        ----------
+        X : array-like of shape (n_songs, d), not constant
         """
         rows = self._check_training(X)
         with one_blas_thread():
@@ -74,7 +95,7 @@ class SpectralHash(BitHash):
         self.lows_ = places.min(axis=0)
         self.widths_ = np.ptp(places, axis=0)
         waves = np.arange(1, self.n_bits + 1)
-        # eigenvalues grow with waves / width; stable, so that of equal ones the wider axis is first
+        # eigenvalues grow with waves / width; the sort is stable, so that wider axes win ties
         slowest = np.argsort((waves[:, None] / self.widths_).ravel(), kind="stable")[: self.n_bits]
         rounds, self.axes_ = np.divmod(slowest, len(self.widths_))
         self.waves_ = waves[rounds]
@@ -82,6 +103,6 @@ class SpectralHash(BitHash):
 
     def _bits(self, rows: Float64Array) -> BoolArray:
         shares = (self.projection_.values(rows) - self.lows_) / self.widths_
-        # cos(pi x) > 0 if x rounds to an even number; libraries compute cosines differently
+        # cos(pi x) > 0 if x rounds to an even number; this avoids cos, which differs between libraries
         halves = np.floor(shares[:, self.axes_] * self.waves_ + 0.5)
         return np.asarray(halves % 2 == 0)

@@ -1,7 +1,7 @@
 """Linear projections whose signs are the same on every machine and with any number of threads.
 
 BLAS sums in an order that depends on the processor and the number of threads, so the sign of a sum near 0 may differ.
-Here rows and weights are integers so small that every sum of products is exact in float64, in any order.
+Here, rows and weights are integers so small that every sum of products is exact in float64, in any order.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import numpy as np
 
 from musicsim._arrays import Float64Array, Int64Array
 
-# Bits of an entry of a row, as in float32; entries are clipped at ``2 ** _HEADROOM`` times those of training rows.
+# Bits per entry of a row, as in float32; entries are clipped at ``2 ** _HEADROOM`` times the largest training entry.
 _ROW_BITS = 24
 _HEADROOM = 3
 _SUM_BITS = 52  # Integers up to 2 ** 53 are exact; weights are rounded so that all sums are smaller
@@ -19,10 +19,10 @@ _SUM_BITS = 52  # Integers up to 2 ** 53 are exact; weights are rounded so that 
 
 @dataclass(frozen=True, slots=True)
 class ExactProjection:
-    """x -> x W + b, exact for rows and weights rounded to grids."""
+    """The map x -> (x - center) W + b, exact for rows and weights that are rounded to grids."""
 
     center: Float64Array  # (d,): subtracted from each column before rounding
-    exponents: Int64Array  # (d,): `2 ** exponents` is the grid step of each column
+    exponents: Int64Array  # (d,): `2 ** exponents` are the grid steps of the columns
     weights: Float64Array  # (d, r), whole numbers
     bias: Float64Array  # (r,), whole numbers
     units: Float64Array  # (r,): value of 1 in the integer products, a power of two
@@ -32,18 +32,18 @@ class ExactProjection:
         """Return the projection x -> (x - mean) W + b, W (d, r), with a grid for rows like those of X (n, d)."""
         center = X.mean(axis=0)
         reach = np.abs(X - center).max(axis=0)
-        # frexp: reach < 2 ** exponent; constant columns are ignored
+        # frexp gives reach < 2 ** exponent; constant columns are ignored
         exponents = np.frexp(np.where(reach > 0, reach, 1.0))[1].astype(np.int64) + (_HEADROOM - _ROW_BITS)
         steps = np.ldexp(weights, exponents[:, None])
         steps[reach == 0] = 0.0
         sums = np.abs(steps).sum(axis=0) * 2.0**_ROW_BITS + np.abs(bias)
-        # rounding adds at most 1/2 per weight; the bit between 52 and 53 has room for it
+        # rounding adds at most 1/2 per weight; the bit between 52 and 53 has room for this
         finest = np.frexp(np.where(sums > 0, sums, 1.0))[1] - _SUM_BITS
         units = np.ldexp(1.0, finest)
         return cls(center, exponents, np.rint(steps / units), np.rint(bias / units), units)
 
     def sums(self, X: Float64Array) -> Float64Array:
-        """Return ``X W + b`` in `units`: exact integers."""
+        """Return ``(X - center) W + b`` in `units`, as exact integers."""
         limit = 2.0**_ROW_BITS
         rows = np.rint(np.ldexp(X - self.center, -self.exponents))
         np.clip(rows, -limit, limit, out=rows)
@@ -52,5 +52,5 @@ class ExactProjection:
         return products
 
     def values(self, X: Float64Array) -> Float64Array:
-        """Return ``X W + b`` of rows and weights on their grids; each entry is rounded once."""
+        """Return ``(X - center) W + b`` for rows and weights on their grids; each entry is rounded once."""
         return self.sums(X) * self.units

@@ -1,13 +1,13 @@
-"""Gains: the contribution of a document to the score of a query if it is one of its neighbors.
+"""Gains: how much a document contributes to the score of a query if it is one of its neighbors.
 
-All four scores of a ranking are sums of gains over neighbors. Swapping a neighbor and another document changes the
-score by the difference of their gains, so the document with the higher gain should be nearer:
+All four scores of a ranking are sums of gains over neighbors. If a neighbor and another document are swapped, the score
+changes by the difference between their gains. So the document with the higher gain should be nearer. The gains are:
 
 - classification: 1 if the labels are equal (equation 7),
 - retrieval: 1 if the document is relevant (equation 8),
 - hierarchy: the share of levels, from the top, on which the labels are equal (equation 10),
-- regression: minus the squared difference of the targets (equation 11, without the number of neighbors: a swap does not
-  change it, and lambdas are divided by the sum of their weights).
+- regression: minus the squared difference between the targets (equation 11). The number of neighbors is left out,
+  because a swap does not change it, and lambdas are divided by the sum of their weights.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ SCORES = ("classification", "retrieval", "hierarchy", "regression")
 
 
 class _Uniform:
-    """Draws documents uniformly from all rows."""
+    """Base class that draws documents uniformly from all rows."""
 
     def __init__(self, n_rows: int) -> None:
         self._n_rows = n_rows
@@ -34,7 +34,7 @@ class _Uniform:
 
 
 class LabelGains(_Uniform):
-    """Classification (one level) and hierarchy, with levels from the widest class to the narrowest."""
+    """Gains for classification (one level) and a hierarchy, whose levels go from the widest class to the narrowest."""
 
     def __init__(self, labels: Int64Array) -> None:
         super().__init__(len(labels))
@@ -54,8 +54,6 @@ class LabelGains(_Uniform):
 
 
 class TargetGains(_Uniform):
-    """Regression."""
-
     def __init__(self, targets: Float64Array) -> None:
         super().__init__(len(targets))
         self._targets = targets
@@ -67,7 +65,7 @@ class TargetGains(_Uniform):
 
 
 class RelevanceGains:
-    """Retrieval. Relevant documents are rare, so half of the drawn documents are relevant to one of the queries."""
+    """Gains for retrieval. Relevant documents are rare, so half of the drawn documents are relevant to some query."""
 
     def __init__(self, relevance: Relevance) -> None:
         self._relevance = relevance
@@ -89,11 +87,11 @@ Gains = LabelGains | TargetGains | RelevanceGains
 
 
 def make_gains(score: str, y: Any, n_rows: int) -> Gains:
-    """Return the gains of a score; raise ValueError if `y` does not fit `score` or `n_rows` rows."""
+    """Return the gains of a score; raise ValueError if `y` does not suit `score` or does not have `n_rows` rows."""
     if score == "retrieval":
         return RelevanceGains(_check_relevance(y, n_rows))
     if isinstance(y, Relevance):
-        raise ValueError(f"y is a Relevance, which needs score='retrieval', not score={score!r}.")
+        raise ValueError(f"y is a Relevance, which requires score='retrieval', not score={score!r}.")
     if score == "hierarchy":
         return LabelGains(_levels(y, n_rows))
     if score == "regression":
@@ -107,10 +105,10 @@ def make_gains(score: str, y: Any, n_rows: int) -> Gains:
 def keep_targets(gains: Float64Array, queries: Float64Array, documents: Float64Array, n_targets: int) -> None:
     """Exclude all documents of each positive gain except the `n_targets` nearest to the query.
 
-    Excluded documents become NaN in `gains` (n_queries, n_documents). Documents as far as the last one stay, too.
+    Excluded documents become NaN in `gains` (n_queries, n_documents). Documents that tie with the last one stay.
     """
     levels = np.unique(gains[gains > 0])
-    # without the squared length of the query, which is the same along a row
+    # squared distances without the squared length of the query, which is the same within a row
     distances = np.square(documents).sum(axis=1) - 2.0 * queries @ documents.T
     for level in levels if n_targets < gains.shape[1] else []:
         is_level = gains == level
@@ -121,34 +119,34 @@ def keep_targets(gains: Float64Array, queries: Float64Array, documents: Float64A
 
 def _check_length(y: npt.NDArray, n_rows: int) -> None:
     if len(y) != n_rows:
-        raise ValueError(f"y has {len(y)} entries, X has {n_rows} rows; pass one entry per row.")
+        raise ValueError(f"y has {len(y)} entries, but X has {n_rows} rows; pass one entry per row.")
 
 
 def _check_labels(levels: Iterable[Int64Array]) -> None:
-    """Raise ValueError unless a level has different labels, one of them twice."""
+    """Raise ValueError unless some level has two different labels, one of which occurs twice."""
     for codes in levels:
         counts = np.unique(codes[codes >= 0], return_counts=True)[1]
         if len(np.unique(codes)) > 1 and (counts > 1).any():
             return
-    raise ValueError("y should have at least two labels, one of them twice, to learn from.")
+    raise ValueError("y must have at least two different labels, one of which occurs twice.")
 
 
 def _check_relevance(y: Any, n_rows: int) -> Relevance:
     if not isinstance(y, Relevance):
-        raise ValueError(f"y: {type(y).__name__} should be a Relevance with score='retrieval'.")
+        raise ValueError(f"y is a {type(y).__name__}; with score='retrieval', it must be a Relevance.")
     if len(y) != n_rows or y.n_items != n_rows or not np.array_equal(y.own, np.arange(n_rows)):
         raise ValueError(
-            f"y has {len(y)} queries and {y.n_items} songs, X has {n_rows} rows; query i should be row i of X."
+            f"y has {len(y)} queries and {y.n_items} songs, but X has {n_rows} rows; query i must be row i of X."
         )
     if not any(len(y.relevant(i)) for i in range(n_rows)):
-        raise ValueError("y: no query has a relevant song to learn from.")
+        raise ValueError("y: no query has a relevant song; there is nothing to learn from.")
     return y
 
 
 def _levels(y: Any, n_rows: int) -> Int64Array:
     table = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y, dtype=object)
     if table.ndim != 2 or not table.shape[1]:
-        raise ValueError(f"y: shape {table.shape} should be (n_rows, levels) with score='hierarchy'.")
+        raise ValueError(f"y has shape {table.shape}; with score='hierarchy', it must be (n_rows, levels).")
     codes = np.stack([label_codes(list(level), "y") for level in table.T], axis=1)
     _check_length(codes, n_rows)
     _check_labels(codes.T)
@@ -158,9 +156,9 @@ def _levels(y: Any, n_rows: int) -> Int64Array:
 def _targets(y: Any, n_rows: int) -> Float64Array:
     targets = np.asarray(y, dtype=np.float64)
     if targets.ndim != 1 or not np.isfinite(targets).all():
-        raise ValueError(f"y: shape {targets.shape} should be (n_rows,), finite, with score='regression'.")
+        raise ValueError(f"y has shape {targets.shape}; with score='regression', it must be (n_rows,) and finite.")
     _check_length(targets, n_rows)
     spread = targets.std()
     if not spread:
-        raise ValueError("y is constant, so it cannot be learned.")
+        raise ValueError("y is constant; there is nothing to learn from.")
     return np.asarray(targets / spread)

@@ -1,7 +1,7 @@
 """Bits in words: packing, unpacking, and distances between codes.
 
 A code of B bits is a row of ``ceil(B / 64)`` uint64 words. Bit j is bit ``j % 64`` of word ``j // 64``, least
-significant first; bits from B on are 0.
+significant first; bits from B upward are 0.
 """
 
 import numpy as np
@@ -13,9 +13,15 @@ WORD = 64
 
 
 def pack_bits(bits: npt.ArrayLike) -> Uint64Array:
-    """Pack rows of bits (n, n_bits), bool or numbers 0 and 1, into words, uint64 (n, ceil(n_bits / 64)).
+    """Pack rows of bits into words.
 
-    Raises ValueError if `bits` lacks columns or contains values other than 0 and 1.
+    Parameters
+    ----------
+    bits : array-like of shape (n, n_bits), bool or the numbers 0 and 1
+
+    Returns
+    -------
+    uint64 ndarray of shape (n, ceil(n_bits / 64))
 
     Examples
     --------
@@ -25,10 +31,10 @@ def pack_bits(bits: npt.ArrayLike) -> Uint64Array:
     """
     numbers = np.asarray(bits)
     if numbers.ndim != 2 or not numbers.shape[1]:
-        raise ValueError(f"bits: shape {numbers.shape} should be (n, n_bits), at least one bit.")
+        raise ValueError(f"bits has shape {numbers.shape}; it must be (n, n_bits) with at least one bit.")
     table = numbers.astype(bool)
     if numbers.dtype != bool and not np.array_equal(table, numbers):
-        raise ValueError("bits should be 0 or 1; compare with a threshold first.")
+        raise ValueError("bits must be 0 or 1; compare the values with a threshold first.")
     n, n_bits = table.shape
     codes = np.zeros((n, -(-n_bits // WORD) * WORD // 8), np.uint8)
     octets = np.packbits(table, axis=1, bitorder="little")
@@ -38,26 +44,42 @@ def pack_bits(bits: npt.ArrayLike) -> Uint64Array:
 
 
 def unpack_bits(codes: npt.ArrayLike, n_bits: int) -> BoolArray:
-    """Return the bits, bool (n, n_bits), of codes, uint64 (n, n_words): the inverse of :func:`pack_bits`.
+    """Return the bits of codes: the inverse of :func:`pack_bits`.
 
-    Raises ValueError if `codes` are not uint64 or too short.
+    Parameters
+    ----------
+    codes : uint64 array-like of shape (n, n_words)
+    n_bits : int, 1 <= n_bits <= 64 n_words
+
+    Returns
+    -------
+    bool ndarray of shape (n, n_bits)
     """
     words = check_words(codes, "codes")
     if not 1 <= n_bits <= WORD * words.shape[1]:
-        raise ValueError(f"n_bits={n_bits} should be 1 to {WORD * words.shape[1]} with codes of this width.")
+        raise ValueError(f"n_bits={n_bits} must be from 1 to {WORD * words.shape[1]} for codes of this width.")
     octets = np.ascontiguousarray(words.astype("<u8", copy=False)).view(np.uint8)
     return np.unpackbits(octets, axis=1, count=n_bits, bitorder="little").astype(bool)
 
 
 def hamming_distances(codes: npt.ArrayLike, others: npt.ArrayLike) -> Int64Array:
-    """Count the different bits of all pairs of codes (n, n_words) and others (m, n_words), both uint64.
+    """Count the bits that differ between each of `codes` and each of `others`.
 
-    Returns int64 (n, m); takes 17 n m bytes, so use blocks. Raises ValueError if codes are not uint64, or differ in
-    width.
+    Parameters
+    ----------
+    codes, others : uint64 array-likes of shape (n, n_words) and (m, n_words)
+
+    Returns
+    -------
+    int64 ndarray of shape (n, m)
+
+    Notes
+    -----
+    Memory: 17 n m bytes, so use blocks.
     """
     left, right = check_words(codes, "codes"), check_words(others, "others")
     if left.shape[1] != right.shape[1]:
-        raise ValueError(f"codes have {left.shape[1]} words and others {right.shape[1]}; both need the same width.")
+        raise ValueError(f"codes has {left.shape[1]} words and others has {right.shape[1]}; the widths must be equal.")
     distances = np.zeros((len(left), len(right)), np.int64)
     for word in range(left.shape[1]):
         distances += np.bitwise_count(left[:, word, None] ^ right[:, word])
@@ -68,7 +90,7 @@ def check_words(codes: npt.ArrayLike, name: str) -> Uint64Array:
     """Return codes as an array; raise ValueError with the argument's `name` unless they are uint64 (n, n_words)."""
     words = np.asarray(codes)
     if words.dtype != np.uint64:
-        raise ValueError(f"{name} should be uint64, 64 bits per word, not {words.dtype}.")
+        raise ValueError(f"{name} must be uint64, with 64 bits per word, not {words.dtype}.")
     if words.ndim != 2 or not words.shape[1]:
-        raise ValueError(f"{name} should be two-dimensional, one code per row; its shape is {words.shape}.")
+        raise ValueError(f"{name} has shape {words.shape}; it must be two-dimensional, with one code per row.")
     return words

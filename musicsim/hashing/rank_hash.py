@@ -21,52 +21,53 @@ from musicsim.hashing.gains import SCORES, Gains, keep_targets, make_gains
 from musicsim.hashing.training import Batch, Neighborhood, Projection
 
 _METHODS = ("lambdarank", "ranknet")
-_HIDDEN = "hidden_"  # Prefix of the names of the arrays of hidden units
-_DO_NOT_FIT = "the arrays of a hash do not match."
+_HIDDEN = "hidden_"  # Prefix for the names of the arrays of hidden units
+_DO_NOT_FIT = "the arrays of this bit hash do not match each other in shape or type."
 
 
 class RankHash(BitHash):
     """Codes whose Hamming distance ranks songs for a task.
 
     Bit j of a row x is 1 if ``h_j = 1 / (1 + exp(-(x W_j + b_j)))`` is above 0.5 (equation 1). W and b are learned by
-    gradient descent on the order of pairs of documents for a query. First all pairs have equal weights (RankNet,
-    equations 3 and 4), then the change of the score if the two are swapped (LambdaRank, equation 5).
+    gradient descent on the order of pairs of documents for a query. In the first phase, all pairs have equal weights
+    (RankNet, equations 3 and 4). In the second phase, the weight of a pair is the change of the score if the two are
+    swapped (LambdaRank, equation 5).
 
     Parameters
     ----------
-    n_bits : int, 1 to 1024
+    n_bits : int from 1 to 1024
     score : "classification", "retrieval", "hierarchy" or "regression"
-        Score of the neighbors of a query (equations 7, 8, 10, 11); determines the type of `y`.
+        Score of a query's neighbors (equations 7, 8, 10, 11); determines the type of `y`.
     method : "lambdarank" or "ranknet"
-        Both phases, or only the first.
+        "ranknet" omits the second phase.
     n_bins, radius : int
-        Neighbors are the documents in this many nearest nonempty bins; for retrieval, those up to the distance
+        Neighbors are the documents in the `n_bins` nearest nonempty bins; for retrieval, those within the distance
         `radius`.
     n_components : int >= 1
-        Maximum number of principal axes along which weights are learned; W has all columns again.
+        Maximum number of principal axes along which weights are learned. The final W has all columns.
     n_hidden : int >= 0
-        Hidden units ``max(x V + c, 0)``, additional columns of x for W; with 0, bits are linear.
+        Number of hidden units ``max(x V + c, 0)``, which are additional columns of x for W. With 0, bits are linear.
     ranknet_steps, lambdarank_steps : int >= 0
-        Steps of each phase.
+        Number of steps in each phase.
     step_size : float > 0
-        For rows scaled to a mean squared length of 1; decreases to 0 with `decay`.
+        Step size for rows scaled to a mean squared length of 1; with `decay`, it decreases to 0.
     start : float > 0
-        Standard deviation of the initial weights along principal axes of such rows; for hidden units times the root of
-        2, so that the units of a row have a mean squared length of 1, too.
+        Standard deviation of the initial weights along the principal axes of the scaled rows. For hidden units, it is
+        multiplied by the square root of 2, so that a row's units also have a mean squared length of 1.
     normalize : bool
-        Divide derivatives of a query by the sum of the weights of its pairs, so that queries have equal weights.
+        Divide the derivatives of a query by the sum of its pairs' weights, so that queries have equal weights.
     swap_beyond : bool
-        Swap neighbors with documents up to a third of the bits farther than the last of them; if False, with those in
-        the nearest bins, a third of the bits in number.
+        Swap neighbors with documents that are farther than the last neighbor by up to a third of the bits. If False,
+        swap them with documents in the nearest `n_bits` / 3 bins.
     momentum : float in [0, 1)
     n_queries, ranknet_documents, lambdarank_documents : int
-        Queries of a batch, and documents that they share, in each phase.
+        Number of queries in a batch, and of the documents that they share in each phase.
     temperature : float > 0
-        Difference in bits for which two documents are in order with probability 0.73; at least `n_bits` / 1400.
+        Difference in bits at which two documents are in order with probability 0.73; at least `n_bits` / 1400.
     n_targets : int >= 1, or None
-        Number of nearest documents of the query's class in a batch that count (classification only); None for all.
+        Per query, use only this many nearest documents of its class in a batch (classification only). None uses all.
     noise : float >= 0
-        Standard deviation of the noise on queries, relative to that of each principal axis.
+        Standard deviation of the noise added to queries, relative to that of each principal axis.
     random_state : int, Generator or None
 
     Attributes
@@ -74,19 +75,21 @@ class RankHash(BitHash):
     projection_, hidden_ : ExactProjection
         W and b, and V and c (or None), on grids on which sums are exact.
     history_ : list of dict
-        Per step: step, phase, step_size, and wrong, the mean probability that a pair is in the wrong order (or NaN).
+        Per step: step, phase, step_size, and wrong (the mean probability that a pair is in the wrong order, or NaN).
     n_steps_ : int
 
     Notes
     -----
-    The defaults differ from the paper (see ``docs/hashing.md``). If all documents of a query's class are targets, the
-    codes of the class collapse, and distances within it are lost. With 64 bits, about 7% of the votes on 10,000 digits
-    were wrong, and 5.5% with `n_targets`.
+    The method is from Nair, Mahajan and Sundararajan (WWW 2012). The defaults differ from the paper (see
+    ``docs/hashing.md``). If all documents of a query's class are targets, the codes of the class collapse, and
+    distances within it are lost. With 64 bits and 10,000 digits, about 7% of the votes were wrong in this case, and
+    only 5.5% with `n_targets`.
 
-    Time: O(steps x queries x documents x (bits + documents)), and with hidden units O(steps x documents x n_hidden x (d
-    + bits)). Memory: 24 n d bytes in addition to X (32 n d if X is not float64), with hidden units 24 n (d + n_hidden)
-    more, and 50 bytes times queries x documents. A fit uses one BLAS thread, so the weights do not depend on the number
-    of threads; another machine may round differently. Columns are not scaled: standardize those of different units.
+    Time: O(steps x queries x documents x (bits + documents)); hidden units add O(steps x documents x n_hidden x (d +
+    bits)). Memory: 24 n d bytes in addition to X (32 n d if X is not float64), and 50 bytes times queries x documents.
+    Hidden units add 24 n (d + n_hidden) bytes. A fit uses one BLAS thread, so the weights do not depend on the number
+    of threads, but another machine may round differently. Columns are not scaled; standardize them if their units
+    differ.
 
     Examples
     --------
@@ -137,17 +140,16 @@ class RankHash(BitHash):
     def fit(self, X: npt.ArrayLike, y: Any, callback: StepCallback | None = None) -> Self:
         """Learn the weights.
 
-        Raises ValueError if a parameter is out of range, X is not finite or constant, or y does not fit `score`.
-
         Parameters
         ----------
-        X : array-like of shape (n_songs, d)
+        X : array-like of shape (n_songs, d), finite and not constant
         y : labels (n_songs,), Relevance, labels (n_songs, levels) or float array-like (n_songs,)
-            By `score`: classes; relevance of the rows of X to each other; classes from the widest to the narrowest;
-            targets. Unknown labels (None, nan, blank, -1) do not equal any label.
+            Depends on `score`: classes; the relevance of the rows of X to each other; classes from the widest to the
+            narrowest; or targets. Unknown labels (None, nan, blank, -1) do not equal any label.
         callback : callable, optional
-            Gets the newest entry of `history_` and the seconds so far after each step. It returns True to end the fit
-            with the current weights, not the best ones, because `wrong` varies more between batches than between steps.
+            Gets the newest entry of `history_` and the seconds so far after each step. The callback returns True to end
+            the fit with the current weights, which need not be the best: `wrong` varies more between batches than
+            between steps.
         """
         rows = self._check_training(X)
         self._check_parameters()
@@ -165,7 +167,7 @@ class RankHash(BitHash):
         return self
 
     def arrays(self) -> dict[str, Any]:
-        """Return the arrays that compute codes, for an archive without pickle."""
+        """Return the arrays that are needed to compute codes, for an archive without pickle."""
         check_is_fitted(self)
         parts = {"": self.projection_} | ({} if self.hidden_ is None else {_HIDDEN: self.hidden_})
         return {
@@ -176,9 +178,9 @@ class RankHash(BitHash):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """Return a hash with the arrays of :meth:`arrays`; it computes the same codes, but lacks attributes of the fit.
+        """Return a hash from the arrays of :meth:`arrays`; it computes the same codes, but has no history of the fit.
 
-        Raises KeyError if an array is missing; ValueError if they do not match.
+        Raises KeyError if an array is missing, and ValueError if the arrays do not match each other.
         """
         projection = _read_projection(arrays, "")
         d, n_bits = projection.weights.shape
@@ -198,11 +200,10 @@ class RankHash(BitHash):
         return np.asarray(self.projection_.sums(self._inputs(rows)) > 0)
 
     def _inputs(self, rows: Float64Array) -> Float64Array:
-        """Return rows and hidden units, to be multiplied by W; exact, because units are powers of two."""
+        """Return rows and hidden units, to be multiplied by W; exact, because values are scaled by powers of two."""
         return rows if self.hidden_ is None else np.hstack([rows, np.maximum(self.hidden_.values(rows), 0.0)])
 
     def _start(self, coordinates: Float64Array, rng: np.random.Generator) -> Projection:
-        """Return initial weights for centered rows (n, d)."""
         d = coordinates.shape[1]
         weights = rng.normal(0.0, self.start, size=(d + self.n_hidden, self.n_bits))
         hidden = rng.normal(0.0, 2.0**0.5 * self.start, size=(d, self.n_hidden))
@@ -211,14 +212,14 @@ class RankHash(BitHash):
         return replace(start, hidden_mean=start.inputs(coordinates)[:, d:].mean(axis=0))
 
     def _set_projections(self, rows: Float64Array, axes: Float64Array, learned: Projection) -> None:
-        """Set projections of columns instead of `axes`, on grids for `rows`."""
+        """Set projections of the columns instead of `axes`, on grids for `rows`."""
         d = axes.shape[1]
         self.hidden_, weights, bias = None, axes @ learned.weights[:d], learned.bias
         if self.n_hidden:
             self.hidden_ = ExactProjection.build(rows, axes @ learned.hidden_weights, learned.hidden_bias)
             unit_weights = learned.weights[d:] / np.sqrt(self.n_hidden)
             weights = np.vstack([weights, unit_weights])
-            # the projection subtracts the mean of the learned units, training subtracted that of the initial ones
+            # the projection subtracts the mean of the learned units, but training subtracted that of the first units
             shift = self._inputs(rows)[:, rows.shape[1] :].mean(axis=0) - learned.hidden_mean * np.sqrt(self.n_hidden)
             bias = bias + shift @ unit_weights
         self.projection_ = ExactProjection.build(self._inputs(rows), weights, bias)
@@ -231,7 +232,7 @@ class RankHash(BitHash):
         rng: np.random.Generator,
         callback: StepCallback | None,
     ) -> list[dict[str, Any]]:
-        """Learn the weights and biases of `start` in place, from centered rows (n, d); return a dict per step."""
+        """Learn the weights and biases of `start` in place, from centered rows (n, d); return one dict per step."""
         arrays = start.arrays()
         moves = [np.zeros_like(array) for array in arrays]
         n_steps = self.ranknet_steps + (self.lambdarank_steps if self.method == "lambdarank" else 0)
@@ -277,11 +278,11 @@ class RankHash(BitHash):
             check_positive(name, getattr(self, name))
         if self.n_bits > 2 * MAX_SCORE * self.temperature:
             raise ValueError(
-                f"temperature={self.temperature!r} should be at least {self.n_bits / (2 * MAX_SCORE)} with "
+                f"temperature={self.temperature!r} must be at least {self.n_bits / (2 * MAX_SCORE)} with "
                 f"n_bits={self.n_bits}; otherwise exponentials of scores are too large."
             )
         if not (isinstance(self.momentum, Real) and 0 <= float(self.momentum) < 1):
-            raise ValueError(f"momentum={self.momentum!r} should be at least 0 and below 1.")
+            raise ValueError(f"momentum={self.momentum!r} must be at least 0 and below 1.")
         check_number("noise", self.noise, 0)
 
 

@@ -1,8 +1,9 @@
 """Gradient descent on pairs of documents: RankNet, then LambdaRank (Nair, Mahajan, Sundararajan, WWW 2012, 3 and 4).
 
-A batch is some queries and the documents that they share. Lambdas, the derivatives of the cost by the scores, are one
-(queries x documents) matrix. Four matrix products give the derivatives by the weights: two from scores to the relaxed
-bits h of queries and documents (equation 2), two from these to the weights (equation 1).
+A batch consists of some queries and the documents that they share. Lambdas, the derivatives of the cost with respect to
+the scores, form one (queries x documents) matrix. Four matrix products give the derivatives of the weights. Two
+products go from scores to the relaxed bits h of queries and documents (equation 2), and two lead to the weights
+(equation 1).
 """
 
 from dataclasses import dataclass
@@ -18,10 +19,10 @@ _TINY = np.finfo(np.float64).tiny
 
 @dataclass(frozen=True, slots=True)
 class Neighborhood:
-    """Neighbors of a query: the documents of the `n_bins` nearest bins, or at distances up to `radius`.
+    """Neighbors of a query: the documents in the `n_bins` nearest bins, or at distances up to `radius`.
 
-    With `beyond`, they are swapped with documents up to a third of the bits farther than the last of them; otherwise
-    with those in the nearest bins, a third of the bits in number.
+    With `beyond`, neighbors are swapped with documents that are farther than the last neighbor by up to a third of the
+    bits. Otherwise, neighbors are swapped with documents in the nearest n_bits / 3 bins.
     """
 
     n_bins: int | None
@@ -29,7 +30,7 @@ class Neighborhood:
     beyond: bool = True
 
     def edges(self, distances: Int16Array, n_bits: int) -> tuple[Int64Array, Int64Array]:
-        """Return the largest distance of a neighbor of each query, and of a swap; negative distances do not count."""
+        """Return, for each query, the largest distances of a neighbor and of a document to swap; ignores negatives."""
         if self.n_bins is None:
             inner = np.full(len(distances), self.radius)
         else:
@@ -45,10 +46,10 @@ def relax_bits(sums: Float64Array) -> Float64Array:
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """Map rows to the sums of equation 1: ``[x, u] W + b``, with k hidden units ``u = max(x V + c, 0) / sqrt(k)``.
+    """Map from rows to the sums of equation 1, ``[x, u] W + b``, with k hidden units ``u = max(x V + c, 0) / sqrt(k)``.
 
-    Their initial mean is subtracted from units; otherwise bits learn it first, and many become constant. Because of the
-    root of k, one step size fits W and V for any k.
+    The initial mean of the units is subtracted. Otherwise, bits would learn it first, and many would become
+    constant. Because of the factor 1 / sqrt(k), one step size suits W and V for any k.
     """
 
     weights: Float64Array  # (d + k, n_bits)
@@ -70,7 +71,7 @@ class Projection:
         return np.hstack([rows, units / np.sqrt(n_hidden) - self.hidden_mean])
 
     def slopes(self, rows: Float64Array, inputs: Float64Array, by_sums: Float64Array) -> tuple[Float64Array, ...]:
-        """Return derivatives by each of :meth:`arrays` from those by the sums; `inputs` are those of the rows."""
+        """Return the derivatives of each of :meth:`arrays`, given those of the sums; `inputs` belong to the rows."""
         d, n_hidden = self.hidden_weights.shape
         by_units = by_sums @ self.weights[d:].T / np.sqrt(max(n_hidden, 1))
         by_units *= inputs[:, d:] > -self.hidden_mean
@@ -79,7 +80,7 @@ class Projection:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Queries, the documents they share, and gains (NaN if a document does not count for a query)."""
+    """Queries, the documents they share, and gains (NaN if a document is ignored for a query)."""
 
     queries: Float64Array
     documents: Float64Array
@@ -88,22 +89,22 @@ class Batch:
     def slopes(
         self, projection: Projection, temperature: float, neighborhood: Neighborhood | None, normalize: bool = True
     ) -> tuple[list[Float64Array], float]:
-        """Return derivatives of the mean cost of the queries by weights and biases, and the share of wrong pairs.
+        """Return the derivatives of the queries' mean cost by weights and biases, and the share of wrong pairs.
 
         Scores are divided by `temperature`. `neighborhood` is None for RankNet. With `normalize`, the cost of a query
-        is divided by the sum of the weights of its pairs. The share is the mean over queries of the mean probability of
-        the wrong order of their pairs (equation 3).
+        is divided by the sum of its pairs' weights. The share of wrong pairs is the probability of the wrong order
+        (equation 3), averaged over each query's pairs, then over queries.
         """
         n_bits = projection.weights.shape[1]
         inputs = [projection.inputs(rows) for rows in (self.queries, self.documents)]
         h, g = (relax_bits(rows @ projection.weights + projection.bias) for rows in inputs)
-        # equation 2, minus half the number of bits, which does not change differences of scores
+        # equation 2, minus half the number of bits, which does not change differences between scores
         scores = (h.sum(axis=1)[:, None] + g.sum(axis=1) - 2.0 * h @ g.T - 0.5 * n_bits) / temperature
         is_known = ~np.isnan(self.gains)
         gains = np.where(is_known, self.gains, 0.0)
         lambdas, totals = np.empty_like(scores), np.empty((len(scores), 2))
         if neighborhood is None:
-            # NaN is last
+            # NaN sorts last
             order = np.argsort(-self.gains, axis=1, kind="stable")
             order_lambdas(scores, gains, order, is_known.sum(axis=1), lambdas, totals)
         else:

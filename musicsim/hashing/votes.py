@@ -1,7 +1,7 @@
 """Votes and means over the nearest bins of codes.
 
-A bin contains all codes at one Hamming distance. Neighbors are all codes of the `n_bins` nearest nonempty bins, so that
-ties are not broken (Nair, Mahajan, Sundararajan, WWW 2012, 3.5.1).
+A bin contains all codes at one Hamming distance. Neighbors are all codes in the `n_bins` nearest nonempty bins, so ties
+need not be broken (Nair, Mahajan, Sundararajan, WWW 2012, 3.5.1).
 """
 
 from collections.abc import Iterator
@@ -14,38 +14,49 @@ from musicsim._checks import check_whole
 from musicsim.hashing.packing import check_words, hamming_distances
 from musicsim.relevance import label_codes
 
-BLOCK_ENTRIES = 2_000_000  # Distances held at once, 17 bytes each
+BLOCK_ENTRIES = 2_000_000  # Number of distances in memory at a time, 17 bytes each
 
 
 def bin_vote(codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike, *, n_bins: int = 3) -> npt.NDArray:
-    """Return the most frequent label of the codes in the nearest bins, (m,) or (m, levels).
-
-    Ties go to the label with more votes in the nearest bin, then to the first in order. The result is unknown if no
-    neighbor that agrees so far has a label, and of type object if `labels` is a list of texts. O(n m); memory: 50 MB
-    and the neighbors of a block of queries. Raises ValueError if codes and labels do not fit, no label is known, or
-    labels cannot be sorted.
+    """Return the most frequent label of the codes in the nearest bins.
 
     Parameters
     ----------
     codes, queries : uint64 array-likes of shape (n, n_words) and (m, n_words)
     labels : array-like of shape (n,) or (n, levels)
-        Levels of a hierarchy from the widest class to the narrowest: on each, the neighbors that agree with the levels
-        above vote. Unknown labels (None, nan, blank, -1) do not vote, and codes with an unknown widest label are not
-        neighbors.
+        Levels of a hierarchy go from the widest class to the narrowest. On each level, only neighbors that agree with
+        the levels above vote. Unknown labels (None, nan, blank, -1) do not vote, and codes with an unknown widest
+        label are not neighbors.
     n_bins : int >= 1
         Number of bins that vote.
+
+    Returns
+    -------
+    ndarray of shape (m,) or (m, levels), of the type of the labels (object for a list of strings)
+
+        - Ties go to the label with more votes in the nearest bin, then to the first label in order.
+        - A label is unknown if none of the neighbors that agree so far has a label.
+
+    Raises
+    ------
+    ValueError
+        If no label is known, or labels cannot be sorted.
+
+    Notes
+    -----
+    Time: O(n m). Memory: 50 MB, and the neighbors of a block of queries.
     """
     table = np.asarray(labels)
     if table.dtype.kind == "U" and not hasattr(labels, "dtype"):
-        table = np.asarray(labels, dtype=object)  # in which None and nan are not texts
+        table = np.asarray(labels, dtype=object)  # keeps None and nan, which would otherwise become strings
     database = check_words(codes, "codes")
     if table.ndim not in (1, 2) or len(table) != len(database) or not table.size:
-        raise ValueError(f"labels: shape {table.shape} should be ({len(database)},) or ({len(database)}, levels).")
+        raise ValueError(f"labels has shape {table.shape}; it must be ({len(database)},) or ({len(database)}, levels).")
     levels = table[:, None] if table.ndim == 1 else table
     is_known = np.stack([label_codes(level, "labels") >= 0 for level in levels.T], axis=1)
     votes_at_all = is_known[:, 0]
     if not votes_at_all.any():
-        raise ValueError("labels: all are unknown; at least one known label is needed.")
+        raise ValueError("labels: all labels are unknown; at least one known label is needed.")
     database, levels, is_known = database[votes_at_all], levels[votes_at_all], is_known[votes_at_all]
     numbered_levels = _number_labels(levels, is_known)
     elected = []
@@ -71,15 +82,21 @@ def bin_vote(codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike
 
 
 def bin_mean(codes: npt.ArrayLike, targets: npt.ArrayLike, queries: npt.ArrayLike, *, n_bins: int = 3) -> Float64Array:
-    """Return the mean target of the codes in the nearest bins, float64 (m,).
+    """Return the mean target of the codes in the nearest bins.
 
-    `targets` are (n,); other arguments are as in :func:`bin_vote`. Raises ValueError if codes and targets do not fit or
-    are empty.
+    Parameters
+    ----------
+    codes, queries, n_bins : as in :func:`bin_vote`
+    targets : array-like of shape (n,)
+
+    Returns
+    -------
+    float64 ndarray of shape (m,)
     """
     values = np.asarray(targets, dtype=np.float64)
     database = check_words(codes, "codes")
     if values.shape != (len(database),) or not len(values):
-        raise ValueError(f"targets: shape {values.shape} should be ({len(database)},), at least one.")
+        raise ValueError(f"targets has shape {values.shape}; it must be ({len(database)},) and not empty.")
     means = [
         np.bincount(rows, values[neighbors], n_queries) / np.bincount(rows, minlength=n_queries)
         for rows, neighbors, _, n_queries in _find_neighbors(database, queries, n_bins)
@@ -88,9 +105,9 @@ def bin_mean(codes: npt.ArrayLike, targets: npt.ArrayLike, queries: npt.ArrayLik
 
 
 def bin_edges(distances: IntegerArray, n_bins: int, n_bits: int) -> Int64Array:
-    """Return the largest distance (m,) in the `n_bins` nearest nonempty bins, or in all bins if they are fewer.
+    """Return the largest distance (m,) in the `n_bins` nearest nonempty bins, or in all bins if there are fewer.
 
-    Distances are (m, n), at most `n_bits`; negative ones do not count.
+    Distances are (m, n), at most `n_bits`; negative distances are ignored.
     """
     m = len(distances)
     flat = distances + (np.arange(m) * (n_bits + 2) + 1)[:, None]
@@ -100,7 +117,7 @@ def bin_edges(distances: IntegerArray, n_bins: int, n_bits: int) -> Int64Array:
 
 
 def _number_labels(levels: npt.NDArray, is_known: BoolArray) -> list[tuple[npt.NDArray, Int64Array]]:
-    """Return the sorted labels of each level (an unknown one last, if there is any) and their numbers (unknown: -1)."""
+    """Return each level's sorted labels (an unknown label last, if there is any) and their numbers (-1 for unknown)."""
     unknown = levels[~is_known][:1]
     numbered_levels = []
     for level, has_label in zip(levels.T, is_known.T, strict=True):
@@ -108,7 +125,7 @@ def _number_labels(levels: npt.NDArray, is_known: BoolArray) -> list[tuple[npt.N
         try:
             names, numbers[has_label] = np.unique(level[has_label], return_inverse=True)
         except TypeError as error:
-            raise ValueError("labels cannot be sorted; use only texts or only numbers.") from error
+            raise ValueError("labels cannot be sorted; use only strings or only numbers.") from error
         numbered_levels.append((np.concatenate([names, unknown]), numbers))
     return numbered_levels
 
@@ -116,12 +133,12 @@ def _number_labels(levels: npt.NDArray, is_known: BoolArray) -> list[tuple[npt.N
 def _find_neighbors(
     codes: Uint64Array, queries: npt.ArrayLike, n_bins: int
 ) -> Iterator[tuple[Int64Array, Int64Array, BoolArray, int]]:
-    """Yield the row and code of each neighbor, whether its bin is the nearest, and block size, per block of queries."""
+    """Yield, per block of queries, each neighbor's row and code, whether its bin is the nearest, and the block size."""
     check_whole("n_bins", n_bins, 1)
     words = check_words(queries, "queries")
     n_bits = 64 * codes.shape[1]
     block = max(1, BLOCK_ENTRIES // len(codes))
-    # without queries there is one block, which has the shape of the result
+    # without queries, there is one empty block, which gives the result its shape
     for start in range(0, max(len(words), 1), block):
         distances = hamming_distances(words[start : start + block], codes)
         rows, neighbors = np.nonzero(distances <= bin_edges(distances, n_bins, n_bits)[:, None])

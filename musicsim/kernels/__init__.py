@@ -1,9 +1,10 @@
-"""Song by song similarity: kernels of timbre, harmony, rhythm, tags and plays.
+"""Similarity matrices between songs: kernels of timbre, harmony, rhythm, tags and plays.
 
-Kernels take rows of songs (for plays: columns of items) and return (n, m) float64, because solvers need it. Without B,
-they compare A with itself. They need 8 n m bytes (80 GB for 100,000 songs); for many songs, use the map and a search
-index. Maps are float32, like stored features. Histograms are nonnegative rows that sum to 1. All kernels are between 0
-and 1 and positive semidefinite, and are 1 between a song and itself (for cosines, unless its row is 0).
+Kernels take one row per song (for plays: one column per item) and return an array (n, m), float64 because solvers need
+it. Without B, they compare A with itself. They need 8 n m bytes (80 GB for 100,000 songs); for many songs, use the
+corresponding map and a search index. Maps are float32, like stored features. Histograms are nonnegative rows that sum
+to 1. All kernels are between 0 and 1 and positive semidefinite. They are 1 between a song and itself, except for
+cosines of a row of zeros.
 """
 
 import lazy_loader as lazy

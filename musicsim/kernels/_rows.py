@@ -1,4 +1,4 @@
-"""Checked rows of songs (counts, dense or sparse, and histograms), their lengths and cosines."""
+"""Check rows of songs (histograms, and dense or sparse counts), scale them to unit length, and compute cosines."""
 
 from typing import Any
 
@@ -7,28 +7,29 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, FloatingArray
 
-_SUM_TOLERANCE = 1e-3  # allowed distance of the sum of a histogram from 1, because of rounding or a few stored digits
+# The sum of a histogram may differ from 1 by this much, because of rounding or because few digits were stored.
+_SUM_TOLERANCE = 1e-3
 
 
 def root(histograms: npt.ArrayLike, name: str) -> FloatingArray:
-    """Check histograms and return their element-wise square root, in their own precision."""
+    """Check histograms, and return their element-wise square roots, float32 for float32 input, otherwise float64."""
     array = np.asarray(histograms)
     if array.dtype != np.float32:
         array = array.astype(np.float64)
     if array.ndim != 2:
-        raise ValueError(f"{name}: shape {array.shape} should be (n_songs, n_codewords).")
+        raise ValueError(f"{name} has shape {array.shape}; it must be (n_songs, n_codewords).")
     sums = array.sum(axis=1, dtype=np.float64)
     off = np.flatnonzero(~(np.abs(sums - 1.0) <= _SUM_TOLERANCE))
     if len(off):
-        raise ValueError(f"{name}: row {off[0]} sums to {sums[off[0]]:.6g}; it should sum to 1.")
+        raise ValueError(f"{name}: row {off[0]} sums to {sums[off[0]]:.6g}; it must sum to 1.")
     if array.size and array.min() < 0.0:
-        raise ValueError(f"{name}: smallest entry {array.min():.6g}; it should not be negative.")
+        raise ValueError(f"{name}: the smallest entry is {array.min():.6g}; entries must not be negative.")
     root = array / sums[:, np.newaxis].astype(array.dtype)
     return np.sqrt(root, out=root)
 
 
 def cosines(left: Any, right: Any) -> Float64Array:
-    """Return the products of nonnegative unit rows, dense, clipped to 1."""
+    """Return the inner products of nonnegative unit rows as a dense array, clipped to 1."""
     product = left @ right.T
     kernel = product.toarray() if hasattr(product, "toarray") else np.asarray(product)
     return np.minimum(kernel, 1.0, out=kernel)
@@ -36,30 +37,32 @@ def cosines(left: Any, right: Any) -> Float64Array:
 
 def check_same_width(left: Float64Array, right: Float64Array) -> None:
     if left.shape[1] != right.shape[1]:
-        raise ValueError(f"A has {left.shape[1]} codewords and B {right.shape[1]}; both need the same codebook.")
+        raise ValueError(
+            f"A has {left.shape[1]} codewords, but B has {right.shape[1]}: use the same codebook for both."
+        )
 
 
 def term_counts(rows: Any, name: str) -> Any:
-    """Return finite, nonnegative float64 rows; CSR if they were sparse."""
-    from scipy import sparse  # its import takes 0.1 s
+    """Check that rows are finite and not negative, and return them in float64; as a CSR array if they are sparse."""
+    from scipy import sparse  # this import takes 0.1 s
 
     if sparse.issparse(rows):
         counts = sparse.csr_array(rows, dtype=np.float64)
         if not counts.has_canonical_format:
-            counts = counts.copy()  # the arrays may be the caller's
+            counts = counts.copy()  # the caller may own the arrays
             counts.sum_duplicates()
         entries = counts.data
     else:
         counts = entries = np.asarray(rows, dtype=np.float64)
     if counts.ndim != 2:
-        raise ValueError(f"{name}: shape {counts.shape} should be (n_songs, n_codewords).")
+        raise ValueError(f"{name} has shape {counts.shape}; it must be (n_songs, n_codewords).")
     if entries.size and not (np.isfinite(entries).all() and entries.min() >= 0.0):
-        raise ValueError(f"{name}: entries should be finite and not negative.")
+        raise ValueError(f"{name}: entries must be finite and not negative.")
     return counts
 
 
 def unit_rows(rows: Any) -> Any:
-    """Return rows divided by their length; zero rows stay zero. Sparse rows stay sparse."""
+    """Return rows divided by their lengths; zero rows stay zero, and sparse rows stay sparse."""
     from scipy import sparse
 
     if sparse.issparse(rows):

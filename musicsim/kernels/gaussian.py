@@ -1,4 +1,4 @@
-"""Probability product kernels of timbre, between Gaussian mixtures of frames."""
+"""Probability product kernel of timbre, between Gaussian mixtures of frames."""
 
 import numpy as np
 from scipy.special import logsumexp
@@ -16,40 +16,40 @@ def gmm_kernel(
     n_samples: int = 10_000,
     random_state: int | np.random.Generator | None = 0,
 ) -> Float64Array:
-    """Return the probability product kernel of Gaussian mixtures (Jebara et al. 2004), 1 for equal songs.
-
-    Raises ValueError if A and B have different numbers of features, or the exponent is not supported.
+    """Return the probability product kernel between Gaussian mixtures (Jebara et al. 2004).
 
     Parameters
     ----------
-    A : mixtures of n songs with diagonal covariances
-    B : mixtures of m songs over the same features; A when None
+    A : SongMixtures of n songs
+    B : SongMixtures of m songs over the same features; A when None
     exponent : 1 or 0.5
-        1 integrates p q, in closed form. 1/2 integrates sqrt(p q), as in the thesis (2.5.2); it is sampled, because it
-        does not have a closed form for mixtures.
-    n_samples : int >= 1; number of samples from the mean of all mixtures, for the exponent 1/2
+        1 integrates p q in closed form. 1/2 integrates sqrt(p q) as in the thesis (2.5.2); this is estimated by
+        sampling, because it has no closed form for mixtures.
+    n_samples : int >= 1; number of samples from the mean of all mixtures, for exponent 1/2
     random_state : int, Generator or None; seed of the samples
 
     Returns
     -------
-    ndarray of shape (n, m), float64, in 0..1
+    ndarray of shape (n, m), float64, from 0 to 1; 1 for equal songs
 
     Notes
     -----
     The integral of p q is the sum over pairs of components of w w' N(m; m', v + v'). It is divided by the square roots
-    of the integrals of p^2 and q^2. In 39 dimensions, songs hardly overlap, and the kernel is close to the identity;
-    less so with the exponent 1/2. The sampled kernel is an inner product of n_samples values per song. So it is
-    positive semidefinite, with an error below sqrt(n / n_samples).
+    of the integrals of p^2 and q^2. In 39 dimensions, songs hardly overlap, and the kernel is close to the identity,
+    less so with exponent 1/2. The sampled kernel is an inner product of n_samples values per song. So it is positive
+    semidefinite, with an error below sqrt(n / n_samples).
 
-    Time: with 8 components per song, 64 pairs of components per pair of songs, or 8 densities per song and sample.
-    Memory: the result and float64 copies of the mixtures, or 8 n_samples bytes per song.
+    With 8 components per song, it takes 64 pairs of components per pair of songs, or 8 densities per song and sample.
+    It needs memory for the result and float64 copies of the mixtures, or 8 n_samples bytes per song.
     """
     left = _mixture_parts(A)
     right = left if B is None else _mixture_parts(B)
     if left[1].shape[2] != right[1].shape[2]:
-        raise ValueError(f"A has {left[1].shape[2]} features and B {right[1].shape[2]}; both need the same frames.")
+        raise ValueError(
+            f"A has {left[1].shape[2]} features, but B has {right[1].shape[2]}: fit both to frames of the same kind."
+        )
     if exponent not in (0.5, 1.0):
-        raise ValueError(f"exponent={exponent!r} should be 1 or 0.5.")
+        raise ValueError(f"exponent={exponent!r} must be 1 or 0.5.")
     if exponent == 0.5:
         return _sample_root_kernel(
             [left] if B is None else [left, right], n_samples, np.random.default_rng(random_state)
@@ -64,11 +64,11 @@ def gmm_kernel(
 
 
 _Parts = tuple[Float64Array, Float64Array, Float64Array]
-"""Log weights, means and variances."""
+"""Log weights, means and variances of mixtures."""
 
 
 def _sample_root_kernel(sides: list[_Parts], n_samples: int, rng: np.random.Generator) -> Float64Array:
-    """Return integrals of sqrt(p q) as means of sqrt(p / r) times sqrt(q / r), over samples of r, the mean of all p."""
+    """Return the integrals of sqrt(p q) as means of sqrt(p / r) sqrt(q / r) over samples from r, the mean mixture."""
     sizes = np.cumsum([len(parts[0]) for parts in sides])
     drawn = []
     for song in rng.integers(sizes[-1], size=n_samples):
@@ -78,7 +78,7 @@ def _sample_root_kernel(sides: list[_Parts], n_samples: int, rng: np.random.Gene
         c = min(int(np.searchsorted(reach, rng.random() * reach[-1], side="right")), len(reach) - 1)
         drawn.append(rng.normal(means[c], np.sqrt(variances[c])))
     points = np.array(drawn)[:, None]
-    # a point is a mixture of one component without width
+    # a point is a mixture with one component of width 0
     at_points = np.zeros((n_samples, 1)), points, np.zeros_like(points)
     logs = [compute_log_overlaps(*parts, *at_points) for parts in sides]
     log_mean = logsumexp(np.concatenate(logs), axis=0)
@@ -95,7 +95,7 @@ def _mixture_parts(mixtures: SongMixtures) -> _Parts:
 
 
 def _self_overlap(parts: _Parts) -> Float64Array:
-    """Return the log of the integral of p^2, one per song."""
+    """Return the log of the integral of p^2 for each song."""
     n_songs = len(parts[0])
     own = np.empty(n_songs)
     for i in range(n_songs):

@@ -1,4 +1,4 @@
-"""Probability product kernels of histograms: timbre, and two histograms each of harmony and rhythm."""
+"""Probability product kernels of histograms: one for timbre, and two each for harmony and rhythm."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,15 +7,21 @@ from musicsim._arrays import Float32Array, Float64Array
 from musicsim.kernels._rows import check_same_width, cosines, root
 
 KEYLESS_HARMONY_SIZE = 7 + 12 * 7
-"""Columns of key-invariant harmony: the spectra of 12 pitch classes and of 12 intervals."""
+"""Number of columns of key-invariant harmony: the spectra of 12 pitch classes and of 12 intervals."""
 
 
 def ppk_map(histograms: npt.ArrayLike) -> Float32Array:
     """Map histograms to the unit sphere, where the inner product is the probability product kernel.
 
-    Rows of (n_songs, n_codewords) are not negative and sum to 1 within 0.001; otherwise raises ValueError. The result
-    is their element-wise square root (equation 5.7 of the thesis), float32. It is rescaled to length 1, even if the sum
-    is not exactly 1.
+    The map is the element-wise square root, equation 5.7 of the thesis.
+
+    Parameters
+    ----------
+    histograms : array-like of shape (n_songs, n_codewords), not negative, rows sum to 1 within 0.001
+
+    Returns
+    -------
+    ndarray of shape (n_songs, n_codewords), float32, rows of length 1
 
     Examples
     --------
@@ -26,10 +32,16 @@ def ppk_map(histograms: npt.ArrayLike) -> Float32Array:
 
 
 def ppk_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array:
-    """Return the probability product kernel of histograms, the sum over codewords of sqrt(a b): float64 (n, m).
+    """Return the probability product kernel between histograms: the sum over codewords of sqrt(a b).
 
-    `A` is (n, n_codewords); `B` is (m, n_codewords), or A when None. Equal histograms have 1. Raises ValueError if rows
-    are not histograms, or A and B have different numbers of codewords.
+    Parameters
+    ----------
+    A : array-like of shape (n, n_codewords), histograms
+    B : array-like of shape (m, n_codewords), histograms; A when None
+
+    Returns
+    -------
+    ndarray of shape (n, m), float64, from 0 to 1; 1 for equal histograms
     """
     left = root(A, "A").astype(np.float64)
     right = left if B is None else root(B, "B").astype(np.float64)
@@ -38,9 +50,15 @@ def ppk_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array
 
 
 def ppk_similarity(distances: npt.ArrayLike) -> Float64Array:
-    """Return the kernel from Euclidean distances between rows of :func:`ppk_map`: 1 - d^2 / 2, clipped to 0..1.
+    """Turn Euclidean distances between rows of :func:`ppk_map` into kernel values: 1 - d^2 / 2, clipped to 0..1.
 
-    The distances, of any shape, may also be between rows of a PCA of the map. The result is float64.
+    Parameters
+    ----------
+    distances : array-like of any shape, >= 0; also between rows of a PCA of the map
+
+    Returns
+    -------
+    ndarray of the same shape, float64, from 0 to 1
     """
     return np.clip(1.0 - np.square(distances, dtype=np.float64) / 2.0, 0.0, 1.0)
 
@@ -48,21 +66,27 @@ def ppk_similarity(distances: npt.ArrayLike) -> Float64Array:
 def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float32Array:
     """Map harmony to the unit sphere, where the inner product is :func:`harmony_kernel`.
 
-    `harmony` is (n_songs, 156), from :func:`musicsim.audio.harmony`: two histograms, of 12 pitch classes and of 12 x 12
-    pairs of them. Both are mapped by :func:`ppk_map` and have equal weights. The result is float32 (n_songs, 156), or
-    (n_songs, 91) with `key_invariant`: songs in different keys then count as the same. Raises ValueError if rows have
-    another width, or are not histograms.
+    Parameters
+    ----------
+    harmony : array-like of shape (n_songs, 156)
+        Rows from :func:`musicsim.audio.harmony`: two histograms, of 12 pitch classes and of 12 x 12 pairs of them.
+    key_invariant : bool; if True, the key of a song has no effect
+
+    Returns
+    -------
+    ndarray of shape (n_songs, 156), or (n_songs, 91) if key-invariant, float32, rows of length 1
 
     Notes
     -----
-    Another key rotates the 12 classes, and the pairs along their diagonals. The largest kernel over the 12 rotations is
-    not positive semidefinite. Rotating each song to its own key makes songs with an uncertain key jump. So invariant
-    columns are the magnitudes of the discrete Fourier transform along the rotation, which rotations do not change.
-    Their product is equal to the largest kernel over rotations, or slightly above it.
+    Both histograms are mapped by :func:`ppk_map` and have equal weights. A different key rotates the 12 classes, and
+    the pairs along their diagonals. The largest kernel over the 12 rotations would not be positive semidefinite. If
+    each song were rotated to its own key, songs with an uncertain key would jump. So key-invariant columns are the
+    magnitudes of the discrete Fourier transform along the rotation, which rotations do not change. Their inner product
+    is equal to the largest kernel over rotations, or slightly above it.
     """
     classes, pairs = _two_roots(harmony, 12, 144, "harmony")
     if key_invariant:
-        # with these weights, spectra have the inner product of their originals
+        # with these weights, spectra have the same inner products as the rows they come from
         weights = np.sqrt(np.array([1, 2, 2, 2, 2, 2, 1]) / 12.0)
         first, interval = np.ogrid[:12, :12]
         along = pairs.reshape(-1, 12, 12)[:, first, (first + interval) % 12]
@@ -72,11 +96,17 @@ def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float
 
 
 def harmony_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, *, key_invariant: bool = False) -> Float64Array:
-    """Return the mean of the probability product kernels of pitch classes and of their successions: float64 (n, m).
+    """Return the mean of the probability product kernels of pitch classes and of pairs of pitch classes.
 
-    `A` is (n, 156), from :func:`musicsim.audio.harmony`; `B` is (m, 156), or A when None. Equal harmony has 1; with
-    `key_invariant`, in any key (see :func:`harmony_map`). Raises ValueError if rows have another width, or are not
-    histograms.
+    Parameters
+    ----------
+    A : array-like of shape (n, 156), from :func:`musicsim.audio.harmony`
+    B : array-like of shape (m, 156); A when None
+    key_invariant : bool; see :func:`harmony_map`
+
+    Returns
+    -------
+    ndarray of shape (n, m), float64, from 0 to 1; 1 for equal harmony (in any key, if key-invariant)
     """
     left = harmony_map(A, key_invariant=key_invariant).astype(np.float64)
     right = left if B is None else harmony_map(B, key_invariant=key_invariant).astype(np.float64)
@@ -84,20 +114,31 @@ def harmony_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, *, key_inva
 
 
 def rhythm_map(rhythm: npt.ArrayLike) -> Float32Array:
-    """Map rhythm to the unit sphere, where the inner product is :func:`rhythm_kernel`: float32 (n_songs, 240).
+    """Map rhythm to the unit sphere, where the inner product is :func:`rhythm_kernel`.
 
-    `rhythm` is (n_songs, 240), from :func:`musicsim.audio.rhythm`: two histograms, of 48 tempos and of the pulses of 4
-    groups of bands. Both are mapped by :func:`ppk_map` and have equal weights. Raises ValueError if rows have another
-    width, or are not histograms.
+    Parameters
+    ----------
+    rhythm : array-like of shape (n_songs, 240)
+        Rows from :func:`musicsim.audio.rhythm`: histograms of tempos and pulses, which get equal weights.
+
+    Returns
+    -------
+    ndarray of shape (n_songs, 240), float32, rows of length 1
     """
     return np.concatenate(_two_roots(rhythm, 48, 192, "rhythm"), axis=1).astype(np.float32)
 
 
 def rhythm_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array:
-    """Return the mean of the probability product kernels of tempos and of pulses: float64 (n, m), in 0..1.
+    """Return the mean of the probability product kernels of tempos and of pulses.
 
-    `A` is (n, 240), from :func:`musicsim.audio.rhythm`; `B` is (m, 240), or A when None. Equal rhythm has 1. Raises
-    ValueError if rows have another width, or are not histograms.
+    Parameters
+    ----------
+    A : array-like of shape (n, 240), from :func:`musicsim.audio.rhythm`
+    B : array-like of shape (m, 240); A when None
+
+    Returns
+    -------
+    ndarray of shape (n, m), float64, from 0 to 1; 1 for equal rhythm
     """
     left = rhythm_map(A).astype(np.float64)
     return cosines(left, left if B is None else rhythm_map(B).astype(np.float64))
@@ -107,7 +148,7 @@ def _two_roots(rows: npt.ArrayLike, first: int, second: int, name: str) -> tuple
     """Return the roots of two histograms per row, each scaled to length sqrt(1/2)."""
     array = np.asarray(rows, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != first + second:
-        raise ValueError(f"{name}: shape {array.shape} should be (n_songs, {first + second}).")
+        raise ValueError(f"{name} has shape {array.shape}; it must be (n_songs, {first + second}).")
     parts = array[:, :first], array[:, first:]
     left, right = (np.asarray(root(part, name) * np.sqrt(0.5), dtype=np.float64) for part in parts)
     return left, right

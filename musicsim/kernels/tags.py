@@ -1,4 +1,4 @@
-"""Kernels of tags, words and plays: TF-IDF cosines, chi-squared, binary tags, and cosines between listeners."""
+"""Kernels of tags, words and plays: TF-IDF cosines, chi-squared, binary tags, and cosines between items' listeners."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,38 +12,56 @@ from musicsim.kernels._rows import check_same_width, cosines, term_counts, unit_
 
 
 def inverse_document_frequency(histograms: Any) -> Float64Array:
-    """Return the rarity of each codeword (or word) among songs: float64 (n_codewords,).
+    """Return the rarity of each codeword (or word) among songs (equation 5.12 of the thesis, with its footnote 8).
 
-    log(n_songs / songs with the codeword), 0 for codewords in every song and for unused ones: equation 5.12 of the
-    thesis, with its footnote 8. `histograms`, an array or a scipy sparse matrix, are (n_songs, n_codewords). Raises
-    ValueError without songs, or if an entry is negative or not finite.
+    Parameters
+    ----------
+    histograms : array or SciPy sparse matrix of shape (n_songs, n_codewords), not negative
+
+    Returns
+    -------
+    ndarray of shape (n_codewords,), float64
+        log(n_songs / number of songs with the codeword); 0 for codewords in every song, and for unused ones.
     """
     counts = term_counts(histograms, "histograms")
     n_songs = counts.shape[0]
     if n_songs == 0:
-        raise ValueError("histograms are empty; the frequency of codewords needs at least one song.")
+        raise ValueError("histograms is empty: at least one song is needed.")
     holders = np.asarray((counts > 0).sum(axis=0), dtype=np.float64).ravel()
     return np.log(n_songs / np.where(holders > 0, holders, n_songs))
 
 
 def tfidf_map(histograms: Any, idf: npt.ArrayLike) -> Any:
-    """Weight codewords by their rarity, and scale songs to length 1, so that inner products are cosines.
+    """Weight codewords by their rarity (equation 5.11), and scale songs to length 1 (the norms of equation 5.13).
 
-    Equation 5.11, then the norms of equation 5.13. `histograms`, an array or a scipy sparse matrix, are (n_songs,
-    n_codewords). `idf`, (n_codewords,), is the :func:`inverse_document_frequency` of the training songs. The result is
-    float32 of the same shape, CSR if the histograms are sparse; a row is zero if all its weights are 0. Raises
-    ValueError if `idf` has another length than the rows, or an entry is negative or not finite.
+    Inner products of the result are cosines.
+
+    Parameters
+    ----------
+    histograms : array or SciPy sparse matrix of shape (n_songs, n_codewords), not negative
+    idf : array-like of shape (n_codewords,); :func:`inverse_document_frequency` of the training songs
+
+    Returns
+    -------
+    ndarray of shape (n_songs, n_codewords), float32, or a CSR array if `histograms` is sparse
+        Rows of length 1; a row of zeros if all its weights are 0.
     """
     return _weigh(histograms, idf, "histograms").astype(np.float32)
 
 
 def tfidf_cosine_kernel(A: Any, B: Any = None, *, reference: Any = None) -> Float64Array:
-    """Return cosines between songs after weighting codewords by their rarity: float64 (n, m), in 0..1.
+    """Return the cosines between songs after weighting codewords by their rarity (equations 5.11 to 5.13).
 
-    Equations 5.11 to 5.13 of the thesis. `A`, an array or a scipy sparse matrix, is (n, n_codewords); `B` is (m,
-    n_codewords), or A when None. The rarity is that in `reference`, usually the training songs, or A when None. The
-    cosine is 0 if all codewords of one of the songs have weight 0. Sparse input stays sparse until the result. Raises
-    ValueError if numbers of codewords differ, or an entry is negative or not finite.
+    Parameters
+    ----------
+    A : array or SciPy sparse matrix of shape (n, n_codewords), not negative
+    B : array or SciPy sparse matrix of shape (m, n_codewords); A when None
+    reference : array or SciPy sparse matrix, optional
+        Songs from which the rarity is computed, usually the training songs; A when None.
+
+    Returns
+    -------
+    ndarray of shape (n, m), float64, from 0 to 1; 0 if all codewords of one of the songs have weight 0
     """
     idf = inverse_document_frequency(A if reference is None else reference)
     left = _weigh(A, idf, "A")
@@ -53,16 +71,25 @@ def tfidf_cosine_kernel(A: Any, B: Any = None, *, reference: Any = None) -> Floa
 def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: float = 256.0) -> Float64Array:
     """Return the radial basis function of the chi-squared distance: exp(-sigma sum_t (a_t - b_t)^2 / (a_t + b_t)).
 
-    Thesis 2.5.2 (kernel of auto-tags). `A` is (n, n_tags), histograms or tag multinomials; `B` is (m, n_tags), or A
-    when None; the result is float64 (n, m), in 0..1. The default `sigma` suits multinomials that are close to each
-    other, such as automatic tags. The distance does not have a factor 1/2, and 0/0 counts as 0, as in scikit-learn's
-    ``chi2_kernel``, which computes it. Raises ValueError if an entry is negative or not finite, numbers of columns
-    differ, or `sigma` is not above 0.
+    Parameters
+    ----------
+    A : array-like of shape (n, n_tags), not negative; histograms or tag multinomials
+    B : array-like of shape (m, n_tags); A when None
+    sigma : float > 0; 256 suits multinomials that are close to each other, such as those of automatic tags
+
+    Returns
+    -------
+    ndarray of shape (n, m), float64, from 0 to 1
+
+    Notes
+    -----
+    Thesis 2.5.2 (kernel of auto-tags). The distance has no factor 1/2, and 0/0 is treated as 0, as in scikit-learn's
+    ``chi2_kernel``, which computes it.
     """
     from sklearn.metrics.pairwise import chi2_kernel
 
     if not sigma > 0.0:
-        raise ValueError(f"sigma={sigma} should be above 0.")
+        raise ValueError(f"sigma={sigma} must be above 0.")
     left = term_counts(np.asarray(A), "A")
     right = left if B is None else term_counts(np.asarray(B), "B")
     check_same_width(left, right)
@@ -73,11 +100,17 @@ def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: flo
 
 
 def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[str]) -> Float32Array:
-    """Return songs as binary vectors over tags by people, scaled to length 1, so that products are cosines.
+    """Return songs as binary vectors over people's tags, scaled to length 1 ("human tags" in section 5.4.3).
 
-    Thesis 5.4.3, "Human tags". There is one collection of tags per song, and one column per tag of `vocabulary`:
-    float32 (n_songs, n_tags). A song without a tag of the vocabulary has a zero row. Raises ValueError if the
-    vocabulary contains a tag twice.
+    Parameters
+    ----------
+    tag_lists : iterable of collections of str, one per song; repeated tags count once
+    vocabulary : sequence of distinct str
+
+    Returns
+    -------
+    ndarray of shape (n_songs, n_tags), float32
+        Rows of length 1; a row of zeros for a song without a tag in the vocabulary.
     """
     column = {tag: t for t, tag in enumerate(vocabulary)}
     if len(column) < len(vocabulary):
@@ -90,19 +123,26 @@ def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[s
 
 
 def plays_cosine_kernel(plays: Any, other: Any = None) -> Float64Array:
-    """Return cosines between the listeners of items: float64 (n_items, m_items); 0 for an item without listeners.
+    """Return the cosines between items, each given by the plays of its listeners (thesis 2.5.2).
 
-    Thesis 2.5.2 (collaborative filter). `plays`, an array or a scipy sparse matrix, is (n_users, n_items); if it is
-    binary, the cosine counts shared listeners, as in the thesis. `other` is (n_users, m_items), or `plays` when None.
-    Products are sparse; only the result is dense. Raises ValueError if the numbers of users differ, or an entry is
-    negative or not finite.
+    Parameters
+    ----------
+    plays : array or SciPy sparse matrix of shape (n_users, n_items), not negative
+        If it is binary, the cosine counts shared listeners, as in the thesis.
+    other : array or SciPy sparse matrix of shape (n_users, m_items); `plays` when None
+
+    Returns
+    -------
+    ndarray of shape (n_items, m_items), float64, from 0 to 1; 0 for an item without listeners
     """
     left = unit_rows(term_counts(sparse.csr_array(plays).T.tocsr(), "plays"))
     if other is None:
         return cosines(left, left)
     right = unit_rows(term_counts(sparse.csr_array(other).T.tocsr(), "other"))
     if left.shape[1] != right.shape[1]:
-        raise ValueError(f"plays have {left.shape[1]} users and other {right.shape[1]}; they should be the same.")
+        raise ValueError(
+            f"plays has {left.shape[1]} users and `other` has {right.shape[1]}; the numbers must be equal."
+        )
     return cosines(left, right)
 
 
@@ -110,8 +150,8 @@ def _weigh(rows: Any, idf: npt.ArrayLike, name: str) -> Any:
     counts, weights = term_counts(rows, name), np.asarray(idf, dtype=np.float64)
     if weights.shape != (counts.shape[1],):
         raise ValueError(
-            f"{name} has {counts.shape[1]} codewords and the reference {weights.size}; both need the same codebook."
+            f"{name} has {counts.shape[1]} codewords, but the reference has {weights.size}: use the same codebook."
         )
     if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
-        raise ValueError("idf: entries should be finite and not negative.")
+        raise ValueError("idf: entries must be finite and not negative.")
     return unit_rows(counts * weights[np.newaxis, :])

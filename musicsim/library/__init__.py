@@ -1,8 +1,4 @@
-"""The library: songs, files, tags, plays, playlists, models and jobs in one folder.
-
-Names are imported on first use: worker processes do not need them, and importing the database alone takes half a
-second.
-"""
+"""The library: songs, files, tags, plays, playlists, models and jobs in one folder; names are imported on first use."""
 
 import lazy_loader as lazy
 

@@ -1,19 +1,14 @@
 """A library: songs, their features, and all listening data, in one folder.
 
-The folder contains:
+Besides the database ``library.sqlite``, the folder contains:
 
-- ``library.sqlite``: songs, files, tags, plays, playlists, models, jobs
-- ``frames/ab/<hash>.npy``: MFCC and fluctuation of a song, float16, to refit models without decoding
+- ``frames/ab/<hash>.npy``: MFCC and fluctuation of a song, float16, so that models can be refitted without decoding
 - ``models/<id>/``: a similarity model with the histograms and vectors of every song
-- ``jobs/<id>.log``: output of a background job
-- ``logs/musicsim.log``: one line per job, and errors; see :mod:`musicsim.logs`
-- ``exports/``: files for other programs, made on the Library page
-- ``backups/``: daily small copies, and backups made on the Library page
-- ``cache/``: rebuildable data: copies for browsers, columns of a large library, runs of ONNX models
-- ``scratch/``: temporary files of decoding and unpacking; swept if a process was killed
+- ``jobs/<id>.log`` and ``logs/musicsim.log``: output of background jobs, and the program's log
+- ``exports/`` and ``backups/``: files made on the Library page, and daily small copies
+- ``cache/`` and ``scratch/``: data that can be rebuilt, and temporary files
 
-Memory: ``songs()`` takes about 0.6 kB per song (60 MB for 100,000), ``table()`` 0.2 kB. Histograms, vectors and frames
-are memory maps. Any number of processes may read while one writes.
+Memory: ``songs()`` takes about 0.6 kB per song, ``table()`` 0.2 kB. Any number of processes may read while one writes.
 """
 
 import json
@@ -66,7 +61,7 @@ _REFRESH_VERSION = 2  # increase this if a refresh computes more from the same s
 
 
 class Library(Opinions):
-    """Songs, their features and listening data; create with :meth:`open`. Thread-safe; every process opens its own."""
+    """Songs, their features and listening data; use :meth:`open`. Thread-safe; each process must open its own."""
 
     def __init__(self, folder: Path, engine: sa.Engine) -> None:
         super().__init__(engine, self.write_unseen)
@@ -90,9 +85,8 @@ class Library(Opinions):
     def open(cls, folder: str | Path, *, create: bool = True) -> Self:
         """Open the library in `folder`; create it if it does not exist and `create` is set.
 
-        It opens read-only in a public demonstration, or if it cannot be written to; writing then raises StorageError.
-        Raises NotFoundError if it does not exist, LibraryError if it cannot be used or lacks the tables of this
-        version.
+        It is read-only in a public demonstration, or if its database cannot be written to. Raises NotFoundError if
+        there is no library and none is created, and LibraryError if it is damaged or has an unsupported version.
         """
         parse_in_turn()  # several threads read arrays
         folder = Path(folder).expanduser().absolute()
@@ -103,12 +97,12 @@ class Library(Opinions):
         try:
             if (visits or not create) and not file.exists():
                 raise NotFoundError(f"{folder}: no library found. Add a folder of music to create one.")
-            # a new database is alone in its folder
+            # a newly created database is the only file in its folder
             is_empty = file.exists() and not file.stat().st_size
             if is_empty and not (create and all(p.name.startswith(file.name) for p in folder.iterdir())):
                 raise LibraryError(
-                    f"{file} is empty (0 bytes), so its content is lost. Restore a backup, or delete it to "
-                    "start a new library."
+                    f"{file} is empty (0 bytes), so its content is lost. Restore a backup, or delete the "
+                    "file to start a new library."
                 )
             if not file.exists():
                 with writing_to(file):
@@ -120,7 +114,7 @@ class Library(Opinions):
                 prepare_tables(connection, str(folder), read_only=read_only)
                 if not read_only:
                     begin_log(connection)
-        except (OSError, sa.exc.DBAPIError, UnicodeDecodeError) as error:  # the last error is for a damaged table name
+        except (OSError, sa.exc.DBAPIError, UnicodeDecodeError) as error:  # UnicodeDecodeError: a table name is damaged
             cause = getattr(error, "orig", None) or error
             raise LibraryError(
                 f"{file}: cannot be opened as a library ({cause}). Restore a backup, or choose another folder."
@@ -165,23 +159,23 @@ class Library(Opinions):
 
     @property
     def revision(self) -> int:
-        """Number that grows with every change; the key of all caches about this library."""
+        """A number that increases with every change; caches of the library's data are keyed by it."""
         try:
-            # a page reads it dozens of times, and SQLAlchemy's overhead is ten times the query
+            # pages read it dozens of times, and SQLAlchemy takes ten times as long as the query itself
             connection = self.engine.raw_connection()
             with closing(connection), closing(connection.cursor()) as cursor:
                 cursor.execute("SELECT value FROM meta WHERE key = 'revision'")
                 row = cursor.fetchone()
-        except sqlite3.Error:  # retried with translated errors
+        except sqlite3.Error:  # retry through SQLAlchemy, which translates errors
             return int(self.text("revision") or 0)
         return int(row[0]) if row else 0
 
     def text(self, key: str) -> str | None:
-        """Return a text about the library, or None. Keys that begin with "machine." are not restored from a backup."""
+        """Return a stored string, or None. Keys that begin with "machine." are not restored from a backup."""
         return self._value(sa.select(schema.meta.c.value).where(schema.meta.c.key == key))
 
     def set_text(self, key: str, value: str, *, is_change: bool = False) -> None:
-        """Store a text about the library; :attr:`revision` grows only if `is_change`."""
+        """Store a string; :attr:`revision` increases only if `is_change`."""
         with (self.write if is_change else self.write_unseen)() as connection:
             connection.execute(schema.meta.insert().prefix_with("OR REPLACE").values(key=key, value=value))
 
@@ -190,11 +184,11 @@ class Library(Opinions):
 
     @property
     def is_refreshed(self) -> bool:
-        """Return whether this version of the program has refreshed model, map and walk since the last change."""
+        """Return whether this version of musicsim refreshed the model, map and playlist walk after the last change."""
         return self.text("refreshed") == self._refresh_mark()
 
     def note_refreshed(self) -> None:
-        """Record that model, map and walk match the current songs; the revision stays."""
+        """Record that the model, map and playlist walk match the current songs; the revision stays the same."""
         self.set_text("refreshed", self._refresh_mark())
 
     def content_hashes(self) -> list[str]:
@@ -224,27 +218,23 @@ class Library(Opinions):
         return Limits(settings["file_seconds"], settings["file_memory_mb"])
 
     def set_setting(self, name: str, value: Any) -> None:
-        """Change one setting. Raises ValueError if it is unknown or invalid."""
+        """Change one setting. Raises ValueError if the name is unknown or the value is invalid."""
         value = check_setting(name, value)
         self.set_text("settings", json.dumps(self.settings | {name: value}), is_change=True)
 
     def colours(self, kind: str) -> dict[str, int]:
-        """Return the palette positions of the labels of a kind, such as genres."""
+        """Return the palette position of each label of one kind, such as genres."""
         positions: dict[str, int] = json.loads(self.text("colours") or "{}").get(kind, {})
         return positions
 
     def keep_colours(self, kind: str, positions: Mapping[str, int]) -> None:
-        """Store the palette positions of the labels of a kind; the revision stays."""
+        """Store the palette position of each label of one kind; the revision stays the same."""
         colours = json.loads(self.text("colours") or "{}") | {kind: dict(positions)}
         self.set_text("colours", json.dumps(colours))
 
     @contextmanager
     def exclusive(self, doing: str = "adding songs") -> Iterator[None]:
-        """Hold the lock for adding songs or fitting models; first sweep leftovers of killed processes.
-
-        Other processes meanwhile get StoreLockedError: "another musicsim is `doing` in this library". Raises
-        StorageError if the library cannot be written to.
-        """
+        """Hold the lock for adding songs or fitting models; others get a StoreLockedError that names `doing`."""
         try:
             with writing_to(self.folder):
                 lock = writer_lock(self.folder).acquire()
@@ -279,7 +269,7 @@ class Library(Opinions):
         return self._value(query) or 0
 
     def songs(self, ids: Iterable[int] | None = None, *, missing: bool = False) -> list[Song]:
-        """Return all songs, or those of `ids` that exist, by id; `missing` includes songs without a file."""
+        """Return all songs, or those in `ids` that exist, ordered by id; `missing` includes songs without a file."""
         if ids is None:
             return self._songs(sa.true(), sa.true(), missing=missing)
         wanted = some_ids(ids)
@@ -288,7 +278,7 @@ class Library(Opinions):
     def _songs(
         self, condition: sa.ColumnElement[bool], file_condition: sa.ColumnElement[bool], *, missing: bool
     ) -> list[Song]:
-        """Return songs that meet a condition; `file_condition` is its form for files, to avoid a scan of all files."""
+        """Return the songs that meet a condition; `file_condition` limits the scan of files in the same way."""
         f = schema.files.c
         path, folder = (sa.func.min(c, type_=schema.FilePath()).label(c.name) for c in (f.path, f.folder))
         file_query = sa.select(f.song_id, path, folder).where(f.missing_since.is_(None), file_condition)
@@ -301,7 +291,7 @@ class Library(Opinions):
         return [make_song(dict(row._mapping), roots, self.folder) for row in self._rows(query)]
 
     def files_of(self, ids: Iterable[int]) -> dict[int, tuple[str, str]]:
-        """Return the content hash and one path of each song with a file; takes a tenth of the time of :meth:`songs`."""
+        """Return each song's content hash and one path, keyed by id, if it has a file; ten times as fast as `songs`."""
         s, f = schema.songs.c, schema.files.c
         path = sa.func.min(f.path, type_=sa.Text)
         query = sa.select(s.id, s.content_hash, path).join(schema.files, f.song_id == s.id)
@@ -309,12 +299,12 @@ class Library(Opinions):
         return {i: (digest, schema.path_text(text)) for i, digest, text in self._rows(query)}
 
     def ids_matching(self, words: Sequence[str]) -> Int64Array:
-        """Return ids of songs with a file whose tags or path contain all words, int64, ascending; 3 s for a million."""
+        """Return the ids of songs with all `words` in their tags or path, int64, ascending; 3 s for a million songs."""
         if not words:
             return self.table().ids
         s, f = schema.songs.c, schema.files.c
         texts: list[sa.ColumnElement[Any]] = [s.title, s.artist, s.album, s.genre, s.year]
-        if not is_public():  # otherwise visitors could probe the folders of this machine
+        if not is_public():  # otherwise visitors could find out folder names on this machine
             texts.append(sa.type_coerce(f.path, sa.Text))
         conditions = [sa.func.instr(sa.func.folded(*texts), word.casefold()) > 0 for word in words]
         query = sa.select(s.id).distinct().join(schema.files, f.song_id == s.id)
@@ -322,7 +312,7 @@ class Library(Opinions):
         return np.sort(np.array(self._values(query), dtype=np.int64))
 
     def missing_songs(self) -> list[Song]:
-        """Return the songs without a file, in the order of their ids."""
+        """Return the songs without a file, ordered by id."""
         return self._songs(schema.songs.c.id.not_in(schema.ids_with_file()), sa.false(), missing=True)
 
     def table(self) -> SongTable:
@@ -346,7 +336,7 @@ class Library(Opinions):
         return np.frombuffer(stored, dtype=np.uint8).astype(np.float32) / np.float32(255)
 
     def song_with_sound(self, content_hash: str, sound_hash: str) -> int | None:
-        """Return the id of the song with these bytes, else of a song with this sound, else None."""
+        """Return the id of the song with this content hash, else of one with this sound hash, else None."""
         s = schema.songs.c
         same_bytes = s.content_hash == content_hash
         query = sa.select(s.id).where(sa.or_(same_bytes, s.sound_hash == sound_hash))
@@ -357,18 +347,18 @@ class Library(Opinions):
         return self._value(sa.select(schema.songs.c.sound_hash).where(schema.songs.c.id == song_id)) or ""
 
     def frames(self, song: Song) -> Float32Array:
-        """Return delta-MFCC frames, float32 (n_frames, 39); 13 kB/s of sound. Raises FeatureVersionError if missing."""
+        """Return a song's delta-MFCC frames, float32 (n_frames, 39). Raises FeatureVersionError if they are missing."""
         return derivatives(self.frame_files.frames(song.content_hash).mfcc.astype(np.float32))
 
     def vectors(self, model: str | None = None) -> Vectors:
-        """Return the vectors of all songs under a model, by id; default: the active model."""
+        """Return the vectors of all songs in a model; by default, in the active one."""
         return self.models.vectors(model)
 
     def plays(self) -> Plays:
         return self.listening.plays()
 
     def albums(self, min_songs: int = 1) -> dict[int, tuple[str, str | None]]:
-        """Return album and album artist by song id, for album names with at least `min_songs` songs; 0.2 kB each."""
+        """Return (album, album artist) keyed by song id, for albums of at least `min_songs` songs; 0.2 kB per song."""
         s = schema.songs.c
         large = sa.select(s.album).where(s.album.is_not(None)).group_by(s.album)
         large = large.having(sa.func.count() >= min_songs)
@@ -376,14 +366,14 @@ class Library(Opinions):
         return {row.id: (row.album, row.album_artist) for row in rows}
 
     def album_counts(self) -> dict[tuple[str, str], int]:
-        """Return the number of songs by album and its artist, "" if unknown; takes 1 s for a million songs."""
+        """Return the number of songs per (album, artist), "" for an unknown artist; takes 1 s for a million songs."""
         s = schema.songs.c
         by = sa.func.coalesce(s.album_artist, s.artist, "")
         query = sa.select(s.album, by, sa.func.count()).where(s.album.is_not(None)).group_by(s.album, by)
         return {(album, artist): n for album, artist, n in self._rows(query)}
 
     def songs_of_album(self, name: str, by: str) -> list[int]:
-        """Return the song ids of an album by track number; `by` is its artist in :meth:`album_counts`."""
+        """Return an album's song ids, ordered by track number; `by` is its artist in :meth:`album_counts`."""
         s = schema.songs.c
         is_by = sa.func.coalesce(s.album_artist, s.artist, "") == by
         return self._values(sa.select(s.id).where(s.album == name, is_by).order_by(s.track, s.id))
@@ -393,11 +383,11 @@ class Library(Opinions):
         return self.listening.tags(song_ids)
 
     def add_tags(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add or replace tags: rows of song_id, tag, weight."""
+        """Add or replace tags; each row has a song_id, tag and weight."""
         self.listening.add_tags(rows)
 
     def add_plays(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add or replace plays: rows of listener, song_id, count."""
+        """Add or replace plays; each row has a listener, song_id and count."""
         self.listening.add_plays(rows)
 
     def counts(self) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Metrics learned from the similarity of songs."""
+"""Learn metrics for songs from similarity: rankings, pairs, classes, or relevance feedback."""
 
 import lazy_loader as lazy
 

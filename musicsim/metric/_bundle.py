@@ -1,17 +1,18 @@
-"""An accelerated proximal bundle method for metric learning to rank, with a certificate.
+"""An accelerated proximal bundle method for metric learning to rank, with a certificate of optimality.
 
 Each round solves
 
     minimize  penalty(W) + C max(0, max_i (loss_i - <W, psi_i>)) + mu/2 ||W - Y||^2  over the cone    (*)
 
-over the current planes, calls the oracle at the solution, and adds its plane. Plain bundle methods put Y at the best
-metric so far. The mean over many queries is nearly smooth, so a proximal step there is hardly more than a gradient
-step. Therefore Y is extrapolated as in Nesterov's method, and reset when the objective rises. Planes are lower bounds
-of the slack wherever they were cut, so the gap of :class:`~musicsim.metric._problem.Search` is valid for any steps.
+over the current planes, calls the oracle at the solution, and adds the oracle's plane. In plain bundle methods, Y is
+the best metric so far. The mean over many queries is nearly smooth, so such a proximal step is hardly better than a
+gradient step. Therefore, Y is extrapolated as in Nesterov's method, and reset when the objective rises. A plane is a
+lower bound of the slack no matter where it was cut, so the gap of :class:`~musicsim.metric._problem.Search` is valid
+for any steps.
 
-Far from the optimum, mu follows the ratio of the true to the predicted decrease (Kiwiel, 1990). When the objective
-stagnates but the bound does not close the gap, mu is lowered and planes are kept longer, because the bound needs planes
-on all sides of the optimum. Then (*) is also solved with a smaller mu for the bound alone, which costs no cut.
+Far from the optimum, mu follows the ratio of the true decrease to the predicted one (Kiwiel, 1990). If the objective
+stagnates before the bound closes the gap, mu is lowered and planes are kept longer, because the bound needs planes on
+all sides of the optimum. Then (*) is also solved with a smaller mu for the bound alone, which needs no extra cut.
 """
 
 from dataclasses import dataclass
@@ -25,22 +26,23 @@ from musicsim.metric.convergence import next_momentum
 from musicsim.metric.planes import Planes
 from musicsim.metric.qp import solve_dual
 
-_MASTER_STEPS = {True: 60, False: 300}  # Maximum number of steps, by whether the penalty is linear
+_MASTER_STEPS = {True: 60, False: 300}  # Maximum number of steps for a linear penalty (True) or any other (False)
 _MASTER_SHARE = 0.1  # (*) is solved until its gap is this share of the predicted decrease
-# Rounds that planes without weight are kept, at first and after the objective has stagnated.
+# Number of rounds that planes without weight are kept: at first, and after the objective has stagnated.
 _KEPT, _KEPT_LATE = 40, 150
-# It stagnates if it fell by less than _STAGNATION tol within _WINDOW cuts; then mu is lowered every _PATIENCE cuts.
+# The objective stagnates if it falls by less than _STAGNATION * tol (relative) within _WINDOW cuts. Then mu is lowered
+# every _PATIENCE cuts.
 _WINDOW, _STAGNATION, _PATIENCE = 8, 1.0, 5
-_BOUND_FALL = 16.0  # mu is divided by this when (*) is solved for the bound alone
+_BOUND_FALL = 16.0  # Factor by which mu is divided when (*) is solved for the bound alone
 _BOUND_GAIN = 0.05  # If a bound closes less than this share of the gap, the wait for the next one is doubled
-_NULLS = 10  # Steps without gain after which mu is doubled
+_NULLS = 10  # Number of steps without gain after which mu is doubled
 _SLOWEST = 64.0  # Factor by which mu may fall below its value at the first stagnation
-_RANGE = 1e12  # Factor by which mu may change in total; beyond, rounding hides the step or the proximal term
+_RANGE = 1e12  # Factor by which mu may change in total; beyond it, rounding hides the step or the proximal term
 
 
 @dataclass
 class BundleState:
-    """State from which a solver can continue, also with another C, because planes stay valid."""
+    """State from which a solver can continue, even with a different C, because planes stay valid."""
 
     planes: Planes
     weights: Float64Array
@@ -54,20 +56,20 @@ class Trial:
     """An approximate solution of (*)."""
 
     W: Projection
-    model: float  # objective by the planes
+    model: float  # objective according to the planes
     weights: Float64Array  # dual variables: weights of the planes
     slope: Float64Array  # slope of the penalty
     P: Float64Array | None  # multiplier of the cone; None if no dual value was finite
 
 
 def solve_bundle(problem: Problem, search: Search, state: BundleState | None = None) -> BundleState:
-    """Continue from `state` until the gap is closed, the cuts are used up or the callback stops the search."""
+    """Continue from `state` until the gap is closed, all cuts are used, or the callback stops the search."""
     penalty, C = problem.penalty, problem.C
     if state is None:
         center = problem.project(np.zeros(problem.cone.size))
         planes, weights, mu = Planes(problem.cone.size), np.empty(0), 0.0
     else:
-        # mu has the scale of the curvature, which C multiplies
+        # mu scales with the curvature, which is proportional to C
         ratio = C / state.C
         center, planes, weights, mu = state.center, state.planes, state.weights * ratio, state.mu * ratio
     cut, best = problem.cut(center)
@@ -104,7 +106,7 @@ def solve_bundle(problem: Problem, search: Search, state: BundleState | None = N
 
 
 class _Steering:
-    """Control of mu, and of the number of rounds that planes without weight are kept."""
+    """Control of mu, and of the number of rounds for which planes without weight are kept."""
 
     def __init__(self, mu: float, best: float, tol: float) -> None:
         self.mu, self.max_age = mu, _KEPT
@@ -115,7 +117,7 @@ class _Steering:
         self._lowest = 0.0
 
     def step(self, ratio: float, best: float) -> None:
-        """Update after a step that gained `ratio` of the predicted decrease; `best` is the best objective."""
+        """Update after a step that gained `ratio` times the predicted decrease; `best` is the best objective."""
         if ratio >= 0.0:
             self._n_null = 0
             if ratio > 0.5:
@@ -133,12 +135,12 @@ class _Steering:
             if self._last_stagnation == 0:
                 self._lowest, self.max_age = self.mu / _SLOWEST, _KEPT_LATE
             self.mu, self._last_stagnation = max(self.mu / 4.0, self._lowest), len(past)
-        # if only rounding can lower the objective and the gap stays open, mu would double forever
+        # otherwise mu would double forever if only rounding could lower the objective while the gap is open
         self.mu = min(max(self.mu, self._range[0]), self._range[1])
 
 
 class _TighterBound:
-    """Computes bounds that are closer to the best bound of the planes than those of the steps."""
+    """Search for lower bounds that are tighter than the bounds of the steps."""
 
     def __init__(self, problem: Problem, search: Search) -> None:
         self._problem, self._search = problem, search
@@ -155,7 +157,7 @@ class _TighterBound:
         best: float,
         objective: float,
     ) -> float:
-        """Return `bound`, or a higher one if the last step (from `best` to `objective`) gained little."""
+        """Return `bound`, or a higher bound if the last step (from `best` to `objective`) gained little."""
         tol, least = self._search.tol, min(best, objective)
         bound = max(bound, self._search.dual_bound)
         gap = least - bound
@@ -181,15 +183,15 @@ def solve_master(
     best: float,
     tol: float,
 ) -> Trial:
-    """Solve (*) by its dual, in the weights a of the planes and the slope G of the penalty (unless it is fixed).
+    """Solve (*) by its dual, in the weights a of the planes and the slope G of the penalty (unless G is fixed).
 
-    With V = Y + (sum a_i psi_i - G) / mu and W its projection, the dual value is
+    Let V = Y + (sum a_i psi_i - G) / mu, and let W be the projection of V. Then the dual value is
 
-        sum a_i loss_i + mu/2 (||Y||^2 - ||W||^2),
+        sum a_i loss_i + mu/2 (||Y||^2 - ||W||^2).
 
-    a smooth concave function with gradient loss_i - <W, psi_i> in a and W in G. Projections are nonexpansive, so its
-    curvature is at most the structure kernel / mu (twice that if G is free). An accelerated proximal gradient method in
-    this metric takes one small quadratic program and one projection per step.
+    This value is a smooth concave function; its gradient is loss_i - <W, psi_i> in a, and W in G. Projections are
+    nonexpansive, so its curvature is at most the structure kernel / mu (twice that if G is free). In this metric, each
+    step of an accelerated proximal gradient method needs one small quadratic program and one projection.
     """
     penalty, C = problem.penalty, problem.C
     stretch = 1.0 if penalty.is_linear else 2.0

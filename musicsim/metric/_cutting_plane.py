@@ -1,4 +1,4 @@
-"""One-slack cutting planes (thesis, algorithm 4.1) with the two inner solvers of the thesis."""
+"""One-slack cutting planes (thesis, algorithm 4.1) with the thesis's two inner solvers."""
 
 from collections.abc import Callable
 
@@ -10,20 +10,20 @@ from musicsim.metric.cone import Projection
 from musicsim.metric.planes import Planes
 from musicsim.metric.qp import solve_dual
 
-_KEPT = 50  # Rounds that planes without weight are kept
+_KEPT = 50  # Number of rounds that planes without weight are kept
 _ETA = 10.0
 _QP_TOL = 1e-8  # Tolerance of the small quadratic program, relative to C
 _HIGH = 0.1  # Minimum rho at the start of a call, relative to the scale of the first plane
-_REACH = 1e6  # Factor by which (4.15) may change rho; with W inside the cone it would halve until W is rounding
-_PROMISE = 0.1  # Share of the gap by which the model at the result of a call must be below the best objective
-_GROWTH = 1.5  # Factor from the length of a stage to that of the next
-_MAX_STEPS = 10_000  # Approximate maximum of a call
+_REACH = 1e6  # Largest factor of change of rho by (4.15); if W is inside the cone, rho would halve down to rounding
+_PROMISE = 0.1  # Share of the gap by which the model at the result must be below the best objective
+_GROWTH = 1.5  # Ratio between the lengths of successive stages
+_MAX_STEPS = 10_000  # Approximate maximum number of steps per call
 
 
 Inner = Callable[[Planes, Float64Array], tuple[Projection, Float64Array, Float64Array | None]]
-"""Step 3 of algorithm 4.1, which finds the best metric for the planes, starting from the last call.
+"""Solver for step 3 of algorithm 4.1: finds the best metric for the planes, starting from the previous call.
 
-Returns the metric, weights of the planes for the lower bound, and P of ``dual_scale`` or None.
+Returns the metric, the weights of the planes (for the lower bound), and the P that ``dual_scale`` takes, or None.
 """
 
 
@@ -47,20 +47,20 @@ def solve_cutting_plane(problem: Problem, search: Search, make_inner: Callable[[
 
 
 class ADMM:
-    """Alternating directions for the current planes: algorithm 4.2 in calls of `n_steps` steps; Z, U and rho continue.
+    """Alternating directions for the current planes (algorithm 4.2): `n_steps` steps per call; Z, U and rho are kept.
 
-    The paper starts with rho = 1 for data of any scale. With a large C, that leaves W far from Z after a few steps, and
-    progress is slow (on a task of CAL10K's shape: twice the optimum after 30 s). Here every call starts with a rho of
-    the scale of the problem, which (4.15) lowers: 1.17 times the optimum.
+    The paper starts with rho = 1 whatever the scale of the data. If C is large, W is then far from Z after a few steps,
+    and progress is slow. For a task with the shape of CAL10K, the objective was twice the optimum after 30 s. Here, rho
+    starts each call at the scale of the problem, and (4.15) lowers it. The objective was then 1.17 times the optimum.
 
-    If few rankings are possible, this can stagnate forever: W does not change, the oracle returns a known plane, and
-    the next call repeats the last. The iterates circle around the solution, and the model is above its minimum by C
-    times the radius, which grows as (4.15) lowers rho. Therefore a call continues until the model at its metric is
-    below the best objective by a share of the gap. It does so in stages of growing length, each starting from the mean
-    of the iterates of the last (the center of the circle). From the first such call on, rho is fixed.
+    If few rankings are possible, the method may stagnate: W does not change, the oracle returns a known plane, and the
+    next call repeats the last call. The iterates then circle around the solution. The model exceeds its minimum by C
+    times the radius, which grows as (4.15) lowers rho. Therefore, a call continues until the model at its metric is
+    below the best objective by a share of the gap. It runs stages of growing length; each starts from the mean iterate
+    of the previous stage, which is the center of the circle. From the first such call onward, rho is fixed.
 
-    With the trace, W is split from Z, which is in the cone. With the L2,1 norm there is a second Z, which the penalty
-    shrinks row by row; the small program is then the same for the mean of both and 2 rho.
+    With the trace, W is split from Z, which is in the cone. With the L2,1 norm, there is a second Z, which the penalty
+    shrinks row by row. The small program is then the same, for the mean of both and for 2 rho.
     """
 
     def __init__(self, problem: Problem, n_steps: int) -> None:
@@ -77,7 +77,7 @@ class ADMM:
         problem = self.problem
         if self.high == 0.0:
             self.high = self.rho = _HIGH * problem.scale(planes.loss[0], planes.psi[0]) or 1.0
-        self._best = min(self._best, self._model(planes, self._W))  # with the plane that was cut at W
+        self._best = min(self._best, self._model(planes, self._W))  # includes the plane that was cut at W
         if not self._is_fixed:
             self._set_rho(max(self.rho, self.high))
             for _ in range(self.n_steps):
@@ -104,7 +104,7 @@ class ADMM:
         return self._model(planes, result.point) <= self._best - _PROMISE * (self._best - self._bound)
 
     def _run_stages(self, planes: Planes, weights: Float64Array) -> tuple[Projection, Float64Array]:
-        """Run stages with a fixed rho until they promise a lower objective."""
+        """Run stages with a fixed rho until one promises a lower objective."""
         length, n_steps_done = self.n_steps, 0
         while True:
             length = int(np.ceil(_GROWTH * length))
@@ -144,24 +144,24 @@ class ADMM:
         return W, weights, self._residual <= least and self._change <= self.rho * least
 
     def _adapt_rho(self) -> None:
-        """(4.15)."""
+        """Adapt rho to the residuals by equation 4.15."""
         if self._change > _ETA * self._residual:
             self._set_rho(max(0.5 * self.rho, self.high / _REACH))
         elif self._residual > _ETA * self._change:
             self._set_rho(min(2.0 * self.rho, self.high * _REACH))
 
     def _set_rho(self, rho: float) -> None:
-        self.U = [U * (self.rho / rho) for U in self.U]  # U is the multiplier over rho
+        self.U = [U * (self.rho / rho) for U in self.U]  # U is the multiplier divided by rho
         self.rho = rho
 
 
 class Subgradient:
     """Projected subgradients for the current planes (thesis 3.3, the baseline of thesis 4).
 
-    A call takes at most `n_steps` steps from where the last one ended. The step is Polyak's, (f(W) - target) /
-    ||g||^2, with a target that is `reach` below the best value; reach is halved when `patience` steps have not gained
-    half of it (Brännlund, 1993). The weights of the lower bound are those of the active planes, averaged over the steps
-    since the last halving.
+    A call takes at most `n_steps` steps and starts where the last call ended. It uses Polyak's step, (f(W) - target) /
+    ||g||^2, with a target that is `reach` below the best value. If `patience` steps have not gained half of `reach`, it
+    is halved (Brännlund, 1993). The weights for the lower bound are those of the active planes, averaged over the steps
+    since `reach` was last halved.
     """
 
     def __init__(self, problem: Problem, tol: float, n_steps: int = 300, patience: int = 20) -> None:

@@ -1,30 +1,32 @@
 """Compiled loops of the separation oracles: the most violated ranking of each query.
 
-Notation. A query has p relevant items with scores r_1 >= ... >= r_p and m irrelevant ones with scores
-t_1 >= ... >= t_m. Each class is in the order of its scores, so a ranking is the non-decreasing vector ``before``: c_a
-irrelevant items come before the a-th relevant one. With T(c) = t_1 + ... + t_c
+Notation: a query has p relevant items with scores r_1 >= ... >= r_p, and m irrelevant items with scores
+t_1 >= ... >= t_m. Each class is in the order of its scores, so a ranking is a non-decreasing vector ``before``: c_a
+irrelevant items come before the a-th relevant item. With T(c) = t_1 + ... + t_c,
 
     Delta - <W, psi(y*) - psi(y)> = Delta(c) + sum over a of base_a(c_a),
-    base_a(c) = -2 / (p m) (c r_a - T(c)),
+    base_a(c) = -2 / (p m) (c r_a - T(c)).
 
-and base_a is concave with its maximum at the natural place, the number of t_j > r_a. A most violated ranking never has
-c_a below it: irrelevant items of higher score come first at no cost, and every loss grows with c_a. Arrays are
-0-based: ``before[a - 1]`` is c_a. Among equally violated rankings, one with fewer irrelevant items first is preferred.
+base_a is concave, and its maximum is at the natural place, the number of t_j > r_a. In a most violated ranking, c_a is
+never below the natural place: irrelevant items with higher scores come first at no cost, and every loss grows with c_a.
+Arrays are 0-based: ``before[a - 1]`` is c_a. Among equally violated rankings, one with fewer irrelevant items first is
+preferred.
 """
 
 import numpy as np
 from numba import njit
 
 AUC, MAP, MRR, NDCG, PRECISION = range(5)
-_FEW = 64  # Number of thresholds below which all are compared: for 37, that took two fifths of the time of bisection
+_FEW = 64  # With fewer thresholds, all are compared: with 37, this took 40% of the time of a binary search
 
 
 @njit(cache=True, nogil=True)
 def gather_irrelevant(scores, slots, start, items, inverted, columns, negated):
     """Write the irrelevant columns of each row and their negated scores, padded with infinity.
 
-    Query ``slots[row]`` lists its relevant columns in ``items[start[slot, 0] : start[slot, 1]]``. From there to
-    ``start[slot, 2]`` are its irrelevant ones or, if `inverted`, those of neither kind.
+    Query ``slots[row]`` lists its relevant columns in ``items[start[slot, 0] : start[slot, 1]]``. The entries up to
+    ``start[slot, 2]`` are its irrelevant columns. If `inverted`, they are the columns that are neither relevant nor
+    irrelevant.
     """
     n = scores.shape[1]
     keep = np.ones(n, np.bool_)
@@ -51,7 +53,7 @@ def gather_irrelevant(scores, slots, start, items, inverted, columns, negated):
 
 @njit(cache=True, nogil=True)
 def _count_above(values, n_values, threshold):
-    """Return how many of the first `n_values`, which descend, are greater than `threshold`."""
+    """Return how many of the first `n_values`, in descending order, are greater than `threshold`."""
     low, high = 0, n_values
     while low < high:
         middle = (low + high) // 2
@@ -64,7 +66,7 @@ def _count_above(values, n_values, threshold):
 
 @njit(cache=True, nogil=True)
 def _fill_naturals(r, p, t, T, m, natural, R, N):
-    """Write the natural places, and prefix sums of r_a and of the maxima of base_a (without 2 / (p m))."""
+    """Write the natural places, and prefix sums of r_a and of the maxima of base_a (without the factor 2 / (p m))."""
     for a in range(p):
         natural[a] = _count_above(t, m, r[a])
         R[a + 1] = R[a] + r[a]
@@ -73,7 +75,7 @@ def _fill_naturals(r, p, t, T, m, natural, R, N):
 
 @njit(cache=True, nogil=True)
 def _tail_sum(u, v, x, T, R, N, p):
-    """Return the sum of base_a (without 2 / (p m)) over a > u for c_a = max(natural_a, v).
+    """Return the sum of base_a (without the factor 2 / (p m)) over a > u, where c_a = max(natural_a, v).
 
     `x`, at least `u`, is the number of relevant items whose natural place is at most `v`.
     """
@@ -82,7 +84,7 @@ def _tail_sum(u, v, x, T, R, N, p):
 
 @njit(cache=True, nogil=True)
 def _rank_precision(p, m, k, T, R, N, natural, before):
-    """P@k: for each number u of relevant items among the first k, the later ones have c_a >= k - u."""
+    """P@k: if u relevant items are among the first k, the later ones have c_a >= k - u; try each u."""
     k_real = min(k, p + m)
     best, best_u, x = -np.inf, 0, 0
     for u in range(min(k_real, p), max(0, k_real - m) - 1, -1):
@@ -90,7 +92,7 @@ def _rank_precision(p, m, k, T, R, N, natural, before):
         while x < p and natural[x] <= v:
             x += 1
         if x < u:
-            continue  # item u naturally comes after v irrelevant ones
+            continue  # item u naturally comes after v irrelevant items
         value = 2.0 / (p * m) * (N[u] + _tail_sum(u, v, x, T, R, N, p)) - u / k
         if value > best:
             best, best_u = value, u
@@ -100,7 +102,7 @@ def _rank_precision(p, m, k, T, R, N, natural, before):
 
 @njit(cache=True, nogil=True)
 def _rank_mrr(r, p, m, T, R, N, natural, before):
-    """MRR: for each place c_1 = v of the first relevant item, the others have c_a >= v."""
+    """MRR: if the first relevant item has place c_1 = v, the others have c_a >= v; try each v."""
     best, best_v, x = -np.inf, 0, 1
     for v in range(natural[0], m + 1):
         while x < p and natural[x] <= v:
@@ -115,11 +117,11 @@ def _rank_mrr(r, p, m, T, R, N, natural, before):
 
 @njit(cache=True, nogil=True)
 def _rank_ndcg(r, p, m, k, T, R, N, gains, natural, before):
-    """NDCG@k: a dynamic program over the first k places; later items have c_a >= k - u.
+    """NDCG@k: run a dynamic program over the first k places; later items have c_a >= k - u.
 
-    ``value[a, c]`` is the best of the first a relevant items with c_a <= c, and ``moved`` whether the best has c_a = c.
-    The discount is not convex (flat at ranks 1 and 2, a drop after k), so the exchange argument that makes average
-    precision cheap does not hold.
+    ``value[a, c]`` is the best value of the first a relevant items with c_a <= c, and ``moved`` says whether it has
+    c_a = c. The discount is not convex (it is flat at ranks 1 and 2, and drops after k). So the exchange argument that
+    makes average precision cheap does not hold.
     """
     k_real = min(k, p + m)
     top = min(k_real, p)
@@ -157,16 +159,16 @@ def _rank_ndcg(r, p, m, k, T, R, N, gains, natural, before):
 
 @njit(cache=True, nogil=True)
 def _rank_map(p, m, t, R, harmonic, before, stack):
-    """AP: each irrelevant item chooses its place among the relevant ones independently.
+    """AP: each irrelevant item independently chooses its place among the relevant items.
 
-    The gain of the c-th irrelevant item from a place before relevant items a, ..., p,
+    If the c-th irrelevant item is placed before the relevant items a, ..., p, the gain is
 
         1/p sum over a' >= a of [a' / (a' + c - 1) - a' / (a' + c) - 2/m (r_a' - t_c)],
 
-    does not depend on other items. Each term decreases with c, so the last best a never decreases with c: the choices
-    are a valid ranking (Yue et al., 2007) and can be found by bisection. With harmonic numbers, a gain costs O(1), and
-    ranges of c with one possible choice are skipped. That is O(p log m); the dynamic program of the thesis's appendix A
-    takes O(p m).
+    which does not depend on the places of other items. Each term decreases with c, so the last best a never decreases
+    with c. Therefore, the choices form a valid ranking (Yue et al., 2007) and can be found by bisection. With harmonic
+    numbers, a gain costs O(1), and ranges of c with only one possible choice are skipped. The total is O(p log m); the
+    dynamic program in appendix A of the thesis takes O(p m).
     """
     before[:p] = 0
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 1, m, 1, p + 1
@@ -181,7 +183,7 @@ def _rank_map(p, m, t, R, harmonic, before, stack):
         c = (c_low + c_high) // 2
         best, best_a = -np.inf, a_low
         for a in range(a_low, a_high + 1):
-            # sum of a' / ((a' + c - 1) (a' + c)), without the cancellation of two long sums
+            # sum of a' / ((a' + c - 1) (a' + c)), without subtracting two long sums
             gain = harmonic[p + c] - harmonic[a + c - 1] - (c - 1) * (1.0 / (a + c - 1) - 1.0 / (p + c))
             gain -= 2.0 / m * (R[p] - R[a - 1] - (p - a + 1) * t[c - 1])
             if a == p + 1:
@@ -202,7 +204,7 @@ def _rank_map(p, m, t, R, harmonic, before, stack):
 
 @njit(cache=True, nogil=True)
 def _fill_before(loss, k, gains, harmonic, r, p, t, T, m, R, N, natural, before, stack):
-    """Write the most violated ranking of a loss other than AUC."""
+    """Write the most violated ranking for any loss except AUC."""
     _fill_naturals(r, p, t, T, m, natural, R, N)
     if loss == MAP:
         _rank_map(p, m, t, R, harmonic, before, stack)
@@ -216,7 +218,7 @@ def _fill_before(loss, k, gains, harmonic, r, p, t, T, m, R, N, natural, before,
 
 @njit(cache=True, nogil=True)
 def _loss(loss, before, p, m, k, gains):
-    """Return Score(y*) - Score(y) of the ranking, from the definitions of the scores."""
+    """Return Score(y*) - Score(y) for a ranking y, from the definition of the score."""
     lost = 0.0
     if loss == AUC:
         for a in range(p):
@@ -238,14 +240,10 @@ def _loss(loss, before, p, m, k, gains):
 
 @njit(cache=True, nogil=True)
 def count_below(values, thresholds, p, counts, lows):
-    """Write how many of the descending `thresholds` are below each value.
-
-    Few thresholds are compared with all values one by one, which vectorizes best; many are bisected, in the same steps
-    for all values.
-    """
+    """Write, for each value, how many of the descending `thresholds` are below it."""
     n = len(values)
-    if p < _FEW:
-        for first in range(0, n, 512):  # stays in the first cache
+    if p < _FEW:  # comparing each threshold with all values vectorizes better than bisection
+        for first in range(0, n, 512):  # blocks that stay in the first-level cache
             some = values[first : min(first + 512, n)]
             here = counts[first : min(first + 512, n)]
             here[:] = 0.0
@@ -288,8 +286,8 @@ def dot(a, b):
 def _weigh_by_score(s, others, left_out, thresholds, p, unit, weights, placed, values, lows):
     """Weight each irrelevant item by the number of descending `thresholds` below its score.
 
-    These are the items of `others` or, if `left_out`, all except these. Returns the sum of score times this number;
-    ``placed[c]`` counts the items with the number c.
+    The irrelevant items are `others` or, if `left_out`, all items except these. Returns the sum of score times this
+    number; ``placed[c]`` counts the items for which the number is c.
     """
     if left_out:
         values[:] = s
@@ -311,7 +309,7 @@ def _weigh_by_score(s, others, left_out, thresholds, p, unit, weights, placed, v
 
 @njit(cache=True, nogil=True)
 def _weigh_by_rank(scores, columns, m, t, before, p, unit, weights, seen):
-    """Weight each irrelevant item by its rank, ties as listed; return the same sum as :func:`_weigh_by_score`."""
+    """Weight each irrelevant item by its rank, breaking ties by position; return the sum of score times weight."""
     seen[:m] = 0
     total = 0.0
     for e in range(m):
@@ -319,7 +317,7 @@ def _weigh_by_rank(scores, columns, m, t, before, p, unit, weights, seen):
         first = _count_above(t, m, s)
         rank = first + seen[first]
         seen[first] += 1
-        low, high = 0, p  # finds the first relevant item with more than `rank` before it
+        low, high = 0, p  # bisection for the first relevant item with more than `rank` irrelevant items before it
         while low < high:
             middle = (low + high) // 2
             if before[middle] > rank:
@@ -335,15 +333,15 @@ def _weigh_by_rank(scores, columns, m, t, before, p, unit, weights, seen):
 def separate(loss, k, gains, harmonic, scores, slots, start, items, inverted, columns, negated, lost, inner):
     """Turn each row of `scores` into the weights of psi(y*) - psi(y) over the items.
 
-    `columns` are those of :func:`gather_irrelevant`, and `negated` its scores, sorted; AUC uses neither. `lost` and
-    `inner` receive Delta and <W, psi(y*) - psi(y)> of each row.
+    `columns` are those of :func:`gather_irrelevant`, and `negated` contains its sorted scores; AUC uses neither. `lost`
+    and `inner` receive Delta and <W, psi(y*) - psi(y)> of each row.
     """
     n = scores.shape[1]
     s, t, T = np.empty(n), np.empty(n), np.zeros(n + 1)
     R, N = np.zeros(n + 1), np.zeros(n + 1)
     natural, before, counter = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n + 1, np.int64)
     thresholds, values, lows = np.empty(n), np.empty(n), np.empty(n, np.int64)
-    stack = np.empty((128, 4), np.int64)  # two per level, and bisection takes fewer than 64 levels
+    stack = np.empty((128, 4), np.int64)  # two entries per level; bisection takes fewer than 64 levels
     for row in range(scores.shape[0]):
         left_out = inverted[slots[row]]
         first, middle, last = start[slots[row], 0], start[slots[row], 1], start[slots[row], 2]
@@ -356,7 +354,7 @@ def separate(loss, k, gains, harmonic, scores, slots, start, items, inverted, co
         r = s[relevant][order]
         is_by_score = True
         if loss == AUC:
-            # in the most violated ranking, a comes before j exactly if r_a - t_j >= 1/2
+            # in the most violated ranking, a comes before j if and only if r_a - t_j >= 1/2
             for a in range(p):
                 thresholds[a] = r[a] - 0.5
         else:
@@ -367,7 +365,7 @@ def separate(loss, k, gains, harmonic, scores, slots, start, items, inverted, co
             for a in range(p):
                 c = before[a]
                 thresholds[a] = t[c] if c < m else -np.inf
-                # a place among equal scores needs ranks
+                # the place is among equal scores, so scores are not enough and ranks are needed
                 is_by_score &= c in (0, m) or t[c - 1] > t[c]
         if is_by_score:
             others = items[first:last] if left_out else items[middle:last]

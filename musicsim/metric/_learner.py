@@ -1,4 +1,4 @@
-"""Base of the estimators of metric learning to rank: parameters, solvers, results."""
+"""Base class of the estimators for metric learning to rank: parameters, solvers, results."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,11 +31,11 @@ def as_relevance(y: Any, n: int) -> Relevance:
     relevance = y if isinstance(y, Relevance) else Relevance.from_labels(y)
     if len(relevance) != n or relevance.n_items != n:
         raise ValueError(
-            f"y has {len(relevance)} queries and {relevance.n_items} songs, X has {n} rows; "
-            f"each row of X should be a query and a song."
+            f"y has {len(relevance)} queries and {relevance.n_items} songs, but X has {n} rows; "
+            f"each row of X must be a query and a song."
         )
     if not np.array_equal(relevance.own, np.arange(n)):
-        raise ValueError("y has other queries, or another order; query i should be row i of X.")
+        raise ValueError("y has different queries, or a different order; query i must be row i of X.")
     return relevance
 
 
@@ -68,7 +68,7 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             check_whole(name, getattr(self, name), 1)
         if self.n_queries is not None and (self.n_queries < 1 or self.solver != "bundle" or self.max_cuts < 2):
             raise ValueError(
-                f"n_queries={self.n_queries!r} should be None, or at least 1 with solver='bundle' and max_cuts >= 2."
+                f"n_queries={self.n_queries!r} must be None, or at least 1 with solver='bundle' and max_cuts >= 2."
             )
         for name in ("C", "tol"):
             check_positive(name, getattr(self, name))
@@ -85,8 +85,8 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     ) -> tuple[Float64Array, BundleState | None]:
         """Return a flat metric of `cone`, set the attributes of the fit, and warn if a gap remains.
 
-        The callback also gets a function that returns the `components` of the best flat metric so far. The warning
-        refers to the line `stacklevel` frames up.
+        The callback also gets a function that returns the `components` of the best metric so far. The warning refers to
+        the line `stacklevel` frames up.
         """
 
         def watch(step: dict[str, Any], best: Float64Array | None) -> bool:
@@ -99,7 +99,7 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         problem = Problem(oracle, cone, penalty, float(self.C))
         search = Search(float(self.tol), problem, int(self.max_cuts), watch)
         end_state = None
-        with one_blas_thread():  # matrices are small; two threads were four times slower
+        with one_blas_thread():  # the matrices are small; two threads were four times slower
             if self.n_queries is not None and self.n_queries < oracle.n_queries:
                 solve_stochastic(problem, search, oracle, int(self.n_queries), np.random.default_rng(self.random_state))
             elif self.solver == "bundle":

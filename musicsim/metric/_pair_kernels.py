@@ -6,14 +6,14 @@ from numba import njit
 from musicsim.metric._kernels import count_below, dot
 
 TILE = 128
-"""Columns that are processed at once: with as many rows, they fit into the second-level cache."""
-_FEW_ABOVE = 8  # If at most one score in this many is above a threshold, these are processed one by one
-_PADDING = 8  # rows of a power of two would share a few cache lines
+"""Number of columns processed together: with as many rows, they fit into the second-level cache."""
+_FEW_ABOVE = 8  # If at most one in this many scores is above a threshold, these scores are processed one by one
+_PADDING = 8  # Extra columns, because rows whose length is a power of two would share few cache lines
 
 
 @njit(cache=True, nogil=True)
 def rank_relevant(left, right, norms, first, last, begins, relevant, ranked, scores):
-    """Order the relevant songs of rows by descending score, and write both."""
+    """Sort the relevant songs of each row by descending score; write the songs and their scores."""
     for row in range(first, last):
         songs = relevant[begins[row] : begins[row + 1]]
         song_scores = np.empty(len(songs))
@@ -26,9 +26,9 @@ def rank_relevant(left, right, norms, first, last, begins, relevant, ranked, sco
 
 @njit(cache=True, nogil=True)
 def _count(s, row, column, begins, thresholds, barred_begins, barred, values, counts, lows, placed):
-    """Count the thresholds of a row below the score of each song from `column` on; 0 for barred songs.
+    """Count, for each song from `column` on, the thresholds of a row below its score; 0 for barred songs.
 
-    Returns the sum of score times count; ``placed[c]`` is the number of songs with the count c.
+    Returns the sum of score times count; ``placed[c]`` is the number of songs with count c.
     """
     n, p = len(s), begins[row + 1] - begins[row]
     counts[:n] = 0.0
@@ -50,7 +50,7 @@ def _count(s, row, column, begins, thresholds, barred_begins, barred, values, co
     lowest, n_above = row_thresholds[p - 1], 0
     for j in range(n):
         n_above += 1 if values[j] > lowest else 0
-    if n_above <= n // _FEW_ABOVE:  # in most tiles, if a metric has little loss
+    if n_above <= n // _FEW_ABOVE:  # true for most tiles if the metric has little loss
         placed[0] += n - n_above
         total = 0.0
         for j in range(n):
@@ -70,13 +70,13 @@ def _count(s, row, column, begins, thresholds, barred_begins, barred, values, co
 
 @njit(cache=True, nogil=True)
 def weigh_pairs(scores, first, norms, begins, thresholds, barred_begins, barred, units, sums, totals, placed):
-    """Turn scores of a block of rows into weights; for pairs after the block, into the sum of both weights.
+    """Turn the scores of a block of rows into weights; for pairs after the block, into the sum of both weights.
 
-    `scores`, (n_rows, n_songs - first), hold 2 q^T W x of the songs from `first` on, and are overwritten. `begins` and
-    `barred_begins`, (n_songs + 1,), are offsets of the descending thresholds of each song, and of the songs that are
-    not ranked for it. `units`, (n_songs,), are 2 / (p m). Adds the weights of each song for all others to `sums`, and
-    the sums of score times count to `totals`, both (n_songs - first,). Adds the number of songs with each count to
-    `placed`, (n_thresholds + n_songs - first,). Returns the number of nonzero weights, both of each pair.
+    `scores`, (n_rows, n_songs - first), hold 2 q^T W x for the songs `first` and up, and are overwritten. `begins` and
+    `barred_begins`, (n_songs + 1,), are the offsets of each song's descending thresholds, and of the songs that are not
+    ranked for it. `units`, (n_songs,), are 2 / (p m). Adds each song's weights for all other songs to `sums`, and the
+    sums of score times count to `totals`, both (n_songs - first,). Adds the number of songs with each count to
+    `placed`, (n_thresholds + n_songs - first,). Returns the number of nonzero weights; both weights of a pair count.
     """
     n_rows, width = scores.shape
     transposed = np.zeros((TILE, n_rows + _PADDING))
@@ -84,7 +84,7 @@ def weigh_pairs(scores, first, norms, begins, thresholds, barred_begins, barred,
     lows = np.empty(TILE, np.int64)
     n_weights = start = 0
     while start < width:
-        stop = n_rows if start == 0 else min(start + TILE, width)  # the first tile has its own songs
+        stop = n_rows if start == 0 else min(start + TILE, width)  # the first tile contains the rows' own songs
         n, column = stop - start, first + start
         norms_here, sums_here = norms[column : first + stop], sums[start:stop]
         if start > 0:
@@ -125,7 +125,6 @@ def weigh_pairs(scores, first, norms, begins, thresholds, barred_begins, barred,
 
 @njit(cache=True, nogil=True)
 def combine_few(weights, X, result):
-    """Write the product of sparse weights and X."""
     for i in range(weights.shape[0]):
         result[i] = 0.0
         for j in range(weights.shape[1]):
@@ -137,7 +136,7 @@ def combine_few(weights, X, result):
 
 @njit(cache=True, nogil=True)
 def place_relevant(X, first, last, begins, ranked, scores, placed, units, totals, folded, sums, lost, inner):
-    """Add the weights of relevant songs to rows of `folded` and to `sums`; fill their `lost` and `inner`."""
+    """Add the weights of relevant songs to the rows of `folded` and to `sums`; fill the rows' `lost` and `inner`."""
     for row in range(first, last):
         begin, p = begins[row], begins[row + 1] - begins[row]
         before, lost_pairs, value = 0, 0.0, 0.0

@@ -1,9 +1,9 @@
-"""The most violated rankings by AUC when all songs are queries: pairs of songs instead of queries and songs.
+"""Most violated rankings by AUC if all songs are queries: process pairs of songs instead of queries and songs.
 
-By AUC, only the score of a song decides whether it comes before a relevant one. Therefore both products of
-:mod:`musicsim.metric.oracles` take half the multiplications. The scores of song j for query i and of i for j share the
-product x_i^T W x_j. X^T A X is added to its transpose, so the weights of (i, j) and (j, i) are added before they are
-multiplied by X. Rows are processed in blocks, each with itself and the songs after it.
+For AUC, only the score of a song decides whether it comes before a relevant song. Therefore, both products of
+:mod:`musicsim.metric.oracles` take half the multiplications. The score of song j for query i and the score of i for j
+share the product x_i^T W x_j. X^T A X is added to its transpose, so the weights of (i, j) and (j, i) are added before
+they are multiplied by X. Rows are processed in blocks: each block with itself and with the songs after it.
 """
 
 from collections.abc import Iterator
@@ -16,29 +16,25 @@ import numpy as np
 from musicsim._arrays import BoolArray, Float64Array, Int32Array, Int64Array
 from musicsim.metric import _pair_kernels as kernels
 
-_MIN_SHARE = 0.75  # Minimum share of songs that are queries; below it, half the pairs are more than queries times songs
-_FEW = 1 / 8  # Share of nonzero weights below which they are multiplied one by one
+_MIN_SHARE = 0.75  # Minimum share of songs that are queries; with fewer, half of all pairs is more work
+_FEW = 1 / 8  # Share of nonzero weights below which the weights are multiplied one by one
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Relevant and unranked songs of each song.
-
-    Memory: 4 bytes per listed song. A cut takes 16 bytes per relevant song, 8 n_songs per row of the block of each
-    thread, and 4 per relevant song for each block until blocks are summed.
-    """
+    """Relevant and unranked songs of each song; 4 bytes per listed song, and 16 per relevant song in a cut."""
 
     begins: Int64Array  # (n_songs + 1,)
     relevant: Int32Array
     barred_begins: Int64Array  # (n_songs + 1,)
-    barred: Int32Array  # ascending for each song
+    barred: Int32Array  # songs that are not ranked; ascending for each song
     units: Float64Array  # (n_songs,): 2 / (p m)
 
     @classmethod
     def build(
         cls, n_songs: int, queries: Int64Array, items: Int32Array, start: Int64Array, inverted: BoolArray
     ) -> Self | None:
-        """Return the pairs of sets; None if few songs are queries, one is twice, or most are left out of a ranking."""
+        """Return the pairs of sets; None if few songs are queries, a query occurs twice, or many songs are unranked."""
         slots = np.full(n_songs, -1)
         slots[queries] = np.arange(len(queries))
         is_query = slots >= 0
@@ -62,8 +58,8 @@ class Pairs:
     ) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
         """Find the most violated rankings of all songs, whose scores are ``left @ right.T - norms``.
 
-        Returns, per song, halves of dpsi to be multiplied by X, (n_songs, d), sums of weights, Delta and <W, dpsi>; the
-        last two count only for queries.
+        Returns, per song, halves of dpsi that must still be multiplied by X, (n_songs, d), sums of weights, Delta and
+        <W, dpsi>. The last two are valid only for queries.
         """
         n = len(X)
         ranked, scores = np.empty_like(self.relevant), np.empty(len(self.relevant))
@@ -100,8 +96,8 @@ class Pairs:
 
         with ThreadPoolExecutor(n_threads) as threads:
             list(threads.map(rank, _blocks(n, block)))
-            thresholds = scores - 0.5  # a comes before j exactly if r_a - t_j >= 1/2
-            # summed in the order of the rows, so that the result does not depend on threads
+            thresholds = scores - 0.5  # a comes before j if and only if r_a - t_j >= 1/2
+            # summed in the order of the rows, so that the result does not depend on the number of threads
             for rows, (here, there, counts) in zip(
                 _blocks(n, block), threads.map(weigh, _blocks(n, block)), strict=True
             ):

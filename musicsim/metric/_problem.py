@@ -2,9 +2,9 @@
 
     minimize  f(W) = penalty(W) + C max(0, slack(W))  over the cone,                (4.1, 4.2)
 
-with slack(W) the mean structured hinge loss over the queries, which the oracle returns with a plane below it. Let
-a >= 0 be weights of planes with sum(a) <= C, and t >= 1 with <sum a_i psi_i, W> <= t penalty(W) on the cone. Then
-sum(a_i loss_i) / t is a lower bound of the optimum. This is the certificate of all solvers.
+where slack(W) is the mean structured hinge loss over the queries. The oracle returns the slack, and a plane below
+it. Let a >= 0 be weights of planes with sum(a) <= C, and t >= 1 with <sum a_i psi_i, W> <= t penalty(W) on the cone.
+Then sum(a_i loss_i) / t is a lower bound of the optimum. All solvers use this bound as their certificate.
 """
 
 import time
@@ -22,18 +22,18 @@ from musicsim.metric.oracles import Cut, Oracle
 from musicsim.metric.planes import Planes
 
 Watch = Callable[[dict[str, Any], Float64Array | None], object]
-"""Called with each step and the best flat metric so far (None before the first); returns True to stop."""
+"""Callback that gets each step and the best flat metric so far (None before the first); returns True to stop."""
 
 
 @dataclass
 class Problem:
-    """f with its oracle, cone and penalty; `seconds` sums the wall time of each part."""
+    """f with its oracle, cone and penalty; `seconds` contains the total wall time of each part."""
 
     oracle: Oracle
     cone: Cone
     penalty: Regularizer
     C: float
-    slots: Int64Array | None = None  # of the queries to use; by default all
+    slots: Int64Array | None = None  # indices of the queries to use; by default all queries
     seconds: dict[str, float] = field(default_factory=lambda: {"oracle": 0.0, "qp": 0.0, "projection": 0.0})
 
     @contextmanager
@@ -49,33 +49,27 @@ class Problem:
             return self.cone.project(flat)
 
     def cut(self, W: Projection) -> tuple[Cut, float]:
-        """Return the plane at W and f(W)."""
         with self.measure("oracle"):
-            # a factor of low rank saves time
+            # a low-rank factor saves time
             is_low_rank = W.factors is not None and sum(map(len, W.factors)) < sum(self.cone.widths)
             metric = {"L": W.factors} if is_low_rank else {"W": W.point}
             cut = self.oracle.cut(**metric, slots=self.slots)
         return cut, self.penalty.value(W.point) + self.C * max(0.0, cut.slack)
 
     def scale(self, loss: float, psi: Float64Array) -> float:
-        """Return the weight of a proximal term with which a projected gradient step from 0 takes a plane to 0.
-
-        It is 0 if no step from 0 gains anything.
-        """
+        """Return the proximal weight with which a gradient step from 0 reduces the plane to 0; 0 if no step gains."""
         psi = psi.ravel()
         step = self.project(self.C * psi - self.penalty.gradient(np.zeros(psi.size))).point
         return float(step @ psi) / loss if loss > 0 else 0.0
 
     def lower_bound(self, planes: Planes, weights: Float64Array, P: Float64Array | None = None) -> float:
-        """Return the lower bound by weights of planes; P as in ``dual_scale``."""
+        """Return the lower bound that weights of planes give; P is as in ``dual_scale``."""
         scale = self.penalty.dual_scale(planes.combine(weights), P)
         return float(weights @ planes.loss) / max(1.0, scale)
 
 
 @dataclass
 class Search(Convergence):
-    """Convergence of a cutting-plane search."""
-
     problem: Problem
     max_cuts: int
     callback: Watch | None = None
@@ -89,7 +83,7 @@ class Search(Convergence):
         return self.is_stopped or self.has_converged or self.n_cuts >= self.max_cuts
 
     def note_sampled(self, estimate: float, n_planes: int) -> bool:
-        """Record a cut of a sample, whose objective is only an estimate; return whether to stop."""
+        """Record a cut on a sample, which gives only an estimate of the objective; return whether to stop."""
         self._report(n_planes, objective=estimate, dual_bound=0.0, gap=1.0)
         return self.is_stopped
 

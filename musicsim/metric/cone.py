@@ -1,11 +1,11 @@
-"""Cones of metrics, which are blocks of positive semi-definite matrices or vectors, and penalties on them.
+"""Cones of metrics, whose blocks are positive semidefinite matrices or nonnegative vectors, and penalties on metrics.
 
 For solvers, a metric is one flat vector: the raveled (w, w) matrices of the blocks, or the diagonal. Each block has a
-diagonal weight r, and its penalty is sum(r * diag(W)): the trace of a metric in scaled coordinates
-(:mod:`musicsim.metric.coordinates`) has weights other than 1.
+diagonal weight r, and its penalty is sum(r * diag(W)). In scaled coordinates (:mod:`musicsim.metric.coordinates`), the
+trace of a metric has weights other than 1.
 
 Both penalties are the maximum of <G, W> over G in a set. `dual_scale` measures how far a combination of planes is
-outside of this set; lower bounds of all solvers are based on it.
+outside this set; the lower bounds of all solvers are based on it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,17 +20,17 @@ from musicsim._arrays import Float64Array
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """The nearest point of the cone, flat, and a factor of each block, W = L^T L (None for a diagonal)."""
+    """The nearest point of the cone, flat, and the factor L of each block, W = L^T L (None for a diagonal)."""
 
     point: Float64Array
     factors: list[Float64Array] | None
 
 
 class Cone:
-    """The cone of one block per width (columns of X), full or diagonal.
+    """The cone with one block per entry of `widths` (its number of columns of X), full or diagonal.
 
-    `weights` are r, positive, by default 1. A flat metric has the length `size`, and `unit` is diag(r), flat: the
-    gradient of the penalty. `n_projections` counts the eigendecompositions of blocks so far.
+    `weights`, (sum of widths,), are the positive r, by default 1. `size` is the length of a flat metric. `unit` is
+    diag(r), flat: the gradient of the penalty. `n_projections` counts the eigendecompositions of blocks so far.
     """
 
     def __init__(self, widths: Sequence[int], structure: str, weights: npt.ArrayLike | None = None) -> None:
@@ -49,7 +49,7 @@ class Cone:
         return np.split(columns, np.cumsum(self.widths)[:-1])
 
     def blocks(self, flat: Float64Array) -> Iterator[Float64Array]:
-        """Yield the (w, w) matrices of a flat metric, or the pieces of a diagonal one, as views."""
+        """Yield views of the (w, w) matrices of a flat metric, or of the pieces of a diagonal metric."""
         if self.structure == "diagonal":
             yield from self._split(flat)
             return
@@ -59,9 +59,10 @@ class Cone:
             start += w * w
 
     def project(self, flat: Float64Array) -> Projection:
-        """Project the symmetric part onto the cone, in Frobenius norm.
+        """Project the symmetric part of a flat metric onto the cone, in the Frobenius norm.
 
-        A Cholesky decomposition detects blocks inside the cone, forty times faster than eigenvalues.
+        Blocks that are already inside the cone are detected by a Cholesky decomposition, which is forty times faster
+        than eigenvalues.
         """
         if self.structure == "diagonal":
             return Projection(np.maximum(flat, 0.0), None)
@@ -76,14 +77,14 @@ class Cone:
             self.n_projections += 1
             values, vectors = linalg.eigh(block, driver="evd", check_finite=False)
             first = int(np.searchsorted(values, 0.0, side="right"))
-            # exactly W = L^T L, so that scores are the same by either
+            # W is exactly L^T L, so that both give the same scores
             factor = (vectors[:, first:] * np.sqrt(values[first:])).T
             points.append((factor.T @ factor).ravel())
             factors.append(np.ascontiguousarray(factor))
         return Projection(np.concatenate(points) if len(points) > 1 else points[0], factors)
 
     def reach(self, flat: Float64Array) -> float:
-        """Return the least t for which t diag(r) - A is in the cone (the largest eigenvalue if r is 1)."""
+        """Return the smallest t for which t diag(r) - A is in the cone (the largest eigenvalue of A if r is 1)."""
         if self.structure == "diagonal":
             return float((flat / self.weights).max())
         largest = -np.inf
@@ -97,7 +98,7 @@ class Cone:
 
 
 class Trace:
-    """sum of r_i W_ii, linear on the cone (equation 4.1); `slope` is a feasible G, here the only one."""
+    """Sum of r_i W_ii, linear on the cone (equation 4.1); `slope` is the only feasible G."""
 
     is_linear = True
 
@@ -112,20 +113,19 @@ class Trace:
         return self.slope
 
     def project_slope(self, G: Float64Array) -> Float64Array:
-        """Return the nearest feasible G."""
         return self.slope
 
     def shrink(self, W: Float64Array, t: float) -> Float64Array:
-        """Return argmin over V of t value(V) + 1/2 ||V - W||^2, without regard to the cone."""
+        """Return argmin over V of t value(V) + 1/2 ||V - W||^2, ignoring the cone."""
         return W - t * self.slope
 
     def dual_scale(self, A: Float64Array, P: Float64Array | None) -> float:
-        """Return t with <A, W> <= t value(W) on the cone; P, in the cone, helps to find a small one."""
+        """Return a t with <A, W> <= t value(W) on the cone; a P in the cone helps to find a small t."""
         return self.cone.reach(A)
 
 
 class RowNorms:
-    """Sum of the Euclidean norms of the rows of W (Lim, McFee and Lanckriet, ICML 2013), for one full block."""
+    """Sum of the Euclidean norms of the rows of W (Lim, McFee and Lanckriet, ICML 2013), for a single full block."""
 
     is_linear = False
 
@@ -155,7 +155,7 @@ class RowNorms:
         return (rows * np.maximum(0.0, 1.0 - t / np.maximum(norms, 1e-300))[:, None]).ravel()
 
     def dual_scale(self, A: Float64Array, P: Float64Array | None) -> float:
-        # <A, W> <= <A + P, W> <= max row norm of (A + P) times the sum of the row norms of W
+        # <A, W> <= <A + P, W> <= (largest row norm of A + P) * (sum of the row norms of W)
         raised = self._cone.project(A).point if P is None else A + P
         return min(float(self._rows(each)[1].max()) for each in (A, raised))
 

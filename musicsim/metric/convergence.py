@@ -13,7 +13,7 @@ from musicsim.metric.cone import Projection
 
 @dataclass
 class Convergence:
-    """The best metric and the best lower bound of one fit so far, and its history."""
+    """The best metric and the best lower bound of a fit so far, and the history of the fit."""
 
     tol: float
     best: Projection | None = field(default=None, init=False)
@@ -25,7 +25,7 @@ class Convergence:
 
     @property
     def gap(self) -> float:
-        """(objective - bound) / objective, or 0 if the objective is 0."""
+        """Relative gap, (objective - bound) / objective; 0 if the objective is 0."""
         return max(0.0, self.objective - self.dual_bound) / self.objective if self.objective > 0 else 0.0
 
     @property
@@ -33,7 +33,6 @@ class Convergence:
         return self.gap <= self.tol
 
     def offer(self, W: Projection, objective: float) -> None:
-        """Store W if it is the best so far."""
         if objective < self.objective:
             self.best, self.objective = W, objective
 
@@ -41,17 +40,17 @@ class Convergence:
         self.dual_bound = max(self.dual_bound, bound)
 
     def record(self, **values: float) -> dict[str, Any]:
-        """Append a step with its time to the history; return a copy for a callback."""
+        """Append a step and its time to the history; return a copy for a callback."""
         step = {**values, "seconds": time.perf_counter() - self._started}
         self.history.append(step)
         return dict(step)
 
     def warn_if_open(self, after: str, advice: str, stacklevel: int) -> None:
-        """Warn that the gap is open after these steps, unless a callback stopped the fit."""
+        """Warn that the gap is still open after these steps, unless a callback stopped the fit."""
         if not self.has_converged and not self.is_stopped:
             warnings.warn(
                 f"The relative gap is {self.gap:.2g} after {after}, above tol={self.tol:g}: the objective is "
-                f"{self.objective:.6g}, the optimum at least {self.dual_bound:.6g}. {advice}",
+                f"{self.objective:.6g}, and the optimum is at least {self.dual_bound:.6g}. {advice}",
                 ConvergenceWarning,
                 stacklevel=stacklevel + 1,
             )

@@ -1,10 +1,11 @@
-"""Coordinates in which a metric is learned: the same problem, better conditioned.
+"""Coordinates in which a metric is learned: the same problem, but better conditioned.
 
-The curvature of the slack along a pair of columns grows with the product of their variances, so with a decaying
-spectrum a first-order method is slow along small variances. Any invertible map B of the songs gives the same problem
-for B^-T W B^-1 with an adapted penalty. B consists of the principal axes, each divided by a power of its deviation:
-1/2, between equal curvature (1) and equal penalty (0), needed the fewest cuts (28; with 0, 51). Directions in which all
-songs are equal are dropped, because 0 is the best metric there.
+The curvature of the slack along a pair of columns grows with the product of their variances. If the spectrum decays, a
+first-order method is therefore slow along columns of small variance. Mapping the songs by any invertible B gives the
+same problem for B^-T W B^-1, with an adapted penalty. B consists of the principal axes, each divided by a power of its
+standard deviation. The power 1 gives equal curvature, and the power 0 leaves the penalty unchanged. A power of 1/2
+needed the fewest cuts (28; with 0, 51). Directions in which all songs are equal are dropped, because the best metric
+is 0 there.
 """
 
 from dataclasses import dataclass
@@ -14,8 +15,8 @@ import numpy as np
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 
 _POWER = 0.5
-_ZERO = 1e-7  # Deviation relative to the largest below which a direction counts as constant: about the root of rounding
-_ROUNDING = 1e-12  # The same, relative to the root mean square of X: the rounding of a constant column
+_ZERO = 1e-7  # Deviation, relative to the largest, below which a direction is constant: about the root of rounding
+_ROUNDING = 1e-12  # Deviation, relative to the root mean square of X, below which a column is constant
 
 
 def _varies(deviations: Float64Array, X: Float64Array) -> BoolArray:
@@ -25,14 +26,14 @@ def _varies(deviations: Float64Array, X: Float64Array) -> BoolArray:
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """Map ``X @ basis`` for a full metric; `weights` are those of the trace of the learned metric."""
+    """The map ``X @ basis`` for a full metric; `weights` are the weights of the learned metric's trace."""
 
     weights: Float64Array
     basis: Float64Array
 
     @classmethod
     def principal(cls, X: Float64Array) -> "Axes":
-        """Return principal axes, for the trace as penalty."""
+        """Return principal axes, for the trace as the penalty."""
         centered = X - X.mean(axis=0)
         variances, axes = np.linalg.eigh(centered.T @ centered / len(X))
         deviations = np.sqrt(np.maximum(variances, 0.0))
@@ -42,7 +43,7 @@ class Axes:
 
     @classmethod
     def identity(cls, n_columns: int) -> "Axes":
-        """Return the columns of X, for a penalty that depends on the coordinates."""
+        """Return the columns of X unchanged, for a penalty that depends on the coordinates."""
         return cls(np.ones(n_columns), np.eye(n_columns))
 
     def apply(self, X: Float64Array) -> Float64Array:
@@ -56,7 +57,7 @@ class Axes:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Map ``X[:, columns] * scale`` for a diagonal metric; `weights` as in :class:`Axes`."""
+    """The map ``X[:, columns] * scale`` for a diagonal metric; `weights` are as in :class:`Axes`."""
 
     weights: Float64Array
     columns: Int64Array
@@ -65,7 +66,7 @@ class Columns:
 
     @classmethod
     def from_songs(cls, X: Float64Array, penalty: Float64Array | None = None) -> "Columns":
-        """Return scaled columns, for a penalty with weights of columns, by default 1."""
+        """Return scaled columns; `penalty` contains the weights of the columns, by default 1."""
         deviations = X.std(axis=0)
         columns = np.flatnonzero(_varies(deviations, X))
         scale = deviations[columns] ** -_POWER
@@ -76,7 +77,6 @@ class Columns:
         return X[:, self.columns] * self.scale
 
     def metric(self, flat: Float64Array) -> Float64Array:
-        """Return the metric in the original coordinates, (d, d)."""
         diagonal = np.zeros(self.n_columns)
         diagonal[self.columns] = flat * self.scale**2
         return np.diag(diagonal)

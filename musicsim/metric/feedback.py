@@ -1,9 +1,9 @@
-"""Relevance feedback: songs marked up and down change the metric and the position of a query.
+"""Relevance feedback: thumbs up and down (marks) change the metric and the position of a query.
 
-The marks are the positive and negative documents of a geometric mean metric of the query (Su, King, Lyu, SIGIR 2017,
-algorithm 1), with its previous metric as the prior. The query moves toward the songs marked up, as the ideal candidate
-document of section 3 (and of Rocchio, 1971). Local metrics are reweighted first (section 3.2). All of it is in closed
-form, and without marks nothing changes.
+The marks are the positive and negative documents of a geometric mean metric for the query, and its previous metric is
+the prior (Su, King, Lyu, SIGIR 2017, algorithm 1). The query moves toward the liked songs, as the ideal candidate
+document does in section 3 of the paper (and in Rocchio, 1971). Local metrics are reweighted first (section 3.2).
+Everything has a closed form, and without marks nothing changes.
 """
 
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from musicsim._checks import check_number
 from musicsim.metric._geometric import geometric_mean_metric
 from musicsim.metric.linear import factor
 
-_BLOCK_ENTRIES = 4_000_000  # Entries of a block of songs: 32 MB
-_STRONGEST = 1e9  # Larger strengths exceed double precision
-_ZERO = 1e-9  # Singular value, relative to the largest, that is rounding
+_BLOCK_ENTRIES = 4_000_000  # Number of entries in a block of songs: 32 MB
+_STRONGEST = 1e9  # Higher strengths exceed double precision
+_ZERO = 1e-9  # Singular values below this share of the largest are rounding errors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,11 +29,11 @@ class Feedback:
     The metric is ``L^T (I + U^T (G - I) U) L``: the base metric L^T L, changed along the directions of the marks.
     """
 
-    point: Float64Array  # (d,): the new position of the query
-    base: Float64Array | None  # (r, d): L; None is the identity
-    directions: Float64Array  # (k, r): U, orthonormal rows
+    point: Float64Array  # (d,): new position of the query
+    base: Float64Array | None  # (r, d): L; None is the identity matrix
+    directions: Float64Array  # (k, r): U, with orthonormal rows
     change: Float64Array  # (k, k): G, symmetric positive definite
-    weights: Float64Array | None = None  # (m,): of the local metrics whose sum is the base metric
+    weights: Float64Array | None = None  # (m,): weights of the local metrics whose sum is the base metric
 
     @property
     def metric(self) -> Float64Array:
@@ -43,14 +43,23 @@ class Feedback:
         return inner if self.base is None else self.base.T @ inner @ self.base
 
     def distances(self, X: npt.ArrayLike) -> FloatingArray:
-        """Return distances of songs (n_songs, d) from the ideal song, not squared.
+        """Return the distances (not squared) from songs to the ideal song.
 
-        They are float32 or float64, (n_songs,), like X; float32 is not converted. O(n r (d + k)), without L O(n d k);
-        32 MB for any number of songs. Raises ValueError if X has another number of columns than the query.
+        Parameters
+        ----------
+        X : array-like of shape (n_songs, d); float32 is not converted
+
+        Returns
+        -------
+        float32 or float64 ndarray of shape (n_songs,), like X
+
+        Notes
+        -----
+        Time: O(n r (d + k)), or O(n d k) without L. Memory: 32 MB for any number of songs.
         """
         songs = np.asarray(X)
         if songs.ndim != 2 or songs.shape[1] != len(self.point):
-            raise ValueError(f"X: shape {songs.shape} should be (n_songs, {len(self.point)}).")
+            raise ValueError(f"X has shape {songs.shape}; it must be (n_songs, {len(self.point)}).")
         dtype = np.float32 if songs.dtype == np.float32 else np.float64
         point, directions = self.point.astype(dtype), self.directions.astype(dtype)
         base = None if self.base is None else self.base.T.astype(dtype)
@@ -78,8 +87,6 @@ def feedback_metric(
 ) -> Feedback:
     """Return the metric and the ideal song of a query after marks.
 
-    Raises ValueError if shapes differ, a number is not finite, or `strength` or `move` is out of range.
-
     Parameters
     ----------
     x : array-like of shape (d,)
@@ -87,20 +94,22 @@ def feedback_metric(
     up, down : array-likes of shape (n_up, d) and (n_down, d)
         Songs marked as similar and as dissimilar; both may be empty.
     base : array-like of shape (d, d), optional
-        The previous metric, positive semidefinite; by default Euclidean distance, also for songs mapped by
-        ``transform`` of a learned metric.
+        Previous metric, positive semidefinite. By default Euclidean distance, which is also right for songs mapped by
+        the ``transform`` of a learned metric.
     strength : float from 0 to 1e9
-        Effect of a mark: a single one changes squared distances along it by at most the factor ``sqrt(1 + strength)``.
+        Effect of a mark: a single mark changes squared distances in its direction by at most the factor
+        ``sqrt(1 + strength)``.
     move : float >= 0
-        The query moves ``move n_up / (move n_up + 1)`` of the way to the mean of the songs marked up.
+        The query moves ``move n_up / (move n_up + 1)`` of the way to the mean of the songs in `up`.
     weights : ndarray of shape (m,), optional
         Stored in the result; see :func:`adapt_weights`.
 
     Notes
     -----
-    Let z be differences in the base metric and s the mean of z^2 over the marks. Every song up adds to S the mean of
-    its z z^T / s with the query and the other songs up; every song down adds to D that with the query and the songs up.
-    G = (I + strength S)^-1 # (I + strength D) in the directions of the marks. Time for k marks: O(k^2 r), a
+    Let z be differences in the base metric, and s the mean of z^2 over the marks. S is a sum over the songs in `up`.
+    Each term is the mean of z z^T / s over a song's differences from the query and the other songs in `up`. D is a sum
+    over the songs in `down`; each term is the mean over the differences from the query and the songs in `up`. In the
+    directions of the marks, G = (I + strength S)^-1 # (I + strength D). Time for k marks: O(k^2 r), about a
     millisecond, and O(r d^2) with `base`.
     """
     query = _vector(x)
@@ -112,7 +121,7 @@ def feedback_metric(
     if base is not None:
         metric = np.asarray(base, dtype=np.float64)
         if metric.shape != (d, d) or not np.isfinite(metric).all():
-            raise ValueError(f"base: shape {metric.shape} should be {(d, d)}, of finite numbers.")
+            raise ValueError(f"base has shape {metric.shape}; it must be {(d, d)} and contain finite numbers.")
         L = factor(metric)
     point = query
     if len(ups):
@@ -123,7 +132,7 @@ def feedback_metric(
 
 
 def _change(ups: Float64Array, downs: Float64Array, strength: float) -> tuple[Float64Array, Float64Array]:
-    """Return U and G of :class:`Feedback` from marks around the origin."""
+    """Return U and G of :class:`Feedback` for marks given relative to the query."""
     marks = np.concatenate([ups, downs])
     scale = float(np.mean(np.sum(marks * marks, axis=1))) if len(marks) else 0.0
     if not (strength > 0 and scale > 0):
@@ -139,7 +148,7 @@ def _change(ups: Float64Array, downs: Float64Array, strength: float) -> tuple[Fl
 
 
 def _mean_scatters(rows: Float64Array, others: Float64Array, n_others: int) -> Float64Array:
-    """Sum (a - b)(a - b)^T / n_others over rows a and others b."""
+    """Sum (a - b)(a - b)^T / n_others over all rows a and others b."""
     if not len(rows):
         return np.zeros((rows.shape[1],) * 2)
     cross = np.outer(rows.sum(axis=0), others.sum(axis=0))
@@ -157,29 +166,32 @@ def adapt_weights(
 ) -> Float64Array:
     """Adapt the weights of local metrics to the marks of a query.
 
-    The gain ``g_r`` of metric r is the mean of ``d_r / d`` over the songs down minus that over the songs up. Here
-    ``d_r`` is the squared distance by this metric, and ``d`` that by the weighted sum. The new weights, which sum to 1,
-    maximize ``sum_r phi_r g_r - KL(phi || weights) / s``: they are proportional to ``weights_r exp(s g_r)``. With n
-    marks, s is ``strength n / (n + 2)``, so that few marks change little. Metrics should have one scale. Raises
-    ValueError if shapes differ, a number is not finite, or weights are negative or all 0.
+    The gain ``g_r`` of metric r is the mean of ``d_r / d`` over the songs in `down`, minus the mean over the songs in
+    `up`. Here, ``d_r`` is the squared distance by metric r, and ``d`` is the squared distance by the weighted sum. The
+    new weights maximize ``sum_r phi_r g_r - KL(phi || weights) / s``, so they are proportional to
+    ``weights_r exp(s g_r)``. With n marks, s is ``strength n / (n + 2)``, so that few marks change little.
 
     Parameters
     ----------
     x, up, down : as in :func:`feedback_metric`
-    metrics : array-like of shape (m, d, d)
+    metrics : array-like of shape (m, d, d), all on the same scale
     weights : array-like of shape (m,), optional
-        Previous weights, not negative; by default equal.
+        Previous weights, not negative and not all 0; by default equal.
     strength : float >= 0
+
+    Returns
+    -------
+    float64 ndarray of shape (m,), not negative, sums to 1
     """
     query = _vector(x)
     d = len(query)
     ups, downs = _rows(up, d, "up") - query, _rows(down, d, "down") - query
     M = np.asarray(metrics, dtype=np.float64)
     if M.ndim != 3 or M.shape[1:] != (d, d) or not len(M) or not np.isfinite(M).all():
-        raise ValueError(f"metrics: shape {M.shape} should be (m, {d}, {d}), of finite numbers.")
+        raise ValueError(f"metrics has shape {M.shape}; it must be (m, {d}, {d}) and contain finite numbers.")
     before = np.ones(len(M)) if weights is None else np.asarray(weights, dtype=np.float64)
     if before.shape != (len(M),) or not ((before >= 0) & (before < np.inf)).all() or not before.any():
-        raise ValueError(f"weights should be {len(M)} finite numbers, not negative, not all 0.")
+        raise ValueError(f"weights must be {len(M)} finite numbers, not negative and not all 0.")
     check_number("strength", strength, 0)
     before = before / before.max()
     before /= before.sum()
@@ -189,7 +201,7 @@ def adapt_weights(
     differs = totals > 0  # a copy of the query has no effect
     if not differs.any() or strength == 0:
         return before
-    has_weight = before > np.finfo(np.float64).tiny  # a metric without weight gets none for any gain
+    has_weight = before > np.finfo(np.float64).tiny  # the other metrics keep weight 0 whatever their gain
     ratios = squares[np.ix_(has_weight, differs)] / totals[differs]
     signs = np.where(np.arange(len(marks)) < len(ups), -1.0, 1.0)[differs]
     counts = np.where(signs < 0, np.count_nonzero(signs < 0), np.count_nonzero(signs > 0))
@@ -206,7 +218,7 @@ def adapt_weights(
 def _vector(x: npt.ArrayLike) -> Float64Array:
     query = np.asarray(x, dtype=np.float64)
     if query.ndim != 1 or not query.size or not np.isfinite(query).all():
-        raise ValueError(f"x: shape {query.shape} should be (d,), of finite numbers.")
+        raise ValueError(f"x has shape {query.shape}; it must be (d,) and contain finite numbers.")
     return query
 
 
@@ -215,5 +227,5 @@ def _rows(songs: npt.ArrayLike, d: int, name: str) -> Float64Array:
     if not rows.size:
         return np.empty((0, d))
     if rows.ndim != 2 or rows.shape[1] != d or not np.isfinite(rows).all():
-        raise ValueError(f"{name}: shape {rows.shape} should be (n_songs, {d}), of finite numbers.")
+        raise ValueError(f"{name} has shape {rows.shape}; it must be (n_songs, {d}) and contain finite numbers.")
     return rows

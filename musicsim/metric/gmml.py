@@ -26,9 +26,9 @@ from musicsim.relevance import Relevance, label_codes
 class GMML(LinearMetric, BaseEstimator):
     """A Mahalanobis metric in closed form: the geometric mean of two scatters.
 
-    Let S and D be the mean outer products of the differences of similar and of dissimilar pairs, P the prior, and s and
-    e the mean eigenvalues of S P and D P^-1. The metric is ``M = (S + reg s P^-1)^-1  #_t  (D + reg e P)``. At t = 1/2
-    it minimizes ``tr(M S) + tr(M^-1 D)`` (equation 6).
+    Let S and D be the mean outer products of the differences of similar and of dissimilar pairs. Let P be the prior,
+    and s and e the mean eigenvalues of S P and D P^-1. The metric is ``M = (S + reg s P^-1)^-1 #_t (D + reg e P)``. At
+    t = 1/2, it minimizes ``tr(M S) + tr(M^-1 D)`` (equation 6).
 
     Parameters
     ----------
@@ -37,24 +37,24 @@ class GMML(LinearMetric, BaseEstimator):
     prior : None, "covariance" or array-like of shape (d, d)
         Euclidean distance, the inverse covariance of X, or any positive definite matrix.
     reg : float >= 0
-        Share of the scatter that is added; as it grows, the metric becomes a multiple of the prior.
+        Share of the scatter that is added; as it grows, the metric approaches a multiple of the prior.
     n_pairs : int, optional
-        Number of similar, and of dissimilar pairs to draw; by default all pairs.
+        Number of similar pairs, and of dissimilar pairs, to draw; by default all pairs are used.
     random_state : int, Generator or None
-        Seed of the pairs.
+        Seed for drawing pairs.
 
     Attributes
     ----------
     metric_, components_ : float64 ndarrays of shape (d, d) and (r, d)
-        M = L^T L and L, with rows by descending weight.
+        M = L^T L, and L with rows sorted by descending weight.
     similar_, dissimilar_ : float64 ndarrays of shape (d, d)
-        The regularized scatters: at t = 1/2, M similar_ M = dissimilar_.
+        Regularized scatters: at t = 1/2, M similar_ M = dissimilar_.
 
     Notes
     -----
-    Algorithm 1 adds lambda I to sums over pairs; here it is a share of their means, which changes only the scale of M.
-    Time for all pairs of labels: O(n d^2); of a Relevance: O(n^2 d) in blocks of 16 MB, so use `n_pairs` for more than
-    about 20,000 songs; then O(d^3). Memory: 64 d^2 bytes, and a few copies of X.
+    Algorithm 1 adds lambda I to sums over pairs. Here, a share of the mean is added, which changes only the scale of M.
+    Time for all pairs of labels: O(n d^2 + d^3). Time for a Relevance: O(n^2 d + d^3) in blocks of 16 MB; use `n_pairs`
+    for more than about 20,000 songs. Memory: 64 d^2 bytes, and a few copies of X.
 
     Examples
     --------
@@ -79,15 +79,17 @@ class GMML(LinearMetric, BaseEstimator):
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
         """Learn the metric from labels or a Relevance.
 
-        Raises ValueError if a parameter is out of range, X is not finite, or y does not fit X. The same holds if pairs
-        are missing or all consist of equal rows, or a scatter is singular and `reg` is 0.
-
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
         y : array-like of shape (n_songs,) or Relevance
             Class labels, or the relevance of the rows of X to each other. Each pair of a query and a relevant (or
-            irrelevant) song counts the same; queries without one of both are ignored.
+            irrelevant) song has the same weight. Queries without relevant or without irrelevant songs are ignored.
+
+        Raises
+        ------
+        ValueError
+            If there are no pairs, all pairs consist of equal rows, or a scatter is singular and `reg` is 0.
         """
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
@@ -100,25 +102,29 @@ class GMML(LinearMetric, BaseEstimator):
         else:
             codes = label_codes(y, "y")
             if len(codes) != len(songs):
-                raise ValueError(f"y has {len(codes)} labels, X has {len(songs)} rows; give one label per row.")
+                raise ValueError(f"y has {len(codes)} labels, but X has {len(songs)} rows; give one label per row.")
             similar, dissimilar = label_scatters(songs, codes)
         require_pairs(similar)
         return self._learn(songs, similar, dissimilar)
 
     def fit_pairs(self, X: npt.ArrayLike, similar: npt.ArrayLike, dissimilar: npt.ArrayLike) -> Self:
-        """Learn the metric of songs (n_songs, d) from similar and dissimilar pairs of rows, int (m, 2).
+        """Learn the metric from pairs of songs.
 
-        Raises ValueError as :meth:`fit`, and if pairs are missing or not of rows of X.
+        Parameters
+        ----------
+        X : array-like of shape (n_songs, d)
+        similar, dissimilar : int array-likes of shape (m, 2), m >= 1; row numbers of X
         """
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         scatters = []
         for name, pairs in (("similar", np.asarray(similar)), ("dissimilar", np.asarray(dissimilar))):
             if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs) or pairs.dtype.kind not in "iu":
-                raise ValueError(f"{name}: shape {pairs.shape} should be (m, 2), rows of X, at least one pair.")
+                raise ValueError(f"{name} has shape {pairs.shape}; it must be (m, 2), row numbers of X, with m >= 1.")
             if pairs.min() < 0 or pairs.max() >= len(songs):
                 raise ValueError(
-                    f"{name} contains row {pairs.max() if pairs.min() >= 0 else pairs.min()}, X has {len(songs)} rows."
+                    f"{name} contains row {pairs.max() if pairs.min() >= 0 else pairs.min()}, "
+                    f"but X has {len(songs)} rows."
                 )
             scatters.append(pair_scatter(songs, pairs.astype(np.int64)))
         return self._learn(songs, *scatters)
@@ -126,7 +132,7 @@ class GMML(LinearMetric, BaseEstimator):
     def _check_parameters(self) -> None:
         check_mean_parameters(self.t, self.reg)
         if self.n_pairs is not None and not (isinstance(self.n_pairs, Integral) and self.n_pairs >= 1):
-            raise ValueError(f"n_pairs={self.n_pairs!r} should be None, or a whole number of at least 1.")
+            raise ValueError(f"n_pairs={self.n_pairs!r} must be None, or a whole number of at least 1.")
 
     def _learn(self, songs: Float64Array, similar: Scatter, dissimilar: Scatter) -> Self:
         prior = prior_metric(self.prior, songs)

@@ -1,7 +1,7 @@
-"""The feature spaces of several kernels as columns in which a metric is learned.
+"""The feature spaces of several kernels, as columns in which a metric is learned.
 
-With K = V diag(s) V^T, the principal coordinates of a kernel are z = V^T K_x / sqrt(s). The penalty <W, K> of the
-papers is the trace of the metric of z; a diagonal W weights the training songs.
+With K = V diag(s) V^T, the principal coordinates of a kernel are z = V^T K_x / sqrt(s). The papers' penalty <W, K> is
+the trace of the metric of z. A diagonal W assigns a weight to each training song.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from musicsim.metric.linear import factor
 class KernelSpaces:
     """Training songs in scaled coordinates of all kernels, and the cone of metrics there.
 
-    A constant kernel does not have columns.
+    A constant kernel has no columns.
     """
 
     songs: Float64Array
@@ -29,24 +29,24 @@ class KernelSpaces:
 
     @classmethod
     def build(cls, kernels: list[Float64Array], structure: str, max_rank: int | None = None) -> "KernelSpaces":
-        """Return the spaces of :func:`training_kernels`, for full metrics at most the `max_rank` widest directions.
+        """Return the spaces of :func:`training_kernels`; full metrics use at most the `max_rank` widest directions.
 
-        Raises ValueError if a kernel is not positive semidefinite, or all are constant. With `max_rank`, only negative
-        eigenvalues above a thousandth of the largest are detected.
+        Raises ValueError if a kernel is not positive semidefinite, or all kernels are constant. With `max_rank`, a
+        negative eigenvalue is detected only if its size exceeds a thousandth of the largest eigenvalue.
         """
         maps: list[Axes | Columns] = [
             _diagonal_map(K) if structure == "diagonal" else _full_map(K, max_rank) for K in kernels
         ]
         used = [(K, coordinates) for K, coordinates in zip(kernels, maps, strict=True) if len(coordinates.weights)]
         if not used:
-            raise ValueError("All kernels are constant, so songs do not differ.")
+            raise ValueError("All kernels are constant, so the songs do not differ.")
         weights = [coordinates.weights for _, coordinates in used]
         cone = Cone([len(w) for w in weights], structure, np.concatenate(weights))
         songs = np.concatenate([coordinates.apply(K) for K, coordinates in used], axis=1)
         return cls(songs, cone, maps)
 
     def components(self, flat: Float64Array) -> list[Float64Array]:
-        """Return a factor (r_k, n_songs) of W = L^T L per kernel; without rows if the kernel is not used."""
+        """Return, per kernel, a factor (r_k, n_songs) of W = L^T L; it has no rows if the kernel is not used."""
         blocks = self.cone.blocks(flat)
         return [
             _pull_back(coordinates, next(blocks)) if len(coordinates.weights) else np.empty((0, len(self.songs)))
@@ -55,7 +55,7 @@ class KernelSpaces:
 
 
 class KernelProjections:
-    """Mixin for estimators that learn a projection of each of several kernels."""
+    """Mixin for estimators that learn one projection for each of several kernels."""
 
     components_: list[Float64Array]
     n_kernels_in_: int
@@ -75,35 +75,32 @@ class KernelProjections:
         return new_kernels(kernels, self.n_kernels_in_, self.n_songs_in_)
 
     def _project(self, kernels: list[Float64Array]) -> Float64Array:
-        """Concatenate the projections of all kernels, (n_new, sum of r_k)."""
         return np.concatenate([K @ L.T for K, L in zip(kernels, self.components_, strict=True)], axis=1)
 
 
 def training_kernels(kernels: Any) -> list[Float64Array]:
-    """Return kernels between the same songs.
+    """Return the kernels of the training songs as matrices.
 
-    Raises ValueError without kernels, if one is not square, finite and symmetric, or if their sizes differ.
+    Raises ValueError if there are no kernels, one is not square, finite and symmetric, or their sizes differ.
     """
     matrices = [_symmetrize(kernel, i) for i, kernel in enumerate(_as_list(kernels))]
     if any(len(kernel) != len(matrices[0]) for kernel in matrices):
-        raise ValueError(
-            f"kernels have {[len(kernel) for kernel in matrices]} songs; they should be of the same songs."
-        )
+        raise ValueError(f"kernels have {[len(kernel) for kernel in matrices]} songs; they must be for the same songs.")
     return matrices
 
 
 def new_kernels(kernels: Any, n_kernels: int, n_songs: int) -> list[Float64Array]:
-    """Return kernels of new songs with training songs.
+    """Return kernels between new songs and training songs.
 
-    Raises ValueError if there are not `n_kernels`, or one is not finite or has another shape than (n_new, n_songs).
+    Raises ValueError unless there are `n_kernels`, each finite and of shape (n_new, n_songs).
     """
     matrices = [np.asarray(kernel, dtype=np.float64) for kernel in _as_list(kernels)]
     if len(matrices) != n_kernels:
-        raise ValueError(f"kernels contains {len(matrices)}, the model was fitted on {n_kernels}.")
+        raise ValueError(f"kernels contains {len(matrices)} matrices, but the model was fitted on {n_kernels}.")
     for i, kernel in enumerate(matrices):
         if kernel.ndim != 2 or kernel.shape[1] != n_songs or len(kernel) != len(matrices[0]):
             raise ValueError(
-                f"kernels[{i}] has the shape {kernel.shape}; it should be ({len(matrices[0])}, {n_songs}), "
+                f"kernels[{i}] has shape {kernel.shape}; it must be ({len(matrices[0])}, {n_songs}), "
                 f"new songs by training songs."
             )
         if not np.isfinite(kernel).all():
@@ -114,16 +111,16 @@ def new_kernels(kernels: Any, n_kernels: int, n_songs: int) -> list[Float64Array
 def _as_list(kernels: Any) -> list[Any]:
     kernels = list(kernels)
     if not kernels:
-        raise ValueError("kernels is empty; give at least one.")
+        raise ValueError("kernels is empty; give at least one kernel.")
     if np.ndim(kernels[0]) != 2:
-        raise ValueError("kernels should be a sequence of matrices, even if there is only one.")
+        raise ValueError("kernels must be a sequence of matrices, even if there is only one.")
     return kernels
 
 
 def _symmetrize(kernel: Any, i: int) -> Float64Array:
     K = np.asarray(kernel, dtype=np.float64)
     if K.ndim != 2 or K.shape[0] != K.shape[1] or len(K) < 2:
-        raise ValueError(f"kernels[{i}] has the shape {K.shape}; it should be square, with at least two songs.")
+        raise ValueError(f"kernels[{i}] has shape {K.shape}; it must be square, with at least two songs.")
     if not np.isfinite(K).all():
         raise ValueError(f"kernels[{i}] contains NaN or infinite values.")
     if not np.allclose(K, K.T, rtol=1e-6, atol=1e-6 * np.abs(K).max(initial=0.0)):
@@ -135,7 +132,7 @@ def _full_map(K: Float64Array, max_rank: int | None) -> Axes:
     """Return the map from columns of K to scaled principal coordinates of its feature space."""
     values, vectors, lowest = _spectrum(K, max_rank)
     if lowest < -1e-6 * max(values[-1], -lowest):
-        raise ValueError(f"a kernel has the eigenvalue {lowest:.3g}; it should be positive semi-definite.")
+        raise ValueError(f"a kernel has the eigenvalue {lowest:.3g}; it must be positive semidefinite.")
     is_positive = values > 1e-10 * values[-1]
     whitening = vectors[:, is_positive] / np.sqrt(values[is_positive])
     axes = Axes.principal(K @ whitening)
@@ -143,17 +140,17 @@ def _full_map(K: Float64Array, max_rank: int | None) -> Axes:
 
 
 def _spectrum(K: Float64Array, max_rank: int | None) -> tuple[Float64Array, Float64Array, float]:
-    """Return all or the `max_rank` largest eigenvalues, ascending, their vectors, and the lowest eigenvalue."""
+    """Return all or the `max_rank` largest eigenvalues, ascending, their eigenvectors, and the lowest eigenvalue."""
     if max_rank is None or max_rank >= len(K):
         values, vectors = np.linalg.eigh(K)
         return values, vectors, float(values[0])
     from scipy.sparse.linalg import LinearOperator, eigsh
 
-    # a start for Lanczos that is the same in every run, and unlikely to be orthogonal to an eigenvector
+    # start Lanczos from a vector that is the same in every run, and unlikely to be orthogonal to an eigenvector
     start = np.random.default_rng(0).standard_normal(len(K))
     values, vectors = eigsh(K, k=max_rank, which="LA", v0=start)
-    # relative to the largest eigenvalue, the many values near 0 are equal, so a clearly negative one is found quickly;
-    # finding a much smaller one may take longer than decomposing K
+    # Relative to the largest eigenvalue, the many values near 0 are equal, so a clearly negative one is found quickly.
+    # Finding a negative value much closer to 0 may take longer than decomposing K.
     reversed_K = LinearOperator(K.shape, matvec=lambda x: values[-1] * x - K @ x, dtype=np.float64)
     largest = eigsh(reversed_K, k=1, which="LA", v0=start, tol=1e-3, return_eigenvectors=False)
     return values, vectors, float(values[-1] - largest[0])
@@ -164,12 +161,12 @@ def _diagonal_map(K: Float64Array) -> Columns:
     try:
         np.linalg.cholesky(K + 1e-6 * max(np.abs(K).max(), 1e-300) * np.eye(len(K)))
     except np.linalg.LinAlgError:
-        raise ValueError("a kernel has a negative eigenvalue; it should be positive semi-definite.") from None
+        raise ValueError("a kernel has a negative eigenvalue; it must be positive semidefinite.") from None
     return Columns.from_songs(np.where(np.diag(K) > 0, K, 0.0), np.diag(K))
 
 
 def _pull_back(coordinates: Axes | Columns, block: Float64Array) -> Float64Array:
-    """Return a factor of W^k from the metric of the scaled coordinates."""
+    """Return a factor of W^k, computed from the metric in scaled coordinates."""
     if isinstance(coordinates, Axes):
         L = factor(block)
         return L[np.abs(L).max(axis=1) > 0] @ coordinates.basis.T

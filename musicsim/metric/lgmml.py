@@ -24,69 +24,71 @@ _CHOICES: dict[str, tuple[str | None, ...]] = {
     "standardize": (None, "column", "query"),
 }
 _COUNTS = ("n_metrics", "n_queries", "k", "n_epochs", "batch_size")
-_NO_DEVIATION = 1e-9  # Deviation within a query, relative to that of the column, that counts as 0
-_FAR = 5.0  # Factor over the training share of documents with t_r > 1 above which there is a warning
+_NO_DEVIATION = 1e-9  # Deviation within a query, relative to the column's deviation, that is treated as 0
+_FAR = 5.0  # Warn if the share of documents with t_r > 1 exceeds the share in training by this factor
 
 
 class LGMML(BaseEstimator):
-    """Rank documents of queries without vectors, by their distances to anchors in local metrics.
+    """Rank documents for queries without vectors, by the documents' distances to anchors in local metrics.
 
-    The score of a document is ``f = -sum_r phi_r t_r exp(-t_r)`` (equation 13) with t_r its squared distance to anchor
-    r in metric M_r. Each M_r is the geometric mean metric of some random queries, and its anchor is the candidate that
-    ranks these best. phi >= 0 minimizes a ranking loss by projected stochastic gradients (algorithm 2).
+    The score of a document is ``f = -sum_r phi_r t_r exp(-t_r)`` (equation 13), where t_r is its squared distance to
+    anchor r in metric M_r. Each M_r is the geometric mean metric of some random queries, and its anchor is the
+    candidate that ranks these queries best. The weights phi >= 0 minimize a ranking loss by projected stochastic
+    gradients (algorithm 2).
 
     Parameters
     ----------
     n_metrics : int >= 1
-        m.
+        Number of local metrics, m.
     loss : "warp" or "ndcg"
-        Weights of violated pairs: the estimated rank of equation 16, or the effect of exchanging them on NDCG@k.
+        Weights of violated pairs: the estimated rank of equation 16, or the change in NDCG@k if the pair is swapped.
     n_queries : int >= 1
-        Queries drawn for each metric.
+        Number of queries drawn for each metric.
     structure : "full" or "diagonal"
-        Any metric, or a weight per column, for many columns.
+        Any metric, or only one weight per column, which suits many columns.
     anchor : "ideal" or "document"
         Anchors are points beyond the mean of the relevant documents, or relevant documents as in the paper.
     max_features : float in (0, 1]
-        Share of random columns that each metric uses; in the paper, all.
+        Share of the columns, drawn at random, that each metric uses; the paper uses all columns.
     standardize : None, "column" or "query"
-        Use features unchanged, z-scored by the training documents, or z-scored within each query.
+        Use the features unchanged, z-scored over the training documents, or z-scored within each query.
     t, prior, reg : as in :class:`GMML`
     margin : float > 0
-        zeta, in units of a mean of g over anchors: phi starts with a sum of 1.
+        zeta. The initial phi sums to 1, so a score is a mean of g over anchors.
     learning_rate : float > 0
-        mu in units of 1 / m, the initial weight; for the first epoch, then decreasing as 1 / sqrt(epoch).
+        mu in the first epoch, in units of the initial weight 1 / m; it decreases as 1 / sqrt(epoch).
     n_epochs : int >= 1
         An epoch uses as many tuples as there are relevant documents (warp), or as many queries as there are (ndcg).
     batch_size : int >= 1
-        Tuples or queries per step.
+        Number of tuples or queries per step.
     k : int >= 1
         k of NDCG@k in the loss "ndcg".
     per_query : bool
-        Also learn a phi per training query, for :meth:`predict` on other documents of it.
+        Also learn one phi per training query, with which :meth:`predict` ranks other documents for that query.
     random_state : int, Generator or None
 
     Attributes
     ----------
-    metrics_ : float64 ndarray of shape (m, d, d), or (m, d) of diagonals
+    metrics_ : float64 ndarray of shape (m, d, d), or (m, d) if diagonal
         Scaled so that 95% of the training documents have t_r <= 1.
     anchors_ : float64 ndarray of shape (m, d), in standardized features
     weights_ : float64 ndarray of shape (m,)
         phi, shared by all queries: the mean over the second half of the steps.
     query_weights_ : float64 ndarray of shape (n_queries, m)
-        With `per_query`: phi of each training query; the shared one if all its documents are equally relevant.
+        phi of each training query, with `per_query`; the shared phi if all its documents are equally relevant.
     history_ : list of dict
-        Per epoch: epoch, loss, ndcg (mean NDCG@k of the training queries by the current phi).
+        Per epoch: epoch, loss, and ndcg (mean NDCG@k of the training queries with the current phi).
 
     Notes
     -----
-    Two signs in the paper are wrong: a violator is a p- with f(p-) + zeta > f(p+), against equation 18 and algorithm 2,
-    and equation 22 lacks the minus of equation 13. t exp(-t) increases up to t = 1 only: without scaling, far documents
-    score like anchors. :meth:`predict` warns if many are beyond 1. phi_q exists for training queries only; unseen ones
-    share one phi (the paper does not specify it).
+    Two signs in the paper are wrong. A violator is a p- with f(p-) + zeta > f(p+), unlike in equation 18 and algorithm
+    2. Equation 22 lacks the minus sign of equation 13. The function t exp(-t) increases only up to t = 1. Without
+    scaling, distant documents would get scores like those of anchors. The method :meth:`predict` warns if many
+    documents are beyond 1. A phi_q exists only for training queries; other queries share one phi (the paper does not
+    specify this).
 
-    Time: metrics O(m (n_drawn d^2 + d^3)), distances O(n m d^2) once, or O(n m d) with diagonals, an epoch O(n m).
-    Memory: 4 n m + 8 m d^2 bytes, a few copies of X, and with `per_query` 8 n_queries m.
+    Time: O(m (n_drawn d^2 + d^3)) for the metrics, O(n m d^2) once for the distances, or O(n m d) if diagonal, and
+    O(n m) per epoch. Memory: 4 n m + 8 m d^2 bytes, a few copies of X, and 8 n_queries m bytes with `per_query`.
 
     Examples
     --------
@@ -129,25 +131,29 @@ class LGMML(BaseEstimator):
     ) -> Self:
         """Learn metrics, anchors and weights.
 
-        Raises ValueError if a parameter or label is out of range, sizes differ, every query has equally relevant
-        documents, or a metric has only equal ones.
-
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Documents, grouped by query; `group`, int (n_queries,), holds their numbers.
+            Documents, grouped by query.
         y : array-like of shape (n,)
-            Relevance, from 0 to 1000; the lowest label of a query counts as irrelevant.
+            Relevance, from 0 to 1000; the lowest label of a query means irrelevant.
+        group : int array-like of shape (n_queries,)
+            Number of documents of each query.
         callback : callable, optional
-            Gets ``stage`` ("metrics", "weights" or "queries") and its progress, in stage "weights" the newest entry of
-            `history_`. It returns True to end the fit with the current result.
+            Gets ``stage`` ("metrics", "weights" or "queries") and its progress; in stage "weights", this is the newest
+            entry of `history_`. The callback returns True to end the fit with the current result.
+
+        Raises
+        ------
+        ValueError
+            If no query has documents of different relevance, or all documents drawn for a metric are equal.
         """
         self._check_parameters()
         documents, relevance = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         check_labels(relevance)
         starts = check_groups(group, len(documents))
         rng = np.random.default_rng(self.random_state)
-        if hasattr(self, "query_weights_"):  # from an earlier fit
+        if hasattr(self, "query_weights_"):  # left from an earlier fit
             del self.query_weights_
         self.mean_, deviation = documents.mean(axis=0), documents.std(axis=0)
         varies = deviation > _rounding(len(documents), np.abs(documents).max(axis=0))
@@ -176,18 +182,24 @@ class LGMML(BaseEstimator):
     def predict(
         self, X: npt.ArrayLike, group: npt.ArrayLike | None = None, *, queries: npt.ArrayLike | None = None
     ) -> Float64Array:
-        """Return scores of documents, float64 (n,), higher for more relevant ones; comparable within a query.
-
-        O(n m d^2), with diagonals O(n m d); 4 n m bytes and a few copies of X. Raises ValueError if sizes differ, or
-        `queries` are not training queries.
+        """Return scores of documents, higher for more relevant documents; scores are comparable only within a query.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
         group : int array-like of shape (n_queries,), optional
-            Documents of each query; by default one query.
+            Number of documents of each query; by default all documents belong to one query.
         queries : int array-like of shape (n_queries,), optional
-            The number of each query in training, to use its own phi (with `per_query`). By default the shared phi.
+            The number that each query had in training, to use its own phi (with `per_query`); by default the shared
+            phi.
+
+        Returns
+        -------
+        float64 ndarray of shape (n,)
+
+        Notes
+        -----
+        Time: O(n m d^2), or O(n m d) if diagonal. Memory: 4 n m bytes, and a few copies of X.
         """
         check_is_fitted(self)
         documents: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
@@ -198,7 +210,7 @@ class LGMML(BaseEstimator):
         if beyond > _FAR * (1.0 - QUANTILE):
             warnings.warn(
                 f"{beyond:.0%} of the distances are above 1, where the score increases again (5% in training): these "
-                f"documents differ from those of the fit. Standardize features as in training.",
+                f"documents differ from the training documents. Standardize the features as in training.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -208,7 +220,7 @@ class LGMML(BaseEstimator):
         return np.concatenate([-sum_weighted(part, own) for part, own in parts])
 
     def score(self, X: npt.ArrayLike, y: npt.ArrayLike, group: npt.ArrayLike) -> float:
-        """Return the mean NDCG@k of the queries; those without a relevant document count 0."""
+        """Return the mean NDCG@k of the queries; a query without a relevant document counts as 0."""
         return float(score_groups(self.predict(X, group), y, group, (int(self.k),))[f"ndcg@{self.k}"].mean())
 
     def _check_parameters(self) -> None:
@@ -231,7 +243,7 @@ class LGMML(BaseEstimator):
             deviations = np.sqrt(np.add.reduceat(centered * centered, starts[:-1]) / sizes)
             largest = np.maximum.reduceat(np.abs(X), starts[:-1])
             least = np.maximum(_NO_DEVIATION * self.deviation_, _rounding(sizes, largest))
-            # a column that is constant in the query becomes 0
+            # a column that is constant within the query becomes 0
             deviations[deviations <= least] = np.inf
             return centered / np.repeat(deviations, sizes[:, 0], axis=0)
         return X
@@ -268,22 +280,20 @@ class LGMML(BaseEstimator):
                 break
 
     def _select_weights(self, queries: npt.ArrayLike | None, n_queries: int) -> Float64Array:
-        """Return the shared weights (m,), or those of training queries (n_queries, m)."""
+        """Return the shared weights (m,), or the weights of training queries (n_queries, m)."""
         if queries is None:
             return self.weights_
         if not hasattr(self, "query_weights_"):
             raise ValueError("queries: weights of single queries were not learned; fit with per_query=True.")
         numbers = np.asarray(queries)
         if numbers.shape != (n_queries,) or numbers.dtype.kind not in "iu":
-            raise ValueError(f"queries: shape {numbers.shape} should be ({n_queries},), whole numbers, one per group.")
+            raise ValueError(f"queries has shape {numbers.shape}; it must be ({n_queries},), with one int per group.")
         if numbers.size and (numbers.min() < 0 or numbers.max() >= len(self.query_weights_)):
-            raise ValueError(f"queries: training had queries 0 to {len(self.query_weights_) - 1}.")
+            raise ValueError(f"queries must be numbers of training queries, 0 to {len(self.query_weights_) - 1}.")
         return self.query_weights_[numbers]
 
 
 class _Steps:
-    """The compiled steps of one loss on one table."""
-
     def __init__(self, ranker: LGMML, queries: Queries, table: Float32Array, rng: np.random.Generator) -> None:
         self._ranker, self._queries, self._table = ranker, queries, table
         self._state = rng.integers(1, 2**63, 1, dtype=np.uint64)
@@ -291,12 +301,12 @@ class _Steps:
         n = np.count_nonzero(queries.lower) if self._is_warp else len(queries.usable)
         self.per_epoch = -(-int(n) // int(ranker.batch_size))
         largest = int(queries.lower.max())
-        # L of equation 16
+        # L in equation 16
         self._ranks = np.concatenate([[0.0], np.cumsum(1.0 / np.log2(np.arange(2.0, largest + 2.0)))])
         self._gains = queries.gains(int(ranker.k))
 
     def take(self, queries: Int64Array, n_steps: int, phi: Float64Array, rate: float, total: Float64Array) -> float:
-        """Change `phi` in place and add it to `total` after every step; return the mean loss."""
+        """Change `phi` in place, and add it to `total` after every step; return the mean loss."""
         ranker, q = self._ranker, self._queries
         margin, batch = float(ranker.margin), int(ranker.batch_size)
         common = self._table, q.lower, q.starts, queries, phi, rate, margin, batch, n_steps
@@ -306,5 +316,5 @@ class _Steps:
 
 
 def _rounding(n: int | Int64Array, largest: Float64Array) -> Float64Array:
-    """Return the largest deviation of n equal numbers, because their mean is rounded."""
+    """Return the largest deviation of n equal numbers, which is not 0 because their mean is rounded."""
     return n * np.finfo(np.float64).eps * largest

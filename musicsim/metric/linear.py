@@ -14,7 +14,16 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     components_: Float64Array
 
     def transform(self, X: npt.ArrayLike) -> Float64Array:
-        """Map songs (n_songs, d) so that Euclidean distance is the learned distance; return float64 (n_songs, r)."""
+        """Map songs so that Euclidean distance is the learned distance.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_songs, d)
+
+        Returns
+        -------
+        float64 ndarray of shape (n_songs, r)
+        """
         check_is_fitted(self)
         songs: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(songs @ self.components_.T)
@@ -25,28 +34,30 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
 
 def factor(metric: npt.ArrayLike, spectral_mass: float = 1.0) -> Float64Array:
-    """Return L, (r, d), with W = L^T L, or the best one of least rank that keeps a share of the spectrum.
-
-    Rows are sorted by descending weight; for a metric of 0 there is one row of 0. Raises ValueError if `spectral_mass`
-    is out of range.
+    """Return L with W = L^T L, or the L of lowest rank that keeps a given share of the spectrum.
 
     Parameters
     ----------
     metric : array-like of shape (d, d), symmetric positive semidefinite
     spectral_mass : float in (0, 1]
-        Share of the trace to keep; 0.95 is the thesis's effective rank (4.4.1).
+        Share of the trace to keep; 0.95 gives the thesis's effective rank (4.4.1).
+
+    Returns
+    -------
+    float64 ndarray of shape (r, d)
+        Rows are sorted by descending weight. For a metric of 0, there is one row of zeros.
     """
     if not 0 < spectral_mass <= 1:
-        raise ValueError(f"spectral_mass={spectral_mass} should be above 0 and at most 1.")
+        raise ValueError(f"spectral_mass={spectral_mass} must be above 0 and at most 1.")
     values, vectors = np.linalg.eigh(np.asarray(metric, dtype=np.float64))
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    # smaller eigenvalues are rounding of the largest one
+    # smaller eigenvalues are rounding errors of the largest eigenvalue
     is_kept = values > 1e-13 * values[0]
     if spectral_mass < 1:
         before = np.concatenate([[0.0], np.cumsum(values)[:-1]])
         is_kept &= before < spectral_mass * values.sum()
     is_kept[0] = is_kept[0] or not is_kept.any()
-    # the sign of an eigenvector is arbitrary: the largest entry is made positive
+    # the sign of an eigenvector is arbitrary, so its largest entry is made positive
     rows = (vectors[:, is_kept] * np.sqrt(values[is_kept])).T
     largest = rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)]
     return rows * np.where(largest < 0, -1.0, 1.0)[:, None]

@@ -22,35 +22,35 @@ _SONGS_PER_METRIC = 10
 class LGMMLByExample(LinearMetric, BaseEstimator):
     """A metric that depends on the query: songs near it are compared by the features that matter there.
 
-    Songs are clustered. M_r is the geometric mean metric of the pairs of a song in cluster r and a song relevant or
-    irrelevant to it; its anchor p_r is the cluster center. Songs are ranked by ``M(x) = sum_r w_r(x) M_r`` for a query
-    x. Weights are proportional to exp(-rho/2 t_r), with t_r the squared distance from x to p_r in M_r (equations 3 and
-    11), and sum to 1 here.
+    The songs are clustered. M_r is the geometric mean metric of pairs of a song in cluster r and a song that is
+    relevant or irrelevant to it. The anchor p_r of M_r is the cluster center. For a query x, songs are ranked by
+    ``M(x) = sum_r w_r(x) M_r``. The weights are proportional to exp(-rho/2 t_r), where t_r is the squared distance from
+    x to p_r in M_r (equations 3 and 11). Here, the weights are scaled to sum to 1.
 
     Parameters
     ----------
     n_metrics : int >= 1
-        m, at most one per ten songs; 1 is a single metric, as :class:`GMML`.
+        Number of local metrics, m, limited to one per ten songs; 1 is a single metric, as in :class:`GMML`.
     rho : float >= 0
-        Locality: 0 is the mean of all metrics everywhere, hundreds the metric of the nearest anchor.
+        Locality: with 0, M(x) is the mean of all metrics everywhere; with hundreds, the metric of the nearest anchor.
     t, prior, reg : as in :class:`GMML`
-        `reg` is for local metrics and for that of all pairs, which is the prior of local metrics if `prior` is None.
+        `reg` applies to local metrics and to the metric of all pairs, which is their prior if `prior` is None.
     random_state : int, Generator or None
-        Seed of the clusters.
+        Seed for clustering.
 
     Attributes
     ----------
     metrics_ : float64 ndarray of shape (m, d, d)
-        Scaled so that 95% of the songs of the fit have t_r <= 1.
+        Scaled so that 95% of the training songs have t_r <= 1.
     anchors_ : float64 ndarray of shape (m, d)
     mean_metric_, components_ : float64 ndarrays of shape (d, d) and (r, d)
-        The mean of M(x) over the songs of the fit, for maps and indexes, which need one metric, and its factor.
+        The mean of M(x) over the training songs, and its factor, for maps and indexes, which need a single metric.
 
     Notes
     -----
-    Queries have different metrics, so distances are not symmetric. A cluster without similar and dissimilar pairs has
-    the metric of all pairs. Time: O(n^2 d) for the pairs, O(m d^3), and :meth:`distances`. Memory: 16 m d^2 bytes, and
-    16 MB for blocks of pairs.
+    Queries have different metrics, so distances are not symmetric. A cluster without similar and dissimilar pairs gets
+    the metric of all pairs. Time: O(n^2 d) for the pairs, O(m d^3) for the metrics; see also :meth:`distances`.
+    Memory: 16 m d^2 bytes, and 16 MB for blocks of pairs.
 
     Examples
     --------
@@ -75,14 +75,24 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         self.prior, self.reg, self.random_state = prior, reg, random_state
 
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
-        """Learn metrics and anchors; X, y and errors are as in :meth:`GMML.fit`."""
+        """Learn metrics and anchors.
+
+        Parameters
+        ----------
+        X, y : as in :meth:`GMML.fit`
+
+        Raises
+        ------
+        ValueError
+            As in :meth:`GMML.fit`; also raised if all pairs of a cluster consist of equal rows.
+        """
         from sklearn.cluster import KMeans
 
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         relevance = as_relevance(y, len(songs))
         m = min(int(self.n_metrics), max(1, len(songs) // _SONGS_PER_METRIC), len(np.unique(songs, axis=0)))
-        # scikit-learn does not accept a Generator
+        # scikit-learn does not accept a Generator as a seed
         seed = int(np.random.default_rng(self.random_state).integers(2**31))
         clusters = KMeans(m, n_init=1, random_state=seed).fit(songs)
         pairs = [relevance_scatters(songs, relevance, np.flatnonzero(clusters.labels_ == r)) for r in range(m)]
@@ -106,24 +116,36 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         return self
 
     def weights_at(self, X: npt.ArrayLike) -> Float64Array:
-        """Return w_r of equation 11 at places, (n_places, m); they sum to 1."""
+        """Return the weights w_r of equation 11 at the given points, (n_points, m); they sum to 1."""
         check_is_fitted(self)
         return self._weights(validate_data(self, X, dtype=np.float64, reset=False))
 
     def metric_at(self, x: npt.ArrayLike) -> Float64Array:
-        """Return M(x) of equation 3 at one place, (d, d)."""
+        """Return the metric M(x) of equation 3 at one point, (d, d)."""
         weights = self.weights_at(np.asarray(x, dtype=np.float64)[None])[0]
         metric: Float64Array = np.tensordot(weights, self.metrics_, 1)
         return metric
 
     def distances(self, Q: npt.ArrayLike, X: npt.ArrayLike) -> Float64Array:
-        """Return distances of songs (n_songs, d) to queries (n_queries, d) by their metrics, not squared.
+        """Return the distances (not squared) from queries to songs by the metrics of the queries.
 
-        Returns float64 (n_queries, n_songs). With up to m queries, each metric is applied: O(n_queries n_songs d^2).
-        With more, the lengths of all songs in all metrics are computed once: O(m n_songs d^2) with 8 m n_songs bytes.
-        The matrix products then take O(n_queries n_songs (m + d)) and three times the bytes of the result. Squares are
-        differences of lengths, accurate to about 1e-15 of the longest: a song may be 1e-8 of that from itself, and the
-        order of songs closer to each other is not reliable. Use few queries at a time if that matters.
+        Parameters
+        ----------
+        Q : array-like of shape (n_queries, d)
+        X : array-like of shape (n_songs, d)
+
+        Returns
+        -------
+        float64 ndarray of shape (n_queries, n_songs)
+
+        Notes
+        -----
+        With up to m queries, each metric is applied: O(n_queries n_songs d^2). With more queries, the lengths of all
+        songs in all metrics are computed once, in O(m n_songs d^2) with 8 m n_songs bytes. The matrix products then
+        take O(n_queries n_songs (m + d)) and three times the memory of the result. In this case, squares are
+        differences of lengths, accurate to about 1e-15 of the longest length. So the distance from a song to itself may
+        be 1e-8 of that length, and the order of songs at smaller distances is not reliable. To avoid this, use few
+        queries at a time.
         """
         check_is_fitted(self)
         queries: Float64Array = validate_data(self, Q, dtype=np.float64, reset=False)
@@ -134,7 +156,7 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
             for q, (x, w) in enumerate(zip(queries, weights, strict=True)):
                 squares[q] = compute_squared_lengths(np.tensordot(w, self.metrics_, 1), songs, x)
             return np.sqrt(squares)
-        # lengths around the mean, to reduce cancellation
+        # center the songs, to reduce cancellation
         center = songs.mean(axis=0)
         songs, queries = songs - center, queries - center
         lengths = np.stack([compute_squared_lengths(M, songs) for M in self.metrics_])
@@ -146,13 +168,16 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         return np.sqrt(np.maximum(squares, 0.0))
 
     def rank(self, Q: npt.ArrayLike, X: npt.ArrayLike, k: int | None = None) -> Int64Array:
-        """Return rows of X by distance to each query, nearest first, (n_queries, k); ties by row."""
+        """Return the rows of X by distance to each query, nearest first, (n_queries, k); the lower row wins ties."""
         return np.argsort(self.distances(Q, X), axis=1, kind="stable")[:, :k]
 
     def feedback(self, x: npt.ArrayLike, up: npt.ArrayLike, down: npt.ArrayLike, **how: float) -> Feedback:
-        """Return metric and ideal song of a query after marks: adapts the weights, then their metric.
+        """Return the metric and the ideal song of a query after marks: first adapt the weights, then their metric.
 
-        Arguments are as in :func:`feedback_metric`; `how` may hold `strength` and `move`.
+        Parameters
+        ----------
+        x, up, down : as in :func:`feedback_metric`
+        **how : `strength` and `move` of :func:`feedback_metric`
         """
         check_is_fitted(self)
         query = np.asarray(x, dtype=np.float64)
@@ -172,6 +197,6 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         t = np.stack(
             [compute_squared_lengths(M, places, p) for M, p in zip(self.metrics_, self.anchors_, strict=True)], axis=1
         )
-        # 1 for the nearest anchor, so that far places have weights, too
+        # the nearest anchor has weight 1 before scaling, so distant points have weights, too
         weights = np.exp(-0.5 * float(self.rho) * (t - t.min(axis=1, keepdims=True)))
         return weights / weights.sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Local metrics of a ranker: geometric means of sampled queries, each with an anchor (SIGIR 2017, algorithm 2)."""
+"""Local metrics of a ranker: geometric mean metrics of sampled queries, with anchors (SIGIR 2017, algorithm 2)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,24 +10,24 @@ from musicsim.metric._geometric import geometric_mean_metric, regularize
 from musicsim.metric.scatter import scatter_across, scatter_within
 
 QUANTILE = 0.95
-"""Share of the documents within distance 1 of an anchor, on average."""
-_MAX_CANDIDATES = 100  # Number of documents that are tried as anchors
-# Ideal documents: the mean of relevant documents plus these multiples of its difference from the other mean.
+"""Share of the documents within distance 1 of an anchor, on average over anchors."""
+_MAX_CANDIDATES = 100  # Maximum number of documents that are tried as anchors
+# Ideal documents lie on the line through the two means, beyond the mean of the relevant documents by these multiples.
 _BEYOND = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)
 _NDCG_AT = 10
-_BLOCK_ENTRIES = 65_536  # fits into the cache of a core
-_NO_CLOSER = 1e3  # A t for which exp(-t) and t exp(-t) are 0
+_BLOCK_ENTRIES = 65_536  # A block of this size fits into the cache of a core
+_NO_CLOSER = 1e3  # Value of t for which exp(-t) and t exp(-t) are 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Queries:
-    """Documents grouped by query, within queries by ascending label."""
+    """Documents grouped by query, and sorted by ascending label within a query."""
 
     X: Float64Array  # (n, d)
     y: Float64Array  # (n,)
     starts: Int64Array  # (n_queries + 1,)
-    lower: Int64Array  # (n,): documents of the same query that are less relevant
-    usable: Int64Array  # queries with documents of different relevance
+    lower: Int64Array  # (n,): number of less relevant documents of the same query
+    usable: Int64Array  # queries that have documents of different relevance
 
     @classmethod
     def from_groups(cls, X: Float64Array, y: Float64Array, starts: Int64Array) -> "Queries":
@@ -40,14 +40,14 @@ class Queries:
         return cls(X, y, starts, first - starts[query], np.flatnonzero(y[starts[1:] - 1] > y[starts[:-1]]))
 
     def rows(self, queries: Int64Array) -> Int64Array:
-        """Return the rows of the documents of queries, query by query."""
+        """Return the rows of the documents of the given queries, query by query."""
         return np.concatenate([np.arange(self.starts[q], self.starts[q + 1]) for q in queries])
 
     def gains(self, k: int) -> Float64Array:
-        """Return (2^label - 1) over the best DCG@k of the query, (n,)."""
+        """Return (2^label - 1) divided by the query's best DCG@k, (n,)."""
         gains: Float64Array = np.exp2(self.y) - 1.0
         last = np.repeat(self.starts[1:], np.diff(self.starts))
-        rank = last - np.arange(len(gains))  # of the best order
+        rank = last - np.arange(len(gains))  # rank in the best order
         discounted = np.where(rank <= k, gains / np.log2(rank + 1.0), 0.0)
         best = np.add.reduceat(discounted, self.starts[:-1])
         return gains / np.repeat(np.where(best > 0, best, 1.0), np.diff(self.starts))
@@ -55,20 +55,18 @@ class Queries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalMetrics:
-    """Metrics and their anchors."""
-
-    metrics: Float64Array  # (m, d, d), or of their diagonals (m, d)
+    metrics: Float64Array  # (m, d, d), or diagonals (m, d)
     anchors: Float64Array  # (m, d)
 
     def squares(self, X: Float64Array, r: int) -> Float64Array:
-        """Return t_r, the squared distances of documents to anchor r."""
+        """Return t_r, the squared distances from documents to anchor r."""
         return compute_squared_lengths(self.metrics[r], X, self.anchors[r])
 
 
 def compute_squared_lengths(metric: Float64Array, X: Float64Array, origin: Float64Array | float = 0.0) -> Float64Array:
-    """Return squared lengths of rows from an origin, (n,), in a metric (d, d) or diagonal (d,).
+    """Return the squared lengths of rows from an origin, (n,), in a metric (d, d) or a diagonal metric (d,).
 
-    Columns that are 0 in the metric are skipped; temporaries are small.
+    Columns that are 0 in the metric are skipped; temporary arrays are small.
     """
     used = np.flatnonzero(metric if metric.ndim == 1 else np.diag(metric))
     if len(used) < len(metric):
@@ -84,11 +82,11 @@ def compute_squared_lengths(metric: Float64Array, X: Float64Array, origin: Float
 
 
 def closeness(local: LocalMetrics, X: Float64Array) -> tuple[Float32Array, float]:
-    """Return g_r = t_r exp(-t_r) of documents and anchors, (n, m), and the share with t_r > 1, where g_r decreases."""
+    """Return g_r = t_r exp(-t_r), (n, m), and the share of pairs with t_r > 1, where g_r decreases."""
     table = np.empty((len(X), len(local.metrics)), dtype=np.float32)
     beyond = 0.0
     for r in range(len(local.metrics)):
-        # NaN if a square exceeds double precision
+        # np.fmin also replaces NaN, the result if a square exceeds double precision
         t = np.fmin(local.squares(X, r), _NO_CLOSER)
         beyond += np.count_nonzero(t > 1.0)
         table[:, r] = t * np.exp(-t)
@@ -117,13 +115,13 @@ def learn_local_metrics(
     rng: np.random.Generator,
     progress: Callable[[int], bool],
 ) -> LocalMetrics:
-    """Learn metrics from `n_queries` random queries each, scaled so that 95% of documents are within 1 of the anchor.
+    """Learn each metric from `n_queries` random queries; scale it so that 95% of documents are within 1 of its anchor.
 
-    Similar pairs are documents above the lowest label of their query; dissimilar pairs are one of these and one with
-    the lowest label. The anchor is the candidate with the best mean NDCG@10 on the drawn queries except its own.
-    Candidates are relevant documents ("document"), or points on the line from the mean of the irrelevant documents
-    through that of the relevant ones ("ideal"). A metric uses `n_columns` random columns. `progress` gets the number of
-    metrics so far; it returns True to stop.
+    A similar pair consists of two documents above the lowest label of their query. A dissimilar pair consists of one
+    such document and one with the lowest label. The anchor is the candidate with the best mean NDCG@10 over the drawn
+    queries, except the query it comes from. Candidates are relevant documents ("document"), or points on the line from
+    the mean of the irrelevant documents through the mean of the relevant ones ("ideal"). A metric uses `n_columns`
+    random columns. `progress` gets the number of metrics learned so far; it returns True to stop.
     """
     metrics, anchors = [], []
     gains = documents.gains(_NDCG_AT)
@@ -168,15 +166,15 @@ def _learn_metric(
     prior: Float64Array,
     reg: float,
 ) -> Float64Array:
-    """Return the metric of the given columns; it is 0 in the others."""
+    """Return the metric of the given columns; it is 0 in all other columns."""
     within = scatter_within(ups)
-    # with a single relevant document, only the prior is known
+    # with a single relevant document there are no similar pairs, so only the prior is known
     similar = within.mean() if within.n_pairs else np.eye(ups.shape[1])
     S, D = regularize(similar, scatter_across(ups, downs).mean(), prior, reg)
     if structure == "diagonal":
         s, e = np.diag(S)[columns], np.diag(D)[columns]
         if not ((s > 0).all() and (e > 0).all()):
-            raise ValueError("A column is the same in all documents of a sample; raise reg above 0.")
+            raise ValueError("A column is constant over all documents of a sample; set reg above 0.")
         metric = np.zeros(len(S))
         metric[columns] = s ** (t - 1.0) * e**t
         return metric
@@ -189,16 +187,13 @@ def _learn_metric(
 def _ndcg(
     X: Float64Array, gains: Float64Array, sizes: Int64Array, candidates: Float64Array, metric: Float64Array
 ) -> Float64Array:
-    """Return NDCG@10 of queries of the given sizes, ranked by the distance to each candidate (n_candidates, n_queries).
-
-    Rows are in the order of ascending labels within their query.
-    """
+    """Return NDCG@10, (n_candidates, n_queries), by distance to the candidates; rows are sorted by label."""
     products = candidates * metric if metric.ndim == 1 else candidates @ metric
-    D = compute_squared_lengths(metric, X) - 2.0 * products @ X.T  # the length of a candidate does not change the order
+    D = compute_squared_lengths(metric, X) - 2.0 * products @ X.T  # a candidate's own length does not change the order
     ends = np.cumsum(sizes)
     scores = np.empty((len(candidates), len(sizes)))
     for q, (first, last) in enumerate(zip(ends - sizes, ends, strict=True)):
-        # stable, so that of equal distances the less relevant is first
+        # a stable sort: at equal distance, the less relevant document is first
         order = np.argsort(D[:, first:last], axis=1, kind="stable")[:, :_NDCG_AT]
         scores[:, q] = gains[first:last][order] @ (1.0 / np.log2(np.arange(2.0, order.shape[1] + 2.0)))
     return scores

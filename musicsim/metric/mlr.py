@@ -26,36 +26,36 @@ class MLR(LinearMetric, RankingLearner):
     Parameters
     ----------
     loss : "auc", "map", "mrr", "ndcg" or "precision"
-        Loss of a ranking; see :mod:`musicsim.metric.oracles`. `k` is that of "ndcg" and "precision".
+        Loss of a ranking; see :mod:`musicsim.metric.oracles`. The parameter `k` applies to "ndcg" and "precision".
     C : float > 0
         Weight of the mean loss over the queries. :class:`MLRCV` chooses it.
     structure : "full" or "diagonal"
-        Any positive semidefinite metric, or a weight per column (thesis 4.B).
+        Any positive semidefinite metric, or one weight per column (thesis 4.B).
     regularizer : "trace" or "l21"
-        "l21" (robust MLR) excludes whole columns of noise. No difference for a diagonal metric.
+        "l21" (robust MLR) excludes whole columns of noise. For a diagonal metric, the two are the same.
     solver : "bundle", "admm" or "subgradient"
-        The default is by far the fastest; "admm" is algorithm 4.2 with T = `admm_steps`, "subgradient" the baseline.
-        Docs: ``docs/mlr.md``.
+        "bundle" is by far the fastest. "admm" is algorithm 4.2 with T = `admm_steps`; "subgradient" is the baseline.
+        See ``docs/mlr.md``.
     tol : float > 0
-        Relative gap between objective and lower bound at which the fit ends.
+        The fit ends when the relative gap between the objective and its lower bound is at most this.
     max_cuts : int >= 1
-        Maximum number of oracle calls; a ConvergenceWarning then reports the gap.
+        Maximum number of oracle calls; a fit that reaches it reports the gap in a ConvergenceWarning.
     n_queries : int, optional
-        Use at most this many random queries per cut, except in the last, if a full cut takes too long. Takes all
-        `max_cuts`; `objective_` is still exact, but `dual_bound_` is weak.
+        Use at most this many random queries per cut, except in the last cut. This is for data with which a full cut
+        takes too long. All `max_cuts` are used. `objective_` is still exact, but `dual_bound_` is weak.
     random_state : int, Generator or None
-        Seed of these samples.
+        Seed for drawing queries.
 
     Attributes
     ----------
     metric_ : float64 ndarray of shape (d, d)
-        W; a diagonal matrix with a diagonal structure.
+        W; a diagonal matrix if the structure is diagonal.
     components_ : float64 ndarray of shape (r, d)
-        L, W = L^T L; rows by descending weight.
+        L with W = L^T L; rows are sorted by descending weight.
     objective_, dual_bound_ : float
         The exact objective of `metric_`, and a lower bound of the optimum.
     n_cuts_, n_projections_, n_queries_ : int
-        Calls of the oracle, eigendecompositions, and queries with both relevant and irrelevant songs.
+        Number of oracle calls, of eigendecompositions, and of queries that have both relevant and irrelevant songs.
     history_ : list of dict
         Per cut: cut, objective, dual_bound, gap, n_planes, n_projections, seconds.
     seconds_ : dict
@@ -63,7 +63,8 @@ class MLR(LinearMetric, RankingLearner):
 
     Notes
     -----
-    Memory: that of the oracle (about four times X and 64 MB), and 8 d^2 bytes per plane of at most the last 150 rounds.
+    Memory: the oracle (about four times X, and 64 MB), and 8 d^2 bytes per plane; planes of the last 150 rounds are
+    kept.
 
     Examples
     --------
@@ -95,9 +96,6 @@ class MLR(LinearMetric, RankingLearner):
     def fit(self, X: npt.ArrayLike, y: Any, callback: StepCallback | None = None) -> Self:
         """Learn the metric.
 
-        Raises ValueError if a parameter is out of range, X is not finite, y does not fit X, or no query has both
-        relevant and irrelevant songs.
-
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
@@ -105,7 +103,12 @@ class MLR(LinearMetric, RankingLearner):
             Class labels, or the relevance of the rows of X to each other.
         callback : callable, optional
             Gets the newest entry of `history_` after each cut, and ``components``, a function without arguments that
-            returns L of the best metric so far. It returns True to end the fit with that metric.
+            returns L of the best metric so far. The callback returns True to end the fit with that metric.
+
+        Raises
+        ------
+        ValueError
+            If no query has both relevant and irrelevant songs.
         """
         self._fit(X, y, callback, None)
         return self
@@ -113,10 +116,17 @@ class MLR(LinearMetric, RankingLearner):
     def fit_path(
         self, X: npt.ArrayLike, y: Any, Cs: Sequence[float], callback: StepCallback | None = None
     ) -> list[Self]:
-        """Learn one metric per C; with the default solver, each starts from the planes of the last.
+        """Learn one metric per C; with the default solver, each fit starts from the planes of the previous fit.
 
-        Ascending `Cs` are fastest. Other arguments are as in :meth:`fit`; steps also hold C. Returns fitted clones in
-        the order of `Cs`; fewer if `callback` ends the path.
+        Parameters
+        ----------
+        X, y, callback : as in :meth:`fit`; steps also contain C
+        Cs : sequence of float; ascending order is fastest
+
+        Returns
+        -------
+        list of MLR
+            Fitted clones in the order of `Cs`; there are fewer if `callback` ends the path.
         """
         fitted: list[Self] = []
         state = None

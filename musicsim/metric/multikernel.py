@@ -11,33 +11,37 @@ from musicsim.metric.kernel_spaces import KernelProjections, KernelSpaces, train
 class MultipleKernelMLR(KernelProjections, RankingLearner):
     """A metric in the feature spaces of several kernels together.
 
-    For kernel k, song x is the column K_x^k of its similarities to the training songs. Its squared distance to y is the
-    sum over k of (K_x^k - K_y^k)^T W^k (K_x^k - K_y^k). Solves
+    For kernel k, song x is the column K_x^k of its similarities to the training songs. The squared distance between x
+    and y is the sum over k of (K_x^k - K_y^k)^T W^k (K_x^k - K_y^k). The fit solves
 
         min over W^k >= 0 of sum of <W^k, K^k> + C * mean structured hinge loss.
-
-    In the principal coordinates of the kernels, the penalty is the trace of the metric; with a
-    full structure, the problem is that of :class:`MLR` with one block per kernel.
 
     Parameters
     ----------
     loss, k, C, solver, admm_steps, tol, max_cuts, n_queries, random_state : as in :class:`MLR`
     structure : "full" or "diagonal"
-        W^k is any positive semidefinite matrix, or a weight per training song (thesis 4.B).
+        W^k is any positive semidefinite matrix, or has one weight per training song (thesis 4.B).
 
     Attributes
     ----------
     components_, metrics_ : lists of ndarrays of shape (r_k, n_songs) and (n_songs, n_songs)
-        L^k and W^k = L^k^T L^k; without rows if a kernel is not used.
+        L^k and W^k = L^k^T L^k. L^k has no rows if kernel k is not used.
     objective_, dual_bound_, n_cuts_, n_projections_, n_queries_, history_, seconds_ : as in :class:`MLR`
     n_kernels_in_, n_songs_in_ : int
+
+    Notes
+    -----
+    In the principal coordinates of the kernels, the penalty is the trace of the metric. With a full structure, the
+    problem is that of :class:`MLR` with one block per kernel. Memory per plane: 8 bytes times the sum of r_k^2.
     """
 
     def fit(self, kernels: Any, y: Any, callback: StepCallback | None = None) -> Self:
-        """Learn the metrics from symmetric, positive semidefinite kernels (n_kernels, n_songs, n_songs).
+        """Learn the metrics.
 
-        Other arguments are as in :meth:`MLR.fit`; ``components`` returns a list, one per kernel. Raises ValueError if a
-        parameter is out of range, or a kernel is not square, finite, symmetric and positive semidefinite.
+        Parameters
+        ----------
+        kernels : array-like of shape (n_kernels, n_songs, n_songs), symmetric and positive semidefinite
+        y, callback : as in :meth:`MLR.fit`; ``components`` returns a list with one array per kernel
         """
         self._check_parameters()
         matrices = training_kernels(kernels)
@@ -50,9 +54,15 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
         return self
 
     def transform(self, kernels: Any) -> Float64Array:
-        """Map songs so that Euclidean distance is the learned distance; return float64 (n_new, sum of r_k).
+        """Map songs so that Euclidean distance is the learned distance.
 
-        `kernels` are the similarities of new songs to the training songs, (n_new, n_songs) each, in the order of the
-        fit.
+        Parameters
+        ----------
+        kernels : sequence of array-likes of shape (n_new, n_songs), in the order of the fit
+            Similarities of new songs to the training songs.
+
+        Returns
+        -------
+        float64 ndarray of shape (n_new, sum of r_k)
         """
         return self._project(self._check_new(kernels))

@@ -1,13 +1,13 @@
-"""Separation oracles of metric learning to rank: the rankings that a metric violates most.
+"""Separation oracles for metric learning to rank: the rankings that a metric violates most.
 
-Conventions (thesis 3.2 to 3.4, appendix A): rows of X are songs, and a query q is one of them. Its score for song x is
-s = -||q - x||_W^2 = <W, phi(q, x)> with phi(q, x) = -(q - x)(q - x)^T. The sum over its relevant i and irrelevant j of
-``+-(phi_i - phi_j) / (|X+| |X-|)`` is psi(q, y); the sign is plus if i comes before j.
+Conventions (thesis 3.2 to 3.4, appendix A): rows of X are songs, and a query q is one of them. The score of song x is
+s = -||q - x||_W^2 = <W, phi(q, x)>, where phi(q, x) = -(q - x)(q - x)^T. The sum of
+``+-(phi_i - phi_j) / (|X+| |X-|)`` over relevant i and irrelevant j is psi(q, y). The sign is plus if i comes before j.
 
-For every query, the oracle finds the ranking y that maximizes Delta(y*, y) + <W, psi(q, y)>. Delta(y*, y) = Score(y*) -
-Score(y), and y* has all relevant songs first. This is 1 - Score(y), except for P@k and NDCG@k with fewer than k
-relevant songs, whose best score is below 1. All five losses are exact; of equally violated rankings any may be chosen.
-Queries without relevant or without irrelevant songs are ignored.
+For every query, the oracle finds the ranking y that maximizes Delta(y*, y) + <W, psi(q, y)>. In y*, all relevant songs
+come first, and Delta(y*, y) = Score(y*) - Score(y). The loss is 1 - Score(y), except for P@k and NDCG@k with fewer than
+k relevant songs, whose best score is below 1. All five losses are exact. Among equally violated rankings, any may be
+chosen. Queries without relevant songs, or without irrelevant songs, are ignored.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,10 +27,10 @@ from musicsim.metric._pairs import Pairs
 from musicsim.relevance import Relevance
 
 LOSSES = ("auc", "map", "mrr", "ndcg", "precision")
-"""In the order of the codes in ``_kernels``."""
+"""Names of the losses, in the order of the codes in ``_kernels``."""
 
-_ROWS_AT_ONCE = 16  # Queries that a thread processes between two sorts, so that they stay in its cache
-_BLOCK_ROWS = 128  # Maximum number of queries per matrix product; more do not make it faster
+_ROWS_AT_ONCE = 16  # Number of queries that a thread processes between two sorts, so that they stay in its cache
+_BLOCK_ROWS = 128  # Maximum number of queries per matrix product; a larger number is not faster
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Cut:
 
     loss: float  # mean of Delta(y*, y)
     dpsi: Float64Array  # (d, d) or (d,): mean of psi(q, y*) - psi(q, y)
-    inner: float  # <W, dpsi> at the metric of the cut, from the scores
+    inner: float  # <W, dpsi> at the metric of the cut, computed from the scores
 
     @property
     def slack(self) -> float:
@@ -50,41 +50,44 @@ class Cut:
 class Oracle:
     """Most violated rankings of a set of songs, for one loss.
 
-    Raises ValueError if an argument is out of range, X and `relevance` differ in length, a song is listed twice for a
-    query, or no query has both sets.
-
     Parameters
     ----------
     X : array-like of shape (n_songs, d)
     relevance : object with ``relevant(i)``, ``irrelevant(i)`` and ``len()``
-        Disjoint sets of rows of X for song i.
+        The two sets of song i are disjoint; they contain row numbers of X.
     loss : "auc", "map", "mrr", "ndcg" or "precision"
-        `k`, an int >= 1, is that of "ndcg" and "precision".
+    k : int >= 1, for "ndcg" and "precision"
     structure : "full" or "diagonal"
-        Shape of `dpsi`, and of the metric: (d, d) or (d,).
+        Shape of `dpsi` and of the metric: (d, d) or (d,).
     widths : sequence of int, optional
-        Sizes of the blocks of a block-diagonal metric, with sum d. It and `dpsi` are then flat: the raveled blocks.
+        Sizes of the blocks of a block-diagonal metric; they sum to d. The metric and `dpsi` are then flat: the raveled
+        blocks.
     queries : int array-like, optional
-        Rows of X that are queries; by default all. Those with an empty set are skipped.
+        Rows of X that are queries; by default all rows. Queries with an empty set are skipped.
     block_bytes : int
-        Size of the block of scores (queries, n_songs) of a thread, at most 128 queries.
+        Size of each thread's block of scores (queries, n_songs); a block has at most 128 queries.
 
     Attributes
     ----------
     queries : int64 ndarray of shape (n_queries,)
-        The queries that have both sets, in the given order.
+        Queries with two nonempty sets, in the given order.
     pairs : Pairs or None
-        Set if cuts of all queries sum over pairs of songs; other cuts go through the queries one by one.
+        Set if cuts of all queries go through pairs of songs; other cuts go through the queries one by one.
     n_queries, n_skipped : int
+
+    Raises
+    ------
+    ValueError
+        If a song is listed twice for a query, or no query has both relevant and irrelevant songs.
 
     Notes
     -----
-    Memory: a centered float64 copy of X, two more arrays of its size (three with a metric of full rank) during a cut,
-    and ``(128 * 8 + 16 * 12) * n_songs`` bytes per thread. The sets take 4 bytes per relevant song and per song of the
-    smaller of the irrelevant and the left-out ones, twice with `pairs`.
+    Memory: a centered float64 copy of X; during a cut, two more arrays of its size (three for a full-rank metric), and
+    ``(128 * 8 + 16 * 12) * n_songs`` bytes per thread. The sets take 4 bytes per relevant song, and 4 bytes per
+    irrelevant song or per other song, whichever are fewer; with `pairs`, they take twice as much.
 
-    The result does not depend on the number of threads of this class (``numba.get_num_threads()``), and on
-    `block_bytes` only through the rounding of matrix products.
+    The result does not depend on the number of threads (``numba.get_num_threads()``). `block_bytes` affects the result
+    only through the rounding of matrix products.
     """
 
     def __init__(
@@ -100,23 +103,23 @@ class Oracle:
     ) -> None:
         X = np.asarray(X, dtype=np.float64)
         if X.ndim != 2:
-            raise ValueError(f"X should be two-dimensional, one song per row; its shape is {X.shape}.")
+            raise ValueError(f"X has shape {X.shape}; it must be two-dimensional, with one song per row.")
         if not np.isfinite(X).all():
             raise ValueError("X contains NaN or infinite values.")
         if len(relevance) != len(X):
-            raise ValueError(f"relevance is of {len(relevance)} songs, X has {len(X)} rows.")
+            raise ValueError(f"relevance has {len(relevance)} songs, but X has {len(X)} rows.")
         check_choice("loss", loss, LOSSES)
         check_whole("k", k, 1)
         if structure not in {"full", "diagonal"}:
-            raise ValueError(f"structure={structure!r} should be 'full' or 'diagonal'.")
+            raise ValueError(f"structure={structure!r} must be 'full' or 'diagonal'.")
         if widths is not None and (sum(widths) != X.shape[1] or min(widths, default=0) < 1):
-            raise ValueError(f"widths={widths!r} should be positive and sum to the {X.shape[1]} columns of X.")
+            raise ValueError(f"widths={widths!r} must be positive and sum to the {X.shape[1]} columns of X.")
         check_whole("block_bytes", block_bytes, 1)
         self.loss, self.k, self.structure = loss, int(k), structure
         ends = np.cumsum([X.shape[1]] if widths is None else widths)
         self._is_flat = widths is not None
         self._columns = [slice(end - w, end) for end, w in zip(ends, np.diff(ends, prepend=0), strict=True)]
-        # only differences of songs count; around the mean, products keep more digits
+        # only differences between songs matter; products of centered songs keep more digits
         self._X = X - X.mean(axis=0)
         chosen = np.arange(len(X)) if queries is None else _rows(queries, len(X), "queries")
         self._sets = _Sets.build(relevance, chosen)
@@ -128,7 +131,7 @@ class Oracle:
         self._block = min(max(1, block_bytes // (8 * len(X))), _BLOCK_ROWS)
         sets = self._sets
         self.pairs = Pairs.build(len(X), sets.queries, sets.items, sets.start, sets.inverted) if loss == "auc" else None
-        # P@k is NDCG@k without a discount; both are divided by the sum
+        # P@k is NDCG@k without a discount; both are divided by the sum of the gains
         self._gains = ndcg_gains(self.k) if loss == "ndcg" else np.ones(self.k)
         self._harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, len(X) + 1))])
 
@@ -139,25 +142,23 @@ class Oracle:
         L: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
         slots: npt.ArrayLike | None = None,
     ) -> Cut:
-        """Find the most violated ranking of each query, and their plane.
-
-        Raises ValueError if the metric has the wrong shape or is not finite, or `slots` is empty or out of range.
+        """Find the most violated ranking of each query, and the plane that these rankings give.
 
         Parameters
         ----------
-        W : array-like of shape (d, d) or, for the diagonal structure, (d,), or flat with `widths`
+        W : array-like of shape (d, d), or (d,) for the diagonal structure, or flat with `widths`
             The metric, positive semidefinite.
-        L : array-like of shape (r, d), or with `widths` one per block, instead of W
-            Its factor, W = L^T L; the scores cost r / d of those of W.
+        L : array-like of shape (r, d), or one array per block with `widths`
+            Factor of the metric, W = L^T L, given instead of W. The scores then cost only r / d as much time.
         slots : int array-like, optional
-            Indices of ``queries`` to use, for stochastic steps; by default all.
+            Indices of the ``queries`` to use, for stochastic steps; by default all queries.
         """
         chosen = np.arange(self.n_queries) if slots is None else _rows(slots, self.n_queries, "slots")
         if len(chosen) == 0:
             raise ValueError("slots is empty; give at least one query.")
         X = self._X
         left, right = self._sides(W, L)
-        # -||q - x||^2 without ||q||^2, which is the same for all songs of a query, whose weights sum to 0
+        # -||q - x||^2 without ||q||^2, which is the same for all songs of a query, and the query's weights sum to 0
         norms = np.einsum("ij,ij->i", left, right)
         left = 2.0 * left
         if self.pairs is not None and slots is None:
@@ -166,8 +167,8 @@ class Oracle:
             lost, inner = (array[self.queries] for array in values)
         else:
             folded, column_sums, lost, inner = self._cut_by_query(left, right, norms, chosen)
-        # sum of w (q - x)(q - x)^T over pairs is X^T diag(sum w) X - Q^T A X - (Q^T A X)^T (3.5), where the
-        # term of the row sums is 0; both share a product with X
+        # The sum of w (q - x)(q - x)^T over pairs is ``X^T diag(sum w) X - Q^T A X - (Q^T A X)^T`` (3.5). The term of
+        # the row sums is 0. Both remaining terms share a product with X.
         folded -= 0.5 * column_sums[:, None] * X
         if self.structure == "diagonal":
             dpsi = 2.0 * np.einsum("ij,ij->j", folded, X)
@@ -178,7 +179,7 @@ class Oracle:
     def _cut_by_query(
         self, left: Float64Array, right: Float64Array, norms: Float64Array, chosen: Int64Array
     ) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
-        """Return halves of dpsi before X, sums of the weights of each song, Delta and <W, dpsi> of each query."""
+        """Return halves of dpsi before the product with X, each song's sum of weights, and each query's two values."""
         X = self._X
         lost, inner = np.empty(len(chosen)), np.empty(len(chosen))
         column_sums = np.zeros(len(X))
@@ -192,7 +193,7 @@ class Oracle:
             np.matmul(weights, X, out=products[block])
             return np.asarray(weights.sum(axis=0))
 
-        # our own threads process the blocks, with one BLAS thread each
+        # these threads process the blocks, so BLAS gets a single thread
         with one_blas_thread(), ThreadPoolExecutor(_n_threads()) as threads:
             for sums in threads.map(work, range(0, len(chosen), self._block)):
                 column_sums += sums
@@ -225,7 +226,7 @@ class Oracle:
             return np.concatenate(mapped, axis=1) if len(mapped) > 1 else mapped[0], X
         factors = list(L) if self._is_flat else [L]
         if len(factors) != len(sizes):
-            raise ValueError(f"L has {len(factors)} factors for {len(sizes)} blocks.")
+            raise ValueError(f"L has {len(factors)} factors, but the metric has {len(sizes)} blocks.")
         both = [
             X[:, c] @ _check_metric(factor, "L", (None, w)).T
             for factor, c, w in zip(factors, self._columns, sizes, strict=True)
@@ -255,10 +256,11 @@ class Oracle:
 
 @dataclass(frozen=True, slots=True)
 class _Sets:
-    """The sets of the queries that have both, in one array.
+    """The sets of the queries that have both sets, in a single array.
 
-    The relevant songs of query s are ``items[start[s, 0] : start[s, 1]]``. From there to ``start[s, 2]`` are the
-    irrelevant ones or, if they are fewer and `inverted` is set, the left-out ones.
+    The relevant songs of query s are ``items[start[s, 0] : start[s, 1]]``. The entries up to ``start[s, 2]`` are its
+    irrelevant songs. For queries marked by `inverted`, these entries are instead the songs in neither set, because
+    those are fewer.
     """
 
     queries: Int64Array
@@ -285,7 +287,7 @@ class _Sets:
 
 
 def _split(relevance: Relevance, queries: Int64Array) -> Iterator[tuple[int, Int64Array, Int64Array, Int64Array]]:
-    """Yield each query that has both sets, with its relevant, irrelevant and other songs."""
+    """Yield each query with relevant and irrelevant songs, together with these songs and all other songs."""
     n_songs = len(relevance)
     kind = np.empty(n_songs, dtype=np.int8)
     for query in queries.tolist():
@@ -297,7 +299,7 @@ def _split(relevance: Relevance, queries: Int64Array) -> Iterator[tuple[int, Int
         kind[relevant] = 1
         kind[irrelevant] = 2
         if np.count_nonzero(kind == 1) < len(relevant) or np.count_nonzero(kind == 2) < len(irrelevant):
-            raise ValueError(f"relevance lists a song of query {query} twice; the sets should be disjoint.")
+            raise ValueError(f"relevance lists a song of query {query} twice; the two sets must be disjoint.")
         yield query, relevant, irrelevant, np.flatnonzero(kind == 0)
 
 
@@ -306,7 +308,7 @@ def _check_metric(metric: npt.ArrayLike, name: str, shape: tuple[int | None, ...
     if metric.ndim != len(shape) or any(n not in {None, m} for n, m in zip(shape, metric.shape, strict=True)):
         expected = "r" if shape[0] is None else str(shape[0])
         expected = f"({expected},)" if len(shape) == 1 else f"({expected}, {shape[1]})"
-        raise ValueError(f"{name} has the shape {metric.shape}, it should be {expected}.")
+        raise ValueError(f"{name} has shape {metric.shape}; it must be {expected}.")
     if not np.isfinite(metric).all():
         raise ValueError(f"{name} contains NaN or infinite values.")
     return metric
@@ -317,9 +319,9 @@ def _rows(values: npt.ArrayLike, n: int, name: str) -> Int64Array:
     if rows.size == 0:
         return np.empty(0, dtype=np.int64)
     if rows.ndim != 1 or rows.dtype.kind not in "iu":
-        raise ValueError(f"{name} should be a list of integers, not {values!r:.60}.")
+        raise ValueError(f"{name} must be a list of integers, not {values!r:.60}.")
     if rows.min() < 0 or rows.max() >= n:
-        raise ValueError(f"{name} contains {rows.min() if rows.min() < 0 else rows.max()}; expected 0 to {n - 1}.")
+        raise ValueError(f"{name} contains {rows.min() if rows.min() < 0 else rows.max()}; rows are 0 to {n - 1}.")
     return rows.astype(np.int64, copy=False)
 
 

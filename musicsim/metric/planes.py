@@ -4,14 +4,14 @@ import numpy as np
 
 from musicsim._arrays import Float64Array, Int64Array
 
-_FEW = 4  # Planes per plane with weight, above which copying the latter is faster than reading all
+_FEW = 4  # Number of planes per plane with weight above which copying the planes with weight is faster
 
 
 class Planes:
     """Planes xi >= loss_i - <W, psi_i>, with the structure kernel H of equation 4.12.
 
-    `loss` is (m,), `psi` (m, size), `gram` H_ij = <psi_i, psi_j>, and `age` the rounds since a plane last had weight.
-    Memory: 8 `size` bytes per plane, in one array that grows by doubling.
+    `loss` is (m,), `psi` is (m, size), `gram` contains H_ij = <psi_i, psi_j>, and `age` is the number of rounds since a
+    plane last had weight. Memory: 8 `size` bytes per plane, in one array that grows by doubling.
     """
 
     def __init__(self, size: int) -> None:
@@ -54,18 +54,17 @@ class Planes:
         self._gram[n, : n + 1] = self._gram[: n + 1, n] = self.psi @ self._psi[n]
 
     def slacks(self, W: Float64Array) -> Float64Array:
-        """Return loss_i - <W, psi_i> of every plane."""
+        """Return loss_i - <W, psi_i> for every plane."""
         return self.loss - self.psi @ W
 
     def combine(self, weights: Float64Array) -> Float64Array:
-        """Return the sum of weights_i psi_i, flat."""
         used = np.flatnonzero(weights)
-        if len(used) * _FEW < len(weights):  # of hundreds of planes, a few dozen have weight
+        if len(used) * _FEW < len(weights):  # typically, a few dozen of hundreds of planes have weight
             return weights[used] @ self.psi[used]
         return weights @ self.psi
 
     def retire(self, weights: Float64Array, oldest: int) -> Float64Array:
-        """Age planes without weight, drop those older than `oldest` rounds, and return the other weights."""
+        """Age the planes without weight, drop those older than `oldest` rounds, and return the remaining weights."""
         self._age[: self._n] += 1
         self._age[: self._n][weights > 1e-9 * weights.sum()] = 0
         keep = np.flatnonzero(self.age <= oldest)
@@ -75,7 +74,7 @@ class Planes:
         self._gram[:m, :m] = self._gram[np.ix_(keep, keep)]
         for array in (self._loss, self._age):
             array[:m] = array[keep]
-        for i, j in enumerate(keep.tolist()):  # in place: a copy would double the memory
+        for i, j in enumerate(keep.tolist()):  # in place, because a copy would double the memory
             if i != j:
                 self._psi[i] = self._psi[j]
         self._n = m

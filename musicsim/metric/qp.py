@@ -6,25 +6,26 @@ from numba import njit
 from musicsim._arrays import Float64Array
 
 _CHECK_EVERY = 1000
-# Steps per weight before and after the interior point method: a few hundred microseconds for 100 weights.
+# Number of steps per weight before and after the interior-point method: a few hundred microseconds for 100 weights.
 _STEPS_EACH = 100
 
 
 def solve_dual(H: Float64Array, b: Float64Array, C: float, start: Float64Array, tol: float) -> Float64Array:
     """Minimize 1/2 a'Ha + b'a over a >= 0, sum(a) <= C.
 
-    Sequential minimal optimization: each step moves the pair of weights that gains most to second order; the weight
-    left to reach C counts as one more, with a gradient of 0. Stops when the duality gap a'(Ha + b) - C min(0, min(Ha +
-    b)) is at most `tol`. If that takes too many steps, an interior point method provides a better start.
+    Sequential minimal optimization: each step moves weight within the pair that gains most, to second order. The weight
+    that is left to reach C is treated as one more weight, with a gradient of 0. Stops when the duality gap
+    a'(Ha + b) - C min(0, min(Ha + b)) is at most `tol`. If this takes too many steps, an interior-point method provides
+    a better start.
 
-    H, (m, m), is positive semidefinite, and `start`, (m,), feasible; the solution of a similar program saves most
-    steps.
+    H, (m, m), must be positive semidefinite, and `start`, (m,), feasible. The solution of a similar program is a good
+    start.
     """
     a = np.append(start, max(0.0, C - start.sum()))
     H = np.ascontiguousarray(H)
     if _smo(H, b, float(C), a, float(tol), _STEPS_EACH * len(a)):
         return a[:-1]
-    # with nearly collinear planes of low rank, pairs zigzag; an interior point method does not
+    # if planes are nearly collinear, moving pairs of weights zigzags; an interior-point method does not
     solution = _interior_point(H, b, float(C))
     if solution is not None:
         a[:-1] = solution
@@ -34,7 +35,7 @@ def solve_dual(H: Float64Array, b: Float64Array, C: float, start: Float64Array, 
 
 
 def _interior_point(H: Float64Array, b: Float64Array, C: float) -> Float64Array | None:
-    """Solve the same program by piqp, in units of C; return None if it fails."""
+    """Solve the same program with piqp, in units of C; return None if it fails."""
     import piqp
 
     m = len(b)
@@ -66,7 +67,7 @@ def _curvature(H, i, j):
 
 @njit(cache=True)
 def _length(available, rise, curvature):
-    """Return how much weight to move: up to the minimum along the pair, or all."""
+    """Return how much weight to move: up to the minimum along the pair, or all that is available."""
     return available if rise >= available * curvature else rise / curvature
 
 
@@ -76,7 +77,7 @@ def _smo(H, b, C, a, tol, max_steps):
     gradient = np.zeros(m + 1)
     gradient[:m] = H @ a[:m] + b
     for step in range(max_steps):
-        if step % _CHECK_EVERY == _CHECK_EVERY - 1:  # removes rounding errors of many small steps
+        if step % _CHECK_EVERY == _CHECK_EVERY - 1:  # removes the accumulated rounding errors of small steps
             gradient[:m] = H @ a[:m] + b
         up = np.argmin(gradient)
         down, gain, gap = -1, 0.0, 0.0

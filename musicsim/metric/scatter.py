@@ -1,9 +1,9 @@
-"""Scatter of pairs of songs: the sum of (x - y)(x - y)^T over pairs, without a row per pair.
+"""Scatter of pairs of songs: the sum of (x - y)(x - y)^T over pairs, without storing a row per pair.
 
-Let A be the number of times each pair counts, with row and column sums r and c. The sum over pairs of queries Q and
-songs X is ``Q^T diag(r) Q + X^T diag(c) X - Q^T A X - (Q^T A X)^T``. If all pairs of classes or of sets count, A X
-follows from sums, and the scatter costs one product of the songs with themselves. X should be centered, because the
-parts nearly cancel otherwise.
+Let A contain how often each pair is counted, with row sums r and column sums c. The sum over pairs of queries Q and
+songs X is ``Q^T diag(r) Q + X^T diag(c) X - Q^T A X - (Q^T A X)^T``. If all pairs of some classes or sets are counted,
+A X follows from sums of songs, and the scatter costs a single product of the songs with themselves. X should be
+centered, because otherwise the terms nearly cancel.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from scipy import sparse
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.relevance import Relevance
 
-_BLOCK_ENTRIES = 2_000_000  # Entries of a block of queries and songs: 16 MB
+_BLOCK_ENTRIES = 2_000_000  # Number of entries in a block of queries by songs: 16 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Scatter:
     n_pairs: int
 
     def mean(self) -> Float64Array:
-        """Return the mean outer product, exactly symmetric."""
+        """Return the mean outer product, which is exactly symmetric."""
         return (self.total + self.total.T) / (2.0 * self.n_pairs)
 
 
@@ -45,10 +45,10 @@ def scatter_across(A: Float64Array, B: Float64Array) -> Scatter:
 
 
 def label_scatters(X: Float64Array, codes: Int64Array) -> tuple[Scatter, Scatter]:
-    """Return the scatters of all similar and of all dissimilar pairs of class labels; -1 is unknown.
+    """Return the scatters of all similar and of all dissimilar pairs for class labels; -1 marks an unknown label.
 
-    The pairs are those of :func:`relevance_scatters` on ``Relevance.from_labels``: queries are songs with a known label
-    that another song has and some song has not. Songs with unknown labels are dissimilar to them.
+    The pairs are those of :func:`relevance_scatters` on ``Relevance.from_labels``. Queries are songs with a known label
+    that some other song shares and some song does not. Songs with unknown labels are dissimilar to the queries.
     """
     n = len(X)
     sizes = np.bincount(codes[codes >= 0], minlength=int(codes.max(initial=-1)) + 1)
@@ -60,7 +60,7 @@ def label_scatters(X: Float64Array, codes: Int64Array) -> tuple[Scatter, Scatter
     sums_scatter = sums.T @ sums
     own = np.where(is_query, sizes[codes], 0.0) if len(sizes) else np.zeros(n)
     similar = 2.0 * (X.T @ (own[:, None] * X) - sums_scatter)
-    # the sum of all songs is 0
+    # the songs are centered, so their sum is 0
     weights = np.where(is_query, n - 2.0 * own, 0.0) + len(rows)
     dissimilar = X.T @ (weights[:, None] * X) + 2.0 * sums_scatter
     n_dissimilar = int(np.where(is_query, n - own, 0.0).sum())
@@ -80,9 +80,9 @@ def pair_scatter(X: Float64Array, pairs: Int64Array) -> Scatter:
 def relevance_scatters(
     X: Float64Array, relevance: Relevance, queries: Int64Array | None = None
 ) -> tuple[Scatter, Scatter]:
-    """Return the scatters of (query, relevant) and of (query, irrelevant) pairs of the queries that have both.
+    """Return the scatters of (query, relevant) and (query, irrelevant) pairs for queries with both kinds of songs.
 
-    O(n_queries n_songs d), in blocks of queries.
+    Time: O(n_queries n_songs d), in blocks of queries.
     """
     n, d = X.shape
     queries = np.arange(n) if queries is None else queries
@@ -111,7 +111,7 @@ def relevance_scatters(
 def sample_pairs(relevance: Relevance, n_pairs: int, rng: np.random.Generator) -> tuple[Int64Array, Int64Array]:
     """Draw similar and dissimilar pairs, (n_pairs, 2) each, uniformly with replacement.
 
-    They belong to queries that have both; the result is empty without such queries.
+    Only queries with both relevant and irrelevant songs are used; without such queries, the result is empty.
     """
     sizes = np.array([(len(relevance.relevant(i)), len(relevance.irrelevant(i))) for i in range(len(relevance))])
     sizes[(sizes == 0).any(axis=1)] = 0
@@ -127,6 +127,6 @@ def sample_pairs(relevance: Relevance, n_pairs: int, rng: np.random.Generator) -
 
 
 def require_pairs(similar: Scatter) -> None:
-    """Raise ValueError unless a song has both a similar and a dissimilar one."""
+    """Raise ValueError unless some song has both a similar and a dissimilar song."""
     if not similar.n_pairs:
-        raise ValueError("y: no song has both a similar and a dissimilar one; there is nothing to learn from.")
+        raise ValueError("y: no song has both a similar and a dissimilar song; there is nothing to learn from.")

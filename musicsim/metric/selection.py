@@ -1,4 +1,4 @@
-"""Choice of C by validation on songs of other artists."""
+"""Choice of C by validation on songs by other artists."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -24,35 +24,36 @@ DEFAULT_CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 
 
 class MLRCV(LinearMetric, BaseEstimator):
-    """MLR whose C is chosen on held-out artists, then fitted on all songs.
+    """MLR whose C is chosen on held-out artists; the metric is then learned from all songs.
 
-    On each split, the metrics of all C are learned on the training artists, each starting from the last. The songs of
-    the other artists are queries among the training songs. Chosen is the smallest C with a mean score within
-    `tolerance` standard errors of the best, because a small C is learned faster and regularizes more.
+    On each split, a metric is learned for every C from the training artists; each fit starts from the previous fit. The
+    songs of the other artists are then queries among the training songs. The chosen C is the smallest with a mean score
+    within `tolerance` standard errors of the best, because a small C is faster to learn and regularizes more.
 
     Parameters
     ----------
     mlr : MLR, optional
         Provides all parameters except C.
     Cs : sequence of float
-        Tried in ascending order.
+        Values of C, tried in ascending order.
     cv : splitter or iterable of (training rows, validation rows), optional
         By default ``ArtistSplit(3, 0.3, random_state=0)``; without groups, every song is its own group.
     scoring : "auc", "map", "mrr", "ndcg" or "precision", optional
         By default the loss of `mlr`.
     tolerance : float >= 0
-        In standard errors of the mean difference from the best C over all validation queries; 0 chooses the best.
+        Tolerance in standard errors of the mean difference from the best C, over all validation queries. With 0, the
+        best C is chosen.
 
     Attributes
     ----------
     C_ : float
     Cs_ : ndarray of shape (n_Cs,), ascending
     scores_, gaps_ : ndarrays of shape (n_splits, n_Cs)
-        Mean score of the validation queries, and relative duality gap of each metric.
+        Mean score over the validation queries, and relative duality gap of each metric.
     untrained_ : float
         Mean score of Euclidean distance on the same queries.
     best_ : MLR
-        Fitted on all songs; `components_` and `metric_` are its.
+        Fitted on all songs; its `components_` and `metric_` are also attributes of this estimator.
 
     Examples
     --------
@@ -85,29 +86,32 @@ class MLRCV(LinearMetric, BaseEstimator):
     ) -> Self:
         """Choose C and learn the metric.
 
-        Raises ValueError if a parameter is out of range, or no split has a query to score.
-
         Parameters
         ----------
         X, y : as in :meth:`MLR.fit`
         groups : sequence of shape (n_songs,), optional
-            The artist of each song, for splits only. To exclude the query's artist from rankings, use the artist filter
-            of :class:`~musicsim.relevance.Relevance`.
+            The artist of each song, used only for splits. To exclude a query's artist from rankings, use the artist
+            filter of :class:`~musicsim.relevance.Relevance`.
         callback : callable, optional
-            Gets each step of each fit, with ``split`` (None in the last fit) and C. It returns True to end the current
-            fit with the best so far; such a split does not count for the choice.
+            Gets each step of each fit, with ``split`` (None in the last fit) and C. The callback returns True to end
+            the current fit with the best metric so far. A split that was ended is ignored in the choice of C.
         workers : map-like callable
-            `map`, or that of processes or a cluster (:func:`musicsim.library.processes.pools.map_of`), which cannot use
-            `callback`.
+            `map`, or the map of processes or a cluster (:func:`musicsim.library.processes.pools.map_of`), which cannot
+            use `callback`.
+
+        Raises
+        ------
+        ValueError
+            If no split has a query to score.
         """
         template = MLR() if self.mlr is None else self.mlr
         scoring = template.loss if self.scoring is None else self.scoring
         check_choice("scoring", scoring, _SCORES)
         Cs = np.unique(np.asarray(self.Cs, dtype=np.float64))
         if len(Cs) == 0 or not (np.isfinite(Cs) & (Cs > 0)).all():
-            raise ValueError(f"Cs={self.Cs!r} should be numbers greater than 0, at least one.")
+            raise ValueError(f"Cs={self.Cs!r} must contain at least one number, and all numbers must be above 0.")
         if not self.tolerance >= 0:
-            raise ValueError(f"tolerance={self.tolerance!r} should be at least 0.")
+            raise ValueError(f"tolerance={self.tolerance!r} must be at least 0.")
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         relevance = as_relevance(y, len(songs))
         learn = partial(_path_scores, template, songs, relevance, Cs, scoring, callback)
@@ -146,7 +150,7 @@ def _path_scores(
     callback: StepCallback | None,
     numbered: tuple[int, tuple[Any, Any]],
 ) -> tuple[Float64Array, Float64Array, list[float]] | None:
-    """Return scores (n_Cs, n_queries) of a split, those of Euclidean distance, and gaps; None if it was ended."""
+    """Return a split's scores (n_Cs, n_queries), those of Euclidean distance, and gaps; None if it was ended."""
     split, (train, validation) = numbered
 
     def progress(step: dict[str, Any]) -> bool:

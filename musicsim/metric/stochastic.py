@@ -1,13 +1,13 @@
 """Stochastic cutting planes: each cut uses a new sample of the queries (after Yu and Joachims, 2008).
 
-This is for data with which one full cut, O(n_queries n_songs d), takes too long. The plane of a sample bounds the slack
-of the sample only, so no step is rejected. Every round is a proximal step over the planes of the last rounds, with the
-mu that the bundle method found on a first sample. The metric is the mean of the second half of the rounds. One full cut
-at the end computes its exact objective.
+This solver is for data with which one full cut, O(n_queries n_songs d), takes too long. The plane of a sample bounds
+the slack of this sample only, so no step is rejected. Every round is a proximal step over the planes of the last
+rounds, with the mu that the bundle method found on a first sample. The metric is the mean over the second half of the
+rounds. One full cut at the end computes its exact objective.
 
-The samples of a pass partition the queries. Their mean slack is that of all queries, so the mean of the planes of a
-pass is a plane of all queries, although each was cut at another metric. The lower bound uses these planes and that of
-the full cut; without a complete pass, only the latter.
+The samples of a pass partition the queries, and their mean slack is the slack of all queries. So the mean plane of a
+pass is a plane for all queries, even though each sample was cut at a different metric. The lower bound uses these
+planes and the plane of the full cut; without a complete pass, it uses only the latter.
 
 On 2,122 songs with 200 queries per cut, the result is 0.9% above the optimum after the work of ten full cuts. The
 deterministic method needs no more work there, so use samples only if a full cut is impossible.
@@ -24,13 +24,13 @@ from musicsim.metric.cone import Projection
 from musicsim.metric.oracles import Cut, Oracle
 from musicsim.metric.planes import Planes
 
-_FIRST_CUTS = 15  # Cuts of the bundle method on the first sample
-_KEPT = 30  # Rounds, or passes, that planes without weight are kept
-_FALLS = 6  # mu is divided by 4 this many times for the bound
+_FIRST_CUTS = 15  # Number of cuts of the bundle method on the first sample
+_KEPT = 30  # Number of rounds, or passes, that planes without weight are kept
+_FALLS = 6  # How often mu is divided by 4 to improve the bound
 
 
 class Passes:
-    """Samples that partition the queries, pass by pass, and the planes of complete passes."""
+    """Samples that partition the queries in each pass, and the planes of complete passes."""
 
     def __init__(self, oracle: Oracle, n_queries: int, size: int, rng: np.random.Generator) -> None:
         self.planes = Planes(size)
@@ -39,7 +39,7 @@ class Passes:
         self._loss, self._psi = 0.0, np.zeros(size)
 
     def draw(self) -> Int64Array:
-        """Return the next sample: indices of the queries of the oracle."""
+        """Return the next sample, as indices into the oracle's queries."""
         if not self._left:
             self._left = np.array_split(self._rng.permutation(self._n), self._n_samples)
             self._loss, self._psi = 0.0, np.zeros_like(self._psi)
@@ -58,7 +58,7 @@ class Passes:
 def solve_stochastic(
     problem: Problem, search: Search, oracle: Oracle, n_queries: int, rng: np.random.Generator
 ) -> None:
-    """Use all cuts of the search, except the last on samples of at most `n_queries` queries."""
+    """Use all cuts of the search: all except the last are made on samples of at most `n_queries` queries."""
     passes = Passes(oracle, n_queries, problem.cone.size, rng)
     n_first = min(_FIRST_CUTS, max(1, (search.max_cuts - 1) // 2))
     first = Search(
@@ -85,7 +85,7 @@ def solve_stochastic(
 
 
 def _finish(problem: Problem, search: Search, W: Projection, planes: Planes, mu: float) -> None:
-    """Record the exact objective, and the best bound by planes of all queries and this last cut."""
+    """Record the exact objective, and the best bound from planes of all queries and from this last cut."""
     cut, objective = problem.cut(W)
     planes.add(cut.loss, cut.dpsi)
     last = np.zeros(len(planes))

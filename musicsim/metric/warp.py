@@ -1,9 +1,10 @@
-"""Compiled stochastic gradients on the weights of local metrics (Su, King, Lyu, SIGIR 2017, 3.3 and algorithm 2).
+"""Compiled stochastic gradient steps for the weights of local metrics (SIGIR 2017, 3.3 and algorithm 2).
 
-Rows are documents. Those of a query are in rows ``starts[q]`` to ``starts[q + 1]``, by ascending label, and
-``lower[i]`` counts those of its query that are less relevant than i; they are the first of the query. ``closeness``
-holds g_r = t_r exp(-t_r) of equation 13, and the score of a document is f = -phi . g. A step moves phi by the mean of
-L (g(p-) - g(p+)) over a minibatch, the negative gradient of the hinge loss zeta - f(p+) + f(p-), and clips it at 0.
+Rows are documents. The documents of a query are the rows ``starts[q]`` to ``starts[q + 1] - 1``, sorted by ascending
+label. ``lower[i]`` counts the documents of the same query that are less relevant than i; these come first. The array
+``closeness`` contains g_r = t_r exp(-t_r) of equation 13, and the score of a document is f = -phi . g. A step moves phi
+by the mean of L (g(p-) - g(p+)) over a minibatch, the negative gradient of the hinge loss ``zeta - f(p+) + f(p-)``. It
+also clips phi at 0.
 """
 
 import numpy as np
@@ -12,7 +13,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def draw(state, n):
-    """Draw a number below `n`; `state` is one uint64, not 0 (Marsaglia's xorshift with a multiplication)."""
+    """Draw a number below `n`; `state` is one nonzero uint64 (Marsaglia's xorshift with a multiplication)."""
     x = state[0]
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)
@@ -23,7 +24,6 @@ def draw(state, n):
 
 @njit(cache=True, nogil=True)
 def _negative_score(closeness, row, phi):
-    """Return -f."""
     total = 0.0
     for r in range(len(phi)):
         total += phi[r] * closeness[row, r]
@@ -40,11 +40,12 @@ def _update(phi, gradient, scale, total):
 
 @njit(cache=True, nogil=True)
 def warp_steps(closeness, lower, starts, queries, phi, rate, margin, batch, n_steps, ranks, state, total):
-    """Take `n_steps` minibatches of `batch` tuples (query, p+, p-) by the WARP loss.
+    """Take `n_steps` minibatches of `batch` tuples (query, p+, p-) with the WARP loss.
 
-    A violator p-, with f(p-) + margin > f(p+), is drawn from the less relevant documents with replacement, at most as
-    often as there are such documents. If draw N finds one, its weight is ``ranks[floor(n_less / N)]``, equation 16.
-    Changes `phi`, adds it to `total` after every step, and returns the mean loss of equation 19 over all tuples.
+    A violator p-, with f(p-) + margin > f(p+), is drawn with replacement from the less relevant documents. The number
+    of draws is at most the number of these documents. If draw N finds a violator, its weight is
+    ``ranks[floor(n_less / N)]``, equation 16. Changes `phi`, adds it to `total` after every step, and returns the mean
+    loss of equation 19 over all tuples.
     """
     gradient = np.zeros(len(phi))
     loss = 0.0
@@ -73,7 +74,7 @@ def warp_steps(closeness, lower, starts, queries, phi, rate, margin, batch, n_st
 
 @njit(cache=True, nogil=True)
 def ndcg_steps(closeness, lower, starts, queries, phi, rate, margin, batch, n_steps, gains, k, state, total):
-    """Take `n_steps` minibatches of `batch` queries; a violated pair is weighted by its effect on NDCG@k if exchanged.
+    """Take `n_steps` minibatches of `batch` queries; the weight of a violated pair is the change in NDCG@k by a swap.
 
     `gains` are relative to the query's best DCG@k. Changes `phi` and `total` like :func:`warp_steps`, and returns the
     mean weighted hinge loss of the queries.
@@ -88,7 +89,7 @@ def ndcg_steps(closeness, lower, starts, queries, phi, rate, margin, batch, n_st
             far, discount, push = np.empty(n), np.zeros(n), np.zeros(n)
             for i in range(n):
                 far[i] = _negative_score(closeness, first + i, phi)
-            for i in range(n):  # no sort, because all pairs are compared anyway; ties: the less relevant is first
+            for i in range(n):  # no sort, because all pairs are compared anyway; less relevant documents win ties
                 place = 0
                 for j in range(n):
                     place += far[j] < far[i] or (far[j] == far[i] and j < i)

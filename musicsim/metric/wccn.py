@@ -16,29 +16,29 @@ from musicsim.metric.linear import LinearMetric
 from musicsim.metric.scatter import relevance_scatters, require_pairs
 from musicsim.relevance import Relevance, label_codes
 
-_MIN_EIGENVALUE = 1e-10  # Smaller eigenvalues of the covariance of trace d are rounding
+_MIN_EIGENVALUE = 1e-10  # Smaller eigenvalues of the covariance, whose trace is d, are rounding errors
 
 
 class WCCN(LinearMetric, BaseEstimator):
-    """Whitening within classes: directions in which songs of one class differ count less.
+    """Whitening within classes: directions in which songs of the same class differ get a lower weight.
 
-    Differences between classes are not used. With W the within-class covariance, scaled to trace d, and g the
-    shrinkage, ``S = (1 - g) W + g I`` and ``L = S^-1/2``.
+    Differences between classes are not used. Let W be the within-class covariance, scaled to trace d, and g the
+    shrinkage. Then ``S = (1 - g) W + g I`` and ``L = S^-1/2``.
 
     Parameters
     ----------
     shrinkage : float in [0, 1]
-        g: with 1 nothing is learned, with 0 the classes become spheres.
+        g: with 1, nothing is learned; with 0, the classes become spheres.
 
     Attributes
     ----------
     covariance_, components_ : float64 ndarrays of shape (d, d)
-        S and L, which is symmetric: songs move as little as whitening allows.
+        S and L. L is symmetric, so songs move as little as whitening allows.
 
     Notes
     -----
-    The unit of X does not matter. O(n d^2 + d^3); memory 32 d^2 bytes and a copy of X. A shrinkage of about 0.3 suits
-    many more songs than dimensions, 0.8 or 0.9 a few hundred songs.
+    The unit of X does not matter. Time: O(n d^2 + d^3). Memory: 32 d^2 bytes and a copy of X. A shrinkage of about 0.3
+    is good if there are many more songs than dimensions, and 0.8 or 0.9 if there are a few hundred songs.
 
     Examples
     --------
@@ -53,45 +53,71 @@ class WCCN(LinearMetric, BaseEstimator):
         self.shrinkage = shrinkage
 
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
-        """Learn from songs (n_songs, d), and y as in :func:`compute_within_covariance`.
+        """Learn the whitening from classes or a Relevance.
 
-        Raises ValueError if the shrinkage is out of range, X is not finite, y does not fit X, or no class has two
-        songs; also if the covariance is singular and the shrinkage 0.
+        Parameters
+        ----------
+        X : array-like of shape (n_songs, d)
+        y : as in :func:`compute_within_covariance`
+
+        Raises
+        ------
+        ValueError
+            If no class has two songs, or the covariance is singular and the shrinkage is 0.
         """
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         return self.fit_covariances([compute_within_covariance(songs, y)])
 
     def fit_covariances(self, covariances: Iterable[npt.ArrayLike]) -> Self:
-        """Learn from covariances (d, d) within several kinds of classes, with equal weights.
+        """Learn the whitening from covariances within several kinds of classes, with equal weights.
 
-        They are as from :func:`compute_within_covariance`, of the same or other songs (such as parts of songs). Raises
-        ValueError if `covariances` is empty, their shapes differ, one is 0 or not finite, or S is singular.
+        Parameters
+        ----------
+        covariances : iterable of array-likes of shape (d, d)
+            From :func:`compute_within_covariance`, for the same or different songs (such as parts of songs).
+
+        Raises
+        ------
+        ValueError
+            If a covariance is 0 or not finite, or S is singular.
         """
         check_number("shrinkage", self.shrinkage, 0, 1)
         matrices = [np.asarray(W, dtype=np.float64) for W in covariances]
         if not matrices:
-            raise ValueError("covariances: give at least one.")
+            raise ValueError("covariances is empty; give at least one covariance.")
         d = len(matrices[0])
         for W in matrices:
             if W.shape != (d, d):
-                raise ValueError(f"covariances: shape {W.shape} should be {(d, d)}.")
+                raise ValueError(f"covariances contains a matrix of shape {W.shape}; all must have the shape {(d, d)}.")
             if not np.isfinite(W).all() or not np.trace(W) > 0:
-                raise ValueError("covariances: songs of one class should be finite, and differ.")
+                raise ValueError("covariances contains a matrix that is 0 or not finite; songs of a class must differ.")
         within = np.mean([W * (d / np.trace(W)) for W in matrices], axis=0)
         self.covariance_ = gaussians.shrink((within + within.T) / 2.0, float(self.shrinkage))
         if not np.linalg.eigvalsh(self.covariance_)[0] > _MIN_EIGENVALUE:
-            raise ValueError(f"the covariance within classes is singular; a shrinkage above {self.shrinkage!r} helps.")
+            raise ValueError(f"the within-class covariance is singular; a shrinkage above {self.shrinkage!r} helps.")
         self.components_ = gaussians.inverse_root(self.covariance_)
         self.n_features_in_ = d
         return self
 
 
 def compute_within_covariance(X: npt.ArrayLike, y: Any) -> Float64Array:
-    """Return the covariance of songs (n_songs, d) around the mean of their class, pooled over classes.
+    """Return the covariance of songs around the mean of their class, pooled over classes.
 
-    It is float64 (d, d). `y` holds class labels (None is unknown): a class of n songs has the weight n - 1. Or it is a
-    Relevance: half the mean outer product of the differences of similar pairs, which is the same for classes of one
-    size. Raises ValueError if y does not fit X, or no class has two songs.
+    Parameters
+    ----------
+    X : array-like of shape (n_songs, d)
+    y : array-like of shape (n_songs,) or Relevance
+        Class labels (None is unknown); a class of n songs has the weight n - 1. For a Relevance, the result is half the
+        mean outer product of the differences of similar pairs, which is the same for classes of equal size.
+
+    Returns
+    -------
+    float64 ndarray of shape (d, d)
+
+    Raises
+    ------
+    ValueError
+        If no class has two songs.
     """
     songs = np.asarray(X, dtype=np.float64)
     if isinstance(y, Relevance):
@@ -100,7 +126,7 @@ def compute_within_covariance(X: npt.ArrayLike, y: Any) -> Float64Array:
         return similar.mean() / 2.0
     codes = label_codes(y, "y")
     if len(codes) != len(songs):
-        raise ValueError(f"y has {len(codes)} labels, X has {len(songs)} rows; give one label per row.")
+        raise ValueError(f"y has {len(codes)} labels, but X has {len(songs)} rows; give one label per row.")
     is_known = codes >= 0
     if not (np.bincount(codes[is_known]) > 1).any():
         raise ValueError("y: no class has two songs; there is nothing to learn from.")

@@ -1,8 +1,8 @@
-"""Monte-Carlo Kullback-Leibler divergence of the mixtures of songs (thesis 5.9, 5.10).
+"""Monte Carlo estimates of the Kullback-Leibler divergence between songs' mixtures (equations 5.9, 5.10 of the thesis).
 
-The random numbers of the samples (a uniform number and a normal vector each) are drawn once from `random_state` and
-shared by all queries. So the row of a query does not depend on other queries, and differences between queries are less
-noisy. Within a row the samples are independent, as in the thesis.
+The random numbers behind the samples (one uniform number and one normal vector per sample) are drawn once from
+`random_state` and shared by all queries. So the row of a query does not depend on other queries, and differences
+between queries are less noisy. Within a row, the samples are independent, as in the thesis.
 """
 
 import numpy as np
@@ -14,13 +14,18 @@ from musicsim.mixtures.kernels import mean_log_sums
 from musicsim.mixtures.songs import SongMixtures, fix_seed, quadratic_form
 
 BLOCK_ENTRIES = 1 << 18
-"""Log-densities per block, 1 MB of float32: they stay in the cache until they are summed."""
+"""Number of log-densities per block: 1 MB of float32, which stays in the cache until it is summed."""
 
 
 def draw_samples(
     mixtures: SongMixtures, n_samples: int, random_state: int | np.random.Generator | None = None
 ) -> Float64Array:
-    """Draw independent samples of each mixture: float64 (n_songs, n_samples, n_features)."""
+    """Draw independent samples from each mixture.
+
+    Returns
+    -------
+    ndarray of shape (n_songs, n_samples, n_features), float64; 640 kB per song for 2048 samples of 39 features
+    """
     uniform, normal = _draw_randoms(n_samples, mixtures.means.shape[2], random_state)
     if len(mixtures) == 0:
         return np.empty((0, *normal.shape))
@@ -28,21 +33,27 @@ def draw_samples(
 
 
 def cross_entropy(samples: npt.ArrayLike, mixtures: SongMixtures) -> Float64Array:
-    """Return the cross-entropy of the distribution of `samples` relative to each mixture, in nats: float64 (n,).
+    """Return the cross-entropy of the distribution of `samples` relative to each mixture.
 
-    Equation 5.10: the mean of -log p_x(z). `samples` are (n_samples, n_features), drawn from the query's mixture (or
-    its frames). Raises ValueError if they are empty or have another number of features than the mixtures.
+    Parameters
+    ----------
+    samples : array-like of shape (n_samples, n_features); drawn from the query's mixture, or the query's frames
+    mixtures : SongMixtures of n songs
+
+    Returns
+    -------
+    ndarray of shape (n,), float64, in nats; the mean of -log p_x(z)
 
     Notes
     -----
-    The density is a quadratic form in z, so one float32 matrix product around the mean of the samples suffices for all
-    songs. On delta-MFCC of 144 songs it was within 3e-5 nats (5e-7 of the value) of float64. Memory in addition to the
-    result: about 4 MB for any n.
+    Equation 5.10 of the thesis. Log-densities are quadratic in z, so one float32 matrix product, around the mean of the
+    samples, suffices for a block of songs. For delta-MFCC of 144 songs, the result was within 3e-5 nats (5e-7 of the
+    value) of float64. In addition to the result, this needs about 4 MB of memory for any n.
     """
     z = np.asarray(samples, dtype=np.float64)
     d = mixtures.means.shape[2]
     if z.ndim != 2 or z.shape[1] != d or len(z) == 0:
-        raise ValueError(f"samples of shape {z.shape} should be (n_samples, {d}), n_samples >= 1.")
+        raise ValueError(f"samples has shape {z.shape}; it must be (n_samples, {d}) with n_samples >= 1.")
     n, c = mixtures.weights.shape
     center = z.mean(axis=0)
     z = z - center
@@ -67,30 +78,41 @@ def kl_divergences(
     n_samples: int = 2048,
     random_state: int | np.random.Generator | None = None,
 ) -> Float64Array:
-    """Return the Kullback-Leibler divergence of each song from each query, in nats: float64 (n_queries, n).
+    """Return the Kullback-Leibler divergence of each song in the database from each query.
 
-    Equation 5.9: the samples of a query are the same for all songs of the database. The result is an estimate: not
-    symmetric, and possibly a little below 0 for very similar songs. It is exactly 0 for equal mixtures. Raises
-    ValueError if the numbers of features differ or `n_samples` is below 1. Memory in addition to the result: some
-    megabytes for any n, and 25 n_samples n_features bytes.
+    Parameters
+    ----------
+    queries, database : SongMixtures of n_queries and n songs, with equal numbers of features
+    n_samples : int >= 1; samples per query
+    random_state : int, numpy.random.Generator or None; seed of the samples
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n), float64, in nats
+        An estimate: not symmetric, and possibly slightly below 0 for very similar songs; exactly 0 for equal mixtures.
+
+    Notes
+    -----
+    Equation 5.9 of the thesis. The samples of a query are the same for all songs in the database. In addition to the
+    result, this needs a few megabytes for any n, and 25 n_samples n_features bytes.
     """
     if queries.means.shape[2] != database.means.shape[2]:
         raise ValueError(
-            f"queries have {queries.means.shape[2]} features and database has {database.means.shape[2]}; "
-            f"fit both to the same kind of frames."
+            f"queries has {queries.means.shape[2]} features, but database has {database.means.shape[2]}: "
+            f"fit both to frames of the same kind."
         )
     uniform, normal = _draw_randoms(n_samples, database.means.shape[2], random_state)
     result = np.empty((len(queries), len(database)))
     for i in range(len(queries)):
         samples = _compute_samples(queries, i, uniform, normal)
         result[i] = cross_entropy(samples, database) - cross_entropy(samples, queries[i])
-        # the two terms may be rounded differently, because the matrix products have different sizes
+        # the matrix products for the two terms have different sizes, so the terms may be rounded differently
         result[i, _find_equal(queries, i, database)] = 0.0
     return result
 
 
 def _find_equal(queries: SongMixtures, i: int, database: SongMixtures) -> IntpArray:
-    """Return the rows of the database that equal mixture i of the queries exactly."""
+    """Return the rows of the database that are exactly equal to mixture `i` of the queries."""
     if queries.weights.shape[1] != database.weights.shape[1]:
         return np.empty(0, dtype=np.intp)
     rows = np.flatnonzero((database.weights == queries.weights[i]).all(axis=1))
@@ -108,7 +130,7 @@ def _draw_randoms(
 
 
 def _compute_samples(mixtures: SongMixtures, i: int, uniform: Float64Array, normal: Float64Array) -> Float64Array:
-    """Compute samples of one mixture: the uniform number selects the component, the vector the position in it."""
+    """Compute samples of mixture `i`: uniform numbers select the components, normal vectors the positions in them."""
     cumulative = np.cumsum(mixtures.weights[i], dtype=np.float64)
     component = np.searchsorted(cumulative, uniform * cumulative[-1], side="right")
     component = np.minimum(component, len(cumulative) - 1)

@@ -1,8 +1,7 @@
-"""Gaussian mixtures of the frames of songs, fitted by expectation maximization.
+"""Gaussian mixtures of songs' frames, fitted by expectation maximization (EM).
 
-Mixtures are in the units of the frames (usually raw delta-MFCC) and stored in float32. EM works in float64 on frames
-z-scored per song. Songs are read one at a time; the mixture of a song does not depend on its position or on other
-songs.
+Mixtures are in the units of the frames (usually raw delta-MFCC) and stored in float32. EM runs in float64 on frames
+that are z-scored per song. Songs are read one at a time; a song's mixture does not depend on other songs.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,8 +16,8 @@ from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 FrameBlocks = npt.ArrayLike | Iterator[npt.ArrayLike]
 """Frames of a song: one array of shape (n_frames, n_features), or an iterator of such arrays."""
 
-# Prior weight, in frames, of the song's mean and variance in each component. It keeps the mean, variance and weight of
-# a component without frames well-defined.
+# Weight, in frames, of the song's mean and variance as a prior in each component. So mean, variance and weight are
+# well-defined even for a component without frames.
 _PRIOR_FRAMES = 1e-3
 _RELATIVE_FLOOR = 1e-3  # minimum variance of a component, as a share of the song's own variance in that feature
 _KMEANS_STEPS = 8
@@ -26,16 +25,13 @@ _KMEANS_STEPS = 8
 
 @dataclass(frozen=True)
 class SongMixtures:
-    """Diagonal Gaussian mixtures of songs, stacked.
-
-    8 components of 39 features take 2.5 kB per song (250 MB for 100,000 songs). Raises ValueError if shapes do not
-    match, a value is not finite, or a weight or variance is not above 0.
+    """Diagonal Gaussian mixtures of songs, stacked; 8 components of 39 features take 2.5 kB per song.
 
     Parameters
     ----------
     weights : ndarray of shape (n_songs, n_components), float32, > 0, rows sum to 1
     means : ndarray of shape (n_songs, n_components, n_features), float32, units of the frames
-    variances : ndarray of the same shape, float32, > 0, units squared
+    variances : ndarray of shape (n_songs, n_components, n_features), float32, > 0, units squared
     """
 
     weights: Float32Array
@@ -50,40 +46,40 @@ class SongMixtures:
             object.__setattr__(self, name, array)
         if self.means.ndim != 3 or self.means.shape[:2] != self.weights.shape:
             raise ValueError(
-                f"means of shape {self.means.shape} and weights of shape {self.weights.shape} do not match; "
-                f"they should be (n_songs, n_components, n_features) and (n_songs, n_components)."
+                f"means has shape {self.means.shape} and weights has shape {self.weights.shape}; "
+                f"they must be (n_songs, n_components, n_features) and (n_songs, n_components)."
             )
         if self.variances.shape != self.means.shape:
             raise ValueError(
-                f"variances of shape {self.variances.shape} should have the same shape as means, {self.means.shape}."
+                f"variances has shape {self.variances.shape}, but means has {self.means.shape}; they must be equal."
             )
         if self.weights.size and min(self.weights.min(), self.variances.min()) <= 0.0:
-            raise ValueError("weights and variances of the mixtures should be above 0.")
+            raise ValueError("weights and variances of the mixtures must be above 0.")
 
     def __len__(self) -> int:
         return len(self.weights)
 
     def __getitem__(self, rows: npt.ArrayLike | slice) -> "SongMixtures":
-        """Return the mixtures of some songs: a slice, row numbers or a mask."""
+        """Return the mixtures of some songs, selected by a slice, row numbers or a mask."""
         chosen = rows if isinstance(rows, slice) else np.atleast_1d(np.asarray(rows))
         return SongMixtures(self.weights[chosen], self.means[chosen], self.variances[chosen])
 
     @classmethod
     def concatenate(cls, parts: Sequence["SongMixtures"]) -> Self:
-        """Stack the songs of several instances; all need the same numbers of components and features."""
+        """Stack the songs of several instances, which must have equal numbers of components and features."""
         shapes = sorted({part.means.shape[1:] for part in parts})
         if len(shapes) != 1:
-            raise ValueError(f"parts have different (components, features): {shapes}; they should be equal.")
+            raise ValueError(f"parts must have equal numbers of components and features, not {shapes}.")
         stacks = zip(*(part.arrays().values() for part in parts), strict=True)
         return cls(*(np.concatenate(stack) for stack in stacks))
 
     def arrays(self) -> dict[str, Float32Array]:
-        """Return the arrays to save, by name, for :meth:`from_arrays`."""
+        """Return the arrays to save for :meth:`from_arrays`, keyed by name."""
         return {"weights": self.weights, "means": self.means, "variances": self.variances}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Float32Array]) -> Self:
-        """Return the mixtures saved by :meth:`arrays`; other names are ignored."""
+        """Return the mixtures whose arrays :meth:`arrays` returned; arrays with other names are ignored."""
         return cls(arrays["weights"], arrays["means"], arrays["variances"])
 
 
@@ -99,9 +95,6 @@ def fit_mixtures(
 ) -> SongMixtures:
     """Fit a Gaussian mixture with diagonal covariances to the frames of each song.
 
-    Raises ValueError if a song is empty or contains NaN or infinity (the message has its index), or a parameter is out
-    of range.
-
     Parameters
     ----------
     list_of_frames : iterable of arrays of shape (n_frames, n_features), one per song
@@ -110,21 +103,26 @@ def fit_mixtures(
     max_frames : int >= 1
         Number of frames sampled from longer songs; 2500 are 29 seconds of half-overlapping windows of 23 ms.
     variance_floor : float > 0, squared units of the frames
-        Minimum variance; the minimum is at least a thousandth of the song's own variance. Silence has no variance.
-    tol : float > 0; EM stops if the mean log-likelihood per frame increases by less
+        Minimum variance, needed because silence has a variance of 0. If a thousandth of the song's own variance in a
+        feature is larger, that is the minimum.
+    tol : float > 0; EM stops if the mean log-likelihood per frame increases by less than this
     max_iter : int >= 1
     random_state : int, numpy.random.Generator or None; seed of the sampled frames and of the initialization
 
+    Returns
+    -------
+    SongMixtures
+
     Notes
     -----
-    Thesis 5.4.3. Initialized by k-means++ and eight steps of k-means. Differs from maximum likelihood by the minimum
-    variance and a prior of a thousandth of a frame per component. Memory: the frames of one song, and 24 bytes per
-    sampled frame and feature (2.4 MB).
+    Thesis 5.4.3. Mixtures are initialized by k-means++ and eight steps of k-means. They differ from maximum likelihood
+    by the minimum variance and a prior of a thousandth of a frame per component. The fit needs memory for the frames of
+    one song, and 24 bytes per sampled frame and feature (2.4 MB).
     """
     if min(n_components, max_frames, max_iter) < 1 or min(variance_floor, tol) <= 0.0:
         raise ValueError(
-            f"n_components={n_components}, max_frames={max_frames} and max_iter={max_iter} should be >= 1; "
-            f"variance_floor={variance_floor} and tol={tol} should be above 0."
+            f"n_components={n_components}, max_frames={max_frames} and max_iter={max_iter} must be >= 1; "
+            f"variance_floor={variance_floor} and tol={tol} must be above 0."
         )
     seed = fix_seed(random_state)
     fitted = []
@@ -138,20 +136,20 @@ def fit_mixtures(
 
 
 def fix_seed(random_state: int | np.random.Generator | None) -> int:
-    """Return one seed for all songs, so that the result of a song does not depend on others."""
+    """Return one seed for all songs, so that the result for a song does not depend on other songs."""
     if isinstance(random_state, (int, np.integer)):
         return int(random_state)
     return int(np.random.default_rng(random_state).integers(2**63))
 
 
 def sample_frames(song: FrameBlocks, max_frames: int, rng: np.random.Generator, name: str) -> FloatingArray:
-    """Return at most `max_frames` frames of a song, sampled without replacement, in their order.
+    """Return at most `max_frames` frames of a song, sampled without replacement, in temporal order.
 
     Raises ValueError if the song is empty or not two-dimensional, or a sampled frame contains NaN or infinity.
     """
     blocks = [np.asarray(block) for block in song] if isinstance(song, Iterator) else [np.asarray(song)]
     if not blocks or any(block.ndim != 2 or block.shape[1] == 0 for block in blocks):
-        raise ValueError(f"{name}: should be an array of shape (n_frames, n_features).")
+        raise ValueError(f"{name} must be an array of shape (n_frames, n_features).")
     frames = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
     if len(frames) == 0:
         raise ValueError(f"{name} are empty: at least one frame is needed.")
@@ -165,9 +163,9 @@ def sample_frames(song: FrameBlocks, max_frames: int, rng: np.random.Generator, 
 def em_mixture(
     frames: FloatingArray, n_components: int, variance_floor: float, tol: float, max_iter: int, rng: np.random.Generator
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Return weights (c,), means (c, d) and variances (c, d) of one mixture, float64, units of the frames.
+    """Return the weights (c,), means (c, d) and variances (c, d) of one mixture, float64, in the units of the frames.
 
-    Memory: 24 bytes per frame and feature.
+    This needs 24 bytes per frame and feature.
     """
     mean = frames.mean(axis=0, dtype=np.float64)
     variance = np.maximum(frames.var(axis=0, dtype=np.float64), variance_floor)
@@ -195,7 +193,7 @@ def em_mixture(
 def quadratic_form(
     weights: Float64Array, means: Float64Array, variances: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Return coefficients (..., c, 2 d) of [z^2, z] and constants (..., c) of the log of w N(z; m, v)."""
+    """Return the coefficients (..., c, 2 d) of [z^2, z] and the constants (..., c) in the log of w N(z; m, v)."""
     precisions = 1.0 / variances
     form = np.concatenate([-0.5 * precisions, means * precisions], axis=-1)
     offset = np.log(weights) - 0.5 * (
@@ -209,7 +207,7 @@ def quadratic_form(
 def _maximize(
     responsibilities: Float64Array, moments: Float64Array, floor: Float64Array
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Compute the M-step, with the prior frames of mean 0 and variance 1."""
+    """Compute the M-step, including the prior: `_PRIOR_FRAMES` frames with mean 0 and variance 1."""
     d = moments.shape[1] // 2
     counts = responsibilities.sum(axis=0) + _PRIOR_FRAMES
     sums = responsibilities.T @ moments
@@ -221,7 +219,7 @@ def _maximize(
 def _initialize(
     z: Float64Array, moments: Float64Array, n_components: int, floor: Float64Array, rng: np.random.Generator
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Return parameters after k-means++ and a few steps of k-means."""
+    """Return the parameters after k-means++ and a few steps of k-means."""
     squares = np.einsum("ij,ij->i", z, z)
     centers = np.empty((n_components, z.shape[1]))
     centers[0] = z[rng.integers(len(z))]

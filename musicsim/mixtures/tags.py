@@ -14,20 +14,20 @@ from musicsim.mixtures.kernels import mean_log_sums
 from musicsim.mixtures.songs import FrameBlocks, SongMixtures, em_mixture, fix_seed, quadratic_form, sample_frames
 
 _ALL_FRAMES = 400_000  # frames sampled from all training songs together: 62 MB of float32
-_SONG_FRAMES = (20, 500)  # minimum and maximum number of frames sampled from a training song
-_TAG_FRAMES = 10_000  # frames per tag's mixture, distributed evenly over its songs
-_VARIANCE_FLOOR = 1e-3  # of z-scored frames
+_SONG_FRAMES = (20, 500)  # minimum and maximum number of frames sampled from each training song
+_TAG_FRAMES = 10_000  # number of frames for a tag's mixture, distributed evenly over the tag's songs
+_VARIANCE_FLOOR = 1e-3  # minimum variance of z-scored frames in a mixture
 _TOL, _MAX_ITER = 1e-3, 100
 _BLOCK_FRAMES = 1024
 
 
 class SemanticMultinomials(TransformerMixin, BaseEstimator):
-    """One Gaussian mixture per tag; a song is represented by the likelihoods of its frames under these.
+    """Fit one Gaussian mixture per tag; represent songs by the likelihoods of their frames under these mixtures.
 
     Parameters
     ----------
-    n_components : int >= 1; components of the mixture of each tag
-    min_songs : int >= 1; tags with fewer songs are left out
+    n_components : int >= 1; number of components in each tag's mixture
+    min_songs : int >= 1; tags with fewer songs are ignored
     max_tags : int >= 1; the most frequent tags are kept
     random_state : int, numpy.random.Generator or None; seed of the sampled frames and of the initialization of EM
 
@@ -35,13 +35,14 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
     ----------
     tags_ : list of str, most frequent first, ties by name
     mixtures_ : SongMixtures, one per tag, over z-scored frames
-    mean_, scale_ : ndarray of shape (n_features,), float64; of the training frames; the scale of a constant column is 1
+    mean_, scale_ : ndarray of shape (n_features,), float64
+        Mean and standard deviation of the training frames; the scale of a constant column is 1.
 
     Notes
     -----
-    After Turnbull et al. (2008), who merge mixtures of songs; here EM runs on a sample of the frames of the tagged
-    songs, an equal number from each. The likelihoods of all frames are multiplied in the log domain. All tags have the
-    same prior, even rare ones.
+    The method follows Turnbull et al. (2008), except that they merge mixtures of songs. Here, EM runs on frames sampled
+    from the tagged songs, an equal number from each. The likelihoods of all frames are multiplied in the log domain.
+    All tags have the same prior, including rare ones.
     """
 
     def __init__(
@@ -57,15 +58,22 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
     def fit(self, list_of_frames: Iterable[FrameBlocks], list_of_tag_lists: Sequence[Iterable[str]]) -> Self:
         """Fit a mixture to each tag with enough songs.
 
-        There is one array of raw frames per song, (n_frames, n_features), or an iterator of such blocks, and one
-        collection of tags; repeated tags count once. Songs are read one at a time. 20 to 500 frames of each are kept,
-        62 MB in all for fewer than 20,000 songs. Raises ValueError if the lists differ in length, no tag has
-        `min_songs` songs, or a song is invalid.
+        Parameters
+        ----------
+        list_of_frames : iterable of array-likes of shape (n_frames, n_features), raw, one per song
+            Songs are read one at a time; a song may be an iterator of blocks. From each song, 20 to 500 frames are
+            kept, 62 MB in total for up to 20,000 songs.
+        list_of_tag_lists : sequence of collections of str, one per song; repeated tags count once
+
+        Raises
+        ------
+        ValueError
+            If the lists differ in length, no tag has `min_songs` songs, or a song is invalid.
         """
         if min(self.n_components, self.min_songs, self.max_tags) < 1:
             raise ValueError(
                 f"n_components={self.n_components}, min_songs={self.min_songs} and "
-                f"max_tags={self.max_tags} should be at least 1."
+                f"max_tags={self.max_tags} must be at least 1."
             )
         tag_sets = [set(tags) for tags in list_of_tag_lists]
         tags = self._vocabulary(tag_sets)
@@ -81,10 +89,16 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, list_of_frames: Iterable[FrameBlocks]) -> Float32Array:
-        """Return the multinomial of each song over :attr:`tags_` (equation 5.14): float32 (n_songs, n_tags).
+        """Return the multinomial of each song over :attr:`tags_` (equation 5.14).
 
-        Frames are as for :meth:`fit`. Raises ValueError if a song is empty, contains NaN or infinity or has another
-        number of features; the message has its index.
+        Parameters
+        ----------
+        list_of_frames : iterable of array-likes of shape (n_frames, n_features), raw, one per song
+            Songs are read one at a time; a song may be an iterator of blocks.
+
+        Returns
+        -------
+        ndarray of shape (n_songs, n_tags), float32, rows sum to 1
         """
         check_is_fitted(self, "mixtures_")
         form, offset = self._form()
@@ -103,7 +117,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         return np.array(rows, dtype=np.float32).reshape(len(rows), len(self.tags_))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the arrays to save for :meth:`from_arrays`: only numbers and texts."""
+        """Return the arrays to save for :meth:`from_arrays`, which contain only numbers and strings."""
         check_is_fitted(self, "mixtures_")
         return {
             **self.mixtures_.arrays(),
@@ -114,7 +128,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], **parameters: Any) -> Self:
-        """Return the fitted model saved by :meth:`arrays`, given the same `parameters`."""
+        """Return the fitted model whose arrays :meth:`arrays` returned, given the same `parameters`."""
         model = cls(**parameters)
         model.mixtures_ = SongMixtures.from_arrays(arrays)
         model.mean_, model.scale_ = arrays["mean"], arrays["scale"]
@@ -125,11 +139,11 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         counts = Counter(tag for tags in tag_sets for tag in tags)
         frequent = [tag for tag, n in counts.items() if n >= self.min_songs]
         if not frequent:
-            raise ValueError(f"no tag has min_songs={self.min_songs} songs; tag more songs or lower min_songs.")
+            raise ValueError(f"no tag has min_songs={self.min_songs} songs: tag more songs, or lower min_songs.")
         return sorted(frequent, key=lambda tag: (-counts[tag], tag))[: self.max_tags]
 
     def _z_score(self, samples: dict[int, FloatingArray]) -> None:
-        """Set mean and scale, and replace the raw frames by z-scored ones."""
+        """Set `mean_` and `scale_`, and replace the raw frames in `samples` with z-scored ones."""
         from sklearn.preprocessing import StandardScaler
 
         scaler = StandardScaler()
@@ -149,7 +163,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         return em_mixture(frames, self.n_components, _VARIANCE_FLOOR, _TOL, _MAX_ITER, rng)
 
     def _form(self) -> tuple[Float32Array, Float32Array]:
-        """Return the quadratic forms of all components of all tags, (2 d, n_tags c) and (n_tags c,)."""
+        """Return the quadratic forms for the components of all tags: (2 d, n_tags c) and (n_tags c,)."""
         m = self.mixtures_
         form, offset = quadratic_form(*(part.astype(np.float64) for part in m.arrays().values()))
         return form.reshape(-1, form.shape[-1]).T.astype(np.float32), offset.ravel().astype(np.float32)
@@ -166,7 +180,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
     def _check_frames(self, block: npt.ArrayLike, name: str) -> Float64Array:
         frames = np.asarray(block, dtype=np.float64)
         if frames.ndim != 2 or frames.shape[1] != len(self.mean_):
-            raise ValueError(f"{name}: shape {frames.shape} should be (n_frames, {len(self.mean_)}).")
+            raise ValueError(f"{name}: the shape is {frames.shape}; it must be (n_frames, {len(self.mean_)}).")
         if not np.isfinite(frames).all():
             raise ValueError(f"{name}: the values contain NaN or infinity.")
         return frames
@@ -175,7 +189,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
 def _sample_songs(
     list_of_frames: Iterable[FrameBlocks], tag_sets: Sequence[set[str]], tags: set[str], seed: int
 ) -> dict[int, FloatingArray]:
-    """Return a seeded sample of the frames of each song that has one of `tags`, by its row."""
+    """Return a seeded sample of frames from each song that has one of `tags`, keyed by the song's row number."""
     share = int(np.clip(_ALL_FRAMES // len(tag_sets), *_SONG_FRAMES))
     samples, n_songs = {}, 0
     for song, frames in enumerate(list_of_frames):
@@ -185,8 +199,8 @@ def _sample_songs(
             samples[song] = sample_frames(frames, share, rng, f"the frames of song {song}").astype(np.float32)
     if n_songs != len(tag_sets):
         raise ValueError(
-            f"list_of_frames has {n_songs} songs and list_of_tag_lists has {len(tag_sets)}; pass one list of tags "
-            "per song, an empty one for a song without tags."
+            f"list_of_frames has {n_songs} songs, but list_of_tag_lists has {len(tag_sets)}: pass one list of tags "
+            "per song, and an empty one for a song without tags."
         )
     return samples
 

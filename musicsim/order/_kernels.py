@@ -6,9 +6,10 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def _find_reachable(root, limit, other, position, start, size, neighbors, sign, seen, waiting, reached):
-    """Find the vertices on paths from `root` within the positions up to `limit`; return -1 if `other` is one of them.
+    """Find the vertices on paths from `root` at positions before `limit`; return -1 if `other` is reached.
 
-    `sign` is 1 to follow edges forward, -1 backward. Fills `reached`, uses `seen` as work space, returns the number.
+    `sign` is 1 to follow edges forward, and -1 to follow them backward. Fills `reached` and returns the number of
+    vertices. `seen` is work space.
     """
     waiting[0] = root
     seen[root] = True
@@ -39,10 +40,10 @@ def _find_reachable(root, limit, other, position, start, size, neighbors, sign, 
 def acyclic_edges(tails, heads, position):
     """Return a mask of the edges in a greedy acyclic subgraph (thesis, algorithm 2.1).
 
-    Edges from `tails` to `heads`, int64 (n_edges,), are added in the given order; none connects a vertex with itself. A
-    topological order is updated edge by edge (Pearce and Kelly, 2006): an edge that contradicts it costs a search among
-    the vertices between its ends. `position`, int64 (n_vertices,), is the initial order, a permutation that does not
-    change the result; it becomes a topological order of it.
+    Edges from `tails` to `heads`, int64 (n_edges,), are added in the given order; no edge may connect a vertex with
+    itself. A topological order is updated edge by edge (Pearce and Kelly, 2006). An edge that contradicts the order
+    costs a search among the vertices between its ends. `position`, int64 (n_vertices,), is the initial order, a
+    permutation. The initial order does not affect the result; it is changed to a topological order of the subgraph.
     """
     n, m = position.shape[0], tails.shape[0]
     out_start, in_start = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
@@ -70,7 +71,7 @@ def acyclic_edges(tails, heads, position):
             n_behind = _find_reachable(
                 tail, low, -1, position, in_start, in_size, predecessors, -1, seen, waiting, behind
             )
-            # predecessors move before successors, within the positions that both had
+            # predecessors move before successors, within the positions that both groups occupied
             first, last = behind[:n_behind], ahead[:n_ahead]
             places = np.sort(np.concatenate((position[first], position[last])))
             first, last = first[np.argsort(position[first])], last[np.argsort(position[last])]
@@ -85,12 +86,12 @@ def acyclic_edges(tails, heads, position):
 
 @njit(cache=True, nogil=True)
 def redundant_edges(order, start, heads, columns, n_columns, n_words):
-    """Return a mask of the redundant edges of an acyclic graph, whose ends are connected by other paths.
+    """Return a mask of the redundant edges of an acyclic graph, whose ends are also connected by other paths.
 
-    The vertices reachable from a vertex are a row of bits, the union of the rows of its successors; as many targets at
-    a time as fit into `n_words` words of 64 bits. `order`, int64 (n_vertices,), holds the vertices in topological
-    order. Edges of v end in ``heads[start[v] : start[v + 1]]``. `columns`, int64 (n_vertices,), numbers the `n_columns`
-    vertices that may end a redundant edge, and is -1 for others.
+    The vertices reachable from a vertex form a row of bits, the union of its successors' rows. As many targets are
+    processed at a time as fit into `n_words` words of 64 bits. `order`, int64 (n_vertices,), contains the vertices in
+    topological order. The edges of v end in ``heads[start[v] : start[v + 1]]``. `columns`, int64 (n_vertices,), numbers
+    the `n_columns` vertices that may end a redundant edge; it is -1 for all others.
     """
     redundant = np.zeros(heads.shape[0], np.bool_)
     reach = np.empty((order.shape[0], n_words), np.uint64)
@@ -117,7 +118,7 @@ def redundant_edges(order, start, heads, columns, n_columns, n_words):
 
 @njit(cache=True, nogil=True, fastmath=True)
 def pair_distances(Y, pairs):
-    """Return squared distances between rows of Y: float64 (n_pairs,), for int64 pairs (n_pairs, 2)."""
+    """Return the squared distances between rows of Y, float64 (n_pairs,), for int64 pairs (n_pairs, 2)."""
     squares = np.empty(pairs.shape[0])
     for p in range(pairs.shape[0]):
         a, b = Y[pairs[p, 0]], Y[pairs[p, 1]]

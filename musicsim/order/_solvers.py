@@ -1,6 +1,6 @@
-"""Solvers of partial order embedding: accelerated on a smoothed hinge, and the thesis's projected sub-gradients.
+"""Solvers for partial order embedding: an accelerated method on a smoothed hinge, and projected sub-gradients (thesis).
 
-Both keep the best metric and the best lower bound so far, and stop when the gap is small enough.
+Both solvers keep the best metric and the best lower bound so far, and stop when the gap is small enough.
 """
 
 from collections.abc import Callable
@@ -13,16 +13,14 @@ from musicsim._arrays import Float64Array
 from musicsim.metric.convergence import Convergence, next_momentum
 from musicsim.order.objective import Objective
 
-_BOUND_EVERY = 10  # steps; a lower bound costs half a step
-_MAX_WIDTH = 0.5  # initial width of the rounding of the hinge, as a share of the margin
+_BOUND_EVERY = 10  # Number of steps between lower bounds; a bound costs half a step
+_MAX_WIDTH = 0.5  # Initial width over which the hinge is smoothed, as a share of the margin
 _STEP_GROWTH = 1.25
-_MAX_ROUNDING = 0.5  # the hinge is sharpened if its rounding is a larger share of the gap
+_MAX_ROUNDING = 0.5  # The hinge is sharpened if smoothing lowers it by more than this share of the gap
 
 
 @dataclass
 class Course(Convergence):
-    """Convergence of a solver that counts iterations."""
-
     max_iter: int
     callback: Callable[[dict[str, Any]], object] | None = None
     n_iter: int = field(default=0, init=False)
@@ -40,7 +38,6 @@ class Course(Convergence):
         return self.n_iter % _BOUND_EVERY == 0 or self.must_stop
 
     def step(self) -> None:
-        """Record an iteration and call the callback."""
         self.n_iter += 1
         step = self.record(iteration=self.n_iter, objective=self.objective, dual_bound=self.dual_bound, gap=self.gap)
         if self.callback is not None:
@@ -48,16 +45,16 @@ class Course(Convergence):
 
 
 def _round_hinge(margins: Float64Array, mu: float) -> float:
-    """Sum the hinge losses, with the corner rounded over a width mu (Nesterov, 2005): each is at most mu / 2 lower."""
+    """Sum the hinge losses, with the corner smoothed over a width mu (Nesterov, 2005); each is at most mu / 2 lower."""
     slack = np.maximum(1.0 - margins, 0.0)
     return float(np.where(slack < mu, slack * slack / (2.0 * mu), slack - 0.5 * mu).sum())
 
 
 def solve_accelerated(objective: Objective, course: Course) -> None:
-    """Run accelerated projected gradients with line search, restarted if the direction reverses.
+    """Run accelerated projected gradients with a line search, restarted if the direction reverses.
 
-    Beck and Teboulle (2009); O'Donoghue and Candès (2015) for the restart. Margins are linear in the metric, so those
-    of the extrapolated point are free.
+    The method is from Beck and Teboulle (2009), and the restart from O'Donoghue and Candès (2015). Margins are linear
+    in the metric, so the margins of the extrapolated point need no extra work.
     """
     cone = objective.cone
     W = cone.project(np.zeros(cone.size))
@@ -112,9 +109,9 @@ def _first_length(objective: Objective, slope: Float64Array) -> float:
 def solve_subgradient(objective: Objective, course: Course) -> None:
     """Run projected sub-gradients (2.B).
 
-    The thesis does not give a step length. This one is parameter-free (Ivgi, Hinder and Carmon, 2023): the largest
-    distance from the start, over the root of the sum of squared slopes. The lower bound is that of the mean slopes
-    since the last power of two iterations.
+    The thesis does not give a step length. This step length is parameter-free (Ivgi, Hinder and Carmon, 2023): the
+    largest distance from the start, divided by the square root of the sum of squared slopes. The lower bound is
+    computed from the mean slopes since the last iteration whose number is a power of two.
     """
     cone = objective.cone
     W = cone.project(np.zeros(cone.size))

@@ -9,7 +9,7 @@ from musicsim._arrays import BoolArray, Int64Array
 from musicsim.order._kernels import acyclic_edges, redundant_edges
 
 REACH_BYTES = 1 << 28
-"""Memory for the bit sets of reachable vertices; more is not faster."""
+"""Memory for the bit sets of reachable vertices; using more is not faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +17,13 @@ class CleaningReport:
     """Numbers of comparisons that :func:`clean_comparisons` found and removed."""
 
     n_given: int
-    n_self: int  # dropped: a song compared with itself, or a pair with the same pair
+    n_self: int  # dropped: a song is compared with itself, or a pair with the same pair
     n_repeated: int  # dropped: repetitions of a comparison
-    n_contradictory: int  # dropped: the opposite was given, too; without repetitions
-    n_cyclic: int  # dropped: a chain of others implies the opposite
-    n_redundant: int  # dropped: a chain of others implies the same
+    n_contradictory: int  # dropped: the opposite was also given; repetitions are not counted again
+    n_cyclic: int  # dropped: a chain of other comparisons implies the opposite
+    n_redundant: int  # dropped: a chain of other comparisons implies the same
     n_kept: int
-    n_pairs: int  # different pairs of songs, the vertices of the remaining graph
+    n_pairs: int  # number of different pairs of songs, which are the vertices of the remaining graph
 
     def __str__(self) -> str:
         return ", ".join(f"{f.name.removeprefix('n_')} {getattr(self, f.name):,}" for f in fields(self))
@@ -32,21 +32,21 @@ class CleaningReport:
 def check_comparisons(comparisons: npt.ArrayLike, n_songs: int | None = None) -> Int64Array:
     """Return comparisons as int64 of shape (m, 4), m >= 0.
 
-    Raises ValueError if they are not integers in four columns, or not in 0..`n_songs` - 1 (None: 0..2^63 - 1).
+    Raises ValueError unless they are integers in four columns, from 0 to `n_songs` - 1 (None: from 0 to 2^63 - 1).
     """
     rows = np.asarray(comparisons)
     if rows.size == 0:
         return np.empty((0, 4), np.int64)
     if rows.ndim != 2 or rows.shape[1] != 4 or rows.dtype.kind not in "iu":
         raise ValueError(
-            f"comparisons should be whole numbers (i, j, k, l), four per row, for d(i, j) < d(k, l); "
-            f"they are {rows.dtype} of shape {rows.shape}."
+            f"comparisons must be whole numbers (i, j, k, l), four per row, for d(i, j) < d(k, l); "
+            f"they have type {rows.dtype} and shape {rows.shape}."
         )
     low, high = int(rows.min()), int(rows.max())
     n_known = 2**63 if n_songs is None else n_songs
     if low < 0 or high >= n_known:
         wrong = low if low < 0 else high
-        raise ValueError(f"comparisons have song {wrong}; songs should be numbers from 0 to {n_known - 1}.")
+        raise ValueError(f"comparisons contain song {wrong}; songs must be numbers from 0 to {n_known - 1}.")
     return rows.astype(np.int64)
 
 
@@ -60,39 +60,41 @@ def clean_comparisons(
 ) -> tuple[Int64Array, CleaningReport]:
     """Reduce comparisons, which may contradict each other, to a partial order.
 
-    The vertices of the graph are unordered pairs of songs; an edge means that one pair is nearer than another. It drops
-    repetitions, and comparisons of a pair with itself or of a song with itself. Then it drops opposite comparisons. It
-    adds the others one by one in random order, except those that would close a cycle. Finally, it drops comparisons
-    that follow from others. Raises ValueError if comparisons are malformed, `contradictions` is unknown, or `reduce` is
-    set without `acyclic`.
+    The vertices of the graph are unordered pairs of songs; an edge means that one pair is nearer than another. The
+    steps are:
+
+    1. Drop repetitions, and comparisons of a pair with itself or of a song with itself.
+    2. Drop comparisons whose opposite was also given.
+    3. Add the remaining comparisons one by one in random order, except those that would close a cycle.
+    4. Drop comparisons that follow from other comparisons.
 
     Parameters
     ----------
     comparisons : int array-like of shape (m, 4)
         Rows (i, j, k, l): songs i and j are nearer to each other than k and l.
     contradictions : "drop", "majority" or "keep"
-        Keep neither a comparison nor its opposite, or the more frequent one (neither if equally frequent), or both
-        until the next step.
+        "drop" removes a comparison and its opposite. "majority" keeps the more frequent of the two, if there is one.
+        "keep" leaves both for the next step.
     acyclic, reduce : bool
-        Break cycles; drop comparisons that follow from others, which needs `acyclic`.
+        Do steps 3 and 4; `reduce` needs `acyclic`.
     random_state : int, numpy.random.Generator or None
-        Order in which comparisons are added.
+        Seed for the order in which comparisons are added.
 
     Returns
     -------
     comparisons : int64 ndarray of shape (n_kept, 4)
-        In the given order; of equal ones, the first.
+        In the given order. If a comparison was repeated, its first row is kept.
     report : CleaningReport
 
     Notes
     -----
     Thesis 2.2.2, algorithm 2.1, with an incremental topological order. The reduction of an acyclic graph is unique
-    (Aho, Garey and Ullman, 1972); its time grows with edges times pairs, over 64. Memory: a quarter of a GiB and about
-    150 bytes per comparison.
+    (Aho, Garey and Ullman, 1972). Its time grows with (number of edges) * (number of pairs) / 64.
+    Memory: a quarter of a GiB, and about 150 bytes per comparison.
     """
     all_rows = check_comparisons(comparisons)
     if contradictions not in {"drop", "majority", "keep"}:
-        raise ValueError(f"contradictions={contradictions!r} should be 'drop', 'majority' or 'keep'.")
+        raise ValueError(f"contradictions={contradictions!r} must be 'drop', 'majority' or 'keep'.")
     if reduce and not acyclic:
         raise ValueError("reduce=True needs acyclic=True: the reduction of a graph with cycles is not unique.")
     rng = np.random.default_rng(random_state)
@@ -128,8 +130,8 @@ def clean_comparisons(
 
 
 def _pair_keys(comparisons: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Return numbers of the unordered pairs: of the nearer ones and of the farther ones."""
-    # products of the song numbers themselves may overflow int64
+    """Return numbers for the unordered pairs: of the nearer pairs and of the farther pairs."""
+    # songs are renumbered, because products of the given song numbers may overflow int64
     songs, places = np.unique(comparisons, return_inverse=True)
     low_first = np.sort(places.reshape(-1, 2, 2), axis=2)
     keys = low_first[:, :, 0] * len(songs) + low_first[:, :, 1]
@@ -137,7 +139,7 @@ def _pair_keys(comparisons: Int64Array) -> tuple[Int64Array, Int64Array]:
 
 
 def _drop_opposites(edges: Int64Array, opposites: Int64Array, counts: Int64Array, contradictions: str) -> BoolArray:
-    """Return a mask of the sorted edges to keep, given the opposite of each."""
+    """Return a mask of the sorted edges to keep, given the opposite of each edge."""
     if contradictions == "keep" or len(edges) == 0:
         return np.ones(len(edges), np.bool_)
     places = np.minimum(np.searchsorted(edges, opposites), len(edges) - 1)
@@ -151,7 +153,7 @@ def _select_acyclic(
     tails: Int64Array, heads: Int64Array, n_pairs: int, rng: np.random.Generator
 ) -> tuple[Int64Array, Int64Array]:
     """Return the indices of the edges of a greedy acyclic subgraph, and its vertices in topological order."""
-    # pairs that are mostly the nearer ones come first: few edges contradict this order
+    # pairs that are usually the nearer ones come first, so that few edges contradict this order
     out, into = np.bincount(tails, minlength=n_pairs), np.bincount(heads, minlength=n_pairs)
     order = np.argsort((into - out) / np.maximum(into + out, 1), kind="stable")
     position = np.empty(n_pairs, np.int64)
@@ -165,7 +167,7 @@ def _reduce(tails: Int64Array, heads: Int64Array, order: Int64Array) -> BoolArra
     """Return a mask of the edges of an acyclic graph that are in its transitive reduction."""
     n = len(order)
     out, into = np.bincount(tails, minlength=n), np.bincount(heads, minlength=n)
-    # an edge can only be redundant if both of its ends have another edge
+    # an edge can be redundant only if both of its ends have another edge
     targets = np.unique(heads[(out[tails] > 1) & (into[heads] > 1)])
     columns = np.full(n, -1, np.int64)
     columns[targets] = np.arange(len(targets))

@@ -29,20 +29,25 @@ _CHOICES = {
 
 
 def share_in_order(embedding: npt.ArrayLike, comparisons: npt.ArrayLike) -> float:
-    """Return the share of comparisons that hold in an embedding (thesis 2.C); equal distances do not.
-
-    It is NaN without comparisons. Raises ValueError if `embedding` is not a finite matrix, or comparisons have other
-    songs.
+    """Return the share of comparisons that hold in an embedding; a comparison of equal distances does not hold.
 
     Parameters
     ----------
     embedding : array-like of shape (n_songs, r)
     comparisons : int array-like of shape (m, 4)
         Rows (i, j, k, l) for d(i, j) < d(k, l).
+
+    Returns
+    -------
+    float, or NaN without comparisons
+
+    Notes
+    -----
+    The generalized AUC of thesis 2.C.
     """
     Y = np.ascontiguousarray(embedding, dtype=np.float64)
     if Y.ndim != 2 or not np.isfinite(Y).all():
-        raise ValueError(f"embedding has shape {Y.shape}; it should be (n_songs, r), of finite numbers.")
+        raise ValueError(f"embedding has shape {Y.shape}; it must be (n_songs, r) and contain finite numbers.")
     rows = check_comparisons(comparisons, len(Y))
     if not len(rows):
         return float("nan")
@@ -51,7 +56,7 @@ def share_in_order(embedding: npt.ArrayLike, comparisons: npt.ArrayLike) -> floa
 
 
 class _OrderEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Parameters and results of both embeddings."""
+    """Parameters and results that both embeddings share."""
 
     structure: str
     C: float
@@ -74,7 +79,7 @@ class _OrderEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         objective = Objective(songs, comparisons, cone, float(self.C))
         course = Course(float(self.tol), int(self.max_iter), callback)
         solve = solve_accelerated if self.solver == "accelerated" else solve_subgradient
-        with one_blas_thread():  # matrices are small; more threads would wait for each other
+        with one_blas_thread():  # the matrices are small; more threads would wait for each other
             solve(objective, course)
         assert course.best is not None
         self.objective_, self.dual_bound_ = course.objective, course.dual_bound
@@ -86,49 +91,52 @@ class _OrderEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 def _check_training(comparisons: npt.ArrayLike, n_songs: int) -> Int64Array:
     rows = check_comparisons(comparisons, n_songs)
     if not len(rows):
-        raise ValueError("comparisons are empty, so the model cannot learn.")
+        raise ValueError("comparisons is empty; there is nothing to learn from.")
     return rows
 
 
 class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
     """Embed songs, from one or several kernels, so that distances agree with comparisons.
 
-    The objective is ``min over W^p >= 0 of sum_p <W^p, K^p> + C / m * sum of max(0, 1 + d(i, j) - d(k, l))``. The
+    The objective is ``min over W^p >= 0 of sum_p <W^p, K^p> + C / m * sum of max(0, 1 + d(i, j) - d(k, l))``, where the
     squared distances are ``d(x, y) = sum_p (K_x^p - K_y^p)^T W^p (K_x^p - K_y^p)`` (algorithms 2.3 and 2.4).
 
     Parameters
     ----------
     structure : "full" or "diagonal"
-        W^p is any positive semi-definite matrix, or has one weight per training song.
+        W^p is any positive semidefinite matrix, or has one weight per training song.
     C : float > 0
         Weight of the mean hinge loss.
     combination : "concatenated" or "sum"
-        A projection for each kernel (K_4), or one for the sum of kernels (K_1, equation 2.7).
+        One projection per kernel (K_4), or a single projection for the sum of the kernels (K_1, equation 2.7).
     solver : "accelerated" or "subgradient"
         Projected gradients of a smoothed hinge, or the thesis's projected sub-gradients (2.B), which are slower.
     tol : float > 0
-        Relative gap between objective and lower bound at which the fit ends, after at most `max_iter` iterations.
+        The fit ends when the relative gap between the objective and its lower bound is at most this, or after
+        `max_iter` iterations.
     max_rank : int or None
-        Number of principal directions of each kernel's feature space for a full structure; None uses all. Needed for
+        Number of principal directions of each kernel's feature space, for a full structure; None uses all. Needed for
         thousands of songs with kernels of full rank.
     random_state : ignored
-        The fit is deterministic; for compatibility with scikit-learn.
+        The fit is deterministic; this parameter exists for compatibility with scikit-learn.
 
     Attributes
     ----------
     components_, metrics_ : lists of ndarrays of shape (r_p, n_songs) and (n_songs, n_songs)
-        N^p and W^p = N^p^T N^p. A matrix without rows belongs to an unused kernel.
+        N^p and W^p = N^p^T N^p. N^p has no rows if kernel p is not used.
     kernel_weights_ : ndarray of shape (n_kernels,), or (1,) for the sum of kernels
-        Each kernel's share of the mean squared distance between training songs; sum 1, or all 0 if W is 0.
+        Each kernel's share of the mean squared distance between training songs. The shares sum to 1, or are all 0 if W
+        is 0.
     objective_, dual_bound_ : float
     n_iter_, n_kernels_in_, n_songs_in_ : int
     history_ : list of dict
 
     Notes
     -----
-    K = I is generalized non-metric multidimensional scaling, without new songs (2.3.3). Clean comparisons first
-    (:func:`clean_comparisons`); repeated ones count repeatedly. Time per iteration: an eigendecomposition of every W^p
-    of rank r, ``m r`` and ``n r^2``. Memory: ``10 r^2 + 4 n r`` numbers and the kernels.
+    With K = I, this is generalized non-metric multidimensional scaling, which cannot embed new songs (2.3.3). Clean the
+    comparisons first (:func:`clean_comparisons`), because repeated comparisons have a higher weight. Time per
+    iteration: an eigendecomposition of every W^p, plus O(m r + n r^2) for rank r. Memory: ``10 r^2 + 4 n r`` numbers,
+    and the kernels.
 
     Examples
     --------
@@ -155,21 +163,18 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
     def fit(self, kernels: Any, comparisons: npt.ArrayLike, callback: StepCallback | None = None) -> Self:
         """Learn the projections.
 
-        Raises ValueError if a parameter is out of range, a kernel is not square, finite, symmetric and positive
-        semi-definite, or comparisons are empty or have other songs.
-
         Parameters
         ----------
-        kernels : array-like of shape (n_songs, n_songs), or a sequence of such
-        comparisons : int array-like of shape (m, 4)
+        kernels : array-like of shape (n_songs, n_songs), or a sequence of them; symmetric, positive semidefinite
+        comparisons : int array-like of shape (m, 4), m >= 1
             Rows (i, j, k, l): songs i and j are nearer to each other than k and l.
         callback : callable, optional
-            Called with a dict after each iteration: iteration, objective, dual_bound, gap, seconds. If it returns True,
-            the fit ends with the best result so far.
+            Gets a dict after each iteration: iteration, objective, dual_bound, gap, seconds. The callback returns True
+            to end the fit with the best result so far.
         """
         self._check_parameters()
         if self.max_rank is not None and not (isinstance(self.max_rank, Integral) and self.max_rank >= 1):
-            raise ValueError(f"max_rank={self.max_rank!r} should be None, or a whole number of at least 1.")
+            raise ValueError(f"max_rank={self.max_rank!r} must be None, or a whole number of at least 1.")
         matrices = training_kernels(_list_kernels(kernels))
         n = len(matrices[0])
         rows = _check_training(comparisons, n)
@@ -185,21 +190,25 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         return [np.sum(kernels, axis=0)] if self.combination == "sum" else kernels
 
     def transform(self, kernels: Any) -> Float64Array:
-        """Map songs, possibly new ones: g(x) = (N^p K_x^p)_p (equation 2.9), float64 (n_new, sum of r_p).
+        """Map songs, which may be new, to ``g(x) = (N^p K_x^p)_p`` (equation 2.9).
 
-        `kernels` are of shape (n_new, n_songs), in the order of the fit. Raises ValueError if their number differs from
-        the fit, or one is not finite or has other training songs.
+        Parameters
+        ----------
+        kernels : array-like of shape (n_new, n_songs), or a sequence of them, in the order of the fit
+
+        Returns
+        -------
+        float64 ndarray of shape (n_new, sum of r_p)
         """
         return self._project(self._combine(self._check_new(_list_kernels(kernels))))
 
     def score(self, kernels: Any, comparisons: npt.ArrayLike) -> float:
-        """Return the share of comparisons that hold among songs given as for :meth:`transform`."""
+        """Return the share of comparisons that hold among songs; `kernels` are as in :meth:`transform`."""
         return share_in_order(self.transform(kernels), comparisons)
 
 
 def _list_kernels(kernels: Any) -> Any:
-    """Return a sequence of kernels, even for a single one."""
-    if getattr(kernels, "ndim", None) == 2:  # an array or a table, possibly without rows
+    if getattr(kernels, "ndim", None) == 2:  # a single array or table, possibly without rows
         return [kernels]
     listed = list(kernels)
     return [listed] if listed and np.ndim(listed[0]) == 1 else listed
@@ -208,20 +217,20 @@ def _list_kernels(kernels: Any) -> Any:
 class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
     """A linear metric of songs whose distances agree with comparisons.
 
-    The objective is ``min over W >= 0 of trace(W) + C / m * sum of max(0, 1 + d(i, j) - d(k, l))``. The squared
+    The objective is ``min over W >= 0 of trace(W) + C / m * sum of max(0, 1 + d(i, j) - d(k, l))``, where the squared
     distances are ``d(x, y) = (x - y)^T W (x - y)`` (algorithm 2.2).
 
     Parameters
     ----------
     structure : "full" or "diagonal"
-        W is any positive semi-definite matrix, or has one weight per column.
-    C, solver, tol, max_iter, random_state : as for :class:`PartialOrderEmbedding`
+        W is any positive semidefinite matrix, or has one weight per column.
+    C, solver, tol, max_iter, random_state : as in :class:`PartialOrderEmbedding`
 
     Attributes
     ----------
     components_, metric_ : ndarrays of shape (r, n_features) and (n_features, n_features)
         M and W = M^T M.
-    objective_, dual_bound_, n_iter_, history_ : as for :class:`PartialOrderEmbedding`
+    objective_, dual_bound_, n_iter_, history_ : as in :class:`PartialOrderEmbedding`
     """
 
     def __init__(
@@ -237,17 +246,19 @@ class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
         self.tol, self.max_iter, self.random_state = tol, max_iter, random_state
 
     def fit(self, X: npt.ArrayLike, comparisons: npt.ArrayLike, callback: StepCallback | None = None) -> Self:
-        """Learn the metric of songs, X (n_songs, n_features); other arguments as for :meth:`PartialOrderEmbedding.fit`.
+        """Learn the metric.
 
-        Raises ValueError if a parameter is out of range, `X` is not finite or constant, or comparisons are empty or
-        have other songs.
+        Parameters
+        ----------
+        X : array-like of shape (n_songs, n_features), not constant
+        comparisons, callback : as in :meth:`PartialOrderEmbedding.fit`
         """
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         rows = _check_training(comparisons, len(songs))
         coordinates = Columns.from_songs(songs) if self.structure == "diagonal" else Axes.principal(songs)
         if not len(coordinates.weights):
-            raise ValueError("All rows of X are equal; a metric cannot distinguish the songs.")
+            raise ValueError("All rows of X are equal, so no metric can distinguish the songs.")
         cone = Cone([len(coordinates.weights)], self.structure, coordinates.weights)
         W = self._solve(coordinates.apply(songs), rows, cone, callback).point
         self.metric_ = coordinates.metric(W)
@@ -259,5 +270,5 @@ class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
         return self
 
     def score(self, X: npt.ArrayLike, comparisons: npt.ArrayLike) -> float:
-        """Return the share of comparisons that hold among rows of X."""
+        """Return the share of comparisons that hold among the rows of X."""
         return share_in_order(self.transform(X), comparisons)

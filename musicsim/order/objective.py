@@ -2,9 +2,9 @@
 
     minimize  f(W) = penalty(W) + C / m sum over comparisons of max(0, 1 - <W, psi>)   over the cone,
 
-with psi = ``(k - l)(k - l)^T - (i - j)(i - j)^T`` for a comparison (i, j, k, l). Let a be weights of comparisons
-between 0 and C / m, and t >= 1 such that sum(a psi) is below t times the gradient of the penalty on the cone. Then
-sum(a) / t is a lower bound of the optimum; both solvers use it as their certificate.
+where psi = ``(k - l)(k - l)^T - (i - j)(i - j)^T`` for a comparison (i, j, k, l). Let a be weights of comparisons
+between 0 and C / m. Let t >= 1 be such that sum(a psi) is below t times the gradient of the penalty on the cone. Then
+sum(a) / t is a lower bound of the optimum. Both solvers use it as their certificate.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from musicsim.order._kernels import pair_distances
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """The different pairs of songs, and the entries of a symmetric matrix to which the weights of pairs are written."""
+    """The different pairs of songs, and the entries of a symmetric matrix that receive the weights of the pairs."""
 
     ends: Int64Array
     near: Int64Array
@@ -44,8 +44,8 @@ class _Pairs:
 class Objective:
     """f, its slopes and its bounds, for songs (n_songs, d) and comparisons (m, 4).
 
-    The cone has d columns; its weights are those of the penalty. Memory in addition to the songs: twice their size, and
-    60 bytes per comparison.
+    The cone has d columns, and its weights are those of the penalty. Memory in addition to the songs: twice their size,
+    and 60 bytes per comparison.
     """
 
     def __init__(self, songs: Float64Array, comparisons: Int64Array, cone: Cone, C: float) -> None:
@@ -60,12 +60,12 @@ class Objective:
         return float(self.cone.unit @ flat)
 
     def margins(self, W: Projection) -> Float64Array:
-        """Return <W, psi> of each comparison: the difference of its squared distances, linear in W."""
+        """Return <W, psi> for each comparison: the difference between its squared distances, which is linear in W."""
         squares = pair_distances(self._map(W), self._pairs.ends)
         return squares[self._pairs.far] - squares[self._pairs.near]
 
     def _map(self, W: Projection) -> Float64Array:
-        """Map the songs to coordinates whose Euclidean distance is that of W."""
+        """Map the songs to coordinates in which Euclidean distance is the distance given by W."""
         if W.factors is None:
             return self._songs * np.sqrt(W.point)
         parts = [self._songs[:, c] @ L.T for c, L in zip(self._columns, W.factors, strict=True)]
@@ -88,5 +88,5 @@ class Objective:
         return np.concatenate([(0.5 * (block + block.T)).ravel() for block in blocks])
 
     def lower_bound(self, weights: Float64Array, combined: Float64Array) -> float:
-        """Return the bound for weights between 0 and C / m; `combined` is their sum of psi."""
+        """Return the lower bound for weights between 0 and C / m; `combined` is their weighted sum of psi."""
         return float(weights.sum()) / max(1.0, self.cone.reach(combined))

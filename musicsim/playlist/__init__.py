@@ -1,4 +1,4 @@
-"""Playlists that explain themselves: random walks on a hypergraph of songs."""
+"""Playlists with a reason for every step: random walks on a hypergraph of songs."""
 
 import lazy_loader as lazy
 

@@ -1,11 +1,12 @@
-"""Probabilities that the walk reaches a fixed song in a given number of steps; they guide a path to it.
+"""Probabilities that the walk reaches a fixed song in a given number of steps; they guide a path to this song.
 
-With P the walk's transition matrix, g the weight of songs at a place and z the fixed song at place b, the message is
+Let P be the walk's transition matrix, g the weights of songs at a position, and z the fixed song at position b. The
+message is
 
     beta_b(y) = 1[y = z],    beta_t(x) = sum_y P[y | x] g_{t+1}(y) beta_{t+1}(y).
 
-A step from x at place t to y drawn in proportion to P[y | x] g_{t+1}(y) beta_{t+1}(y) is a step of the walk
-conditioned on z at place b. P is never formed: products through the edges take time linear in the memberships.
+A step from x at position t to y, drawn in proportion to P[y | x] g_{t+1}(y) beta_{t+1}(y), is a step of the walk
+conditioned on z at position b. P is never formed: multiplying edge by edge takes time linear in the memberships.
 """
 
 from collections.abc import Callable
@@ -17,14 +18,11 @@ from musicsim._arrays import Float64Array
 from musicsim.playlist.hypergraph import Hypergraph
 
 Weighing = Callable[[int], Float64Array | None]
-"""Weights of all songs at a place, or None if all are equal."""
+"""Function from a position to the weights of all songs there, or None if all are equal."""
 
 
 class Bridge:
-    """Messages of a walk with edge weights `pull`.
-
-    Memory: 12 bytes per membership, and 8 bytes per song and place of the current gap.
-    """
+    """Messages for a walk with edge weights `pull`; 12 bytes per membership, and 8 per song and free position."""
 
     def __init__(self, graph: Hypergraph, pull: Float64Array) -> None:
         self._graph = graph
@@ -32,7 +30,7 @@ class Bridge:
         song = np.repeat(np.arange(graph.n_songs), np.diff(rows.indptr))
         total = rows @ pull
         leaving = pull[rows.indices] / np.where(total[song] > 0, total[song], 1.0)
-        # P[e | x] / (mass of e without x): probability of a step through e, per unit of weight
+        # P[e | x] / (mass of e without x): probability of a step through e, per unit of song weight
         share = leaving / (graph.mass[rows.indices] - graph.song_weight[song])
         self._share = sparse.csr_array((share, rows.indices, rows.indptr), shape=rows.shape)
         self._own = np.asarray(self._share.sum(axis=1)).ravel()
@@ -45,9 +43,9 @@ class Bridge:
         return np.maximum(self._share @ inside - self._own * weighted, 0.0)
 
     def compute_messages(self, start: int, stop: int, song: int, weigh: Weighing) -> dict[int, Float64Array]:
-        """Return beta at each place between `start` and `stop`, where `song` is fixed, scaled to a maximum of 1.
+        """Return beta, scaled to a maximum of 1, at each position between `start` and `stop`, where `song` is fixed.
 
-        `weigh` returns g, including the mask of the songs allowed at a place.
+        `weigh` returns g, multiplied by the mask of the songs allowed at a position.
         """
         beta = np.zeros(self._graph.n_songs)
         beta[song] = 1.0

@@ -1,4 +1,4 @@
-"""Compiled loops of the playlist model: the edges that two songs share."""
+"""Compiled loops for the playlist model: the edges that two songs share."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def _count(indptr: Any, indices: Any, x: Any, y: Any) -> Any:
-    """Return the offsets of the common edges of each pair, int64 (n_pairs + 1,)."""
+    """Return the offsets of each pair's common edges, int64 (n_pairs + 1,)."""
     start = np.zeros(len(x) + 1, dtype=np.int64)
     for pair in range(len(x)):
         i, j, n = indptr[x[pair]], indptr[y[pair]], 0
@@ -39,7 +39,7 @@ def _fill(indptr: Any, indices: Any, x: Any, y: Any, start: Any) -> Any:
 def common_edges(indptr: Any, indices: Any, x: Any, y: Any) -> tuple[Any, Any]:
     """Intersect the sorted rows x[k] and y[k] of a CSR matrix: return int64 `start` (n_pairs + 1,) and int32 `edges`.
 
-    Those of pair k are ``edges[start[k] : start[k + 1]]``, ascending.
+    The common edges of pair k are ``edges[start[k] : start[k + 1]]``, ascending.
     """
     start = _count(indptr, indices, x, y)
     return start, _fill(indptr, indices, x, y, start)

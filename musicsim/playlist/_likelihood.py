@@ -1,8 +1,8 @@
 """Likelihood of playlists under a hypergraph walk, as a function of the edge weights.
 
-Its log is a sum of logs of sums of weights, minus another such sum. Lower bounds at the current weights come from
-Jensen's inequality with the posterior of the edges, and from the tangent. Together they touch the objective there and
-separate into one problem per edge.
+The log-likelihood is the difference between two sums of logs of sums of weights. At the current weights, the first is
+bounded from below by Jensen's inequality with the posterior of the edges, the second by its tangent. The resulting
+lower bound touches the objective at these weights and separates into one problem per edge.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from musicsim.playlist.hypergraph import Hypergraph
 
 
 def pair_matrix(graph: Hypergraph, pairs: Int64Array) -> sparse.csr_array:
-    """Return P[y | e, x] for each pair (x, y) of different songs: a sparse (n_pairs, n_edges)."""
+    """Return P[y | e, x] for each pair (x, y) of different songs and each edge e, sparse (n_pairs, n_edges)."""
     x, y = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
     start, edges = common_edges(graph.incidence.indptr, graph.incidence.indices, x, y)
     p, n = graph.song_weight, np.diff(start)
@@ -26,7 +26,7 @@ def pair_matrix(graph: Hypergraph, pairs: Int64Array) -> sparse.csr_array:
 
 
 def _scale_columns(matrix: sparse.csr_array, factor: Float64Array) -> sparse.csr_array:
-    """Return the matrix with its columns multiplied; it shares the index arrays."""
+    """Return the matrix with its columns multiplied by `factor`; it shares the index arrays."""
     data = matrix.data * factor[matrix.indices]
     return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
@@ -35,9 +35,9 @@ def _scale_columns(matrix: sparse.csr_array, factor: Float64Array) -> sparse.csr
 class Likelihood:
     """The MAP objective as sparse rows over the edges, with a count per row.
 
-    For weights w of sum 1 it is the sum of ``count * log(row @ w)`` over `numerators`, minus the same over
-    `denominators`, plus ``prior @ log(w)``. Transitions with a single possible edge have posterior 1 for any weights:
-    `certain` counts them per edge, and `constant` sums the logs of their probabilities within the edge.
+    For weights w that sum to 1, it is the sum of ``count * log(row @ w)`` over `numerators`, minus the same over
+    `denominators`, plus ``prior @ log(w)``. If a transition has a single possible edge, its posterior is 1 for any
+    weights. `certain` counts these transitions per edge, and `constant` sums their log-probabilities within the edge.
     """
 
     numerators: sparse.csr_array
@@ -89,13 +89,13 @@ class Likelihood:
 
     @property
     def n_observations(self) -> float:
-        """Number of first songs and transitions."""
+        """Total number of first songs and transitions."""
         return float(self.numerator_count.sum() + self.certain.sum())
 
     def evaluate(self, w: Float64Array) -> tuple[float, Float64Array, Float64Array]:
         """Return the objective at w and the minorizer ``gain @ log(w) - cost @ w`` (up to a constant).
 
-        `w` must sum to 1, because the objective omits the log of that sum.
+        `w` must sum to 1, because the objective omits the log of its sum.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             numerator = self.numerators @ w

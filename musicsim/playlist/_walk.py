@@ -1,11 +1,10 @@
-"""The restricted random walk over the songs that are still allowed.
+"""Random walk restricted to the songs that are still allowed.
 
-At each song, an edge is drawn among those with an allowed member, in the model's proportions, then a song among these
-members. Drawing an edge and rejecting it if it lacks one gives the same distribution, and only inspects the drawn
-edges.
+At each song, one of the edges with an allowed member is drawn in the model's proportions, then one of these members.
+Drawing any edge and rejecting it if it has no allowed member gives the same distribution, and inspects fewer edges.
 
-Songs may have weights g, or a song may be fixed further on (the message beta of `_bridge`). Then an edge counts in
-proportion to the mean of g * beta over its allowed members, and a member to its own.
+Songs may have weights g, and a later song may be fixed (see the message beta in `_bridge`). Then an edge is drawn in
+proportion to the mean of g * beta over its allowed members, and a member in proportion to its own g * beta.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -20,11 +19,11 @@ from musicsim.playlist.hypergraph import UNIFORM, Hypergraph, is_missing
 
 
 def group_codes(argument: str, groups: Sequence[Hashable] | None, n_songs: int) -> IntpArray | None:
-    """Number the groups; None, blank and nan become -1, which is not a group."""
+    """Number the groups; None, blank and nan become -1, which means no group."""
     if groups is None:
         return None
     if len(groups) != n_songs:
-        raise ValueError(f"{argument} has {len(groups)} entries for {n_songs} songs; give one per song")
+        raise ValueError(f"{argument} has {len(groups)} entries for {n_songs} songs: pass one per song")
     code: dict[Hashable, int] = {}
     codes = [-1 if is_missing(group) else code.setdefault(group, len(code)) for group in groups]
     return np.array(codes, dtype=np.intp)
@@ -32,10 +31,10 @@ def group_codes(argument: str, groups: Sequence[Hashable] | None, n_songs: int) 
 
 @dataclass(slots=True)
 class Restrictions:
-    """Masks of the songs allowed at a place of a playlist, given the songs before it and the fixed songs.
+    """Masks of the songs allowed at a position of a playlist, given the songs before it and the fixed songs.
 
-    `fixed` maps places to songs. Songs of one `group` are at least `spacing` + 1 places apart; songs of one `work`
-    exclude each other. Memory: two masks of one byte per song.
+    `fixed` maps positions to songs. Songs from one `group` are at least `spacing` + 1 positions apart; songs from one
+    `work` exclude each other. The masks take two bytes per song.
     """
 
     n_songs: int
@@ -63,7 +62,7 @@ class Restrictions:
             self._unused[self.work == self.work[song]] = False
 
     def _find_unused(self, songs: Sequence[int]) -> BoolArray:
-        """Return a mask of the songs still allowed at any place; `songs`, those placed so far, may only grow."""
+        """Return a mask of the songs still allowed at any position; between calls, `songs` may only get longer."""
         if self.repeat:
             return ~self._never
         for song in songs[self._used :]:
@@ -72,15 +71,12 @@ class Restrictions:
         return self._unused.copy()
 
     def find_allowed(self, songs: Sequence[int], place: int | None = None, spacing: int | None = None) -> BoolArray:
-        """Return a mask of the unused songs that keep the spacing to their group.
-
-        `place` is after the next one if not all songs before it are known; `spacing` replaces the usual one.
-        """
+        """Return a mask of the unused songs that keep the spacing within their group at `place` (default: the next)."""
         place = len(songs) if place is None else place
         spacing = self.spacing if spacing is None else spacing
         mask = self._find_unused(songs)
         if self.repeat and place == len(songs):
-            mask[list(songs[-1:])] = False  # no immediate repeat
+            mask[list(songs[-1:])] = False  # prevents immediate repeats
         if self.group is None or not spacing:
             return mask
         near = [songs[i] for i in range(max(0, place - spacing), len(songs))]
@@ -94,23 +90,23 @@ class Restrictions:
         """Return the reason why no song is allowed next."""
         left = int(np.count_nonzero(self._find_unused(songs)))
         if left:
-            return f"the {left} songs left are all by artists of the last {self.spacing} songs"
+            return f"the {left} remaining songs are all by artists of the last {self.spacing} songs"
         return "no songs are left"
 
 
 Steering = Callable[[int, int, Float64Array], Float64Array | None]
-"""Weights of all songs at a place, or None, given the previous song and the walk's probabilities of the next."""
+"""Function (position, previous song, the walk's probabilities of the next song) -> weights of all songs, or None."""
 
-_TRIES = 4  # draws of a song before all members of an edge are checked
+_TRIES = 4  # number of songs drawn from an edge before all its members are checked
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One step of a playlist and the edge that explains it.
+    """A step of a playlist and the edge that explains it.
 
     `previous` is None for the opening song. `probability` is the model's P[edge | previous song] (P[edge] for the
-    opening song) at the temperature of the walk, without restrictions. If no edge of the previous song led to an
-    allowed song, the edge is uniform (index -1 without a uniform edge) and the probability is 0.
+    opening song) at the walk's temperature, without restrictions. If no edge of the previous song led to an allowed
+    song, the edge is the uniform one (-1 if there is none) and the probability is 0.
     """
 
     previous: int | None
@@ -125,8 +121,8 @@ class Transition:
 class Playlist:
     """Songs in order, with ``len(songs) - 1`` transitions that explain them.
 
-    `opening` explains the first song if it was drawn. `note` lists the unmet conditions ("" if none): why the playlist
-    is too short, or which songs break the spacing.
+    `opening` explains the first song if it was drawn. `note` lists the unmet conditions ("" if there are none): why the
+    playlist is too short, or which songs violate the spacing.
     """
 
     songs: tuple[int, ...]
@@ -136,19 +132,19 @@ class Playlist:
 
 
 def _draw(values: Float64Array, rng: np.random.Generator) -> int:
-    """Draw an index in proportion to `values`, which must not all be 0."""
+    """Draw an index in proportion to `values`, at least one of which must be positive."""
     cumulative = np.cumsum(values)
     index = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
-    return min(index, int(np.flatnonzero(values)[-1]))  # rounding may reach the very end
+    return min(index, int(np.flatnonzero(values)[-1]))  # rounding may go beyond the last positive value
 
 
 @dataclass(slots=True, kw_only=True)
 class Walker:
     """A model's walk under restrictions.
 
-    `weigh` returns the weights of songs at a place (None: equal), `steer` factors that depend on the previous song,
-    `within` the songs that the uniform edge leads to from a song (None: all). `bridge` is called if songs are fixed
-    further on.
+    `weigh` returns the weights of songs at a position (None: equal), and `steer` returns factors that depend on the
+    previous song. `within` returns the songs that the uniform edge leads to from a song (None: all). `bridge` is called
+    if later songs are fixed.
     """
 
     graph: Hypergraph = field(kw_only=False)
@@ -165,10 +161,7 @@ class Walker:
     _notes: list[str] = field(init=False, default_factory=list)
 
     def walk(self, length: int) -> tuple[list[int], list[Transition | None], str]:
-        """Fill the places up to `length` that are not fixed.
-
-        Return the songs, one step each (None if fixed), and a note of unmet conditions.
-        """
+        """Return `length` songs, the step that led to each (None if it is fixed), and a note on unmet conditions."""
         songs: list[int] = []
         steps: list[Transition | None] = []
         fixed = self.restrictions.fixed
@@ -185,7 +178,7 @@ class Walker:
                 self._look_ahead(songs, place, target)
             step = self._step(songs, place, target)
             if step is None and target is not None:
-                # the fixed songs follow without a gap
+                # the remaining fixed songs follow without a gap
                 self._notes.append(f"{target - place} songs are missing before song {target + 1}: none are left")
                 rest = [song for at, song in sorted(fixed.items()) if target <= at < length]
                 songs += rest
@@ -203,7 +196,7 @@ class Walker:
         return songs, steps, "; ".join(self._notes)
 
     def _look_ahead(self, songs: list[int], place: int, target: int) -> None:
-        """Compute the messages from `place` to the fixed song at `target`."""
+        """Compute the messages between `place` and the fixed song at `target`."""
 
         def weigh(at: int) -> Float64Array:
             allowed = self.restrictions.find_allowed(songs, at).astype(np.float64)
@@ -214,7 +207,7 @@ class Walker:
         self._messages = self.bridge().compute_messages(place - 1, target, song, weigh)
 
     def _step(self, songs: list[int], place: int, target: int | None) -> Transition | None:
-        """Take one step; if a fixed song follows, rather reduce the spacing than stop."""
+        """Take one step; before a fixed song, reduce the spacing if no song would be allowed otherwise."""
         previous = songs[-1] if songs else None
         step = self._next(previous, self.restrictions.find_allowed(songs), place)
         if step is not None or target is None:
@@ -223,13 +216,13 @@ class Walker:
             step = self._next(previous, self.restrictions.find_allowed(songs, spacing=spacing), place)
             if step is not None:
                 self._notes.append(
-                    f"song {place + 1} has an artist of the {self.restrictions.spacing} songs next to it"
+                    f"song {place + 1} shares its artist with one of the {self.restrictions.spacing} songs next to it"
                 )
                 return step
         return None
 
     def _weigh_songs(self, place: int) -> Float64Array | None:
-        """Return the weights of songs at a place, times the message; None if all are equal."""
+        """Return the weights of songs at a position, multiplied by the message; None if all are equal."""
         weights, message = self.weigh(place), self._messages.get(place)
         if weights is None or message is None:
             return weights if message is None else message
@@ -263,7 +256,7 @@ class Walker:
         return self._draw_any(previous, allowed, weights)
 
     def _list_members(self, edges: IntpArray, left: Float64Array, previous: int | None) -> list[IntpArray]:
-        """Return the songs that each edge leads to from a song; none for edges of probability 0."""
+        """Return the songs that each edge leads to from the previous song; none for edges with probability 0."""
         nothing = np.empty(0, dtype=np.intp)
         members = [self.graph.members(e) if p > 0 else nothing for e, p in zip(edges.tolist(), left, strict=True)]
         if self.within is not None and previous is not None:
@@ -274,7 +267,7 @@ class Walker:
     def _free_step(
         self, members: Sequence[IntpArray], left: Float64Array, allowed: BoolArray, weights: Float64Array | None
     ) -> Float64Array:
-        """Return the probabilities of the next song without steering; if no edge leads on, any song is allowed."""
+        """Return the next song's probabilities without steering; if no edge has an allowed song, those of all songs."""
         mass = self.graph.song_weight * allowed
         step = np.zeros(self.graph.n_songs)
         for songs, p in zip(members, left, strict=True):
@@ -285,11 +278,11 @@ class Walker:
         return step / (step.sum() or 1.0)
 
     def _draw_unweighted(self, edges: IntpArray, left: Float64Array, allowed: BoolArray) -> tuple[int, int] | None:
-        """Draw edges until one has an allowed member, then draw one of these."""
+        """Draw edges until one has an allowed member, then draw one of its allowed members."""
         while np.any(left > 0):
             k = _draw(left, self.rng)
             edge = int(edges[k])
-            # Drawing any member until it is allowed equals drawing among the allowed ones, and is usually faster.
+            # Drawing members until one is allowed is the same as drawing an allowed one, and usually faster.
             if not self.graph.weighted:
                 for place in self.rng.integers(self.graph.sizes[edge], size=_TRIES):
                     song = self.graph.member(edge, int(place))
@@ -310,7 +303,7 @@ class Walker:
     def _draw_weighted(
         self, members: Sequence[IntpArray], left: Float64Array, weights: Float64Array, allowed: BoolArray
     ) -> tuple[int, int] | None:
-        """Draw an edge by the mean weight of its allowed members, then one of them by its own."""
+        """Draw an edge in proportion to the mean weight of its allowed members, then a member by its own weight."""
         mass = self.graph.song_weight
         for k in np.flatnonzero(left).tolist():
             songs = members[k]
@@ -323,7 +316,7 @@ class Walker:
         return k, int(songs[_draw(mass[songs] * weights[songs], self.rng)])
 
     def _draw_any(self, previous: int | None, allowed: BoolArray, weights: Float64Array | None) -> Transition | None:
-        """Draw any allowed song, because no edge leads on."""
+        """Draw any allowed song, because no edge leads to one; return None if there is none."""
         candidates = np.flatnonzero(allowed)
         if candidates.size == 0:
             return None

@@ -1,9 +1,9 @@
 """Groups of songs by co-occurrence in playlists.
 
-Songs that occur near the same other songs are grouped, whether or not they share a playlist. Counts of neighbors
-become positive pointwise mutual information, a truncated singular value decomposition turns each song's row into a
-vector, and k-means groups the vectors. Not in the thesis; the method is that of word vectors (Levy, Goldberg and
-Dagan, TACL 2015).
+Songs that occur near the same other songs are grouped, whether or not they share a playlist. Counts of neighbors are
+converted to positive pointwise mutual information. A truncated singular value decomposition turns each song's row into
+a vector, and k-means groups the vectors. This is not in the thesis; the method comes from word vectors (Levy, Goldberg
+and Dagan, TACL 2015).
 """
 
 import string
@@ -16,9 +16,9 @@ from scipy import sparse
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim._checks import check_whole
 
-# Lower powers emphasize weak directions; better than 0 and 0.5 on yes.com.
+# Lower powers emphasize weak directions. On yes.com, this one is better than 0 and 0.5.
 _SINGULAR_POWER = 0.75
-# With more songs, k-means uses mini-batches.
+# For more songs, k-means uses mini-batches.
 _MAX_FULL_KMEANS = 5_000
 _STARTS = 3
 _LETTERS = string.ascii_lowercase
@@ -27,12 +27,12 @@ _MIN_NEAREST, _NEAREST_PER_ROOT = 10, 16 / 3
 
 
 def _count_neighbors(playlists: Sequence[Sequence[int]], n_songs: int, window: int) -> sparse.csr_array:
-    """Count how often two different songs are within `window` places: symmetric, (n_songs, n_songs)."""
+    """Count how often two different songs are at most `window` positions apart: symmetric, (n_songs, n_songs)."""
     lists = [np.asarray(playlist, dtype=np.int64).reshape(-1) for playlist in playlists]
     songs = np.concatenate([np.empty(0, dtype=np.int64), *lists])
     if songs.size and (songs.min() < 0 or songs.max() >= n_songs):
         wrong = songs.min() if songs.min() < 0 else songs.max()
-        raise ValueError(f"playlists contain song {wrong}; n_songs={n_songs} has songs 0 to {n_songs - 1}")
+        raise ValueError(f"playlists contain song {wrong}, but with n_songs={n_songs}, songs are 0 to {n_songs - 1}")
     owner = np.repeat(np.arange(len(lists)), [playlist.size for playlist in lists])
     counts = sparse.csr_array((n_songs, n_songs), dtype=np.float64)
     for gap in range(1, min(window, max(songs.size - 1, 0)) + 1):
@@ -43,7 +43,7 @@ def _count_neighbors(playlists: Sequence[Sequence[int]], n_songs: int, window: i
 
 
 def _positive_information(counts: sparse.csr_array) -> sparse.csr_array:
-    """Return max(0, log(N_xy N / (N_x N_y))) for pairs with counts, else 0."""
+    """Return max(0, log(N_xy N / (N_x N_y))) for pairs with counts, 0 for others."""
     totals = np.asarray(counts.sum(axis=1)).ravel()
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     information = np.log(counts.data * totals.sum() / (totals[rows] * totals[counts.indices]))
@@ -60,23 +60,24 @@ def cooccurrence_vectors(
     n_dimensions: int = 64,
     random_state: int | np.random.Generator | None = None,
 ) -> Float64Array:
-    """Compute a vector of each song from its neighbors in playlists.
-
-    Memory: 24 bytes per pair of neighbors (at most 2 `window` pairs per place), and 8 n_songs n_dimensions bytes, 51 MB
-    for 100,000 songs. Raises ValueError if an argument is out of range, or a playlist contains an unknown song.
+    """Compute a vector for each song from its neighbors in playlists.
 
     Parameters
     ----------
-    playlists : sequence of sequences of int, song rows; only those for training
-    window : int >= 1; songs up to this many places apart are neighbors
-    n_dimensions : int >= 1; used dimensions are limited by the number of songs with neighbors
+    playlists : sequence of sequences of int; song rows; pass only the training playlists
+    window : int >= 1; songs that are at most this many positions apart are neighbors
+    n_dimensions : int >= 1; with fewer songs that have neighbors, the other dimensions are 0
     random_state : int, numpy Generator or None
 
     Returns
     -------
     ndarray of shape (n_songs, n_dimensions), float64
-        Left singular vectors times the singular values to the power 0.75. Zeros for songs without neighbors, or with
-        neighbors no more frequent than by chance.
+        Left singular vectors times the singular values to the power 0.75. Zeros for songs without neighbors, or whose
+        neighbors are not more frequent than by chance.
+
+    Notes
+    -----
+    This needs 24 bytes per pair of neighbors, and 8 n_songs n_dimensions bytes (51 MB for 100,000 songs).
     """
     check_whole("window", window, 1)
     check_whole("n_dimensions", n_dimensions, 1)
@@ -100,18 +101,22 @@ def group_vectors(
     n_repeats: int = 1,
     random_state: int | np.random.Generator | None = None,
 ) -> dict[str, Int64Array]:
-    """Group songs by the directions of their vectors, by k-means at several granularities.
-
-    The groups are int64 (n_songs,), -1 for none, by label: "256", "256b", "256c" and so on. Uses mini-batches above
-    5,000 songs. Memory: twice that of `vectors`, and up to 5,000 songs 2 MB per 100 groups.
+    """Group songs by the directions of their vectors, using k-means at several granularities.
 
     Parameters
     ----------
-    vectors : array of shape (n_songs, n_dimensions); zeros: no group
-    sizes : sequence of int >= 2
-        Numbers of groups. Those above half the number of songs with a vector are skipped.
-    n_repeats : int, 1 to 26; groupings per size, from different starts
+    vectors : array-like of shape (n_songs, n_dimensions); a song whose vector is 0 gets no group
+    sizes : sequence of int >= 2; numbers of groups; sizes above half the number of songs with a vector are skipped
+    n_repeats : int, 1 to 26; number of groupings per size, from different starts
     random_state : int, numpy Generator or None
+
+    Returns
+    -------
+    dict from label to int64 ndarray of shape (n_songs,), -1 for no group; labels are "256", "256b", "256c" and so on
+
+    Notes
+    -----
+    Beyond 5,000 songs, k-means uses mini-batches. This needs twice the memory of `vectors`, and 2 MB per 100 groups.
     """
     if not 1 <= n_repeats <= len(_LETTERS):
         raise ValueError(f"n_repeats={n_repeats} must be from 1 to {len(_LETTERS)}")
@@ -125,7 +130,7 @@ def group_vectors(
     groups = {}
     for k in sizes:
         for repeat in range(n_repeats):
-            # also drawn for skipped sizes, so that the groups of a size do not depend on the others
+            # drawn even for skipped sizes, so that the groups of one size do not depend on the other sizes
             seed = int(rng.integers(2**31))
             if 2 * k <= rows.size:
                 labels = np.full(len(length), -1, dtype=np.int64)
@@ -156,15 +161,14 @@ def cooccurrence_clusters(
 ) -> dict[str, Int64Array]:
     """Group songs by co-occurrence in playlists, at several granularities.
 
-    Several groupings per size divide the library at different places, so near songs share at least one. Parameters as
-    for `cooccurrence_vectors` and `group_vectors`. Use the playlists that the model is fitted to, never those that
-    evaluate it. Raises ValueError if an argument is out of range, or a playlist contains an unknown song.
+    Several groupings per size divide the library along different borders, so close songs share at least one group. See
+    `cooccurrence_vectors` and `group_vectors` for the parameters and errors. Pass only the training playlists.
 
     Returns
     -------
-    dict of label to int64 array of shape (n_songs,)
-        For `build_edges(cooccurrence_clusters=...)`, labels "256", "256b", "256c"; -1 for songs without neighbors.
-        Empty if there are too few songs for any size.
+    dict from label to int64 array of shape (n_songs,)
+        Argument of `build_edges(cooccurrence_clusters=...)`, with labels "256", "256b", "256c"; -1 for songs without
+        neighbors. The dict is empty if there are too few songs for any size.
     """
     rng = np.random.default_rng(random_state)
     vectors = cooccurrence_vectors(playlists, n_songs, window=window, n_dimensions=n_dimensions, random_state=rng)
@@ -172,10 +176,16 @@ def cooccurrence_clusters(
 
 
 def nearest_by_direction(vectors: npt.ArrayLike, n_nearest: int) -> Int64Array:
-    """Return the `n_nearest` songs of each song by cosine, itself first: int64 (n_songs, n_nearest), nearest first.
+    """Return the nearest songs to each song by cosine, starting with the song itself, in O(n_songs^2 n_dimensions).
 
-    `vectors` are (n_songs, n_dimensions); zeros do not have neighbors. -1 is for songs without neighbors, and after the
-    last neighbor. Time: n_songs^2 n_dimensions. Memory: 4 KiB per song for a block of cosines.
+    Parameters
+    ----------
+    vectors : array-like of shape (n_songs, n_dimensions); a song whose vector is 0 has no neighbors
+    n_nearest : int >= 2; number of songs per row, including the song itself
+
+    Returns
+    -------
+    ndarray of shape (n_songs, n_nearest), int64, nearest first; -1 after the last neighbor
     """
     check_whole("n_nearest", n_nearest, 2)
     points = np.asarray(vectors, dtype=np.float32)
@@ -203,16 +213,16 @@ def cooccurrence_neighbours(
     n_dimensions: int = 64,
     random_state: int | np.random.Generator | None = None,
 ) -> Int64Array:
-    """Return the songs nearest to each song by co-occurrence in playlists.
+    """Return the nearest songs to each song by co-occurrence in playlists.
 
-    Unlike groups, these overlap, so no border separates near songs. Parameters as for `cooccurrence_vectors` and
-    `nearest_by_direction`. The default of `n_nearest` is 16/3 of the root of the number of songs (300 of 3,168), at
-    least 10: the best of the tested values on the smaller yes.com playlists. Use the playlists that the model is fitted
-    to, never those that evaluate it.
+    Unlike groups, neighborhoods overlap, so no border separates close songs. See `cooccurrence_vectors` and
+    `nearest_by_direction` for the parameters and errors. By default, `n_nearest` is 16/3 times the square root of the
+    number of songs (300 for 3,168 songs), at least 10. This was the best value tested on the smaller yes.com playlists.
+    Pass only the training playlists.
 
     Returns
     -------
-    int64 array of shape (n_songs, n_nearest); for `build_edges(cooccurrence_neighbours=...)`; -1: none
+    ndarray of shape (n_songs, n_nearest), int64, -1 for none; argument of `build_edges(cooccurrence_neighbours=...)`
     """
     vectors = cooccurrence_vectors(
         playlists, n_songs, window=window, n_dimensions=n_dimensions, random_state=random_state

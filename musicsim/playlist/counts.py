@@ -1,4 +1,4 @@
-"""Counts of the transitions and first songs of playlists, and other tables of counts."""
+"""Counts of transitions and first songs in playlists, and checks of tables of counts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from musicsim._arrays import Int64Array
 
 
 def _flatten(playlists: Sequence[Sequence[int]], n_songs: int) -> tuple[Int64Array, Int64Array]:
-    """Check the playlists; return all songs as one array, and the lengths."""
+    """Check the playlists; return all their songs as one array, and their lengths."""
     parts = []
     for number, playlist in enumerate(playlists):
         songs = np.asarray(playlist)
@@ -26,7 +26,7 @@ def _flatten(playlists: Sequence[Sequence[int]], n_songs: int) -> tuple[Int64Arr
     wrong = np.flatnonzero((songs < 0) | (songs >= n_songs))
     if wrong.size:
         number = int(np.searchsorted(np.cumsum(lengths), wrong[0], side="right"))
-        raise ValueError(f"playlists[{number}] has song {songs[wrong[0]]}; the model has songs 0 to {n_songs - 1}")
+        raise ValueError(f"playlists[{number}] has song {songs[wrong[0]]}, but the model has songs 0 to {n_songs - 1}")
     return songs, lengths
 
 
@@ -34,9 +34,9 @@ def _flatten(playlists: Sequence[Sequence[int]], n_songs: int) -> tuple[Int64Arr
 class Counts:
     """Playlists as counts, with equal transitions merged.
 
-    `pairs` is (n_pairs, 2). For every transition in the order of the playlists, `pair_of` is the row of `pairs`, and
-    `list_of` the playlist. `first_songs` and `first_lists` are the same for the first songs of non-empty playlists.
-    Transitions of a song to itself are excluded; `repeats` counts them per playlist.
+    `pairs` has shape (n_pairs, 2). For every transition, in the order of the playlists, `pair_of` is the row in
+    `pairs`, and `list_of` is the playlist. `first_songs` and `first_lists` are the first songs of non-empty playlists,
+    and these playlists. Transitions from a song to itself are excluded; `repeats` counts them per playlist.
     """
 
     pairs: Int64Array
@@ -66,13 +66,13 @@ class Counts:
 
 
 def check_counts(table: Any, dtype: npt.DTypeLike, argument: str, meaning: str) -> sparse.csr_matrix:
-    """Return a table of counts as CSR without stored zeros; raise ValueError for negative or infinite entries.
+    """Return a table of counts in CSR format without stored zeros; raise ValueError for negative or infinite entries.
 
-    A matrix, not an array: implicit, and scikit-learn before 1.6, do not accept sparse arrays everywhere.
+    The result is a matrix, because implicit and scikit-learn before 1.6 do not accept sparse arrays everywhere.
     """
     matrix = sparse.csr_matrix(table, dtype=dtype)
     if not np.all(np.isfinite(matrix.data)) or np.any(matrix.data < 0):
-        raise ValueError(f"{argument} must be finite and non-negative: {meaning}")
+        raise ValueError(f"{argument} must be finite and not negative: {meaning}")
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     return matrix

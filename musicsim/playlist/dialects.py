@@ -1,4 +1,4 @@
-"""Dialects: one walk for all playlists and one per category (thesis, sections 7.4 and 7.7.1)."""
+"""Dialects: one walk for all playlists, and one walk per category (thesis, sections 7.4 and 7.7.1)."""
 
 import itertools
 import warnings
@@ -19,30 +19,31 @@ from musicsim.playlist.model import PlaylistModel
 
 @dataclass(frozen=True, slots=True)
 class DialectGain:
-    """Relative gains over uniform shuffle on the same playlists of one category."""
+    """Relative gains of two walks over uniform shuffle, on the same playlists from one category."""
 
-    n_playlists: int  # evaluated playlists
-    of_dialect: float  # gain of the walk of the category
-    of_global: float  # gain of the walk of all playlists
+    n_playlists: int  # number of evaluated playlists
+    of_dialect: float  # gain of the category's walk
+    of_global: float  # gain of the walk for all playlists
 
 
 class Dialects(BaseEstimator):
-    """One walk per category of playlists and one for all, on one hypergraph.
+    """Fit one walk per category of playlists, and one for all playlists, on the same hypergraph.
 
     Parameters
     ----------
-    prior : float >= 1, or array of shape (n_edges,); for the walk of all playlists; see `PlaylistModel`
+    hypergraph : Hypergraph
+    prior : float >= 1, or array of shape (n_edges,); prior for the global walk; see `PlaylistModel`
     strength : float >= 0
-        Regularization of a dialect toward the walk of all playlists: the prior acts like this many transitions seen
-        with the global weights. The default 0 is that of the thesis: categories are independent.
-    min_playlists : int >= 1; categories with fewer playlists have no walk of their own
+        Regularization of dialects toward the global walk: the prior acts like this many observed transitions with the
+        global weights. With 0, as in the thesis, categories are independent.
+    min_playlists : int >= 1; categories with fewer playlists have no separate walk
     edge_probability, uniform_floor, max_iter, tol : see `PlaylistModel`
-    random_state : int, numpy Generator or None; seed of the walks; `fit` is deterministic
+    random_state : int, numpy Generator or None; seed for generating playlists; `fit` is deterministic
 
     Attributes
     ----------
-    global_ : PlaylistModel; fitted on all playlists, including those without a category
-    models_ : dict from category to PlaylistModel; by decreasing number of playlists
+    global_ : PlaylistModel; fitted to all playlists, including those without a category
+    models_ : dict from category to PlaylistModel; in order of decreasing number of playlists
     n_playlists_ : dict from category to int
     """
 
@@ -69,10 +70,12 @@ class Dialects(BaseEstimator):
         return PlaylistModel(self.hypergraph, prior=prior, **{name: getattr(self, name) for name in shared})
 
     def fit(self, playlists: Sequence[Sequence[int]], categories: Sequence[str | None]) -> "Dialects":
-        """Learn the walk of all playlists (lists of song rows), then one of each category.
+        """Learn the walk for all playlists, then one walk per category.
 
-        There is one category per playlist, or None. Raises ValueError if their number differs, or `strength` is
-        negative.
+        Parameters
+        ----------
+        playlists : sequence of sequences of int; song rows
+        categories : sequence of str or None, one per playlist
         """
         check_number("strength", self.strength, 0)
         groups = self._groups(playlists, categories)
@@ -81,22 +84,22 @@ class Dialects(BaseEstimator):
         self.n_playlists_ = {}
         dialect_prior = 1.0 + self.strength * self.global_.weights_
         for category, rows in groups.items():
-            # a category of empty playlists cannot be fitted
+            # a walk cannot be fitted to empty playlists
             if len(rows) >= self.min_playlists and any(len(playlists[row]) for row in rows):
-                with warnings.catch_warnings():  # the warning of the global fit is enough
+                with warnings.catch_warnings():  # one warning, from the global fit, is enough
                     warnings.simplefilter("ignore", ConvergenceWarning)
                     self.models_[category] = self._model(dialect_prior).fit([playlists[row] for row in rows])
                 self.n_playlists_[category] = len(rows)
         return self
 
     def model(self, category: str | None = None) -> PlaylistModel:
-        """Return the walk of a category; that of all playlists for None or a category without one."""
+        """Return a category's walk, or the global walk for None and for categories without a separate walk."""
         if not hasattr(self, "global_"):
-            raise NotFittedError("These Dialects are not fitted yet; call fit.")
+            raise NotFittedError("these Dialects are not fitted yet: call fit first.")
         return self.global_ if category is None else self.models_.get(category, self.global_)
 
     def reweight(self, factors: Mapping[tuple[str, ...], float]) -> "Dialects":
-        """Return the same walks with the weights of each kind of edge multiplied; see `held_out`."""
+        """Return the same walks with the weights of each kind of edge multiplied by its factor; see `kind_factors`."""
         dialects = Dialects(**self.get_params(deep=False))
         dialects.global_ = reweight(self.model(), factors)
         dialects.models_ = {category: reweight(model, factors) for category, model in self.models_.items()}
@@ -104,9 +107,9 @@ class Dialects(BaseEstimator):
         return dialects
 
     def gains(self, playlists: Sequence[Sequence[int]], categories: Sequence[str | None]) -> dict[str, DialectGain]:
-        """Return the gains of each category's walk and of the global one on its playlists (fig. 7.2).
+        """Return the gains of each category's walk and of the global one on the category's playlists (fig. 7.2).
 
-        Skips categories without a walk of their own, or without a playlist that can be evaluated.
+        Categories without a separate walk, or without a playlist that can be evaluated, are skipped.
         """
         global_model = self.model()
         gains = {}
@@ -120,9 +123,9 @@ class Dialects(BaseEstimator):
 
     @staticmethod
     def _groups(playlists: Sequence[Sequence[int]], categories: Sequence[str | None]) -> dict[str, list[int]]:
-        """Return the rows of the playlists of each category, the largest first, ties by name."""
+        """Return the rows of each category's playlists; the largest category comes first, ties are ordered by name."""
         if len(categories) != len(playlists):
-            raise ValueError(f"categories has {len(categories)} entries for {len(playlists)} playlists; give one each")
+            raise ValueError(f"categories has {len(categories)} entries for {len(playlists)} playlists: pass one each")
         groups: dict[str, list[int]] = {}
         for row, category in enumerate(categories):
             if category:

@@ -1,12 +1,12 @@
-"""Edges from data about the songs: the families of thesis section 7.6.2, and descriptions of edges.
+"""Edges from data about songs (the families in section 7.6.2 of the thesis), and descriptions of edges.
 
-Names of edges:
+Examples of names of edges:
 
-- ``cluster-16:12``, ``listeners-64:3``, ``company-256b:12`` (the second grouping into 256)
+- ``cluster-16:12``, ``listeners-64:3``, ``company-256b:12`` (group 12 of the second grouping into 256)
 - ``near-300:17`` (the 300 songs around song 17)
 - ``artist:Nora Vale``, ``album:Nora Vale, Tides``, ``playlist:Sunday morning``
 - ``tag:calm``, ``year:1994``, ``decade:1990-1999``, ``familiarity:high``
-- ``topic-3:7`` (7 is among the song's first three topics), with words ``topic-3:7 love heart night``
+- ``topic-3:7`` (7 is among the song's first three topics); with words, ``topic-3:7 love heart night``
 - ``uniform:all``, and conjunctions such as ``tag:calm & decade:1990-1999``
 """
 
@@ -26,14 +26,14 @@ _TOPIC_DEPTHS = (1, 3, 5)
 _PAIRS_PER_BLOCK = 2_000_000
 _FAMILIARITY = {"low": "the least played third", "medium": "the middle third by plays", "high": "the most played third"}
 
-# Kinds of knowledge of families; other families are their own kind.
+# Kind of knowledge of each family; any other family is a kind by itself.
 _KINDS = {"cluster": "audio", "near": "company", "year": "era", "decade": "era", "topic": "lyrics"}
 _GROUPS = {
     "cluster": ("with similar sound", "cluster"),
     "listeners": ("played by the same people", "group"),
     "company": ("in playlists with the same songs", "group"),
 }
-# "256b": the second grouping into 256
+# "256b" is the second grouping into 256 groups
 _REPEATED = re.compile(r"(\d+)([a-z])")
 _BEFORE = {
     "artist": "by",
@@ -46,14 +46,14 @@ _BEFORE = {
 
 
 def _escape(value: Hashable) -> str:
-    """Return the value as text that is not read as a conjunction within a name."""
+    """Return the value as a string that cannot be mistaken for a conjunction inside a name."""
     text = str(value)
     is_joint = " & " in text and len(name_parts(f"x:{text}")) > 1
     return text.replace(" & ", " and ") if is_joint else text
 
 
 class _Collector:
-    """Collects memberships (song, edge) and the names of the edges."""
+    """Collects memberships (song, edge) and the names of edges."""
 
     def __init__(self, n_songs: int) -> None:
         self.n_songs = n_songs
@@ -63,10 +63,10 @@ class _Collector:
 
     def check_length(self, argument: str, values: Any) -> None:
         if len(values) != self.n_songs:
-            raise ValueError(f"{argument} has {len(values)} entries for n_songs={self.n_songs}; give one per song")
+            raise ValueError(f"{argument} has {len(values)} entries for n_songs={self.n_songs}: pass one per song")
 
     def add(self, family: str, memberships: Iterable[tuple[int, Hashable]]) -> None:
-        """Add one edge per distinct value, in order of first occurrence."""
+        """Add an edge for each distinct value, in order of first occurrence."""
         column: dict[str, int] = {}
         songs, edges = [], []
         for song, value in memberships:
@@ -79,7 +79,7 @@ class _Collector:
     def add_numbers(
         self, family: str, songs: Int64Array, values: IntegerArray, label: Callable[[int], str] = str
     ) -> None:
-        """Add whole numbers as :meth:`add` does; `label` converts them to text for the names."""
+        """Add whole numbers as :meth:`add` does; `label` converts them to strings for the names."""
         distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
         order = np.argsort(first)
         column = np.empty_like(order)
@@ -98,11 +98,11 @@ class _Collector:
 def _add_clusters(collector: _Collector, family: str, argument: str, clusters: Mapping[str, npt.ArrayLike]) -> None:
     for label, assignment in clusters.items():
         if not str(label) or any(c.isspace() or c in ":&" for c in str(label)):
-            raise ValueError(f"{argument}: the label {label!r} must not contain blanks, ':' or '&'")
+            raise ValueError(f"{argument}: the label {label!r} must not be empty or contain blanks, ':' or '&'")
         values = np.asarray(assignment)
         collector.check_length(f"{argument}[{label!r}]", values)
         if values.dtype.kind not in "iu":
-            raise ValueError(f"{argument}[{label!r}] must be integers (-1: none), not {values.dtype}")
+            raise ValueError(f"{argument}[{label!r}] must contain integers (-1: none), not {values.dtype}")
         members = np.flatnonzero(values >= 0)
         collector.add_numbers(f"{family}-{label}", members, values[members])
 
@@ -111,10 +111,10 @@ def _add_playlists(collector: _Collector, playlists: Mapping[str, Sequence[int]]
     members: list[tuple[int, Hashable]] = []
     for name, songs in playlists.items():
         if is_missing(name):
-            raise ValueError("playlists: a name is blank; give each playlist a name")
+            raise ValueError("playlists: a name is blank: give each playlist a name")
         rows = np.unique(np.asarray(songs))
         if rows.size and (rows.dtype.kind not in "iu" or rows[0] < 0 or rows[-1] >= collector.n_songs):
-            raise ValueError(f"playlists[{name!r}] must be song rows (int) from 0 to {collector.n_songs - 1}")
+            raise ValueError(f"playlists[{name!r}] must contain song rows (int) from 0 to {collector.n_songs - 1}")
         members += [(song, name) for song in rows.tolist()]
     collector.add("playlist", members)
 
@@ -125,7 +125,7 @@ def _first_distinct(values: Iterable[Any], limit: int) -> list[Any]:
 
 def _add_years(collector: _Collector, years: Sequence[Any]) -> None:
     collector.check_length("years", years)
-    # 0 means "unknown" in many tables
+    # in many tables, 0 means that the year is unknown
     all_years = np.array([0 if is_missing(year) else int(year) for year in years], dtype=np.int64)
     dated = np.flatnonzero(all_years > 0)
     year = all_years[dated]
@@ -139,9 +139,9 @@ def _add_familiarity(collector: _Collector, familiarity: npt.ArrayLike) -> None:
     collector.check_length("familiarity", plays)
     known = np.flatnonzero(np.isfinite(plays))
     if known.size == 0 or plays[known].min() == plays[known].max():
-        return  # thirds of equal numbers carry no information
+        return  # dividing equal numbers would be arbitrary
     low, high = np.quantile(plays[known], [1 / 3, 2 / 3])
-    # Thresholds, not ranks: equal plays share a third, even if the thirds then differ in size.
+    # thresholds instead of ranks, so that equal plays are in the same third, even if thirds then differ in size
     third = np.where(plays[known] <= low, "low", np.where(plays[known] <= high, "medium", "high"))
     collector.add("familiarity", zip(known.tolist(), third.tolist(), strict=True))
 
@@ -158,13 +158,13 @@ def _add_topics(
     longest = max(map(len, ordered), default=0)
     shallower = 0
     for depth in _TOPIC_DEPTHS:
-        if longest > shallower:  # otherwise these edges would repeat the shallower ones
+        if longest > shallower:  # otherwise, these edges would be the same as those of the previous depth
             collector.add(f"topic-{depth}", [(i, topic) for i, song in enumerate(ordered) for topic in song[:depth]])
         shallower = depth
 
 
 def _kind(family: str) -> str:
-    """Return the kind of knowledge, the same for all granularities."""
+    """Return the kind of knowledge of a family, which is the same for all granularities."""
     base = family.partition("-")[0]
     return _KINDS.get(base, base)
 
@@ -172,25 +172,20 @@ def _kind(family: str) -> str:
 def _select_conjunctions(
     base: sparse.csr_array, kinds: npt.NDArray[np.str_], min_size: int, max_overlap: float
 ) -> Int64Array:
-    """Return the keys first * n_edges + second, ascending, of the conjunctions to add.
-
-    Two groups by company are never joined, because they come from the same playlists.
-    """
+    """Return the keys, first * n_edges + second, of the conjunctions to add, ascending."""
     counts = base.astype(np.int32)
     common = sparse.triu(counts.T @ counts, k=1, format="coo")
     first, second = common.coords
     sizes = np.bincount(base.indices, minlength=base.shape[1])
     smaller = np.minimum(sizes[first], sizes[second])
+    # Two groups by co-occurrence ("company") come from the same playlists.
     joinable = (kinds[first] != kinds[second]) | (kinds[first] != "company")
     selected = joinable & (common.data >= min_size) & (common.data <= max_overlap * smaller)
     return np.sort(first[selected].astype(np.int64) * base.shape[1] + second[selected])
 
 
 def _conjunctions(base: sparse.csr_array, keys: Int64Array) -> sparse.csr_array:
-    """Return the memberships (n_songs, n_keys) in the pairs of edges given by the sorted `keys`.
-
-    Songs of equal degree are processed together, as rows of one table of their edges.
-    """
+    """Return the songs' memberships in the pairs of edges given by the sorted `keys`: (n_songs, n_keys)."""
     n_songs, n_edges = base.shape
     degrees = np.diff(base.indptr)
     songs, columns = [], []
@@ -223,12 +218,12 @@ def _add_conjunctions(
 def _neighbor_edges(
     n_songs: int, neighbors: npt.ArrayLike, song_names: Sequence[str] | None
 ) -> tuple[sparse.csr_array, list[str]]:
-    """Return one edge per song with two or more neighbors, and the names of the edges."""
+    """Return an edge for each song with two or more neighbors, and the names of these edges."""
     table = np.asarray(neighbors)
     if table.ndim != 2 or len(table) != n_songs or table.dtype.kind not in "iu" or table.max(initial=-1) >= n_songs:
-        raise ValueError(f"cooccurrence_neighbours must be song rows (int) of shape ({n_songs}, k)")
+        raise ValueError(f"cooccurrence_neighbours must contain song rows (int) and have shape ({n_songs}, k)")
     if song_names is not None and len(song_names) != n_songs:
-        raise ValueError(f"song_names has {len(song_names)} entries for n_songs={n_songs}; give one per song")
+        raise ValueError(f"song_names has {len(song_names)} entries for n_songs={n_songs}: pass one per song")
     known = table >= 0
     around = np.flatnonzero(known.sum(axis=1) >= 2)
     column = np.repeat(np.arange(around.size), known[around].sum(axis=1))
@@ -271,55 +266,55 @@ def build_edges(
 ) -> Hypergraph:
     """Build the hypergraph of a library from data about its songs.
 
-    Raises ValueError if an argument does not have one entry per song, names or rows are invalid, or a song is in no
-    edge (only without `uniform`).
-
     Parameters
     ----------
     clusters, listener_clusters, cooccurrence_clusters : mapping from a label to an int array of shape (n_songs,)
-        The cluster of each song by sound, by its listeners (from `listener_clusters`), or by the songs it is played
-        with (from `cooccurrence_clusters`); -1 for none. The label is the number of clusters, as in
+        The cluster of each song by sound, by its listeners (from `listener_clusters`), or by the songs near it in
+        playlists (from `cooccurrence_clusters`); -1 for none. The label is the number of clusters, as in
         ``{"16": ..., "64": ..., "64b": ...}``.
     cooccurrence_neighbours : int array of shape (n_songs, k), or None
-        The neighbors of each song by company, including the song, -1 for none: one edge per song, of any size.
-        These edges are in no conjunction.
+        The neighbors of each song (see the function `cooccurrence_neighbours`), including the song; -1 for none. There
+        is one edge per song, of any size; these edges are not joined with others.
     song_names : sequence of str, one per song, or None
-        Names of the songs in the names of these edges; default is their row.
-    artists, albums : sequence of str or None; None, blank and nan join no edge
-        Albums of the same name are one edge; to separate them, prefix the artist's name.
-    tags : sequence of sequences of str, a song's tags by decreasing weight; the first `max_tags` are used
+        Names of the songs to use in the names of these edges; default is their row.
+    artists, albums : sequence of str or None; songs with None, blank or nan belong to no edge
+        Albums with the same name are one edge; to separate them, prefix the artist's name.
+    tags : sequence of sequences of str; each song's tags by decreasing weight; the first `max_tags` are used
     years : sequence of int or None
-        The year, and the two half-overlapping decades that contain it: 1994 is in 1990-1999 and 1985-1994. 0 and
-        None are unknown.
-    familiarity : array of shape (n_songs,), plays of each song (nan: unknown)
-        Thirds low, medium and high. Equal plays share a third; if all are equal there are no edges.
-    topics : sequence of sequences, a song's lyrics topics by decreasing weight
-        One set of edges each for the first, the first three and the first five topics.
+        Edges are the year and two half-overlapping decades, such as 1990-1999 and 1985-1994. 0 and None mean unknown.
+    familiarity : array-like of shape (n_songs,); number of plays of each song, nan if unknown
+        Edges are the thirds low, medium and high. Equal plays are in the same third; if all are equal, there are none.
+    topics : sequence of sequences; each song's lyrics topics by decreasing weight
+        There is one set of edges each for the first topic, the first three and the first five topics.
     topic_words : mapping from a topic (int) to a few words separated by blanks
-        Become part of the names of the edges, for `describe_edge`.
+        The words become part of the names of edges, for `describe_edge`.
     playlists : mapping from a name to a sequence of song rows
-        The user's own playlists. Omit those that the model is fitted to: an edge of just these songs explains each
-        of their transitions, but no other playlist.
+        The user's own playlists. Omit playlists to which the model is fitted: an edge with just a playlist's songs
+        explains each of its transitions, but no other playlist.
     uniform : bool; add the edge with all songs
-    conjunctions : bool; add the intersections of all pairs of edges, except of two groups by company, and of neighbors
-    min_size : int >= 2
-        Minimum size of edges and conjunctions. The thesis uses n_songs / 256.
+    conjunctions : bool; add the intersections of all pairs of edges, except pairs of co-occurrence clusters
+    min_size : int >= 2; minimum size of edges and conjunctions; the thesis uses n_songs / 256
     min_joint_size : int >= 2, or None; minimum size of conjunctions, if different
     max_overlap : float, 0 < max_overlap <= 1
-        A conjunction with more than this share of either of its two edges is dropped.
+        A conjunction that contains more than this share of either of its two edges is dropped.
     song_weight : array of shape (n_songs,), positive, or None; weight of a song within its edges; see `Hypergraph`
+
+    Raises
+    ------
+    ValueError
+        If a song is in no edge.
 
     Notes
     -----
-    Memory: 0.7 GB at the peak for 100,000 songs with 10,550 edges, most of them conjunctions, and 148 memberships per
-    song. It grows with the memberships and with the square of the number of edges that are not conjunctions (12 bytes
-    per pair of them with songs in common).
+    For 100,000 songs with 10,550 edges, most of them conjunctions, and 148 memberships per song, the peak memory is 0.7
+    GB. It grows with the memberships and with the square of the number of edges that are not conjunctions (12 bytes per
+    pair of edges with common songs).
 
-    Departure from the thesis: familiarity is split into thirds instead of at the quartiles.
+    As a departure from the thesis, familiarity is split into thirds instead of at the quartiles.
     """
     min_joint_size = min_size if min_joint_size is None else min_joint_size
     if min(min_size, min_joint_size) < 2:
-        raise ValueError(f"min_size={min_size}, min_joint_size={min_joint_size}: an edge needs at least 2 songs")
+        raise ValueError(f"min_size={min_size} and min_joint_size={min_joint_size} must both be at least 2")
     if not 0 < max_overlap <= 1:
         raise ValueError(f"max_overlap={max_overlap} must be in (0, 1]")
     check_whole("max_tags", max_tags, 1)
@@ -356,10 +351,10 @@ def build_edges(
 
 
 def edge_families(names: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return the kinds of knowledge of each edge: one, or those of the parts of a conjunction.
+    """Return the kinds of knowledge of each edge: one kind, or those of the parts of a conjunction.
 
-    "audio", "listeners", "company", "era", "familiarity", "lyrics", "tag", "artist", "album", "playlist" and
-    "uniform"; any other family is its own kind.
+    Kinds are "audio", "listeners", "company" (co-occurrence), "era", "familiarity", "lyrics", "tag", "artist", "album",
+    "playlist" and "uniform"; any other family is a kind by itself.
 
     Examples
     --------
@@ -401,9 +396,9 @@ def describe_edge(name: str, *, both: bool = True, called: Callable[[str, str], 
 
     Parameters
     ----------
-    name : str, as in `build_edges`; other families are described as "in family value"
+    name : str; the name of an edge from `build_edges`; other families are described as "in family value"
     both : bool; describe two songs ("both tagged calm") or one ("tagged calm")
-    called : callable from a family and a value to the name of a group of songs, or "" for its number; optional
+    called : callable (family, value) -> name of a group of songs, or "" to use the group's number; optional
 
     Examples
     --------

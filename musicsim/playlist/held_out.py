@@ -1,10 +1,11 @@
-"""Weights of edge families corrected by held-out playlists.
+"""Correct the weights of kinds of edges with held-out playlists.
 
-Groups and neighbors by company explain the playlists they were computed from better than any others. Weights fitted on
-the same playlists overrate them, by far if songs are listed only a few times. So company is computed from some of the
-playlists, and weights are fitted on the others. The weights fitted on all playlists then get the resulting shares of
-the kinds of knowledge. Measured on held-out playlists (experiments.playlists): pairs of Art of the Mix, where most
-songs are listed once or twice, gain 0.3 nats per transition; radio playlists with many plays per song lose nothing.
+Groups and neighbors by co-occurrence explain their own playlists better than they explain other playlists.
+So weights that are fitted to the same playlists are too high, especially if songs occur only a few times. Therefore,
+co-occurrence is computed from some of the playlists, and weights are fitted to the others. The weights fitted to all
+playlists are then scaled, so that each kind of edge has the resulting share. On held-out playlists
+(experiments.playlists), pairs from Art of the Mix, where most songs occur once or twice, gain 0.3 nats per transition.
+Radio playlists, where songs occur often, lose nothing.
 """
 
 from collections.abc import Mapping
@@ -27,18 +28,23 @@ def _shares(model: PlaylistModel) -> dict[Kinds, float]:
 
 
 def kind_factors(fitted: PlaylistModel, held_out: PlaylistModel) -> dict[Kinds, float]:
-    """Return the ratio of the weights of each kind of edge, held-out to fitted.
+    """Return the ratio between the weights of each kind of edge in two models, held-out to fitted.
 
-    `fitted` was fitted on the playlists that its edges come from; `held_out` has edges from some of these playlists,
-    and was fitted on the others. Keys are the kinds of `edge_families` that both models have; a conjunction has its
-    own.
+    Parameters
+    ----------
+    fitted : PlaylistModel; fitted to the playlists from which its edges were computed
+    held_out : PlaylistModel; its edges were computed from some of these playlists; it was fitted to the others
+
+    Returns
+    -------
+    dict from kinds (see `edge_families`; a conjunction has several) to float; only kinds in both models
     """
     old, new = _shares(fitted), _shares(held_out)
     return {kinds: (new[kinds] + _TINY) / (share + _TINY) for kinds, share in old.items() if kinds in new}
 
 
 def reweight(model: PlaylistModel, factors: Mapping[Kinds, float]) -> PlaylistModel:
-    """Return a model with the weights of each kind of edge multiplied by its factor (default 1) from `kind_factors`."""
+    """Return a model with the weights of each kind of edge multiplied by its factor from `kind_factors` (default 1)."""
     kinds = edge_families(model.hypergraph.names)
     weights = model.weights_ * np.array([factors.get(kind, 1.0) for kind in kinds])
     return PlaylistModel(**model.get_params(deep=False)).set_params(weights=weights / weights.sum())

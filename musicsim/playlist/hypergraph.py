@@ -1,8 +1,8 @@
 """Hypergraph with songs as vertices and sets of songs as edges (thesis, section 7.5).
 
-A song is a row number, an edge a column number. An edge has a name ``family:value``, such as ``tag:calm``; a
-conjunction joins the names of its parts with `` & ``. Within an edge, songs are drawn in proportion to their weight,
-which is equal by default.
+A song is a row number, and an edge is a column number. An edge has a name ``family:value``, such as ``tag:calm``; the
+name of a conjunction joins the names of its parts with `` & ``. Within an edge, songs are drawn in proportion to their
+weights, which are equal by default.
 """
 
 import re
@@ -18,9 +18,9 @@ from musicsim._arrays import Float64Array, IntpArray
 UNIFORM = "uniform:all"
 """Name of the edge with all songs."""
 
-# Values may contain " & " (artist:Simon & Garfunkel), so it only joins names before "family:".
+# Values may contain " & " (artist:Simon & Garfunkel), so it separates names only if "family:" follows.
 _JOINT = re.compile(r" & (?=[a-z]+(?:-[^\s:&]+)?:\S)")
-# P[y | e, x] divides by mass(e) - p_x, which loses all digits beyond this ratio of weights.
+# P[y | e, x] divides by mass(e) - p_x, which would lose all digits with a larger ratio of weights.
 _MAX_WEIGHT_RATIO = 1e9
 
 
@@ -32,7 +32,7 @@ def is_missing(value: Any) -> bool:
 
 
 def name_parts(name: str) -> list[tuple[str, str]]:
-    """Split an edge's name into (family, value) pairs: one, or one per part of a conjunction."""
+    """Split an edge's name into (family, value) pairs: one pair, or one per part of a conjunction."""
     parts = (part.partition(":") for part in _JOINT.split(name))
     return [(family, value) for family, _, value in parts]
 
@@ -42,45 +42,47 @@ def _check_song_weight(song_weight: npt.ArrayLike | None, n_songs: int) -> Float
         return np.ones(n_songs)
     weight = np.array(song_weight, dtype=np.float64)
     if weight.shape != (n_songs,):
-        raise ValueError(f"song_weight has shape {weight.shape}; it must be ({n_songs},), one weight per song")
+        raise ValueError(f"song_weight has shape {weight.shape}; it must be ({n_songs},), with one weight per song")
     if not np.all(np.isfinite(weight)) or np.any(weight <= 0):
-        raise ValueError("song_weight must be positive and finite; add 0.5 to counts that may be 0")
+        raise ValueError("song_weight must be positive and finite: add 0.5 to counts that may be 0")
     if n_songs and weight.max() > _MAX_WEIGHT_RATIO * weight.min():
         raise ValueError(
-            f"song_weight spans a ratio of {weight.max() / weight.min():.1e}; "
-            f"at most {_MAX_WEIGHT_RATIO:.0e} is possible. Raise the smallest weights."
+            f"song_weight has a ratio of {weight.max() / weight.min():.1e} between the largest and smallest weight; "
+            f"it must be at most {_MAX_WEIGHT_RATIO:.0e}. Raise the smallest weights."
         )
     return weight
 
 
 class Hypergraph:
-    """Named sets of songs: everything a playlist model knows about songs.
-
-    Memory: 5 bytes per membership, stored by song and by edge; 30 MB for 100,000 songs in 30 edges each. Raises
-    ValueError if a song belongs to no edge: a walk could neither reach nor leave it. A hypergraph of fewer than two
-    songs does not have edges and is legal, as in a new library.
+    """Named sets of songs: everything that a playlist model knows about songs; 10 bytes per membership.
 
     Parameters
     ----------
     incidence : sparse or dense matrix of shape (n_songs, n_edges); entry (x, e) is non-zero if song x belongs to edge e
     names : sequence of str, one per edge, all different
     song_weight : array of shape (n_songs,), positive, or None
-        None: members of an edge are equally likely, P[x|e] = 1/|e|. Otherwise P[x|e] = p_x / (sum of p over the
-        members of e). The ratio of the largest to the smallest weight is at most 1e9.
+        With None, members of an edge are equally likely: P[x|e] = 1/|e|. Otherwise, P[x|e] = p_x / (sum of p over the
+        members of e). The largest weight must be at most 1e9 times the smallest.
 
     Attributes
     ----------
     incidence : scipy.sparse.csr_array of shape (n_songs, n_edges), bool, indices sorted
-    families : list of str; the part of each name before the colon; ``tag & decade`` for a conjunction
+    families : list of str; the part of each name before the colon, for example ``tag & decade`` for a conjunction
     n_songs, n_edges : int
     n_dropped : int
-        Dropped edges with fewer than 2 songs, which no transition can use (`build_edges` adds those below `min_size`).
+        Number of dropped edges: those with fewer than 2 songs, and in `build_edges` also those below `min_size`.
     sizes : ndarray of shape (n_edges,), int
     mass : ndarray of shape (n_edges,), float64
-        Sum of the song weights of the members; equal to `sizes` without song weights.
+        Sum of the members' song weights; equal to `sizes` if no song weights were given.
     song_weight : ndarray of shape (n_songs,), float64; ones if no weights were given
     weighted : bool; whether song weights were given
-    uniform_edge : int or None; the edge with all songs: ``uniform:all``, else the first such edge
+    uniform_edge : int or None; the edge with all songs: ``uniform:all``, otherwise the first such edge
+
+    Raises
+    ------
+    ValueError
+        If a song belongs to no edge, because a walk could not reach it. Hypergraphs with fewer than two songs, as in a
+        new library, are legal and have no edges.
     """
 
     def __init__(self, incidence: Any, names: Sequence[str], song_weight: npt.ArrayLike | None = None) -> None:
@@ -89,10 +91,12 @@ class Hypergraph:
         matrix.eliminate_zeros()
         names = list(names)
         if matrix.ndim != 2 or matrix.shape[1] != len(names):
-            raise ValueError(f"incidence has shape {matrix.shape}, but there are {len(names)} names of edges")
+            raise ValueError(
+                f"incidence has shape {matrix.shape}, but names has {len(names)} entries: pass one per edge"
+            )
         if len(set(names)) != len(names):
             twice = next(name for i, name in enumerate(names) if name in names[:i])
-            raise ValueError(f"names of edges must differ; {twice!r} occurs more than once")
+            raise ValueError(f"names must be distinct, but {twice!r} occurs more than once")
         sizes = np.bincount(matrix.indices, minlength=len(names))
         kept = np.flatnonzero(sizes >= 2)
         self.n_dropped = len(names) - kept.size
@@ -104,7 +108,7 @@ class Hypergraph:
         n_alone = int(np.count_nonzero(np.diff(self.incidence.indptr) == 0))
         if n_alone and self.n_songs >= 2:
             raise ValueError(
-                f"{n_alone} of {self.n_songs} songs belong to no edge of two songs or more; "
+                f"{n_alone} of {self.n_songs} songs belong to no edge with two or more songs: "
                 f"add the edge {UNIFORM!r} with all songs"
             )
         self.weighted = song_weight is not None
@@ -126,7 +130,7 @@ class Hypergraph:
         return self._by_edge.indices[start:stop].astype(np.intp)
 
     def member(self, edge: int, place: int) -> int:
-        """Return the song at a place of `members`."""
+        """Return song number `place` of :meth:`members`, without copying all members."""
         return int(self._by_edge.indices[self._by_edge.indptr[edge] + place])
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Groups of songs by their listeners: the edges of collaborative filtering (thesis, section 7.6.2)."""
+"""Groups of songs by their listeners: the edges from collaborative filtering (thesis, section 7.6.2)."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -20,7 +20,7 @@ _ALS_PASSES = 15
 def _song_factors(
     plays: sparse.csr_matrix, n_factors: int, method: str, regularization: float, seed: int
 ) -> Float64Array:
-    """Return a vector of each song, (n_songs, n_factors), without the bias of BPR (popularity)."""
+    """Return a vector for each song, (n_songs, n_factors), without the bias of BPR (popularity)."""
     options: Any = {"factors": n_factors, "regularization": regularization, "num_threads": 1, "random_state": seed}
     if method == "bpr":
         from implicit.cpu.bpr import BayesianPersonalizedRanking
@@ -30,7 +30,7 @@ def _song_factors(
         from implicit.cpu.als import AlternatingLeastSquares
 
         model = AlternatingLeastSquares(iterations=_ALS_PASSES, **options)
-    with one_blas_thread():  # otherwise implicit warns that it is slow
+    with one_blas_thread():  # otherwise implicit warns about slow threads
         model.fit(plays, show_progress=False)
     return np.asarray(model.item_factors[:, :n_factors], dtype=np.float64)
 
@@ -46,33 +46,28 @@ def listener_clusters(
 ) -> dict[str, Int64Array]:
     """Group songs by the listeners who play them, at several granularities.
 
-    Raises ValueError if an argument is out of range.
-
     Parameters
     ----------
-    plays : sparse or dense matrix of shape (n_listeners, n_songs), non-negative
-        How often each listener played each song.
-    sizes : sequence of int
-        Numbers of groups. Those above half the number of played songs are skipped.
+    plays : sparse or dense matrix of shape (n_listeners, n_songs), not negative; each listener's plays of each song
+    sizes : sequence of int; numbers of groups; sizes above half the number of played songs are skipped
     n_factors : int >= 1; length of the vectors of songs and listeners
     method : {"bpr", "als"}
-        "bpr": Bayesian personalized ranking (Rendle et al., UAI 2009), as in the thesis: a played song ranks above one
-        not played, for any number of plays. "als": weighted least squares (Hu, Koren and Volinsky, ICDM 2008), where
-        the number of plays counts.
-    regularization : float >= 0; Lambda of the thesis
+        "bpr" is Bayesian personalized ranking (Rendle et al., UAI 2009), as in the thesis. Played songs rank above
+        others; the number of plays has no effect. "als" is weighted least squares (Hu, Koren and Volinsky, ICDM 2008),
+        with the number of plays as weights.
+    regularization : float >= 0; lambda in the thesis
     random_state : int, numpy Generator or None
 
     Returns
     -------
-    dict of label to int array of shape (n_songs,)
-        For `build_edges(listener_clusters=...)`; -1 for songs without plays. Empty if too few songs were played for
-        any size.
+    dict from label to int array of shape (n_songs,)
+        Argument of `build_edges(listener_clusters=...)`; -1 for songs without plays. Empty if too few were played.
 
     Notes
     -----
-    Uses the library implicit with one thread, so that a seed is reproducible: its threads update shared factors without
-    locks. Groups compare the directions of the factors, not their lengths or biases (popularity).
-    Memory: 16 bytes per play, and 12 (n_listeners + n_songs) n_factors bytes.
+    The library implicit runs with one thread, so that a seed is reproducible: its threads update shared factors without
+    locks. Groups depend on the directions of the factors, not on their lengths or biases (popularity). This needs 16
+    bytes per play, and 12 (n_listeners + n_songs) n_factors bytes.
     """
     if method not in ("bpr", "als"):
         raise ValueError(f"method={method!r} must be 'bpr' or 'als'")
@@ -83,7 +78,7 @@ def listener_clusters(
     played = np.flatnonzero(np.bincount(matrix.indices, minlength=matrix.shape[1]))
     rng = np.random.default_rng(random_state)
     vectors = np.zeros((matrix.shape[1], 0))
-    if any(2 * k <= played.size for k in sizes):  # otherwise groups are impossible
+    if any(2 * k <= played.size for k in sizes):  # otherwise there are no groups
         used = matrix[:, played]
         used = used[np.flatnonzero(np.diff(used.indptr))]
         vectors = np.zeros((matrix.shape[1], n_factors))

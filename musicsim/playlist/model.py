@@ -1,10 +1,10 @@
 """Playlists as random walks on a hypergraph of songs (thesis, chapter 7).
 
-First song: draw an edge by its weight, then a song of this edge. Next song: draw an edge of the current song, then
-another song of this edge. Logs are natural.
+For the first song, an edge is drawn in proportion to its weight, then one of its songs. For each later song, one of the
+current song's edges is drawn, then a different song from this edge. Logs are natural.
 
-Uniform shuffle, the baseline of `relative_gain`, has a single edge with all songs, equally likely even if songs have
-weights: P[x0] = 1/n, P[y | x] = 1/(n - 1).
+Uniform shuffle, the baseline of `relative_gain`, has a single edge with all songs. All songs are equally likely, even
+if they have weights: P[x0] = 1/n, P[y | x] = 1/(n - 1).
 """
 
 import itertools
@@ -33,55 +33,52 @@ _PAIRS_PER_BLOCK = 200_000
 
 
 class PlaylistModel(PlaylistScorer, BaseEstimator):
-    """A random walk on a hypergraph with given edge weights, or weights learned from playlists.
+    """A random walk on a hypergraph with given edge weights, or with weights learned from playlists.
 
     Parameters
     ----------
-    weights : array of shape (n_edges,), non-negative, not all 0, or None
-        Fixed weights, used until `fit` is called (scaled to sum 1, no floor). None: the weights must be learned.
+    hypergraph : Hypergraph
+    weights : array-like of shape (n_edges,), not negative, not all 0, or None
+        Fixed weights, scaled to sum to 1, without a floor; used until `fit` is called. None requires `fit`.
     edge_probability : {"thesis", "bayes"}
-        How the walk leaves song x. "thesis": P[e | x] is proportional to w_e among the edges of x. "bayes": to
-        w_e / |e| (w_e / mass of e with song weights), the posterior of the edge given x under the model of the first
-        song. Fitting and sampling use the same choice.
+        Probability with which the walk leaves song x through its edge e. For "thesis", P[e | x] is proportional to w_e.
+        For "bayes", it is proportional to w_e / |e| (w_e / mass of e with song weights). This is the posterior of the
+        edge given x under the model of the first song. Fitting and sampling use the same choice.
     prior : float >= 1, or array of shape (n_edges,)
-        Concentration of the Dirichlet prior of the weights; prior - 1 acts like as many earlier uses of each edge. The
-        default 1 is uniform on the simplex. A little more helps "thesis" if there are few playlists: with 20 playlists
-        of yes.com and 202 edges of tags, 1.1 gave -7.68 per transition instead of -7.76; with 2,000 there was no
-        difference. It harms "bayes" with many edges.
+        Concentration of the Dirichlet prior of the weights; it acts like prior - 1 earlier uses of each edge. The
+        default 1 is uniform on the simplex. A slightly larger value helps "thesis" if there are few playlists: for 20
+        yes.com playlists and 202 tag edges, 1.1 gave a log-likelihood of -7.68 per transition instead of -7.76. For
+        2,000 playlists, there was no difference. With many edges, it harms "bayes".
     uniform_floor : float, 0 <= uniform_floor < 1
-        Minimum weight of the uniform edge (if there is one) in `fit`, so that no playlist without immediate repeats
-        has likelihood 0.
-    max_iter : int; maximum number of iterations of `fit`; reaching it raises a `ConvergenceWarning`
+        Minimum weight of the uniform edge, if any, in `fit`: only playlists with immediate repeats have likelihood 0.
+    max_iter : int; maximum number of iterations of `fit`, after which it raises a `ConvergenceWarning`
     tol : float
-        `fit` ends when an iteration raises the objective by less than `tol` per observation (a transition or first
-        song).
-    accelerate : bool
-        Use SQUAREM on the logs of the weights. False: plain steps, for comparison.
-    random_state : int, numpy Generator or None
-        Default seed of `generate`. `fit` is deterministic.
+        `fit` ends when an iteration raises the objective by at most `tol` per observation (a transition or first song).
+    accelerate : bool; use SQUAREM on the logs of the weights; False gives plain steps, for comparison
+    random_state : int, numpy Generator or None; default seed of `generate`; `fit` is deterministic
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_edges,), sums to 1
     objective_ : float; log-likelihood plus log-prior (without its constant) at `weights_`
-    history_ : list of float; the objective at the start and after every iteration; never decreases, up to rounding
+    history_ : list of float; objective at the start and after every iteration; never decreases, except by rounding
     n_iter_ : int
     converged_ : bool
     n_skipped_ : int
-        Transitions that no weights can explain and `fit` skipped: a song followed by itself, or (without a uniform
-        edge) by a song with which it shares no edge.
+        Number of transitions that `fit` skipped, because no weights can explain them: those from a song to itself, or
+        (without a uniform edge) to a song without a common edge.
 
     Notes
     -----
-    Equations of section 7.5.2 of the thesis. Departures: both probabilities ignore the scale of the weights, so the
-    thesis's exponential prior (7.2) has no maximum: the objective grows forever as the weights shrink. Here weights
-    are on the simplex. Exponential weights of any rate, scaled to sum 1, are uniform there, which is the default
-    prior. The objective is not concave; `fit` starts from equal weights and climbs to a stationary point.
+    The equations are those in section 7.5.2 of the thesis, with one departure. Both probabilities ignore the scale of
+    the weights, so with the thesis's exponential prior (7.2), the objective has no maximum: it grows forever as the
+    weights shrink. Here, weights are on the simplex. Exponential weights of any rate, scaled to sum to 1, are uniform
+    there, as is the default prior. `fit` climbs from equal weights to a stationary point; the objective is not concave.
 
     An immediate repeat has probability 0, as in the thesis: `log_probability` is -inf and `fit` skips the transition.
-    `score` and `relative_gain` skip the playlist and warn, because every model, including uniform shuffle, gives -inf.
+    `score` and `relative_gain` skip the playlist and warn, because it has probability 0 under every model.
 
-    Memory of `fit`: about 12 bytes per pair of a distinct transition and an edge that contains both songs.
+    `fit` needs about 12 bytes per pair of a distinct transition and an edge that contains both songs.
 
     Examples
     --------
@@ -112,18 +109,18 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
 
     @property
     def weights_(self) -> Float64Array:
-        """The learned weights, else the given ones, scaled to sum 1."""
+        """Learned weights, otherwise the given ones, scaled to sum to 1."""
         fitted = self.__dict__.get("_fitted_weights")
         if fitted is not None:
             return fitted
         if self.weights is None:
-            raise NotFittedError("This PlaylistModel does not have weights yet; call fit or pass weights.")
+            raise NotFittedError("this PlaylistModel has no weights yet: call fit, or pass weights.")
         weights = np.asarray(self.weights, dtype=np.float64)
         n_edges = self.hypergraph.n_edges
         if weights.shape != (n_edges,):
-            raise ValueError(f"weights has shape {weights.shape}; the hypergraph has {n_edges} edges")
+            raise ValueError(f"weights has shape {weights.shape}, but the hypergraph has {n_edges} edges")
         if not np.all(np.isfinite(weights)) or np.any(weights < 0) or (n_edges and weights.sum() == 0):
-            raise ValueError("weights must be finite and non-negative, and one of them positive")
+            raise ValueError("weights must be finite and not negative, and at least one must be positive")
         return weights / weights.sum()
 
     def _edge_factor(self) -> Float64Array:
@@ -146,27 +143,31 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             prior = np.broadcast_to(np.asarray(self.prior, np.float64), (self.hypergraph.n_edges,))
         except ValueError:
             raise ValueError(
-                f"prior has shape {np.shape(self.prior)}; give a number or one per edge ({self.hypergraph.n_edges})"
+                f"prior has shape {np.shape(self.prior)}: pass one number, or one per edge ({self.hypergraph.n_edges})"
             ) from None
         if not np.all(np.isfinite(prior)) or np.any(prior < 1):
-            raise ValueError("prior must be at least 1: otherwise the objective does not have a maximum on the simplex")
+            raise ValueError("prior must be at least 1, because otherwise the objective has no maximum on the simplex")
         return prior - 1.0
 
     def fit(
         self, playlists: Sequence[Sequence[int]], callback: Callable[[dict[str, Any]], bool | None] | None = None
     ) -> "PlaylistModel":
-        """Learn the weights from playlists (lists of song rows) as their MAP estimate.
+        """Learn the weights from playlists as their maximum a posteriori (MAP) estimate.
 
-        `callback` gets a dict with ``iteration``, ``objective``, ``gain`` (of the last iteration) and ``weights`` once
-        per iteration; if it returns True the fit stops. Playlists of one song only train first songs: the stationary
-        model of section 7.7.2.
+        Parameters
+        ----------
+        playlists : sequence of sequences of int
+            Song rows. Playlists with one song train only first songs (the stationary model in section 7.7.2).
+        callback : callable, optional
+            It is called after each iteration with a dict of ``iteration``, ``objective``, ``gain`` (of this iteration)
+            and ``weights``. If it returns True, the fit stops.
         """
         graph = self.hypergraph
         if not 0 <= self.uniform_floor < 1:
             raise ValueError(f"uniform_floor={self.uniform_floor} must be in [0, 1)")
         check_whole("max_iter", self.max_iter, 1)
         if graph.n_edges == 0:
-            raise ValueError("the hypergraph does not have edges: a walk needs two songs or more")
+            raise ValueError("the hypergraph has no edges: a walk needs at least two songs")
         counts = Counts.from_playlists(playlists, graph.n_songs)
         if counts.first_songs.size == 0:
             raise ValueError("playlists contain no songs: there is nothing to learn from")
@@ -189,17 +190,18 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         if not (outcome.converged or outcome.stopped):
             last = (outcome.history[-1] - outcome.history[-2]) / likelihood.n_observations
             warnings.warn(
-                f"max_iter={self.max_iter} iterations: the last one still gained {last:.1e} per observation, "
-                f"more than tol={self.tol:.1e}",
+                f"The fit ended after max_iter={self.max_iter} iterations, but the last one still gained {last:.1e} "
+                f"per observation, more than tol={self.tol:.1e}.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
         return self
 
     def log_probability(self, playlists: Sequence[Sequence[int]]) -> Float64Array:
-        """Return log P[playlist] for each playlist, natural log, not divided by the length.
+        """Return log P[playlist] for each playlist, not divided by the length.
 
-        -inf for an immediate repeat, or if no edge of positive weight explains a transition; 0 for an empty playlist.
+        The result is -inf if there is an immediate repeat, or a transition that no edge with positive weight explains.
+        It is 0 for an empty playlist.
         """
         return self._log_probability(Counts.from_playlists(playlists, self.hypergraph.n_songs), len(playlists))
 
@@ -209,7 +211,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         blocks = [pair_matrix(graph, counts.pairs[i : i + _PAIRS_PER_BLOCK]) @ pull for i in starts]
         sources = counts.pairs[:, 0]
         out = graph.incidence @ pull
-        # without edges there is only one song, which is certain
+        # without edges, there is only one song, and its probability is 1
         first = self.first_probabilities() if graph.n_edges else np.ones(graph.n_songs)
         with np.errstate(divide="ignore", invalid="ignore"):
             move = np.log(np.concatenate([np.empty(0), *blocks])) - np.log(out[sources])
@@ -223,21 +225,21 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
 
     @property
     def n_songs(self) -> int:  # type: ignore[override]
-        """Number of songs of the hypergraph."""
+        """Number of songs in the hypergraph."""
         return self.hypergraph.n_songs
 
     def _check_song(self, song: int, argument: str) -> int:
         if not isinstance(song, int | np.integer) or not 0 <= song < self.hypergraph.n_songs:
-            raise ValueError(f"{argument}={song!r} is not a song; the hypergraph has {self.hypergraph.n_songs}, from 0")
+            raise ValueError(f"{argument}={song!r} must be a song from 0 to {self.hypergraph.n_songs - 1}")
         return int(song)
 
     def first_probabilities(self) -> Float64Array:
-        """Return P[x0] for every song, shape (n_songs,)."""
+        """Return P[x0] for every song, (n_songs,)."""
         graph = self.hypergraph
         return graph.song_weight * (graph.incidence @ (self.weights_ / graph.mass))
 
     def edge_probabilities(self, song: int) -> tuple[IntpArray, Float64Array]:
-        """Return the edges that contain `song`, ascending, and P[e | song]; zeros if all have weight 0."""
+        """Return the edges that contain `song`, ascending, and P[e | song], which is 0 if all have weight 0."""
         return self._edge_probabilities(self._check_song(song, "song"), self._pull())
 
     def _edge_probabilities(self, song: int, pull: Float64Array) -> tuple[IntpArray, Float64Array]:
@@ -246,9 +248,9 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         return edges, pull[edges] / (total if total > 0 else 1.0)
 
     def transition_probabilities(self, song: int) -> Float64Array:
-        """Return P[y | song] for every song y, shape (n_songs,): sums to 1, and is 0 at `song` itself.
+        """Return P[y | song] for every song y, (n_songs,), with sum 1; it is 0 at `song` itself.
 
-        Zeros if every edge of `song` has weight 0 (possible with fixed weights only).
+        All are 0 if every edge of `song` has weight 0, which is possible only with fixed weights.
         """
         graph = self.hypergraph
         edges, probabilities = self.edge_probabilities(song)
@@ -259,10 +261,10 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         return row
 
     def transition_edges(self, i: int, j: int) -> list[tuple[int, str, float]]:
-        """Return (edge, name, P[e | i, j]) of the edges that explain song j after song i, most probable first.
+        """Return (edge, name, P[e | i, j]) for the edges that explain song j after song i, most probable first.
 
-        The probabilities sum to 1; ties are ordered by edge number. Empty if i is j, or no edge of positive weight
-        contains both.
+        The probabilities sum to 1; ties are ordered by edge number. The list is empty if i is j, or if no edge with
+        positive weight contains both.
         """
         i, j = self._check_song(i, "i"), self._check_song(j, "j")
         if i == j:
@@ -275,9 +277,9 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         return [(int(edges[k]), graph.names[edges[k]], float(joint[k] / total)) for k in order]
 
     def restrict(self, songs: npt.ArrayLike) -> "PlaylistModel":
-        """Return the same walk restricted to some songs, int (n,), n >= 2, numbered from 0; edges keep their weights.
+        """Return the same walk restricted to some songs, int (n,) with n >= 2, which are renumbered from 0.
 
-        Edges with fewer than two of the songs are dropped.
+        Edges keep their weights; edges with fewer than two of the songs are dropped.
         """
         graph = self.hypergraph
         chosen = np.asarray(songs, dtype=np.intp)
@@ -292,10 +294,10 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         )
 
     def explain(self, i: int, j: int) -> Transition:
-        """Return the most probable reason for song j to follow song i, generated or not.
+        """Return the most probable reason for song j to follow song i, whether or not the step was generated.
 
-        Its `probability` is P[e | i] as for generated steps. If no edge explains the pair, the edge is -1, the name ""
-        and the probability 0.
+        Its `probability` is P[e | i], as for generated steps. If no edge explains the pair, the edge is -1, the name is
+        "" and the probability is 0.
         """
         edges = self.transition_edges(i, j)
         if not edges:
@@ -327,56 +329,57 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     ) -> Playlist:
         """Generate a playlist of `length` songs, with the edge of each step.
 
-        Raises ValueError if an argument is out of range, or two of `first`, `prefix` and `fixed` contradict each other.
-
         Parameters
         ----------
-        length : int >= 1, number of songs including `prefix` and `fixed`
-        first : int or None; the opening song; None: drawn by P[x0]
-        random_state : int, numpy Generator or None; None: that of the model
-        prefix : sequence of int; songs to keep as they are; the walk continues from the last one
-        fixed : mapping of place (0 is the first) to song, or None
-            Songs at fixed places: an end, waypoints, songs to keep. In between, the walk is conditioned on passing
-            through them.
-        exclude : songs that are never drawn
-        groups : sequence of shape (n_songs,) of labels such as artists, or None; None, "" and nan are not groups
+        length : int >= 1; number of songs, including `prefix` and `fixed`
+        first : int or None; opening song; if None, it is drawn from P[x0]
+        random_state : int, numpy Generator or None; None means that of the model
+        prefix : sequence of int; songs to keep unchanged; the walk continues after the last one
+        fixed : mapping from position (0 is the first) to song, or None
+            Songs at fixed positions: an end, waypoints, songs to keep. The walk is conditioned on passing through them.
+        exclude : iterable of int; songs that are never drawn
+        groups : sequence of shape (n_songs,), or None; labels such as artists; None, "" and nan mean no group
         spacing : int >= 0
-            A song is not drawn if its group occurs among the `spacing` songs before it, or the fixed ones among as
-            many after it.
-        works : sequence of shape (n_songs,) of labels, or None
-            A playlist never has two songs with the same label, such as versions of one song.
-        weigh : array of shape (n_songs,), a callable from a place to such an array or None, or None
-            Weights of songs, finite and non-negative: a step counts in proportion.
-        steer : callable from (place, previous song, probabilities of the next song) to such an array or None
-            Factors of `weigh` that depend on the previous song. The probabilities, of shape (n_songs,), are those of
-            the step without `steer`, over the allowed songs. Not called for the opening song.
+            A song is not drawn if its group occurs among the `spacing` previous songs, or among fixed songs that are up
+            to `spacing` positions later.
+        works : sequence of shape (n_songs,), or None
+            Labels such as the works of which songs are versions. A playlist never has two songs with the same label.
+        weigh : array of shape (n_songs,), a callable from a position to such an array or None, or None
+            Weights of songs, finite and not negative; the probability of a step is multiplied by the song's weight.
+        steer : callable (position, previous song, probabilities of the next song) -> array like `weigh` or None
+            Factors for `weigh` that depend on the previous song. The probabilities (n_songs,) are those of the step
+            without `steer`, over the allowed songs. The opening song is not steered.
         within : callable from a song to rows, or None
-            The songs that the uniform edge leads to from a song, if songs have weights; None: all.
+            The songs that the uniform edge leads to from a song, if songs have weights; None means all songs.
         temperature : float > 0
-            Edges are drawn in proportion to P[e | x] |e|^(1 - 1 / temperature): the energy of an edge is the log of its
-            size, the entropy of the step through it. Below 1 the walk prefers small edges, whose songs have more in
-            common, above 1 large ones. Does not affect the opening song.
-        repeat : bool; allow repeated songs, but not immediately
+            Edges are drawn in proportion to P[e | x] |e|^(1 - 1 / temperature): an edge's energy is the log of its size
+            (the entropy of the step through it). Below 1, the walk prefers small edges, whose songs have more in
+            common; above 1, it prefers large ones. The opening song is not affected.
+        repeat : bool; allow songs to be repeated, but not immediately
         use_uniform : bool
-            False: use the uniform edge only if no other edge has an allowed song, as for the examples in the thesis.
+            If False, use the uniform edge only if no other edge has an allowed song, as for the examples in the thesis.
 
         Returns
         -------
         Playlist
-            Its `note` lists unmet conditions: shorter than `length` if no allowed song is left, or songs of a group
-            closer than `spacing` before a fixed one.
+            Its `note` lists unmet conditions. The playlist may be shorter than `length` if no allowed song is left, and
+            songs from one group may be closer than `spacing` before a fixed song.
+
+        Raises
+        ------
+        ValueError
+            If two of `first`, `prefix` and `fixed` contradict each other.
 
         Notes
         -----
         The walk draws one of the current song's edges with an allowed song, in the model's proportions, then one of
-        these songs. If all edges fail, it draws any allowed song of the library. Without restrictions, steps toward a
-        fixed song are exactly those of the walk conditioned on it (and on `weigh` as likelihoods of the places). The
-        messages ignore `steer` and that songs are not repeated on the way; they respect spacing only for fixed songs.
+        these songs. If no edge has an allowed song, it draws any allowed song. Without restrictions, steps toward a
+        fixed song are exactly those of the walk conditioned on this song (and on `weigh` as likelihoods of the
+        positions). The messages ignore `steer` and repeats on the way, and respect spacing only for fixed songs.
 
-        Temperature is not a power of P[e | x]: the edges of highest weight are often the largest, and a walk that
-        prefers them changes style often.
+        Temperature is not a power of P[e | x], because edges with high weights are often large and mix styles.
 
-        Memory: with `fixed` 12 bytes per membership, and 8 bytes per song and place of the longest gap.
+        With `fixed`, this needs 12 bytes per membership, and 8 bytes per song and position in the longest gap.
         """
         graph = self.hypergraph
         check_whole("length", length, 1)
@@ -414,17 +417,17 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     def _check_fixed(
         self, length: int, first: int | None, prefix: Sequence[int], fixed: Mapping[int, int]
     ) -> dict[int, int]:
-        """Return the songs at fixed places; `first`, `prefix` and `fixed` must agree."""
+        """Return the songs at fixed positions; raise ValueError unless `first`, `prefix` and `fixed` agree."""
         songs = dict(enumerate(self._check_song(song, "prefix") for song in prefix))
         if len(songs) > length:
             raise ValueError(f"prefix has {len(songs)} songs, more than length={length}")
         for argument, places in (("first", {} if first is None else {0: first}), ("fixed", fixed)):
             for place, song in places.items():
                 if not 0 <= place < length:
-                    raise ValueError(f"fixed has place {place}; a playlist of {length} has 0 to {length - 1}")
+                    raise ValueError(f"fixed has position {place}; with length={length}, it must be 0 to {length - 1}")
                 if songs.setdefault(int(place), self._check_song(song, argument)) != song:
                     raise ValueError(
-                        f"{argument} puts song {song} at place {place}, but song {songs[place]} is fixed there"
+                        f"{argument} puts song {song} at position {place}, but song {songs[place]} is fixed there"
                     )
         return songs
 
@@ -445,7 +448,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         return weigh_checked
 
     def _weaken_uniform(self, pull: Float64Array) -> Float64Array:
-        """Reduce the weight of the uniform edge so far that a path uses it only as a last resort."""
+        """Reduce the weight of the uniform edge, so that a path uses it only as a last resort."""
         uniform = self.hypergraph.uniform_edge
         if uniform is None:
             return pull
@@ -454,10 +457,9 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         return weak
 
     def family_shares(self) -> dict[str, float]:
-        """Return the share of weight of each kind of knowledge, the largest first (thesis, fig. 7.5).
+        """Return each kind of knowledge's share of the total weight, largest first (thesis, fig. 7.5).
 
-        Kinds are those of `edge_families`. A conjunction counts for the kinds of all its parts, so the shares may sum
-        to more than 1.
+        A conjunction counts for the kinds (see `edge_families`) of all its parts, so shares may sum to more than 1.
         """
         shares: dict[str, float] = {}
         for kinds, weight in zip(edge_families(self.hypergraph.names), self.weights_.tolist(), strict=True):
@@ -468,7 +470,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     def step_width(self, temperature: float = 1.0, *, n_songs: int = 1000) -> float:
         """Return the number of songs that a step chooses from: the geometric mean of |e| - 1 over the steps' edges.
 
-        Averaged over at most `n_songs` evenly spaced songs. Sizes of edges count, even if songs have weights.
+        It is averaged over at most `n_songs` evenly spaced songs. Song weights are ignored.
         """
         graph, pull = self.hypergraph, self._pull(temperature)
         rows = np.unique(np.linspace(0, graph.n_songs - 1, n_songs).astype(int))

@@ -1,7 +1,7 @@
 """Evaluation of playlist models by the probability of playlists.
 
-Logs are natural. An immediate repeat of a song has probability 0 in every model here, so such a playlist cannot
-distinguish models: means skip it and warn.
+Logs are natural. Every model gives an immediate repeat of a song probability 0, so a playlist with one cannot
+distinguish models: means skip it with a warning.
 """
 
 import warnings
@@ -23,7 +23,7 @@ def _find_valid(counts: Counts, lengths: Float64Array, stacklevel: int) -> BoolA
         raise ValueError("no playlist can be evaluated: all are empty or repeat a song immediately")
     if not valid.all():
         warnings.warn(
-            f"{np.count_nonzero(~valid)} of {lengths.size} playlists are skipped: they are empty or "
+            f"{np.count_nonzero(~valid)} of {lengths.size} playlists are skipped, because they are empty or "
             "repeat a song immediately",
             stacklevel=stacklevel,
         )
@@ -35,16 +35,16 @@ def _lengths(playlists: Playlists) -> Float64Array:
 
 
 class PlaylistScorer:
-    """Mixin with the scores of a model that has `n_songs` and `_log_probability`."""
+    """Mixin that adds scores to a model with `n_songs` and `_log_probability`."""
 
     n_songs: int
 
     def _log_probability(self, counts: Counts, n_playlists: int) -> Float64Array:
-        """Return log P of each playlist: transitions, and first songs if `counts` has them."""
+        """Return log P for each playlist: transitions, and first songs if `counts` has them."""
         raise NotImplementedError
 
     def _normalize(self, playlists: Playlists) -> tuple[Float64Array, Float64Array]:
-        """Return log P / length of the model and of uniform shuffle for each valid playlist."""
+        """Return log P / length under the model and under uniform shuffle for each valid playlist."""
         counts, lengths = Counts.from_playlists(playlists, self.n_songs), _lengths(playlists)
         valid = _find_valid(counts, lengths, stacklevel=4)
         log_p = self._log_probability(counts, len(playlists))[valid]
@@ -57,35 +57,35 @@ class PlaylistScorer:
         return self._log_probability(replace(counts, first_songs=nothing, first_lists=nothing), n_playlists)
 
     def score(self, playlists: Playlists) -> float:
-        """Return the mean over playlists of log P / length, L of section 7.7; higher is better."""
+        """Return the mean over playlists of log P / length (L in section 7.7 of the thesis); higher is better."""
         return float(self._normalize(playlists)[0].mean())
 
     def relative_gain(self, playlists: Playlists) -> float:
-        """Return G = 1 - L(model) / L(uniform shuffle), of section 7.7: 0 is equal, 1 is certainty.
+        """Return G = 1 - L(model) / L(uniform shuffle) (section 7.7 of the thesis): 0 is equal, 1 is certainty.
 
-        Uniform shuffle draws all songs equally likely, even if songs have weights, without immediate repeats.
+        Uniform shuffle draws songs with equal probability, even if they have weights, without immediate repeats.
         """
         model, uniform = self._normalize(playlists)
         if uniform.mean() == 0:
-            raise ValueError("with a single song there is nothing to gain over uniform shuffle")
+            raise ValueError("with a single song, no model can gain anything over uniform shuffle")
         return float(1.0 - model.mean() / uniform.mean())
 
     def transition_log_probability(self, playlists: Playlists) -> Float64Array:
-        """Return log P[x1, x2, ... | x0] for each playlist, natural log, not divided by the length.
+        """Return log P[x1, x2, ... | x0] for each playlist, not divided by the length.
 
-        -inf for an immediate repeat; 0 for a playlist of one song or none.
+        The result is -inf with an immediate repeat, and 0 for a playlist with fewer than two songs.
         """
         return self._log_transitions(Counts.from_playlists(playlists, self.n_songs), len(playlists))
 
     def mean_transition_log_probability(self, playlists: Playlists) -> float:
         """Return the mean of log P[y | x] over all transitions of the playlists; higher is better.
 
-        First songs do not count, and long playlists count more: the measure of Chen et al., "Playlist prediction via
-        metric embedding", KDD 2012. Uniform shuffle has -log(n_songs - 1).
+        First songs are ignored, and long playlists weigh more. This is the measure in Chen et al., "Playlist prediction
+        via metric embedding", KDD 2012. Uniform shuffle scores -log(n_songs - 1).
         """
         counts, lengths = Counts.from_playlists(playlists, self.n_songs), _lengths(playlists)
         valid = _find_valid(counts, lengths, stacklevel=3)
         n_transitions = (lengths[valid] - 1).sum()
         if n_transitions == 0:
-            raise ValueError("no transition can be evaluated: every playlist has one song only")
+            raise ValueError("no transition can be evaluated: every playlist has only one song")
         return float(self._log_transitions(counts, len(playlists))[valid].sum() / n_transitions)

@@ -1,8 +1,8 @@
 """Topics of lyrics by latent Dirichlet allocation: the edges "about ..." (thesis, section 7.6.2).
 
-Lyrics are counts of words, as in the musiXmatch data. Frequent words ("you", "and") would lead most topics without
-characterizing any. They are dropped by document frequency instead of a list of stop words, which works for stemmed
-words and for every language.
+Lyrics are counts of words, as in the musiXmatch data. Frequent words ("you", "and") would be at the top of most topics
+without characterizing any. They are dropped by document frequency, which works for stemmed words and for every
+language, unlike a list of stop words.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ from musicsim.playlist.counts import check_counts
 
 @dataclass(frozen=True, slots=True)
 class LyricsTopics:
-    """Topics of the lyrics of songs."""
+    """Topics of songs' lyrics, from :func:`lyrics_topics`."""
 
-    # topics of each song by decreasing weight, at most `n_top`; `[]` for a song without words
+    # topics of each song by decreasing weight, at most `n_top`; empty for a song without words
     topics: list[list[int]]
     # (n_topics, n_words), float64, rows sum to 1: P[word | topic]; 0 for dropped and absent words
     word_probability: Float64Array
@@ -30,13 +30,12 @@ class LyricsTopics:
     def words(self, topic: int, vocabulary: Sequence[str], n: int = 3) -> list[str]:
         """Return the `n` most characteristic words of a topic, best first.
 
-        Sorted by p log(p / q), with p the word's share in the topic and q in all lyrics. Fewer than `n` if the topic
-        prefers fewer words. Raises ValueError if `vocabulary` does not have one entry per word, or the topic does not
-        exist.
+        Words are sorted by p log(p / q), where p is the word's share in the topic, and q its share in all lyrics. There
+        may be fewer than `n`, because words with p <= q are excluded.
         """
         n_topics, n_words = self.word_probability.shape
         if len(vocabulary) != n_words:
-            raise ValueError(f"vocabulary has {len(vocabulary)} entries for {n_words} words; give one per word")
+            raise ValueError(f"vocabulary has {len(vocabulary)} entries for {n_words} words: pass one per word")
         if not 0 <= topic < n_topics:
             raise ValueError(f"topic={topic} must be from 0 to {n_topics - 1}")
         p, q = self.word_probability[topic], self.word_share
@@ -57,24 +56,22 @@ def lyrics_topics(
 ) -> LyricsTopics:
     """Find the topics of songs from the words of their lyrics.
 
-    Raises ValueError if an argument is out of range.
-
     Parameters
     ----------
-    counts : sparse or dense matrix of shape (n_songs, n_words), non-negative
-        How often each word occurs in each song; a song without lyrics is an empty row.
+    counts : sparse or dense matrix of shape (n_songs, n_words), not negative
+        Number of times that each word occurs in each song; a song without lyrics is a row of zeros.
     n_topics : int >= 1; the thesis uses 32
     n_top : int >= 1; number of topics returned for each song
     max_share : float, 0 < max_share <= 1
-        Words in more than this share of the songs with lyrics are dropped. 1 drops none, as in the thesis.
-    n_passes : int >= 1; passes over the songs
+        Words in more than this share of the songs with lyrics are dropped; with 1, none are, as in the thesis.
+    n_passes : int >= 1; number of passes over the songs
     random_state : int, numpy Generator or None
 
     Notes
     -----
-    Online variational Bayes (Hoffman, Blei and Bach, NIPS 2010) of scikit-learn, with its priors of 1 / n_topics. Five
-    passes over 8,259 songs of musiXmatch and 5,000 words take 30 s on one core; time is linear in the number of songs.
-    Memory: 12 bytes per count, and 8 n_topics bytes per song.
+    scikit-learn's online variational Bayes (Hoffman, Blei and Bach, NIPS 2010) is used, with its priors of 1 /
+    n_topics. Five passes over 8,259 songs and 5,000 words from musiXmatch take 30 s on one core; the time is linear in
+    the number of songs. This needs 12 bytes per count, and 8 n_topics bytes per song.
     """
     check_whole("n_topics", n_topics, 1)
     check_whole("n_top", n_top, 1)
@@ -95,7 +92,7 @@ def lyrics_topics(
 
     from sklearn.decomposition import LatentDirichletAllocation
 
-    # scikit-learn accepts no numpy Generator
+    # scikit-learn does not accept a NumPy Generator
     seed = int(np.random.default_rng(random_state).integers(2**31))
     model = LatentDirichletAllocation(
         n_topics, learning_method="online", max_iter=n_passes, random_state=seed, n_jobs=1

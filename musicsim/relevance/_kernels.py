@@ -1,4 +1,4 @@
-"""Compiled search for the items that share most listeners."""
+"""Compiled search for the items that share the most listeners."""
 
 from heapq import heappush, heapreplace
 from typing import Any
@@ -11,10 +11,10 @@ from numba import njit
 def count_shared(
     items: Any, item_start: Any, users: Any, user_start: Any, played: Any, allowed: Any, listeners: Any, k: int
 ) -> Any:
-    """Return the `k` items most similar to each of `items`, in any order: (n, k) item numbers, -1 for none.
+    """Return the `k` items most similar to each of `items`, in any order, as item numbers (n, k); -1 for none.
 
-    The users of item i are ``users[item_start[i] : item_start[i + 1]]``. User u has played the items ``allowed[j]`` of
-    j in ``played[user_start[u] : user_start[u + 1]]``; item ``allowed[j]`` has ``listeners[j]`` listeners.
+    The users of item i are ``users[item_start[i] : item_start[i + 1]]``. User u has played the items ``allowed[j]`` for
+    all j in ``played[user_start[u] : user_start[u + 1]]``; item ``allowed[j]`` has ``listeners[j]`` listeners.
     """
     shared = np.zeros(len(allowed), dtype=np.int32)
     met = np.empty(len(allowed) + 1, dtype=np.int32)
@@ -28,7 +28,7 @@ def count_shared(
                 met[n_met] = j  # overwritten unless j is new; a branch would often be mispredicted
                 n_met += shared[j] == 0
                 shared[j] += 1
-        # the top is the least similar item, and of equal ones the highest
+        # the top is the least similar item; if several are equally similar, the one with the highest number
         heap = [(0.0, 0) for _ in range(0)]
         least = 0.0
         for j in met[:n_met]:

@@ -1,11 +1,11 @@
-"""Relevance of songs to queries: from labels, lists or plays.
+"""Relevance of songs to queries, from labels, lists or plays.
 
-For each query, a song of the database is relevant, irrelevant, or left out of the ranking. The query itself is always
-left out, and with the artist filter the songs of its artist. Relevance need not be symmetric or transitive. A label,
-artist or group that is None, nan, blank or -1 is unknown: it equals nothing, not even another unknown one.
+For each query, a song in the database is relevant, irrelevant, or excluded from the ranking. The query itself is always
+excluded; with the artist filter, so are all songs by its artist. Relevance need not be symmetric or transitive. A
+label, artist or group that is None, nan, blank or -1 is unknown: it equals nothing, not even another unknown one.
 
-Sets are stored in compressed rows, shared by queries: 8 bytes per entry and 40 per song. Labels of 100,000 songs take 5
-MB. Arrays of songs x songs are never needed.
+Sets are stored as compressed rows that queries share: 8 bytes per entry and 40 bytes per song. Labels of 100,000 songs
+take 5 MB. Arrays of songs x songs are never needed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,24 +21,29 @@ from musicsim._arrays import Float64Array, Int8Array, Int64Array
 from musicsim._checks import check_whole
 from musicsim.relevance._kernels import count_shared
 
-BLOCK_ENTRIES = 2_000_000
-"""Entries of the arrays of most similar items, at one time; 16 MB per thread."""
+BLOCK_ENTRIES = 2_000_000  # maximum number of entries in a thread's array of most similar items: 16 MB
 
 
 def label_codes(labels: Any, name: str = "labels") -> Int64Array:
-    """Number labels in order of appearance, equal ones alike: int64 (n,), -1 for unknown ones, possibly with gaps.
+    """Number labels in order of appearance; equal labels get equal numbers.
 
-    `labels` are numbers, texts or anything hashable; None, nan, blank and -1 are unknown. `name` is that in messages.
-    Raises ValueError if `labels` are not one-dimensional.
+    Parameters
+    ----------
+    labels : sequence of n numbers, strings or other hashable values; None, nan, blank and -1 are unknown
+    name : str; name of the argument in error messages
+
+    Returns
+    -------
+    ndarray of shape (n,), int64; -1 for unknown labels, otherwise >= 0, possibly with gaps
     """
     import pandas as pd
 
     is_array = hasattr(labels, "ndim")
     if is_array and labels.ndim != 1:
-        raise ValueError(f"{name}: shape {labels.shape} should be (n_songs,), one per song.")
+        raise ValueError(f"{name} has shape {labels.shape}; it must be (n_songs,), with one entry per song.")
     # dtype=object: pandas would convert the values of a mixed list to one type
     codes, known = pd.factorize(pd.Series(labels) if is_array else pd.Series(list(labels), dtype=object))
-    unknown = [code for code, value in enumerate(known) if _is_unknown(value)]
+    unknown = [i for i, value in enumerate(known) if value == -1 or (isinstance(value, str) and not value.strip())]
     codes = codes.astype(np.int64, copy=False)
     if unknown:  # isin is slow for tens of millions of codes
         codes[np.isin(codes, unknown)] = -1
@@ -46,20 +51,16 @@ def label_codes(labels: Any, name: str = "labels") -> Int64Array:
 
 
 def group_codes(groups: Any, name: str = "groups") -> Int64Array:
-    """Number groups like :func:`label_codes`, but each unknown one is a group of its own: no code is negative."""
+    """Number groups like :func:`label_codes`, except that each unknown one is a separate group; no code is negative."""
     codes = label_codes(groups, name)
     alone = np.flatnonzero(codes < 0)
     codes[alone] = codes.max(initial=-1) + 1 + np.arange(len(alone))
     return codes
 
 
-def _is_unknown(value: Any) -> bool:
-    return not value.strip() if isinstance(value, str) else bool(value == -1)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sets:
-    """Sets of rows of the database, ascending and without duplicates, and the set of each query."""
+    """Sets of rows of the database, ascending and without duplicates, and the index of each query's set."""
 
     starts: Int64Array
     rows: Int64Array
@@ -70,12 +71,11 @@ class _Sets:
         return self.rows[self.starts[s] : self.starts[s + 1]]
 
     def entries(self, queries: Int64Array) -> tuple[Int64Array, Int64Array]:
-        """Return the sets of `queries` as pairs: index into `queries`, row of the database."""
-        sets = self.set_ids[queries]
-        return _entries(self.starts, self.rows, sets)
+        """Return the sets of `queries` as pairs of an index into `queries` and a row of the database."""
+        return _entries(self.starts, self.rows, self.set_ids[queries])
 
     def restrict(self, queries: Int64Array, place: Int64Array) -> "_Sets":
-        """Keep the sets of `queries`; row r becomes ``place[r]``, or is removed if that is -1."""
+        """Keep the sets of `queries`; row r becomes ``place[r]``, or is removed if ``place[r]`` is -1."""
         sets, set_ids = np.unique(self.set_ids[queries], return_inverse=True)
         owner, rows = _entries(self.starts, self.rows, sets)
         kept = place[rows] >= 0
@@ -84,7 +84,7 @@ class _Sets:
 
 
 def _entries(starts: Int64Array, rows: Int64Array, sets: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Concatenate some sets: return the index into `sets`, and the row, of every entry."""
+    """Concatenate some sets: return the index into `sets` and the row of every entry."""
     sizes = starts[sets + 1] - starts[sets]
     owner = np.repeat(np.arange(len(sets)), sizes)
     offsets = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -92,14 +92,14 @@ def _entries(starts: Int64Array, rows: Int64Array, sets: Int64Array) -> tuple[In
 
 
 def _compress(owner: Int64Array, rows: Int64Array, n_sets: int) -> tuple[Int64Array, Int64Array]:
-    """Compress pairs (set, row) to starts and rows, ascending within each set."""
+    """Compress pairs (set, row) to starts and rows; rows ascend within each set."""
     order = np.lexsort((rows, owner))
     starts = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_sets))])
     return starts.astype(np.int64), rows[order].astype(np.int64)
 
 
 def _count_pairs(owner: Int64Array, value: Int64Array, sets: Int64Array, wanted: Int64Array) -> Int64Array:
-    """Count how often each pair of (`sets`, `wanted`) is among the pairs of (`owner`, `value`)."""
+    """Count how often each pair from (`sets`, `wanted`) occurs among the pairs from (`owner`, `value`)."""
     width = max(int(value.max(initial=0)), int(wanted.max(initial=0))) + 2
     pairs, counts = np.unique(owner * width + value + 1, return_counts=True)
     keys = sets * width + wanted + 1
@@ -115,30 +115,30 @@ def _collect_sets(lists: Sequence[Any], n: int, name: str) -> _Sets:
 
 
 def _check_rows(entry: Any, n: int, name: str) -> Int64Array:
-    """Check a list of rows of a database of `n` songs; return them ascending, without duplicates."""
+    """Check a list of rows of a database with `n` songs; return the rows ascending and without duplicates."""
     rows = np.asarray(list(entry) if isinstance(entry, set | frozenset) else entry)
     if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
-        raise ValueError(f"{name} should be a list of row numbers, not {entry!r:.60}.")
+        raise ValueError(f"{name} must be a list of row numbers, not {entry!r:.60}.")
     rows = np.unique(rows).astype(np.int64)
     if rows.size and (rows[0] < 0 or rows[-1] >= n):
         wrong = rows[0] if rows[0] < 0 else rows[-1]
-        raise ValueError(f"{name} has row {wrong}; the database has rows 0 to {n - 1}.")
+        raise ValueError(f"{name} has row {wrong}, but the database has rows 0 to {n - 1}.")
     return rows
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Relevance:
-    """The relevant and irrelevant songs of each query.
+    """Relevant and irrelevant songs for each query.
 
-    Created by :meth:`from_labels`, :meth:`from_lists` and :meth:`from_plays`, at first with each song as a query on all
-    songs. :meth:`restrict` selects the queries and the database of a split.
+    Instances are created by :meth:`from_labels`, :meth:`from_lists` and :meth:`from_plays`. At first, each song is
+    usually a query on all songs. :meth:`restrict` selects the queries and the database of a split.
 
     Attributes
     ----------
-    n_items : int; songs of the database; ``len(relevance)`` is the number of queries
-    own : int64 ndarray of shape (n_queries,); the row of the query in the database, -1 if it is not in the database
+    n_items : int; number of songs in the database; ``len(relevance)`` is the number of queries
+    own : int64 ndarray of shape (n_queries,); each query's row in the database, or -1 if the query is not in it
     labels : tuple of int64 ndarrays of shape (n_queries,) and (n_items,), or None
-        Codes of the labels it was made from, -1 for unknown.
+        Codes of the labels from which the relevance was made, -1 for unknown ones.
 
     Examples
     --------
@@ -155,20 +155,23 @@ class Relevance:
     _relevant: _Sets
     _irrelevant: _Sets | None = None  # None: all rows that are not relevant
     labels: tuple[Int64Array, Int64Array] | None = None
-    _groups: tuple[Int64Array, Int64Array] | None = None  # of the queries, of the database
+    _groups: tuple[Int64Array, Int64Array] | None = None  # groups of the queries, and of the songs in the database
 
     @classmethod
     def from_labels(cls, y: Any, *, groups: Any = None, artist_filter: bool = True) -> "Relevance":
-        """Make songs with the same label relevant to each other, and all others irrelevant.
+        """Make songs with the same label relevant to each other, and all others irrelevant; 48 bytes per song.
 
-        `y` and `groups`, the artists, have one entry per song. A song of unknown label has no relevant songs, and is
-        irrelevant to every other song. With `groups` and `artist_filter`, the songs of the query's own artist are left
-        out of both sets. Memory: 48 bytes per song, for classes of any size. Raises ValueError if sizes differ.
+        Parameters
+        ----------
+        y : sequence of shape (n_songs,)
+            A song with an unknown label has no relevant songs, and is irrelevant to every other song.
+        groups : sequence of shape (n_songs,), optional; the artist of each song
+        artist_filter : bool; exclude songs by the query's own artist from both sets; needs `groups`
         """
         labels = label_codes(y, "y")
         n, n_labels = len(labels), int(labels.max(initial=-1)) + 1
         known = np.flatnonzero(labels >= 0)
-        # the last set, empty, is for the songs of unknown label
+        # the last set is empty, for songs with an unknown label
         starts, rows = _compress(labels[known], known, n_labels + 1)
         sets = _Sets(starts, rows, np.where(labels >= 0, labels, n_labels))
         return cls(n, np.arange(n), sets, labels=(labels, labels))._filter_artists(groups, artist_filter)
@@ -184,22 +187,20 @@ class Relevance:
         groups: Any = None,
         artist_filter: bool = True,
     ) -> "Relevance":
-        """Make the rows of lists relevant.
-
-        Raises ValueError if a row is not in the database, is both relevant and irrelevant, or sizes differ.
+        """Make the rows in each query's list relevant to the query.
 
         Parameters
         ----------
         lists : iterable of n_queries lists of rows of the database; order and duplicates do not matter
         n : int, optional
-            Songs of the database, by default the number of lists. If the numbers are equal, query i is row i and never
-            in its own sets; otherwise the queries are not in the database.
+            Number of songs in the database, by default the number of lists. If the numbers are equal, query i is row i
+            and never in its own sets; otherwise the queries are not in the database.
         irrelevant : iterable of n_queries lists of rows, optional
-            By default all rows that are not relevant. Rows in neither list are left out of the ranking.
-        outside : bool; if True, the queries are not in the database although their number is `n`
+            By default, all rows that are not relevant. A row may be in one list only; rows in neither are excluded.
+        outside : bool; if True, the queries are not in the database, even if their number is `n`
         groups : sequence of shape (n_songs,), optional
             The artist of each song if the queries are the songs; otherwise see :meth:`exclude_own_group`.
-        artist_filter : bool; leave the songs of the query's own artist out of both sets; needs `groups`
+        artist_filter : bool; exclude songs by the query's own artist from both sets; needs `groups`
         """
         lists = list(lists)
         n = len(lists) if n is None else n
@@ -211,7 +212,7 @@ class Relevance:
             others = _collect_sets(list(irrelevant), n, "irrelevant")
             if len(others.set_ids) != len(lists):
                 raise ValueError(
-                    f"irrelevant has {len(others.set_ids)} lists and lists has {len(lists)}; pass one per query."
+                    f"irrelevant has {len(others.set_ids)} lists, but lists has {len(lists)}: pass one list per query."
                 )
             _check_disjoint(relevant, others, n)
         return cls(n, own, relevant, others)._filter_artists(groups, artist_filter)
@@ -228,45 +229,42 @@ class Relevance:
         candidates: Any = None,
         artist_filter: bool = True,
     ) -> "Relevance":
-        """Make the `k` items that share most listeners with an item relevant to it.
-
-        Raises ValueError if plays, groups or candidates are not as described.
+        """Make the `k` items that share the most listeners with an item relevant to that item.
 
         Parameters
         ----------
-        plays : scipy sparse matrix of shape (n_users, n_items), or (user, item, count) triples
-            Counts, not negative. Users of triples may be anything hashable, items are numbers from 0. Triples of the
-            same user and item are added. A data frame of three columns needs the least memory.
+        plays : SciPy sparse matrix of shape (n_users, n_items), or (user, item, count) triples
+            Counts, not negative. In triples, users may be any hashable values, and items are numbers from 0; the counts
+            of triples with the same user and item are added. A data frame with three columns needs the least memory.
         k : int, at least 1
             Ties go to the lower item. Items without a common listener are never relevant, so there may be fewer.
-        threshold : number above 0; number of plays from which a user counts as a listener of an item
+        threshold : number above 0; minimum number of plays that makes a user a listener of an item
         groups : int sequence of shape (n_songs,), optional
-            If plays are of artists: the artist of each song as an item number, unknown allowed. The queries are then
-            songs, and all songs of the relevant artists are relevant. Otherwise the songs are the items.
+            If items are artists: the artist of each song as an item number; artists may be unknown. The queries are
+            then songs, and all songs by relevant artists are relevant. Without `groups`, the items are songs.
         n : int, optional; number of items, for triples whose last items were never played
         candidates : int sequence, optional
-            Items that can be relevant, such as the artists of a training set. All others are irrelevant until
+            Items that can be relevant, such as the artists in a training set. All others are irrelevant until
             :meth:`restrict` removes them from the database.
         artist_filter : bool
-            With `groups`: leave the songs of the query's own artist out of both sets. Otherwise they are irrelevant,
+            With `groups`: exclude songs by the query's own artist from both sets. If False, these are irrelevant,
             because an artist is not similar to itself.
 
         Notes
         -----
-        Jaccard index of the sets of users, equation 5.2 of the thesis. It is computed item by item, keeping only the
-        best `k`. Memory in addition to the plays and the result: 18 bytes per play, 40 for triples, and 8 bytes per
-        item and thread. Time grows with the sum over users of their squared number of items; all numba threads share
-        the items.
+        Similarity is the Jaccard index of the sets of listeners, equation 5.2 of the thesis. In addition to the plays
+        and the result, this needs 18 bytes per play (40 bytes for triples), and 8 bytes per item and thread. Time grows
+        with the sum over users of their squared number of items; all Numba threads share the items.
         """
         check_whole("k", k, 1)
         if not threshold > 0:
-            raise ValueError(f"threshold={threshold} should be above 0: a listener has at least one play.")
+            raise ValueError(f"threshold={threshold} must be above 0, because a listener has at least one play.")
         artists = None if groups is None else _read_item_numbers(groups)
         n_artists = 0 if artists is None else int(artists.max(initial=-1)) + 1
         listened = _find_listeners(plays, threshold, n, n_artists)
         n_items = listened.shape[1]
         if n_artists > n_items:
-            raise ValueError(f"groups has artist {n_artists - 1}; plays have items 0 to {n_items - 1}.")
+            raise ValueError(f"groups has artist {n_artists - 1}, but plays has items 0 to {n_items - 1}.")
         allowed = np.arange(n_items) if candidates is None else _check_rows(candidates, n_items, "candidates")
         starts, similar = _find_most_similar(listened, k, allowed)
         if artists is None:
@@ -275,7 +273,7 @@ class Relevance:
         songs_of, songs = _compress(artists[known], known, n_items)
         artist, other = _entries(starts, similar, np.arange(n_items))
         pair, rows = _entries(songs_of, songs, other)
-        # the last set, empty, is for the songs of unknown artists
+        # the last set is empty, for songs by unknown artists
         starts, rows = _compress(artist[pair], rows, n_items + 1)
         sets = _Sets(starts, rows, np.where(artists >= 0, artists, n_items))
         return cls(len(artists), np.arange(len(artists)), sets)._filter_artists(artists, artist_filter)
@@ -296,7 +294,7 @@ class Relevance:
         return rows[kept]
 
     def n_relevant(self) -> Int64Array:
-        """Return the number of relevant rows of each query, int64 (n_queries,), without a loop over queries."""
+        """Return the number of relevant rows for each query, int64 (n_queries,), without a loop over queries."""
         sets, set_ids = self._relevant, self._relevant.set_ids
         n_sets = len(sets.starts) - 1
         owner = np.repeat(np.arange(n_sets), np.diff(sets.starts))
@@ -305,21 +303,27 @@ class Relevance:
         grouped = own_groups >= 0
         if self._groups is not None:
             n -= np.where(grouped, _count_pairs(owner, self._groups[1][sets.rows], set_ids, own_groups), 0)
-        # the own row is left out, too, unless it was subtracted with its group
+        # the query's own row does not count either; subtract it unless it was subtracted with its group
         is_in = (self.own >= 0) & (_count_pairs(owner, sets.rows, set_ids, self.own) > 0)
         if self._groups is not None:
             is_in &= ~(grouped & (self._groups[1][self.own] == own_groups))
         return n - is_in
 
     def irrelevant(self, i: int) -> Int64Array:
-        """Return the rows irrelevant to query `i`, ascending; O(n_items)."""
+        """Return the rows irrelevant to query `i`, ascending, in O(n_items)."""
         return np.flatnonzero(self.judgements([self._check_query(i)])[0] == 0)
 
     def judgements(self, queries: npt.ArrayLike) -> Int8Array:
-        """Return the relevance of each row of the database to some queries, int (m,): int8 (m, n_items).
+        """Return the relevance of each row of the database to some queries.
 
-        1 is relevant, 0 irrelevant, -1 left out. Memory: ``m * n_items`` bytes, and twice that while it is computed;
-        call it with blocks of queries.
+        Parameters
+        ----------
+        queries : int array-like of shape (m,)
+
+        Returns
+        -------
+        ndarray of shape (m, n_items), int8
+            1 is relevant, 0 irrelevant, -1 excluded. This needs ``2 * m * n_items`` bytes: pass queries in blocks.
         """
         queries = np.asarray(queries, dtype=np.int64)
         relevance = np.full((len(queries), self.n_items), 0 if self._irrelevant is None else -1, dtype=np.int8)
@@ -336,17 +340,19 @@ class Relevance:
         return relevance
 
     def restrict(self, queries: Any = None, database: Any = None) -> "Relevance":
-        """Select some queries and some songs, as for a split, in the given order; all when None.
+        """Select some queries and some songs, as for a split.
 
-        The sets then have indices into `database`. Raises ValueError if a number is out of range, or a song occurs
-        twice in `database`.
+        Parameters
+        ----------
+        queries : int sequence, optional; queries to keep, in this order; all when None
+        database : int sequence, optional; distinct songs to keep, in this order; all when None; positions become rows
         """
         query_rows = _check_order(queries, len(self), "queries")
         songs = _check_order(database, self.n_items, "database")
         place = np.full(self.n_items, -1, dtype=np.int64)
         place[songs] = np.arange(len(songs))
         if np.count_nonzero(place >= 0) < len(songs):
-            raise ValueError("database contains a song twice; list each row once.")
+            raise ValueError("database contains a song twice: list each row once.")
         own = self.own[query_rows]
         return Relevance(
             len(songs),
@@ -358,22 +364,25 @@ class Relevance:
         )
 
     def exclude_own_group(self, groups: Any, query_groups: Any = None) -> "Relevance":
-        """Leave the songs of the query's own artist out of both sets (the artist filter).
+        """Exclude songs by the query's own artist from both sets (the artist filter).
 
-        `groups`, (n_items,), is the artist of each song of the database; a song of unknown artist is a group of its
-        own. `query_groups`, (n_queries,), is needed if queries are not in the database. Raises ValueError if sizes
-        differ, or they are missing.
+        Parameters
+        ----------
+        groups : sequence of shape (n_items,); the artist of each song in the database; unknown ones do not match
+        query_groups : sequence of shape (n_queries,), optional; needed if queries are not in the database
         """
         n = len(groups)
         if n != self.n_items:
-            raise ValueError(f"groups has {n} entries for {self.n_items} songs; pass one per song.")
+            raise ValueError(f"groups has {n} entries for {self.n_items} songs: pass one per song.")
         if query_groups is None:
             if (self.own < 0).any():
-                raise ValueError("The queries are not in the database: pass their artists as query_groups.")
+                raise ValueError("the queries are not in the database: pass their artists as query_groups.")
             codes = label_codes(groups, "groups")
             return replace(self, _groups=(codes[self.own], codes))
         if len(query_groups) != len(self):
-            raise ValueError(f"query_groups has {len(query_groups)} entries for {len(self)} queries.")
+            raise ValueError(
+                f"query_groups has {len(query_groups)} entries for {len(self)} queries: pass one per query."
+            )
         codes = label_codes([*groups, *query_groups], "groups")
         return replace(self, _groups=(codes[n:], codes[:n]))
 
@@ -394,11 +403,11 @@ def _check_disjoint(relevant: _Sets, irrelevant: _Sets, n: int) -> None:
     shared = np.intersect1d(both[0], both[1], assume_unique=True)
     if len(shared):
         i, song = divmod(int(shared[0]), n)
-        raise ValueError(f"Row {song} is both relevant and irrelevant to query {i}; put it in one list.")
+        raise ValueError(f"row {song} is both relevant and irrelevant to query {i}: put it in only one list.")
 
 
 def _check_order(rows: Any, n: int, name: str) -> Int64Array:
-    """Check row numbers below `n` and keep their order; None returns all."""
+    """Check that row numbers are below `n`, and return them in their order; return all rows for None."""
     if rows is None:
         return np.arange(n)
     places = np.asarray(rows)
@@ -413,13 +422,13 @@ def _read_item_numbers(groups: Any) -> Int64Array:
     for i, group in enumerate(groups):
         if codes[i] >= 0:
             if isinstance(group, str) or group != int(group) or group < 0:
-                raise ValueError(f"groups[{i}] is {group!r}; it should be the artist's column in plays.")
+                raise ValueError(f"groups[{i}] is {group!r}; it must be the number of the artist's column in plays.")
             artists[i] = int(group)
     return artists
 
 
 def _read_triples(plays: Any) -> tuple[Int64Array, Int64Array, Float64Array]:
-    """Return users as numbers, items and counts of (user, item, count) triples."""
+    """Return the users as numbers, the items, and the counts of (user, item, count) triples."""
     import pandas as pd
 
     table = pd.DataFrame(plays if hasattr(plays, "shape") else list(plays))
@@ -427,53 +436,53 @@ def _read_triples(plays: Any) -> tuple[Int64Array, Int64Array, Float64Array]:
         return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
     if table.shape[1] != 3:
         raise ValueError(
-            f"plays: shape {table.shape} should be (n_plays, 3): user, item, count; "
-            "or pass a scipy sparse matrix of users by items."
+            f"plays has shape {table.shape}; it must be (n_plays, 3): user, item, count. "
+            "Alternatively, pass a SciPy sparse matrix of users by items."
         )
     items = table.iloc[:, 1].to_numpy()
     is_whole = items.dtype.kind in "iu" or (items.dtype.kind == "f" and bool((items == np.floor(items)).all()))
     if not is_whole or items.min() < 0:
-        raise ValueError("plays: items should be numbers from 0; number the items first.")
+        raise ValueError("plays: items must be whole numbers starting at 0.")
     users = label_codes(table.iloc[:, 0], "users of plays")
     if (users < 0).any():
-        raise ValueError(f"plays: row {np.flatnonzero(users < 0)[0]} lacks a user; remove it.")
+        raise ValueError(f"plays: row {np.flatnonzero(users < 0)[0]} has no user: remove it.")
     return users, items.astype(np.int64, copy=False), table.iloc[:, 2].to_numpy(dtype=np.float64)
 
 
 def _find_listeners(plays: Any, threshold: float, n: int | None, n_artists: int) -> sparse.csr_array:
-    """Return ones if a user has listened to an item, (n_users, n_items); triples get at least `n_artists` items."""
+    """Return a sparse 0/1 matrix (n_users, n_items) of users' items; `n_artists` is its minimum width for triples."""
     if sparse.issparse(plays):
         table = sparse.csr_array(plays, copy=True)
         if n is not None and n != table.shape[1]:
-            raise ValueError(f"n={n} items, but plays have {table.shape[1]} columns.")
+            raise ValueError(f"n={n}, but plays has {table.shape[1]} columns: omit n, or pass that number.")
     else:
         users, items, counts = _read_triples(plays)
         n_seen = int(items.max(initial=-1)) + 1
         n = max(n_seen, n_artists) if n is None else n
         if n < n_seen:
-            raise ValueError(f"n={n} items, but plays have item {n_seen - 1}.")
+            raise ValueError(f"n={n} must be at least {n_seen}, because plays has item {n_seen - 1}.")
         shape = (int(users.max(initial=-1)) + 1, n)
         table = sparse.csr_array((counts, (users, items)), shape=shape)
     table.sum_duplicates()
     if not (np.isfinite(table.data).all() and (table.data >= 0).all()):
-        raise ValueError("plays: counts should be finite and not negative.")
+        raise ValueError("plays: counts must be finite and not negative.")
     table.data = (table.data >= threshold).view(np.int8)
     table.eliminate_zeros()
     return table
 
 
 def _find_most_similar(listened: sparse.csr_array, k: int, allowed: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Return the `k` items of `allowed` most similar to each item, in compressed rows."""
+    """Return the `k` items from `allowed` that are most similar to each item, in compressed rows."""
     from numba import get_num_threads
 
     n_items, n_threads = listened.shape[1], int(get_num_threads())
     by_item = listened.tocsc()
     listeners = np.diff(by_item.indptr)
-    # the most played items are adjacent, so that their counts stay in the cache
+    # sorted, so that the most played items are adjacent and their counts stay in the cache
     allowed = allowed[np.argsort(-listeners[allowed], kind="stable")]
     candidates = listened[:, allowed]
     k = min(k, len(allowed))
-    # the items with most listeners take longest: they are distributed evenly over the parts
+    # items with the most listeners take longest, so they are distributed evenly over the parts
     order = np.argsort(-listeners, kind="stable")[: np.count_nonzero(listeners)]
     n_parts = max(8 * n_threads, -(-len(order) * k // BLOCK_ENTRIES))
     tables = by_item.indptr, by_item.indices, candidates.indptr, candidates.indices

@@ -1,9 +1,11 @@
-"""Nearest neighbors: ``fit(X)``, ``add(X) -> ids``, ``remove(ids)``, ``query(Q, k) -> (distances, ids)``.
+"""Nearest-neighbor search: ``fit(X)``, ``add(X) -> ids``, ``remove(ids)``, ``query(Q, k) -> (distances, ids)``.
 
-:class:`ExactIndex` compares a query with every row. :class:`SpillTree` is the tree of the thesis, :class:`SpillForest`
-its modern form. :class:`PartitionIndex` scans cells of k-means. :class:`CompactIndex` leaves the vectors on the disk.
-:class:`HammingIndex` searches in bit codes. :class:`MutualProximity` reduces hubs. :func:`tune` chooses an index for a
-recall, and :func:`find_duplicates` finds songs that are the same recording.
+- :class:`ExactIndex` compares a query with every row.
+- :class:`SpillTree` is the tree from the thesis, and :class:`SpillForest` is its modern form.
+- :class:`PartitionIndex` scans k-means cells, and :class:`CompactIndex` leaves the vectors on disk.
+- :class:`HammingIndex` searches bit codes, and :class:`MutualProximity` reduces hubness.
+- :func:`tune` chooses an index that reaches a given recall.
+- :func:`find_duplicates` finds songs that are the same recording.
 """
 
 import lazy_loader as lazy

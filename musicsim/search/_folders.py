@@ -17,19 +17,16 @@ import numpy as np
 from musicsim._arrays import Float32Array
 
 _META_FILE = "index.json"
-# Errors of reading a damaged index; numpy parses the header of a file as Python.
+# Errors raised when a damaged index is read; numpy parses a file header as Python code.
 _UNREADABLE = (OSError, EOFError, KeyError, IndexError, TypeError, ValueError, BadZipFile, TokenError, SyntaxError)
 
 
 @contextmanager
 def replace_folder(target: Path) -> Iterator[Path]:
-    """Yield a temporary folder that replaces `target` on success. The parent of `target` must exist.
-
-    Raises FileExistsError if `target` is neither an index nor an empty folder.
-    """
+    """Yield a temporary folder that replaces `target` on success; `target` must be an index, empty or missing."""
     is_replaceable = target.is_dir() and ((target / _META_FILE).exists() or not any(target.iterdir()))
     if target.exists() and not is_replaceable:
-        raise FileExistsError(errno.EEXIST, "this is not an index; choose a folder of its own for it", str(target))
+        raise FileExistsError(errno.EEXIST, "this is not an index; choose a separate folder for the index", str(target))
     temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
     try:
         new, old = temporary / "new", temporary / "old"
@@ -49,40 +46,37 @@ def replace_folder(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def report_damage(folder: Path) -> Iterator[None]:
-    """Raise ValueError with the folder's name for any error of reading a damaged index."""
+    """Turn any error raised while a damaged index is read into a ValueError that names the folder."""
     try:
         yield
     except _UNREADABLE as error:
-        raise ValueError(f"The index in {folder} is damaged or of another version: build it again.") from error
+        raise ValueError(f"The index in {folder} is damaged or has a different version; rebuild it.") from error
 
 
 def read_meta(folder: Path, names: Collection[str]) -> dict[str, Any]:
-    """Return the metadata of an index.
-
-    Raises ValueError if one of `names` is missing or a number is not valid; FileNotFoundError without an index.
-    """
+    """Return the metadata of an index; raise ValueError if one of `names` is missing or a number is not valid."""
     content = (folder / _META_FILE).read_bytes()
     with report_damage(folder):
         meta = json.loads(content)
         if not isinstance(meta, dict) or not set(names) <= meta.keys():
-            raise ValueError("Entries are missing.")
+            raise ValueError("The metadata is incomplete.")
         n_rows, n_columns = meta.get("shape", [0, 0])
         if not all(type(n) is int and n >= 0 for n in (n_rows, n_columns, meta.get("built", 0))):
-            raise ValueError("A number of rows or columns is not valid.")
+            raise ValueError("The number of rows or columns is not valid.")
     return meta
 
 
 def read_index_kind(folder: Path) -> str:
-    """Return the class name of the index in a folder; raises like :func:`read_meta`."""
+    """Return the class name of the index in a folder; raises the same errors as :func:`read_meta`."""
     return str(read_meta(folder, ("kind",))["kind"])
 
 
 def write_meta(folder: Path, meta: dict[str, Any]) -> None:
-    """Write what :func:`read_meta` reads. Options may be numpy numbers."""
+    """Write the metadata that :func:`read_meta` reads. Options may be numpy numbers."""
     (folder / _META_FILE).write_text(json.dumps(meta, default=lambda n: n.item()), encoding="utf-8")
 
 
 def fingerprint(X: Float32Array) -> int:
-    """Return a checksum of 64 rows spread over all."""
+    """Return a checksum of 64 evenly spaced rows."""
     chosen = np.linspace(0, len(X) - 1, 64).astype(np.int64) if len(X) else np.empty(0, np.int64)
     return zlib.crc32(np.ascontiguousarray(X[chosen]).tobytes(), len(X))

@@ -1,11 +1,11 @@
-"""Compiled loops over bit codes: a scan of all codes, and probes of tables of buckets.
+"""Compiled loops over bit codes: scan all codes, or probe tables of buckets.
 
-Codes are stored as *planes*, uint32 (n_planes, room): 32 bits of every code, then the next 32, so that the registers of
-any processor hold several codes. A *tile* is TILE codes; their distances are summed in registers, and single codes are
-compared only if the minimum is below the limit of a query.
+Codes are stored in *planes*, uint32 (n_planes, room): the first 32 bits of every code, then the next 32, and so on.
+In this layout, the registers of any processor hold several codes. A *tile* is TILE codes. Their distances are summed in
+registers, and single codes are examined only if the smallest distance is below the query's limit.
 
-A result is the number ``distance << 32 | id``, so that results sort by distance, then id. A heap of the k nearest holds
-them negated, so that the worst is first.
+A result is the number ``distance << 32 | id``, so results sort by distance, then by id. A heap of the k nearest codes
+stores the negated results, so that the worst one comes first.
 """
 
 from typing import Any
@@ -19,20 +19,20 @@ from numba.extending import intrinsic
 from musicsim.search._query_kernels import prefetch, push, sink
 
 TILE = 64
-"""Codes whose distances are computed at once; the length of planes is a multiple of it."""
+"""Number of codes whose distances are computed together; the length of a plane is a multiple of TILE."""
 
 ID_BITS = 32
 DISTANCE_BITS = 15
-"""Bits of a distance in a result; results of several queries hold the query above them."""
+"""Number of bits for the distance in a result; results of several queries store the query number above them."""
 
 _LANES = 16
 _VECTOR = ir.VectorType(ir.IntType(32), _LANES)
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
-_BLOCK = 64 * TILE  # Codes that are compared with all queries before the next, so that they are read from memory once
-# Planes of a tile that are compared at first; doubled if too many tiles of a block have to be compared in full.
+_BLOCK = 64 * TILE  # Codes compared with every query before the next block, so that memory is read only once
+# Number of planes compared at first; doubled if too many tiles of a block have to be compared in full.
 _FIRST_PLANES = 2
 _MAX_MISSES = _BLOCK // TILE // 8
-_AHEAD = 8  # Buckets, and codes in them, that are prefetched
+_AHEAD = 8  # How many buckets, and codes within them, are prefetched
 
 
 def _bit_count(typingctx, number):
@@ -43,7 +43,7 @@ def _bit_count(typingctx, number):
 
 
 def _tile_sums(context, builder, signature, arguments):
-    """Generate the distances of a tile of codes in the first planes, as vectors in registers."""
+    """Generate code that sums the distances of a tile over the first planes, as vectors in registers."""
     planes, query, place, n_planes = arguments[:4]
     codes = context.make_array(signature.args[0])(context, builder, value=planes)
     words = context.make_array(signature.args[1])(context, builder, value=query)
@@ -67,7 +67,7 @@ def _tile_sums(context, builder, signature, arguments):
 
 
 def _tile_least(typingctx, planes, query, place, n_planes):
-    """Return the least distance of a query to the codes of a tile, in the first planes."""
+    """Return the smallest distance from a query to the codes of a tile, over the first planes."""
 
     def generate(context, builder, signature, arguments):
         least, *others = _tile_sums(context, builder, signature, arguments)
@@ -81,7 +81,7 @@ def _tile_least(typingctx, planes, query, place, n_planes):
 
 
 def _tile_distances(typingctx, planes, query, place, n_planes, out):
-    """Write the distances of a query to the codes of a tile, in the first planes, to `out`."""
+    """Write the distances from a query to the codes of a tile, over the first planes, to `out`."""
 
     def generate(context, builder, signature, arguments):
         target = context.make_array(signature.args[4])(context, builder, value=arguments[4]).data
@@ -93,7 +93,7 @@ def _tile_distances(typingctx, planes, query, place, n_planes, out):
     return types.void(planes, query, types.intp, types.intp, out), generate
 
 
-# called without their first argument
+# numba passes the first argument of these intrinsics
 _popcount: Any = intrinsic(_bit_count)
 _least: Any = intrinsic(_tile_least)
 _distances: Any = intrinsic(_tile_distances)
@@ -109,7 +109,7 @@ def _distance(words, others):
 
 @njit(cache=True, nogil=True)
 def _offer(heap, size, result):
-    """Add a result to a heap of the nearest if it is one of them; return the size of the heap."""
+    """Add a result to a heap if it is among the nearest; return the size of the heap."""
     if size < len(heap):
         push(heap, heap, size, -result, -result)
         return size + 1
@@ -133,10 +133,10 @@ def _append(results, n_results, result):
 def scan(planes, first, last, queries, limits, heaps, sizes, shown):
     """Compare queries (n_queries, n_planes) with the codes first..last - 1 of planes (n_planes, room), both uint32.
 
-    Results are nearer than `limits`, int64 (n_queries,), which are lowered to the distance of the k-th nearest. They
-    are added to `heaps`, int64 (n_queries, k), which hold `sizes`, int64 (n_queries,). With k = 0, all results are
-    returned instead, unordered: ``query << 47 | distance << 32 | id``. `shown`, uint8 (n,), allows results; all if it
-    is empty.
+    Only codes nearer than `limits`, int64 (n_queries,), are results. Each limit is lowered to the distance of the k-th
+    nearest code. Results are added to `heaps`, int64 (n_queries, k), whose sizes are in `sizes`, int64 (n_queries,).
+    With k = 0, all results are returned instead, unordered: ``query << 47 | distance << 32 | id``. `shown`, uint8 (n,),
+    masks the codes that may be results; if it is empty, all codes may be.
     """
     n_queries, n_planes = queries.shape
     k, has_mask = heaps.shape[1], len(shown) > 0
@@ -161,7 +161,7 @@ def scan(planes, first, last, queries, limits, heaps, sizes, shown):
                     if k:
                         sizes[i] = _offer(heaps[i], sizes[i], result)
                         if sizes[i] == k:
-                            # ids ascend, so an equally far code comes after the k-th
+                            # ids ascend, so a later code at the same distance ranks after the k-th
                             limit = -heaps[i, 0] >> ID_BITS
                     else:
                         results, n_results = _append(results, n_results, i << ID_BITS + DISTANCE_BITS | result)
@@ -184,11 +184,11 @@ def _key(words, start, width):
 
 @njit(cache=True, nogil=True)
 def fill_table(rows, start, width, offsets, ids, codes):
-    """Sort codes `rows`, uint64 (n, n_words), into the buckets of one table, within buckets by id.
+    """Sort codes `rows`, uint64 (n, n_words), into the buckets of one table; within a bucket, sort them by id.
 
-    Bits start..start + width - 1 are the number of the bucket. Fills `offsets`, uint32 (2 ** width + 1,), with the
-    first slot of each bucket, `ids`, uint32 (n,), with the id in each slot, and `codes`, uint64 (n,) or (0,), with the
-    codes.
+    The bits start..start + width - 1 of a code are its bucket number. Fills `offsets`, uint32 (2 ** width + 1,), with
+    the first slot of each bucket. Fills `ids`, uint32 (n,), and `codes`, uint64 (n,) or (0,), with the id and the code
+    in each slot.
     """
     offsets[:] = 0
     for row in rows:
@@ -207,10 +207,10 @@ def fill_table(rows, start, width, offsets, ids, codes):
 
 @njit(cache=True, nogil=True)
 def _was_probed(words, keys, starts, widths, table, ring):
-    """Return whether a code was in a bucket probed before those that differ in `ring` bits from `keys[table]`.
+    """Return whether a bucket with this code was probed before the buckets at `ring` bits from `keys[table]`.
 
-    `keys` are the buckets of the query. Tables before `table` were probed up to that ring, later ones up to the ring
-    before it.
+    `keys` are the query's buckets. Tables before `table` were probed up to this ring, and the other tables up to the
+    previous one.
     """
     for j in range(len(starts)):
         if j != table:
@@ -222,9 +222,9 @@ def _was_probed(words, keys, starts, widths, table, ring):
 
 @njit(cache=True, nogil=True)
 def _collect_candidates(offsets, ids, codes, key, end, masks, word, bound, costs, most, candidates, candidate_codes):
-    """Collect the ids, and codes if buckets hold them, that may be results from the buckets around a key.
+    """Collect possible results from the buckets around a key: their ids, and their codes if buckets hold codes.
 
-    Returns their number, the number of probed buckets and the cost; stops when the cost exceeds `most`.
+    Returns the number of candidates, the number of probed buckets, and the cost. Stops when the cost exceeds `most`.
     """
     n_candidates = n_buckets = spent = 0
     for m in range(len(masks)):
@@ -260,7 +260,7 @@ def _collect_candidates(offsets, ids, codes, key, end, masks, word, bound, costs
 def _predict_cost(step, last, rings, n_tables, bucket_cost):
     """Return the expected cost of the remaining steps up to `last`.
 
-    Of several rings the last one is not counted, because the k-th nearest may be nearer by then.
+    The last of several rings is not counted, because the k-th nearest code may be nearer by then.
     """
     total, ring = np.int64(0), step // n_tables
     if last // n_tables > ring:
@@ -276,22 +276,23 @@ def _predict_cost(step, last, rings, n_tables, bucket_cost):
 
 @njit(cache=True, nogil=True)
 def probe(rows, starts, widths, offsets, ids, codes, masks, rings, queries, bounds, heaps, sizes, shown, costs, budget):
-    """Probe the buckets nearest to that of each query, ring by ring, until no other can hold a result.
+    """Probe the buckets nearest to each query's own bucket, ring by ring, until no other bucket can hold a result.
 
-    The tables are those of :class:`musicsim.search._hamming_tables.Tables`; `rows` are not read if buckets hold codes.
-    `bounds`, int64 (n_queries,), are above the results and lowered to the k-th nearest. `heaps`, `sizes`, `shown` and
-    the results are as in :func:`scan`. `costs`, int64 (2,), are those of opening a bucket and of comparing a code in
-    it. A query that would cost more than `budget` is given up: its heap is empty, and all of its results are at most
-    its bound. Returns the results, and which queries were given up, bool (n_queries,).
+    The tables are those of :class:`musicsim.search._hamming_tables.Tables`; `rows` is not read if buckets hold codes.
+    `bounds`, int64 (n_queries,), must be above the results; each is lowered to the k-th nearest. `heaps`, `sizes`,
+    `shown` and the returned results are as in :func:`scan`. `costs`, int64 (2,), are the costs of opening a bucket and
+    of comparing one code in it. If a query would cost more than `budget`, it is given up: its heap is empty, and all
+    its results are at most its bound. Returns the results, and a mask of the given-up queries, bool (n_queries,).
 
-    Let m tables be given, and a code that differs in at most m r + j bits from the query. It differs in at most r bits
-    of one of the first j + 1 tables, or in at most r - 1 of another (Norouzi, Punjani, Fleet, CVPR 2012, 3.1).
+    With m tables, consider a code that differs from the query in at most m r + j bits. Either one of
+    the first j + 1 tables sees at most r differing bits, or another table sees at most r - 1 (Norouzi, Punjani, Fleet,
+    CVPR 2012, 3.1).
     """
     n_queries, n_words = queries.shape
     n_tables, k = len(starts), heaps.shape[1]
     bucket_cost = costs[0] + ids.shape[1] * costs[1] // (np.int64(1) << widths[0])
     keys = np.empty(n_tables, np.int64)
-    # each candidate has been paid for and occurs once
+    # the budget limits the number of candidates, and each one occurs only once
     candidates = np.empty(min(ids.shape[1], budget // costs[1]), np.int64)
     holds_codes = codes.shape[1] > 0
     candidate_codes = np.empty(len(candidates) if holds_codes else 0, np.uint64)
@@ -304,7 +305,7 @@ def probe(rows, starts, widths, offsets, ids, codes, masks, rings, queries, boun
             keys[j] = _key(query, starts[j], widths[j])
         while step << ID_BITS < bound:  # all codes nearer than `step` have been compared
             ring, table = step // n_tables, step % n_tables
-            # predicted once per ring, when the k-th nearest is known
+            # the cost is predicted once per ring, as soon as the k-th nearest code is known
             is_known = k == 0 or (size == k and ring > 1)
             last = bound >> ID_BITS if is_known and table == 0 else step
             if spent + _predict_cost(step, last, rings, n_tables, spent // n_probed) > budget:

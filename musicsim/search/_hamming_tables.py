@@ -1,4 +1,4 @@
-"""Tables of buckets over bit codes: building, saving, probing."""
+"""Tables that group bit codes into buckets: build, save and probe them."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,33 +11,34 @@ from musicsim.search import _hamming_kernels as kernels
 from musicsim.search._rows import read_only
 
 Heaps = tuple[Int64Array, Int64Array]
-"""Nearest codes of each query and their number; see :func:`musicsim.search._hamming_kernels.scan`."""
+"""Heaps of the nearest codes, one per query, and their sizes; see :func:`musicsim.search._hamming_kernels.scan`."""
 
 _SAVED = ("rows", "offsets", "ids", "codes")
-# Mean number of codes per bucket. If buckets hold codes, comparing one costs next to nothing compared with opening a
-# bucket; if they hold only ids, it costs as much.
+# Mean number of codes per bucket. If buckets hold codes, comparing a code costs almost nothing next to opening a
+# bucket. If they hold only ids, the two costs are similar.
 _PER_BUCKET, _PER_BUCKET_OF_IDS = 16, 1
 _NARROWEST, _WIDEST = 8, 24
-_RINGS = 5  # Numbers of set bits for which masks are made; with wide tables, only the first pay off
+_RINGS = 5  # Largest number of set bits in a mask; with wide tables, only the first rings pay off
 _ALL_RINGS_BELOW = 12
-# Nanoseconds to open a bucket and to compare a code in it (measured, AMD EPYC), for buckets of codes and of ids.
+# Nanoseconds to open a bucket and to compare a code in the bucket, for buckets of codes and of ids (measured on AMD
+# EPYC).
 _COSTS, _COSTS_OF_IDS = (60, 2), (100, 15)
 
 
 @dataclass(slots=True)
 class Tables:
-    """Tables that each sort all codes into buckets by some of their bits.
+    """Tables of buckets: each table sorts all codes by some of their bits.
 
-    - ``rows``, uint64 (n, n_words): the codes by id; (0, 1) if they are one word.
+    - ``rows``, uint64 (n, n_words): the codes in the order of their ids; (0, 1) if a code is a single word.
     - ``offsets``, uint32 (n_tables, 2 ** width + 1): first slot of each bucket.
     - ``ids``, uint32 (n_tables, n): the id in each slot; ascending within a bucket.
-    - ``codes``, uint64 (n_tables, n): the code in each slot, if it is one word; else (n_tables, 0).
-    - ``starts``, ``widths``, int64 (n_tables,): the bits of each table; no table is wider than the first.
+    - ``codes``, uint64 (n_tables, n): the code in each slot if a code is a single word, otherwise (n_tables, 0).
+    - ``starts``, ``widths``, int64 (n_tables,): the bits that each table uses; the first table is the widest.
     - ``masks``, uint32: numbers below ``2 ** widths[0]``, sorted by their number of set bits.
     - ``rings``, int64 (n_rings + 1,): offset in ``masks`` of each number of set bits.
 
-    Memory per code of one word: 12 bytes per table. Per longer code: 8 bytes per word and 4 per table. In both cases 4
-    bytes per bucket.
+    Memory per code: 12 bytes per table for a code of one word; for a longer code, 8 bytes per word and 4 per table.
+    Each bucket takes another 4 bytes.
     """
 
     n_bits: int
@@ -58,7 +59,7 @@ class Tables:
 
     @classmethod
     def build(cls, rows: Uint64Array, n_bits: int) -> Self:
-        """Sort C-contiguous uint64 codes (n, n_words), of which the first `n_bits` bits count, into buckets."""
+        """Sort C-contiguous uint64 codes (n, n_words) into buckets; only the first `n_bits` bits are used."""
         n, n_words = rows.shape
         per_bucket = _PER_BUCKET if n_words == 1 else _PER_BUCKET_OF_IDS
         width = np.clip(np.log2(max(n, 1) / per_bucket), _NARROWEST, _WIDEST)
@@ -73,18 +74,18 @@ class Tables:
 
     @property
     def n_codes(self) -> int:
-        """Codes in each table."""
+        """Number of codes in each table."""
         return self.ids.shape[1]
 
     @property
     def nbytes(self) -> int:
-        """Memory of all arrays."""
+        """Size of all arrays in bytes."""
         return sum(getattr(self, name).nbytes for name in _SAVED)
 
     def probe(
         self, queries: Uint64Array, bounds: Int64Array, heaps: Heaps, shown: Uint8Array, budget: float
     ) -> tuple[Int64Array, BoolArray]:
-        """Search in buckets, with a `budget` in nanoseconds; see :func:`musicsim.search._hamming_kernels.probe`."""
+        """Search the buckets, with a `budget` in nanoseconds; see :func:`musicsim.search._hamming_kernels.probe`."""
         costs = np.array(_COSTS if self.codes.size else _COSTS_OF_IDS)
         return kernels.probe(
             self.rows, self.starts, self.widths, self.offsets, self.ids, self.codes, self.masks, self.rings,
@@ -92,7 +93,6 @@ class Tables:
         )  # fmt: skip
 
     def save(self, folder: Path) -> None:
-        """Write the arrays as ``.npy`` files."""
         for name in _SAVED:
             np.save(folder / f"{name}.npy", getattr(self, name), allow_pickle=False)
 
@@ -104,16 +104,16 @@ class Tables:
         }
         kinds = [(array.dtype, array.ndim) for array in arrays.values()]
         if kinds != [(np.uint64, 2), (np.uint32, 2), (np.uint32, 2), (np.uint64, 2)]:
-            raise ValueError("The arrays are of other types.")
+            raise ValueError("An array has the wrong type or number of dimensions.")
         if not 1 <= len(arrays["offsets"]) <= n_bits:
-            raise ValueError("The tables are of another number of bits.")
+            raise ValueError("The number of tables does not match the number of bits.")
         tables = cls(n_bits, **arrays)
         if not tables._fits():
             raise ValueError("The arrays do not fit together.")
         return tables
 
     def _fits(self) -> bool:
-        """Return whether every number points to one of the codes; the kernels follow them without checks."""
+        """Return whether every stored number points to a valid code; the kernels do not check this."""
         (n_rows, n_words), n, n_tables = self.rows.shape, self.n_codes, len(self.widths)
         holds_codes = n_words == 1
         if n_words != -(-self.n_bits // 64) or n_rows != (0 if holds_codes else n) or len(self.ids) != n_tables:
@@ -128,17 +128,17 @@ class Tables:
 
 
 def _split_bits(n_bits: int, n_tables: int) -> tuple[Int64Array, Int64Array]:
-    """Return the first bit and the number of bits of each table: all bits evenly, the widest table first."""
+    """Return the first bit and the number of bits of each table: bits are divided evenly, the widest table is first."""
     widths = np.full(n_tables, n_bits // n_tables)
     widths[: n_bits % n_tables] += 1
     return np.cumsum(widths) - widths, widths
 
 
 def _ring_masks(width: int) -> tuple[Uint32Array, Int64Array]:
-    """Return numbers of `width` bits by their number of set bits, and the offset of each such ring."""
+    """Return the numbers of `width` bits in rings, sorted by their number of set bits, and each ring's offset."""
     rings = [np.zeros(1, np.uint32)]
     for _ in range(width if width <= _ALL_RINGS_BELOW else _RINGS):
         last = rings[-1]
-        # each number once: the added bit is above those already set
+        # each number occurs once: the added bit is above those already set
         rings.append(np.concatenate([last[last < 1 << bit] | np.uint32(1 << bit) for bit in range(width)]))
     return np.concatenate(rings), np.cumsum([0, *(len(ring) for ring in rings)])

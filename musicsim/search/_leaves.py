@@ -1,11 +1,11 @@
-"""Leaves in flat arrays: rows with their codes, how they are saved, and compacted after rows were added.
+"""Leaves in flat arrays: the rows in each leaf and their codes; saving them, and compacting them after additions.
 
 - ``leaves``, int64 (n_leaves, 4): first slot, number of rows, number of slots, parent.
 - ``items``, int32 (n_slots,): the row in each slot; -1 in unused slots.
 - ``codes``, int8 (n_slots * size,): codes of the rows in units of ``step``, see :mod:`musicsim.search.code_kernels`.
-  Empty if row numbers are enough.
+  Empty if the leaves hold only row numbers.
 
-Memory: 4 bytes per slot, with codes up to d + 11. Slots are the rows of all leaves, rounded up to whole blocks.
+Memory per slot: 4 bytes, or up to d + 11 bytes with codes. The slots of a leaf are its rows, rounded up to full blocks.
 """
 
 import json
@@ -23,15 +23,15 @@ SMALLEST = float(np.finfo(np.float32).tiny)
 _UINT64 = (1 << 64) - 1
 _META = "trees.json"
 _FORMAT = 3
-_LOOSEST = 1.5  # Slots per used slot, above which the arrays are compacted
+_LOOSEST = 1.5  # Arrays are compacted if they have more than this many slots per used slot
 
 
 @dataclass(slots=True, kw_only=True)
 class Leaves:
-    """The arrays; see the module. Arrays that grow have room at their end; `sizes` states how much is in use."""
+    """Leaves as arrays; see the module. The arrays have spare room at the end; `sizes` states how much is in use."""
 
     PARTS: ClassVar[dict[str, type[np.generic]]] = {"leaves": np.int64, "items": np.int32, "codes": np.int8}
-    """Arrays that are saved, and their types."""
+    """Saved arrays and their types."""
 
     leaves: Int64Array
     items: Int32Array
@@ -39,28 +39,27 @@ class Leaves:
     step: float = 1.0
     seeds: tuple[int, ...] = ()
     sizes: Int64Array = field(default_factory=lambda: np.zeros(3, np.int64))
-    """Inner nodes, leaves and slots in use."""
+    """Numbers of inner nodes, leaves and slots in use."""
     copies: float = 1.0
-    """Copies of a row in each tree when it was grown, on average."""
+    """Mean number of copies of a row in each tree when the tree was grown."""
     n_held: int = field(init=False)
-    """Rows of all leaves."""
+    """Number of rows in all leaves."""
 
     def __post_init__(self) -> None:
         self.n_held = int(self.leaves[: self.n_leaves, 1].sum())
 
     @property
     def code_size(self) -> int:
-        """Bytes of a code; both arrays grow by the same factor."""
+        """Size of a code in bytes; both arrays grow by the same factor."""
         return len(self.codes) // max(len(self.items), 1)
 
     @property
     def n_leaves(self) -> int:
-        """Leaves of all trees."""
         return int(self.sizes[1])
 
     @property
     def nbytes(self) -> int:
-        """Memory of all arrays."""
+        """Size of all arrays in bytes."""
         return sum(getattr(self, part).nbytes for part in self.PARTS)
 
     def depth(self) -> int:
@@ -68,11 +67,11 @@ class Leaves:
         raise NotImplementedError
 
     def fits(self, d: int, n: int) -> bool:
-        """Return whether every number points to a leaf, or to one of n rows of width d."""
+        """Return whether every stored number points to a leaf, or to one of n rows of width d."""
         raise NotImplementedError
 
     def compact(self) -> None:
-        """Drop slots that no leaf uses anymore, if there are many. Call it after adding rows."""
+        """Remove slots that no leaf uses anymore, if there are many. Call it after adding rows."""
         leaves = self.leaves[: self.n_leaves]
         if self.sizes[2] <= _LOOSEST * leaves[:, 2].sum():
             return
@@ -88,7 +87,7 @@ class Leaves:
         self.sizes[2] = len(self.items)
 
     def save(self, folder: Path) -> None:
-        """Write the arrays as ``.npy`` files and their meaning as JSON."""
+        """Write the arrays as ``.npy`` files, and their description as JSON."""
         n_inner, n_leaves, n_slots = self.sizes.tolist()
         used = {"nodes": n_inner, "leaves": n_leaves, "items": n_slots, "codes": n_slots * self.code_size}
         for part in self.PARTS:
@@ -99,13 +98,10 @@ class Leaves:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Map the arrays of a folder into memory; changes stay in this process.
-
-        Raises ValueError if the files are of another format.
-        """
+        """Map the arrays of a folder into memory; changes stay in this process."""
         meta = json.loads((folder / _META).read_text(encoding="utf-8"))
         if not isinstance(meta, dict) or meta.get("format") != _FORMAT:
-            raise ValueError(f"{folder / _META} is of another version: build the index again.")
+            raise ValueError(f"{folder / _META} has a different version; rebuild the index.")
         arrays = {
             part: np.load(folder / f"{part}.npy", mmap_mode="c", allow_pickle=False).view(np.ndarray)
             for part in cls.PARTS
@@ -114,7 +110,7 @@ class Leaves:
         return cls(**arrays, step=meta["step"], seeds=tuple(meta["seeds"]), sizes=sizes, copies=meta["copies"])
 
     def _has_valid_types(self) -> bool:
-        """Return whether arrays and numbers are of the types that the kernels were compiled for."""
+        """Return whether arrays and numbers have the types that the kernels were compiled for."""
         return (
             all(getattr(self, part).dtype == dtype for part, dtype in self.PARTS.items())
             and self.sizes.shape == (3,)
@@ -130,13 +126,13 @@ class Leaves:
 
 
 def find_code_step(Y: Float32Array, block_rows: int = 16_384) -> float:
-    """Return the unit in which codes reach all rows (n, width)."""
+    """Return the unit in which codes can represent all rows (n, width)."""
     maxima = (float(np.abs(Y[i : i + block_rows]).max()) for i in range(0, len(Y), block_rows))
     return find_step(max(maxima, default=0.0))
 
 
 def find_step(largest: float) -> float:
-    """Return the unit in which codes reach a number. It is tiny if all rows are equal, so that others are clipped."""
+    """Return the unit in which codes can represent `largest`. If all rows are equal, it is tiny and clips new rows."""
     return float(np.float32(max(largest / 127, SMALLEST)))
 
 

@@ -1,4 +1,4 @@
-"""Compiled queries of spill trees: defeatist search, best-first probing of many trees, exact distances.
+"""Compiled queries on spill trees: defeatist search, best-first probing of many trees, exact distances.
 
 :mod:`musicsim.search._trees` describes the arrays.
 """
@@ -14,13 +14,14 @@ from musicsim.search.code_kernels import BLOCK, GROUP, code_size, find_below, lo
 from musicsim.search.split_kernels import dot
 from musicsim.search.tree_kernels import N_LINKS, larger
 
-LINE = 16  # float32 numbers of a cache line
+LINE = 16  # Number of float32 values in a cache line
 
-_BATCH = 8  # Branches that are followed together, so that memory is prefetched for all of them
-_AHEAD = 4  # Rows that are prefetched before they are compared
-# Rounding error of an inner product, relative to the length of the query; within it, a query is on both sides.
+_BATCH = 8  # Number of branches followed together, so that memory can be prefetched for all of them
+_AHEAD = 4  # Number of rows prefetched ahead of the comparison
+# Rounding error of an inner product, relative to the query's length. Within it, a query counts as being on both sides
+# of a split.
 _ROUNDING = np.float32(1e-6)
-# The margin of a neighbor is that of the query plus a Gaussian step, so it is on the query's side of a split with
+# The margin of a neighbor is the query's margin plus a Gaussian step, so it is on the query's side of a split with
 # probability Phi(z). Approximations: (_ROOT - _FALL z)^2 for -log Phi(z), _SLOPE z + _BEND z^2 for the log odds.
 _ROOT, _FALL = np.float32(0.8326), np.float32(0.479)
 _SLOPE, _BEND = np.float32(1.596), np.float32(0.2)
@@ -32,19 +33,19 @@ def _prefetch(typingctx, array, index):
         place = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
         kind = ir.FunctionType(ir.VoidType(), [place.type, ir.IntType(32), ir.IntType(32), ir.IntType(32)])
         function = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
-        # for reading, into all caches, data
+        # arguments: read access, all cache levels, data cache
         builder.call(function, [place, *(ir.Constant(ir.IntType(32), number) for number in (0, 3, 1))])
         return context.get_dummy_value()
 
     return types.void(array, types.intp), generate
 
 
-prefetch: Any = intrinsic(_prefetch)  # called without its first argument
+prefetch: Any = intrinsic(_prefetch)  # numba passes the first argument
 
 
 @njit(cache=True, nogil=True)
 def push(keys, values, n, key, value):
-    """Add a pair to a heap of n whose least key is first."""
+    """Add a pair to a min-heap of n pairs."""
     i = n
     while i > 0:
         parent = (i - 1) >> 1
@@ -57,7 +58,7 @@ def push(keys, values, n, key, value):
 
 @njit(cache=True, nogil=True)
 def sink(keys, values, n, key, value):
-    """Replace the first pair of a heap of n whose least key is first."""
+    """Replace the first pair of a min-heap of n pairs."""
     i = 0
     while True:
         child = 2 * i + 1
@@ -74,7 +75,7 @@ def sink(keys, values, n, key, value):
 
 @njit(cache=True, nogil=True)
 def _enter(table, number):
-    """Add a number to a hash set of 2^n places, which are -1 if free; return False if it is there already."""
+    """Add a number to a hash set of 2^n places (-1 marks a free place); return False if it is already in the set."""
     mask = table.shape[0] - 1
     place = (number * 0x9E3779B1) & mask
     while table[place] >= 0:
@@ -95,7 +96,6 @@ def _new_set(n):
 
 @njit(cache=True, nogil=True)
 def _enlarge_set(table):
-    """Return the same numbers in a set of twice the size."""
     result = np.full(2 * table.shape[0], -1, np.int32)
     for number in table:
         if number >= 0:
@@ -116,7 +116,7 @@ def _prefetch_node(flat, leaves, node, width):
 
 @njit(cache=True, nogil=True)
 def _take_first(front, front_nodes, n_front, at, keys, n, flat, entries, width):
-    """Move the n most promising branches from the queue to `at` and `keys`; return how many are left."""
+    """Move the n most promising branches from the queue to `at` and `keys`; return how many remain."""
     for b in range(n):
         keys[b], at[b] = front[0], front_nodes[0]
         n_front -= 1
@@ -128,10 +128,10 @@ def _take_first(front, front_nodes, n_front, at, keys, n, flat, entries, width):
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _descend(query, flat, links, entries, sharpness, at, keys, doubts, n, front, front_nodes, owners, n_front):
-    """Follow n branches to their leaves in parallel; append the other sides to the queue, unordered.
+    """Follow n branches to their leaves in parallel; append the sides not taken to the queue, unordered.
 
-    The key of a side is that of its branch plus the log odds against it. `doubts` sums the uncertainty of the sides
-    taken, per branch; `owners` holds the branch that each other side left.
+    The key of such a side is its branch's key plus the log odds against the side. For each branch, `doubts` sums the
+    uncertainty about the sides taken. `owners` holds the branch that each side belongs to.
     """
     d = query.shape[0]
     width = d + N_LINKS
@@ -145,7 +145,7 @@ def _descend(query, flat, links, entries, sharpness, at, keys, doubts, n, front,
             node = at[b]
             if node < 0:
                 continue
-            # no view of the row: making one costs a quarter of the product
+            # index the flat array: creating a view of the row costs a quarter of the product
             base = node * width
             margin = np.float32(-0.5) * (flat[base + d] + flat[base + d + 1])
             for j in range(d):
@@ -165,7 +165,7 @@ def _descend(query, flat, links, entries, sharpness, at, keys, doubts, n, front,
 
 @njit(cache=True, nogil=True)
 def _descend_all(query, flat, links, entries, sharpness, roots, at, keys, doubts, front, front_nodes, owners):
-    """Descend every tree once; the queue then holds the first leaves, most certain first, and the sides not taken."""
+    """Descend every tree once; the queue then holds the first leaves and the sides not taken, most certain first."""
     width = query.shape[0] + N_LINKS
     n_front = 0
     for first in range(0, roots.shape[0], _BATCH):
@@ -191,7 +191,7 @@ def _descend_all(query, flat, links, entries, sharpness, roots, at, keys, doubts
 
 @njit(cache=True, nogil=True)
 def keep_best(best, best_ids, n_found, distance, number):
-    """Add a row, which replaces the worst if the heap is full; return the number of rows."""
+    """Add a row, replacing the worst one if the heap is full; return the number of rows."""
     if n_found < best.shape[0]:
         push(best, best_ids, n_found, -distance, number)
         return n_found + 1
@@ -246,7 +246,7 @@ def _compute_squares(X, query, candidates):
 
 @njit(cache=True, nogil=True)
 def _sink_pair(distances, ids, n, distance, number):
-    """Replace the first pair of a heap of n whose greatest pair is first."""
+    """Replace the first pair of a max-heap of n pairs."""
     i = 0
     while True:
         child = 2 * i + 1
@@ -263,19 +263,19 @@ def _sink_pair(distances, ids, n, distance, number):
 
 @njit(cache=True, nogil=True)
 def _is_after(distance, number, other, other_number):
-    """Return whether a row comes after another one: it is farther, or equally far with a higher number."""
+    """Return whether a row ranks after another row: it is farther away, or equally far with a higher number."""
     return distance > other or (distance == other and number > other_number)
 
 
 @njit(cache=True, nogil=True)
 def rank_rows(X, query, candidates, distances, ids):
-    """Fill (k,) arrays with the k nearest of at least k rows by exact distance; ties by the lower id."""
+    """Fill (k,) arrays with the k nearest of at least k rows by exact distance; the lower id wins ties."""
     all_distances, k = np.sqrt(_compute_squares(X, query, candidates)), ids.shape[0]
     distances[:], ids[:] = np.float32(np.inf), np.iinfo(np.int64).max
     for i in range(candidates.shape[0]):
         if _is_after(distances[0], ids[0], all_distances[i], candidates[i]):
             _sink_pair(distances, ids, k, all_distances[i], candidates[i])
-    for n in range(k - 1, 0, -1):  # the farthest of the remaining rows goes to the end
+    for n in range(k - 1, 0, -1):  # the farthest remaining row moves to the end
         distance, number = distances[0], ids[0]
         _sink_pair(distances, ids, n, distances[n], ids[n])
         distances[n], ids[n] = distance, number
@@ -286,7 +286,7 @@ def project(query, center, axes, result):
     """Fill `result` with the coordinates of a query along axes (d, n_axes)."""
     result[:] = 0.0
     d = query.shape[0]
-    # four at a time, so that sums are read and written a quarter as often
+    # process four columns at a time, so that the sums are read and written a quarter as often
     for i in range(0, d - 3, 4):
         a, b = query[i] - center[i], query[i + 1] - center[i + 1]
         c, e = query[i + 2] - center[i + 2], query[i + 3] - center[i + 3]
@@ -302,14 +302,15 @@ def project(query, center, axes, result):
 def probe(
     X, Q, center, axes, nodes, leaves, items, codes, step, sharpness, roots, shown, n_probes, n_best, distances, ids
 ):
-    """Find the nearest rows in the leaves of all trees that are most likely to hold neighbors, nearest first.
+    """Find the nearest rows in the leaves that are most likely to hold neighbors, over all trees; nearest first.
 
-    One queue holds leaves and branches, most certain first. Leaves are scanned until there were `n_probes` of them and
-    `n_best` rows, or none is left. The best rows by code are ranked by exact distance.
+    One queue holds leaves and branches, most certain first. Leaves are scanned until `n_probes` leaves were scanned and
+    `n_best` rows found, or until no leaf is left. The best rows by code are then ranked by exact distance.
 
     `center`, float32 (d,), and `axes`, float32 (d, n_axes), define the space of the trees and codes; codes are in units
-    of `step`. `sharpness` is one over the deviation of neighbors from the query along an axis. `shown`, uint8 (n,),
-    allows results; all if it is empty. Fills `distances` and `ids`, float32 and int64 (n_queries, k), k <= `n_best`.
+    of `step`. `sharpness` is the inverse of the standard deviation of neighbors from the query along an axis. `shown`,
+    uint8 (n,), masks the rows that may be results; if it is empty, all rows may be. Fills `distances` and `ids`,
+    float32 and int64 (n_queries, k), with k <= `n_best`.
     """
     d = axes.shape[1]
     flat, entries = nodes.reshape(-1), leaves.reshape(-1)
@@ -378,9 +379,9 @@ def _collect_rows(node, links, d, leaves, items, shown, waiting, table, ids, n):
 
 @njit(cache=True, nogil=True)
 def retrieve(query, nodes, leaves, items, root, shown, depth, fewest):
-    """Return the retrieval set of a query (algorithm 6.3): rows of the leaves, or nodes at `depth`, that it reaches.
+    """Return a query's retrieval set (algorithm 6.3): rows of the leaves, or of nodes at `depth`, that it reaches.
 
-    If they are fewer than `fewest`, every node is replaced by its parent until they are enough. Rows are unique.
+    If these are fewer than `fewest` rows, every node is replaced by its parent until there are enough. Rows are unique.
     """
     d = query.shape[0]
     links = nodes.view(np.int32)
@@ -428,7 +429,7 @@ def retrieve(query, nodes, leaves, items, root, shown, depth, fewest):
 
 @njit(cache=True, nogil=True)
 def search_defeatist(X, Q, nodes, leaves, items, root, shown, distances, ids):
-    """Fill (n_queries, k) arrays with the nearest rows in the retrieval set of each query, at least k rows."""
+    """Fill (n_queries, k) arrays with the nearest rows in each query's retrieval set of at least k rows."""
     for q in range(Q.shape[0]):
         candidates = retrieve(Q[q], nodes, leaves, items, root, shown, -1, ids.shape[1])
         rank_rows(X, Q[q], candidates, distances[q], ids[q])

@@ -1,4 +1,4 @@
-"""Base class of indexes: checks of rows and queries, removed rows, saving, threads."""
+"""Base class of all indexes: checks of rows and queries, removed rows, saving, threads."""
 
 import math
 from collections.abc import Callable
@@ -18,20 +18,17 @@ T = TypeVar("T")
 Neighbors = tuple[Float32Array, Int64Array]
 
 _BLOCK_ROWS = 65_536
-_QUERIES_PER_THREAD = 16  # with fewer, a thread costs more than it saves
+_QUERIES_PER_THREAD = 16  # With fewer queries, a thread costs more time than it saves
 _FEW_ROWS = 16
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 def check_rows(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Array:
-    """Return two-dimensional float32 rows with finite distances; a float32 memory map is not copied.
-
-    Raises ValueError with the argument's `name`. Rows before `first` have been checked before.
-    """
+    """Return two-dimensional float32 rows with finite distances; rows before `first` are known to be valid."""
     array: Float32Array = np.asarray(rows, dtype=np.float32)
     if array.ndim != 2:
-        raise ValueError(f"{name} should be two-dimensional, one song per row; its shape is {array.shape}.")
-    # the squared distance of two rows of this size is at most half of float32's largest number
+        raise ValueError(f"{name} has shape {array.shape}; it must be two-dimensional, with one song per row.")
+    # the squared distance between two rows of this size is at most half of float32's largest number
     square = _MAX_FLOAT32 / (8 * max(array.shape[1], 1))
     if len(array) <= _FEW_ROWS:
         array = np.ascontiguousarray(array)
@@ -47,7 +44,7 @@ def check_rows(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Arra
         if not (math.isfinite(low) and math.isfinite(high)):
             raise ValueError(f"{name} contains NaN or infinite values.")
         if low < -limit or high > limit:
-            raise ValueError(f"{name} contains {max(-low, high):.2g}: distances need values below {limit:.2g}.")
+            raise ValueError(f"{name} contains {max(-low, high):.2g}; values must be below {limit:.2g} for distances.")
     return read_only(np.ascontiguousarray(array))
 
 
@@ -59,8 +56,8 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def map_parts(n: int, n_jobs: int | None, search: Callable[[slice], T], max_size: int | None = None) -> list[T]:
-    """Search for parts of n queries (of at most `max_size`) on as many threads as pay off; return a result per part."""
-    if max_size is None and n < 2 * _QUERIES_PER_THREAD:  # a single query does not wait for counting cores
+    """Search for n queries in parts (of at most `max_size`) on as many threads as pay off; return a result per part."""
+    if max_size is None and n < 2 * _QUERIES_PER_THREAD:  # counting cores would delay a single query
         return [search(slice(0, n))]
     threads = n_threads(n_jobs) if n >= 2 * _QUERIES_PER_THREAD else 1
     n_parts = max(min(threads, n // _QUERIES_PER_THREAD), -(-n // (max_size or max(n, 1))), 1)
@@ -72,7 +69,7 @@ def map_parts(n: int, n_jobs: int | None, search: Callable[[slice], T], max_size
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Return the number of threads for scikit-learn's `n_jobs`: None is one, -1 one per core."""
+    """Return the number of threads for scikit-learn's `n_jobs`: None is one thread, -1 is one per core."""
     from joblib import effective_n_jobs
 
     check_n_jobs(n_jobs)
@@ -82,40 +79,49 @@ def n_threads(n_jobs: int | None) -> int:
 def check_n_jobs(n_jobs: int | None) -> None:
     """Raise ValueError unless `n_jobs` is a number of threads. Does not count cores, which needs a slow import."""
     if n_jobs == 0 or not (n_jobs is None or isinstance(n_jobs, Integral)):
-        raise ValueError(f"n_jobs={n_jobs!r} should be a number of threads (1 is one thread, -1 one per core).")
+        raise ValueError(f"n_jobs={n_jobs!r} must be a number of threads (1 is one thread, -1 is one per core).")
 
 
 class Index(Estimator):
     """Base of all indexes; ids are below `n_samples_`, the number of rows ever added."""
 
-    _DISTANCE: ClassVar[type[np.generic]]  # type of distances
+    _DISTANCE: ClassVar[type[np.generic]]  # type of the returned distances
     n_samples_: int
     n_features_in_: int
-    _shown: Uint8Array  # 0 for removed rows; empty while no row was removed
+    _shown: Uint8Array  # 0 for removed rows; empty if no row was removed
 
     def remove(self, ids: npt.ArrayLike) -> None:
-        """Exclude rows (int or int array-like) from results; their ids are not used again.
+        """Exclude rows from results; their ids are not used again. Removing a row twice has no effect.
 
-        Removing a row twice has no effect. Raises ValueError if an id does not exist.
+        Parameters
+        ----------
+        ids : int or int array-like, each below `n_samples_`
         """
         self._check_is_fitted("n_samples_")
         removed = np.atleast_1d(np.asarray(ids))
         if removed.size and not np.issubdtype(removed.dtype, np.integer):
-            raise ValueError(f"ids should be whole numbers, not {removed.dtype}.")
+            raise ValueError(f"ids has type {removed.dtype}; ids must be whole numbers.")
         if removed.size and not (removed.min() >= 0 and removed.max() < self.n_samples_):
             raise ValueError(
-                f"ids range from {removed.min()} to {removed.max()}, the index has {self.n_samples_} rows."
+                f"ids range from {removed.min()} to {removed.max()}, but the index has {self.n_samples_} rows."
             )
         if removed.size:
-            # a copy, because a query on another thread has already counted the rows it may return
+            # copied, because a query on another thread has already counted the rows it may return
             shown = self._shown.copy() if len(self._shown) else np.ones(self.n_samples_, np.uint8)
             shown[removed.astype(np.int64)] = 0
             self._shown = shown
 
     def save(self, folder: str | Path) -> None:
-        """Save the index to a folder of its own, which is replaced as a whole. Vectors are not saved, bit codes are.
+        """Save the index to a folder, which is replaced as a whole. Bit codes are saved, but vectors are not.
 
-        The parent must exist. Raises FileExistsError if the folder contains something other than an index.
+        Parameters
+        ----------
+        folder : str or Path, inside an existing folder
+
+        Raises
+        ------
+        FileExistsError
+            If the folder contains something other than an index.
         """
         self._check_is_fitted("n_samples_")
         meta = {
@@ -130,7 +136,7 @@ class Index(Estimator):
             write_meta(target, meta)
 
     def _meta(self) -> dict[str, Any]:
-        """Return metadata in addition to that of all indexes."""
+        """Return metadata in addition to the metadata of all indexes."""
         raise NotImplementedError
 
     def _write(self, folder: Path) -> None:
@@ -138,10 +144,10 @@ class Index(Estimator):
         raise NotImplementedError
 
     def _read_shown(self, folder: Path) -> None:
-        """Read which rows were removed; raise ValueError if their number does not fit."""
+        """Read the mask of rows that were not removed; raise ValueError if its type or length is wrong."""
         self._shown = np.load(folder / "shown.npy", allow_pickle=False)
         if self._shown.dtype != np.uint8 or self._shown.shape not in {(0,), (self.n_samples_,)}:
-            raise ValueError("shown.npy does not fit the rows.")
+            raise ValueError("shown.npy does not match the rows.")
 
     def _extend_shown(self, n: int) -> None:
         if len(self._shown):
@@ -150,10 +156,10 @@ class Index(Estimator):
     def _search(
         self, Q: npt.ArrayLike, k: int, allowed: npt.ArrayLike | None, fill_nearest: Callable[..., None], *args: int
     ) -> tuple[Any, Int64Array]:
-        """Return distances and ids of the `k` nearest rows of each query.
+        """Return the distances and ids of the `k` rows nearest to each query.
 
-        `fill_nearest` gets the checked queries, the mask and number of allowed rows (an empty mask allows all),
-        distances and ids to fill, which are not empty, and `args`.
+        `fill_nearest` is called with the checked queries, the mask of allowed rows and their number, the nonempty
+        arrays of distances and ids to fill, and `args`. An empty mask allows all rows.
         """
         queries = self._check_queries(Q, k)
         shown, n_shown = self._combine_masks(allowed)
@@ -166,11 +172,11 @@ class Index(Estimator):
     def _check_queries(self, Q: npt.ArrayLike, k: int) -> Any:
         self._check_is_fitted("n_samples_")
         if k < 1:
-            raise ValueError(f"k={k} should be at least 1.")
+            raise ValueError(f"k={k} must be at least 1.")
         return self._check_width(Q)
 
     def _check_width(self, Q: npt.ArrayLike) -> Any:
-        """Return queries as an array; raise ValueError if their width is not that of the rows."""
+        """Return queries as an array; raise ValueError unless they are as wide as the rows."""
         raise NotImplementedError
 
     def _combine_masks(self, allowed: npt.ArrayLike | None) -> tuple[Uint8Array, int]:
@@ -179,6 +185,6 @@ class Index(Estimator):
         if allowed is not None:
             mask = np.asarray(allowed, dtype=bool)
             if mask.shape != (self.n_samples_,):
-                raise ValueError(f"allowed has shape {mask.shape}, the index has {self.n_samples_} rows.")
+                raise ValueError(f"allowed has shape {mask.shape}; it must be ({self.n_samples_},), one entry per row.")
             shown = mask.view(np.uint8) & shown if len(shown) else mask.view(np.uint8)
         return shown, int(np.count_nonzero(shown)) if allowed is not None or len(shown) else self.n_samples_

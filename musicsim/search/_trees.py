@@ -1,13 +1,13 @@
-"""Spill trees as flat arrays: their layout, growing on all cores, adding rows.
+"""Spill trees as flat arrays: their layout, growing them on all cores, adding rows.
 
-All trees of a forest share the arrays. Nodes from 0 on are inner nodes; a negative node is leaf ``-1 - number``.
+All trees of a forest share the arrays. Nodes 0 and up are inner nodes; a negative node is the leaf ``-1 - number``.
 
 - ``nodes``, float32 (n_inner, d + 5): the direction, then b_r and b_l, then, as int32, left child, right child and
   parent.
 - ``roots``, int32 (n_trees,).
 
 A row (algorithm 6.2) goes left if its projection is at most b_l, and right if it is above b_r. The parent of a root
-is -1. Memory: (d + 5) * 4 bytes per node, and the leaves (:mod:`musicsim.search._leaves`).
+is -1. Memory: (d + 5) * 4 bytes per node, plus the leaves (:mod:`musicsim.search._leaves`).
 """
 
 from collections.abc import Sequence
@@ -26,15 +26,15 @@ from musicsim.search.code_kernels import BLOCK, code_size, encode
 from musicsim.search.split_kernels import RULES, split
 
 _DEEPEST = 1 << 30
-_UINT64 = (1 << 64) - 1  # numbers of nodes far down are cut to it, as in the kernels
+_UINT64 = (1 << 64) - 1  # Path numbers of deep nodes are truncated to 64 bits, as in the kernels
 # A tree is regrown if it holds each row this many times as often as when it was grown. If new rows are denser than the
-# first ones, each falls into many overlaps, and every split of a leaf there copies them again.
+# first rows, each new row falls into many overlaps, and each later split of a leaf copies the row again.
 _MAX_COPIED = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """Rules by which a tree is grown; see :class:`musicsim.search.SpillTree`. Raises ValueError for a bad option."""
+    """Options for growing a tree; see :class:`musicsim.search.SpillTree`. Raises ValueError for a bad option."""
 
     rule: str
     spill: float
@@ -48,28 +48,26 @@ class Growth:
     def __post_init__(self) -> None:
         check_choice("split", self.rule, RULES)
         if not 0 <= self.spill < 0.5:
-            raise ValueError(f"spill={self.spill} should be at least 0 and below 0.5.")
+            raise ValueError(f"spill={self.spill} must be at least 0 and below 0.5.")
         for name, least in (("max_depth", 0), ("leaf_size", 1), ("n_sample", 2)):
             if name == "leaf_size" or getattr(self, name) is not None:
                 check_whole(name, getattr(self, name), least)
 
     @property
     def options(self) -> tuple[int, float, int, int, int, int, int]:
-        """Arguments of kernels: rule, spill, max_depth, leaf_size, n_sample, n_iterations, n_directions."""
+        """Options as the kernels take them: rule, spill, max_depth, leaf_size, n_sample, n_iterations, n_directions."""
         depth = _DEEPEST if self.max_depth is None else self.max_depth
         rule, n_sample = RULES.index(self.rule), self.n_sample or 0
         return rule, float(self.spill), depth, self.leaf_size, n_sample, self.n_iterations, self.n_directions
 
     @property
     def whole(self) -> int:
-        """Argument of kernels: the left side of a split gets a multiple of it; 0 for halves."""
+        """Kernel argument: the left side of a split gets a multiple of this many rows; 0 splits into halves."""
         return self.leaf_size if self.fills_leaves else 0
 
 
 @dataclass(slots=True, kw_only=True)
 class Trees(Leaves):
-    """The arrays; see the module."""
-
     PARTS: ClassVar[dict[str, type[np.generic]]] = {**Leaves.PARTS, "nodes": np.float32, "roots": np.int32}
 
     nodes: Float32Array
@@ -85,10 +83,7 @@ class Trees(Leaves):
         return depth
 
     def add(self, rows: Float32Array, first: int, X: Float32Array, growth: Growth) -> bool:
-        """Put rows into every tree; see :func:`musicsim.search.tree_kernels.insert`.
-
-        Returns False if there would be too many copies; the trees are then unusable and must be regrown.
-        """
+        """Insert rows into every tree; return False if too many copies require regrowing."""
         limit = int(_MAX_COPIED * self.copies * len(self.seeds) * (first + len(rows)))
         for tree, seed in enumerate(self.seeds):
             root, self.nodes, self.leaves, self.items, self.codes, n_taken = kernels.insert(
@@ -103,7 +98,7 @@ class Trees(Leaves):
         return True
 
     def encode(self, Y: Float32Array, step: float, threads: int) -> None:
-        """Set the codes of all rows, in units of `step`."""
+        """Compute the codes of all rows, in units of `step`."""
         self.step = float(np.float32(step))
         size = BLOCK * max(1, -(-len(self.items) // (BLOCK * 4 * threads)))
         parts = [self.items[start : start + size] for start in range(0, len(self.items), size)]
@@ -112,7 +107,7 @@ class Trees(Leaves):
         self.codes = np.concatenate(codes) if codes else np.empty(0, np.int8)
 
     def fits(self, d: int, n: int) -> bool:
-        """Return whether every number points down to a node of its own, or to one of n rows of width d."""
+        """Return whether every stored number points to a later node of the tree, or to one of n rows of width d."""
         if not self._has_valid_types():
             return False
         n_inner, n_leaves, n_slots = self.sizes.tolist()
@@ -137,7 +132,7 @@ class Trees(Leaves):
 
 @dataclass(slots=True)
 class _Part:
-    """Rows to be grown into a subtree below `parent`; `path` numbers the nodes of a tree level by level from 1."""
+    """Rows that will form a subtree below `parent`; `path` numbers the nodes of a tree level by level, from 1."""
 
     ids: Int32Array
     tree: int
@@ -151,10 +146,10 @@ Subtree = tuple[Float32Array, Int64Array, Int32Array]
 
 
 def grow_trees(X: Float32Array, growth: Growth, seeds: Sequence[int], threads: int) -> Trees:
-    """Grow a tree over all rows for each seed, on several threads.
+    """Grow one tree over all rows for each seed, on several threads.
 
-    X is float32 (n, d) and C-contiguous. Nodes near the roots are split level by level until there are enough subtrees
-    for all threads. Memory during growth: each thread holds (1 + 2 * spill) ** depth row numbers per row.
+    X must be float32 (n, d) and C-contiguous. Nodes near the roots are split level by level until there are enough
+    subtrees for all threads. Each thread needs memory for (1 + 2 * spill) ** depth row numbers per row.
     """
     X = read_only(X)
     ids = np.arange(len(X), dtype=np.int32)
@@ -186,7 +181,7 @@ def grow_trees(X: Float32Array, growth: Growth, seeds: Sequence[int], threads: i
 def _split(
     X: Float32Array, part: _Part, growth: Growth, seed: int
 ) -> tuple[Float32Array, Int32Array, Int32Array] | None:
-    """Return the node of a part and the rows on its left and right; None for a leaf."""
+    """Return the node of a part and the rows on its left and right sides; None for a leaf."""
     rule, spill, max_depth, leaf_size, n_sample, n_iterations, n_directions = growth.options
     if len(part.ids) <= leaf_size or part.depth >= max_depth:
         return None
@@ -208,7 +203,6 @@ def _grow(X: Float32Array, part: _Part, growth: Growth, seed: int) -> Subtree:
 
 
 def _link(top: list[Float32Array], roots: Int32Array, part: _Part, number: int) -> None:
-    """Write the number of a part's node into its parent, or into the roots."""
     if part.parent < 0:
         roots[part.tree] = number
     else:
@@ -223,7 +217,7 @@ def _join(
     subtrees: Sequence[Subtree],
     seeds: Sequence[int],
 ) -> Trees:
-    """Join subtrees below the nodes of the top; `shape` is that of the rows."""
+    """Join the subtrees with the nodes above them; `shape` is the shape of the rows."""
     n, d = shape
     n_inner, n_leaves, n_slots = len(top), 0, 0
     for part, (nodes, leaves, items) in zip(parts, subtrees, strict=True):

@@ -1,4 +1,4 @@
-"""Base of the indexes of vectors: their rows, loading, new rows."""
+"""Base class of the vector indexes: stores their rows, adds new ones, loads saved indexes."""
 
 from pathlib import Path
 from typing import Any, Self
@@ -14,26 +14,22 @@ _META_KEYS = ("kind", "options", "shape", "built", "fingerprint")
 
 
 class VectorIndex(Index):
-    """Base of the indexes of vectors; those with :meth:`_write` and :meth:`_read` can be saved and loaded."""
+    """Base class of the vector indexes; those with :meth:`_write` and :meth:`_read` can be saved and loaded."""
 
     _DISTANCE = np.float32
     _X: Float32Array
-    _buffer: Float32Array  # begins with `_X`
+    _buffer: Float32Array  # memory whose first rows are `_X`
     n_built_: int
 
     def query(self, Q: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None) -> Neighbors:
-        """Return the `k` nearest rows of each query that the index finds; of equal distances, the lower id first.
-
-        Raises ValueError if `Q` has another width than the rows or contains NaN, `k` is below 1, or `allowed` has
-        another length.
+        """Return the `k` nearest rows that the index finds for each query; at equal distance, the lower id is first.
 
         Parameters
         ----------
         Q : array-like of shape (n_queries, n_features)
         k : int >= 1
-            There are fewer results if fewer rows are allowed.
         allowed : bool ndarray of shape (n_samples,), optional
-            Rows that may be results; all by default.
+            Mask of the rows that may be results; by default all rows.
 
         Returns
         -------
@@ -44,12 +40,16 @@ class VectorIndex(Index):
         return self._search(Q, k, allowed, self._fill_nearest)
 
     def add(self, X: npt.ArrayLike) -> Int64Array:
-        """Add rows (n_new, n_features) after ``fit``; return their ids.
+        """Add rows to a fitted index, which is rebuilt if its axes or leaves no longer suit; return int64 ids.
 
-        If they do not suit the index, it is rebuilt over all rows. Copies all rows to memory, with room for twice as
-        many: 8 n_samples n_features bytes. If that is too much and the index is saved, append the new rows to the file
-        of rows and load the index with all of it. Raises ValueError if `X` has another width than the rows or contains
-        NaN.
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+
+        Notes
+        -----
+        Copies all rows to memory, with room for twice as many: 8 n_samples n_features bytes. To avoid this for a saved
+        index, append the new rows to the file of rows and load the index with the whole file.
         """
         self._check_is_fitted("n_samples_")
         rows = self._check_width(X, "X")
@@ -65,10 +65,20 @@ class VectorIndex(Index):
 
     @classmethod
     def load(cls, folder: str | Path, X: npt.ArrayLike) -> Self:
-        """Map a saved index into memory. X, (n_samples, n_features), begins with the rows it was built from.
+        """Map a saved index into memory.
 
-        Further rows are added, in this process only. Raises ValueError if the index is damaged, of another kind or
-        version, or `X` does not begin with its rows; FileNotFoundError if the index does not exist.
+        Parameters
+        ----------
+        folder : str or Path
+        X : array-like of shape (n_samples, n_features)
+            The indexed rows, in the same order. Further rows at the end are added, but only in this process.
+
+        Raises
+        ------
+        ValueError
+            If the index is damaged, has a different class or version, or was built from different rows.
+        FileNotFoundError
+            If the folder holds no index.
         """
         source = Path(folder)
         meta = read_meta(source, _META_KEYS)
@@ -77,7 +87,7 @@ class VectorIndex(Index):
         n, width = meta["shape"]
         rows = check_rows(X, "X", first=n)
         if rows.shape[1] != width or len(rows) < n or fingerprint(rows[:n]) != meta["fingerprint"]:
-            raise ValueError(f"the index in {folder} was made of other rows: build it again.")
+            raise ValueError(f"the index in {folder} was built from different rows; rebuild it.")
         with report_damage(source):
             index = cls(**meta["options"])
             index._take(rows[:n])
@@ -94,29 +104,28 @@ class VectorIndex(Index):
 
     @staticmethod
     def count_saved_rows(folder: str | Path) -> tuple[int, int]:
-        """Return the number of rows of a saved index, and of those it was built from; the others were added later."""
+        """Return the number of rows in a saved index, and how many of them it was built from (others were added)."""
         meta = read_meta(Path(folder), _META_KEYS)
         return meta["shape"][0], meta["built"]
 
     def _insert(self, rows: Float32Array, first: int) -> None:
-        """Index rows from number `first` on; `_X` holds them already."""
+        """Index the given rows, numbered starting at `first`; `_X` already contains them."""
         raise NotImplementedError
 
     def _fill_nearest(
         self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
     ) -> None:
-        """Fill `distances` and `ids`; see :meth:`_search`."""
         raise NotImplementedError
 
     def _meta(self) -> dict[str, Any]:
         return {"built": self.n_built_, "fingerprint": fingerprint(self._X)}
 
     def _read(self, folder: Path) -> None:
-        """Read what :meth:`_write` wrote; raise ValueError if it does not fit the rows or an option is out of range."""
+        """Read the files of :meth:`_write`; raise ValueError if they do not match the rows or an option is invalid."""
         raise NotImplementedError
 
     def _take(self, X: Float32Array) -> None:
-        """Start with rows, which are not copied."""
+        """Set the first rows of the index; they are not copied."""
         self._buffer = self._X = X
         self._shown = np.empty(0, np.uint8)
         self.n_samples_, self.n_features_in_ = X.shape
@@ -124,5 +133,5 @@ class VectorIndex(Index):
     def _check_width(self, rows: npt.ArrayLike, name: str = "Q") -> Float32Array:
         array = check_rows(rows, name)
         if array.shape[1] != self.n_features_in_:
-            raise ValueError(f"{name} has {array.shape[1]} columns, the index has {self.n_features_in_}.")
+            raise ValueError(f"{name} has {array.shape[1]} columns, but the index has {self.n_features_in_}.")
         return array

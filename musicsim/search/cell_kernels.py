@@ -7,13 +7,13 @@ from musicsim.search._query_kernels import LINE, prefetch, project, rank_rows
 from musicsim.search.code_kernels import BLOCK, GROUP, code_size, find_below, lowest_bit, put_code, round_query
 from musicsim.search.tree_kernels import enlarge_leaf
 
-# Bytes of a cell's codes that are prefetched before it is scanned; the processor prefetches the rest.
+# Number of bytes of a cell's codes that are prefetched before a scan; the processor prefetches the rest by itself.
 _PREFETCHED = 2048
 
 
 @njit(cache=True, nogil=True)
 def fill_offsets(rows, center, Y, result):
-    """Write the distances of rows (n, d) from the space of the axes into the last column; Y are their coordinates."""
+    """Fill the last column with the distances from rows (n, d) to the space of the axes; Y are their coordinates."""
     for i in range(rows.shape[0]):
         square = np.float32(0.0)
         for j in range(rows.shape[1]):
@@ -25,7 +25,7 @@ def fill_offsets(rows, center, Y, result):
 
 @njit(cache=True, nogil=True)
 def lay_out(groups, ends, items):
-    """Put rows into consecutive slots of their group, from `ends` on; overwrite the group of a row by its slot."""
+    """Put rows into consecutive slots of their group, starting at `ends`; replace each row's group with its slot."""
     for i in range(groups.shape[0]):
         group = groups[i]
         items[ends[group]] = i
@@ -35,14 +35,13 @@ def lay_out(groups, ends, items):
 
 @njit(cache=True, nogil=True)
 def put_codes(codes, slots, Y, step):
-    """Write the codes of rows (n, d) into their slots."""
     for i in range(slots.shape[0]):
         put_code(codes, slots[i], Y[i], step)
 
 
 @njit(cache=True, nogil=True)
 def hold_each_once(leaves, items, n):
-    """Return whether leaves with valid slots contain each of n rows once."""
+    """Return whether the leaves, whose slots are valid, contain each of n rows exactly once."""
     seen, n_seen = np.zeros(n, np.bool_), 0
     for leaf in range(leaves.shape[0]):
         for slot in range(leaves[leaf, 0], leaves[leaf, 0] + leaves[leaf, 1]):
@@ -56,7 +55,7 @@ def hold_each_once(leaves, items, n):
 
 @njit(cache=True, nogil=True)
 def append(Y, first, cells, leaves, items, codes, step, sizes):
-    """Append rows, numbered from `first` on, to their cells; return the arrays that may have grown."""
+    """Append rows, numbered starting at `first`, to their cells; return the arrays that may have grown."""
     size = code_size(Y.shape[1])
     for i in range(Y.shape[0]):
         cell = cells[i]
@@ -71,9 +70,9 @@ def append(Y, first, cells, leaves, items, codes, step, sizes):
 
 @njit(cache=True, nogil=True)
 def _partition(keys, numbers, low, high, pivot, may_equal):
-    """Move the pairs below the pivot (or equal to it, with `may_equal`) to the front; return their end."""
+    """Move the pairs below the pivot (or equal to it, with `may_equal`) to the front; return the end of these pairs."""
     end = low
-    for i in range(low, high):  # without a branch, which would be mispredicted half of the time
+    for i in range(low, high):  # branch-free, because a branch would be mispredicted half of the time
         key, number = keys[i], numbers[i]
         keys[i], numbers[i] = keys[end], numbers[end]
         keys[end], numbers[end] = key, number
@@ -83,13 +82,13 @@ def _partition(keys, numbers, low, high, pivot, may_equal):
 
 @njit(cache=True, nogil=True)
 def move_least_first(keys, numbers, n, fewest, most):
-    """Move the pairs with the least of n keys to the front, unordered; return their number, `fewest` to `most`."""
+    """Move the pairs with the smallest keys to the front, unordered; return how many: from `fewest` to `most`."""
     low, high = 0, n
     while high > most:
         first, middle, last = keys[low], keys[(low + high) >> 1], keys[high - 1]
         pivot = max(min(first, middle), min(max(first, middle), last))
         end = _partition(keys, numbers, low, high, pivot, False)
-        if end == low:  # nothing is below the pivot
+        if end == low:  # no key is below the pivot
             end = _partition(keys, numbers, low, high, pivot, True)
             if end >= fewest:
                 return min(end, most)
@@ -114,7 +113,7 @@ def _largest(keys, n):
 def _scan(leaf, leaves, items, codes, query, unit, shown, block_keys, n_best, keys, numbers, n_found, limit):
     """Collect the rows of a leaf that are nearer than the limit; return their number and the new limit.
 
-    `keys` and `numbers` have room for ``2 * n_best + BLOCK``.
+    `keys` and `numbers` have room for ``2 * n_best + BLOCK`` rows.
     """
     first, one = leaves[leaf, 0], np.uint64(1)
     end = first + leaves[leaf, 1]
@@ -164,12 +163,13 @@ def _scan_cells(query, unit, n_probes, leaves, items, codes, shown, block_keys, 
 
 @njit(cache=True, nogil=True)
 def probe_cells(X, Q, center, axes, leaves, items, codes, step, shown, n_probes, n_best, distances, ids):
-    """Find the nearest rows in the cells with the nearest centers, nearest first.
+    """Find the nearest rows in the cells with the nearest centers; results are sorted by distance.
 
-    Scans `n_probes` cells, or four times as many until they hold `n_best` rows. The best rows by code are ranked by
-    exact distance. Parameters as in :func:`musicsim.search._query_kernels.probe`. Codes have one more column than there
-    are axes: the distance of a row from the space of the axes. That of the query counts as 0, so squares add up as if
-    the two offsets were orthogonal.
+    Scans `n_probes` cells; if they hold fewer than `n_best` rows, scans four times as many until there are enough. The
+    best rows by code are ranked by exact distance. The parameters are as in
+    :func:`musicsim.search._query_kernels.probe`. Codes have an additional column: the distance from a row to the space
+    of the axes. This distance is 0 for queries, so squared distances are computed as if the two offsets were
+    orthogonal.
     """
     d, n_cells = axes.shape[1], leaves[0, 1]
     query, code = np.zeros(d + 1, np.float32), np.empty(code_size(d + 1) - GROUP, np.int8)

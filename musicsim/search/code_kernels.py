@@ -1,9 +1,9 @@
-"""8-bit codes of rows: their layout, writing them, comparing a query with those of a leaf.
+"""8-bit codes of rows: their layout, encoding, and comparing a query with the codes of a leaf.
 
 A code holds the rounded coordinates of a row in units of a step. Codes are stored in blocks of 32 slots: the first four
-columns of every slot, then the next four, and so on, padded to whole groups. The last four bytes of each slot hold the
-squared length of its code. One read fills a register of any size. A query is rounded in the same way and compared by
-integer products, whose sums fit 32 bits up to 133,000 columns.
+columns of every slot, then the next four, and so on, padded to whole groups of four. The last four bytes of each slot
+hold the squared length of its code. One read fills a register of any size. A query is rounded in the same way and
+compared by integer products, whose sums fit into 32 bits for up to 133,000 columns.
 """
 
 from typing import Any
@@ -15,37 +15,36 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 BLOCK = 32
-"""Slots of a block; enough for the registers of any processor."""
+"""Number of slots in a block; enough for the registers of any processor."""
 
 GROUP = 4
-"""Adjacent columns of a slot, and bytes of its squared length."""
+"""Number of adjacent columns of a slot, and the size in bytes of its squared length."""
 
 _LARGEST = np.float32(127.0)
-_FAR = np.float32(1e15)  # Coordinates of a query in steps are clipped to this, so that squares fit float32
-_LANES = 16  # slots of a vector
+_FAR = np.float32(1e15)  # Query coordinates, in steps, are clipped to this, so that their squares fit into float32
+_LANES = 16  # Number of slots in a vector
 
 
 @njit(cache=True, nogil=True)
 def code_size(d):
-    """Return the bytes of a code of d columns."""
+    """Return the size in bytes of a code of d columns."""
     return (d + GROUP - 1) // GROUP * GROUP + GROUP
 
 
 @njit(cache=True, nogil=True)
 def _slot_offset(slot, size):
-    """Return the offset of the first group of a slot, with codes of `size` bytes; the others are BLOCK groups apart."""
+    """Return the offset of a slot's first group, for codes of `size` bytes; its other groups are BLOCK groups apart."""
     return slot // BLOCK * BLOCK * size + slot % BLOCK * GROUP
 
 
 @njit(cache=True, nogil=True)
 def _column_offset(column):
-    """Return the offset of a column from the first one of its slot."""
     return column // GROUP * GROUP * BLOCK + column % GROUP
 
 
 @njit(cache=True, nogil=True)
 def put_code(codes, slot, row, step):
-    """Write the code of a row into its slot; coordinates beyond the range of codes are clipped."""
+    """Write the code of a row into a slot; coordinates beyond the range of codes are clipped."""
     size = code_size(row.shape[0])
     place, square = _slot_offset(slot, size), 0
     for j in range(row.shape[0]):
@@ -60,7 +59,6 @@ def put_code(codes, slot, row, step):
 
 @njit(cache=True, nogil=True)
 def copy_code(codes, source, target, size):
-    """Copy a code of `size` bytes from one slot to another."""
     from_place, to_place = _slot_offset(source, size), _slot_offset(target, size)
     for group in range(0, size * BLOCK, GROUP * BLOCK):
         for byte in range(group, group + GROUP):
@@ -69,7 +67,7 @@ def copy_code(codes, source, target, size):
 
 @njit(cache=True, nogil=True)
 def decode(codes, first, step, rows):
-    """Fill rows (n, d) from the codes of n slots, beginning with slot `first`."""
+    """Fill rows (n, d) from the codes of n slots, starting at slot `first`."""
     size = code_size(rows.shape[1])
     for i in range(rows.shape[0]):
         place = _slot_offset(first + i, size)
@@ -89,10 +87,7 @@ def encode(Y, items, step):
 
 @njit(cache=True, nogil=True)
 def round_query(query, step, result):
-    """Round a query to int8 like codes, in whole groups; return its unit in steps.
-
-    The unit is 1, or larger if the query is beyond the range of codes.
-    """
+    """Round a query to int8 like the codes; return its unit in steps, above 1 if the query is beyond their range."""
     farthest = _LARGEST
     for j in range(query.shape[0]):
         farthest = max(farthest, min(abs(query[j] / step), _FAR))
@@ -143,7 +138,7 @@ def _compare(typingctx, codes, place, query, factor, limit, keys):
             factors = builder.sext(builder.bitcast(broadcast(group), numbers), wide)
             for lanes, total in enumerate(totals):
                 products = builder.mul(builder.sext(read(group_at(loop.index, lanes), numbers), wide), factors)
-                # compilers recognize this: there is an instruction that multiplies and adds pairs
+                # compilers recognize this pattern: one instruction multiplies and adds pairs
                 added = pairs_added(pairs_added(products))
                 builder.store(builder.add(builder.load(total), added), total)
         bits = ir.Constant(ir.IntType(64), 0)
@@ -168,17 +163,18 @@ def _count_zeros(typingctx, bits):
     return types.uint64(types.uint64), generate
 
 
-_keys_below: Any = intrinsic(_compare)  # both intrinsics are called without the first argument
+_keys_below: Any = intrinsic(_compare)  # numba passes the first argument of both intrinsics
 lowest_bit: Any = intrinsic(_count_zeros)
-"""Return the number of the lowest set bit; at least one must be set."""
+"""Return the position of the lowest set bit; at least one bit must be set."""
 
 
 @njit(cache=True, nogil=True)
 def find_below(codes, slot, n, query, unit, limit, keys):
-    """Return as bits, lowest first, which of the first n slots of a block hold a row nearer than a limit (float32).
+    """Return a bit mask of the rows, among the first n slots of a block, that are nearer than a float32 limit.
 
-    The block begins at `slot`; n may exceed BLOCK. `query` and `unit` are from :func:`round_query`. Fills `keys`,
-    float32 (BLOCK,), with squared distances minus the squared length of the query, in steps.
+    The block begins at `slot`; n may exceed BLOCK. Bit i stands for slot i. `query` and `unit` are those of
+    :func:`round_query`. Fills `keys`, float32 (BLOCK,), with squared distances minus the squared length of the query,
+    in steps.
     """
     place = slot * (query.shape[0] + GROUP)
     bits = _keys_below(codes, place, query, np.float32(2.0) * unit, limit, keys)

@@ -1,4 +1,4 @@
-"""Search in bit codes in memory, ranked by vectors that stay on the disk."""
+"""Search by bit codes in memory, with the results ranked by vectors that stay on disk."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,45 +16,46 @@ from musicsim.search.exact import ExactIndex
 from musicsim.search.hamming import HammingIndex
 
 _BLOCK_ROWS = 65_536
-_RELEVANT, _STEPS = 50, 400  # Neighbors in the sample that should have codes near the query's, and steps of the fit
+_RELEVANT, _STEPS = 50, 400  # Neighbors per sampled row that should get nearby codes, and number of training steps
 # Minimum number of candidates, and the factor by which it may grow if many codes are equally near.
 _MIN_CANDIDATES, _MAX_FACTOR = 1_000, 4
 
 
 class CompactIndex(VectorIndex):
-    """Neighbors among rows that do not fit into memory: codes find candidates, vectors rank them.
+    """Nearest neighbors for rows that do not fit into memory: codes find candidates, and vectors rank them.
 
     Parameters
     ----------
-    n_bits : int
-        Bits of a code.
+    n_bits : int from 1 to 1024
+        Number of bits in a code.
     ratio : int >= 1
-        Candidates per result; at least 1,000, and all rows as near as the last candidate.
+        Number of candidates per result; at least 1,000 rows are candidates, and all rows as near as the last candidate.
     n_learned : int >= 2
-        Rows from which the codes are learned.
+        Number of rows from which the codes are learned.
     n_jobs : int or None
-        Threads that answer when many queries come at once: None is 1, -1 one per core.
+        Number of threads for many queries: None is one thread, -1 is one per core.
     random_state : int, Generator or None
-        Seed of the sample and of the fit.
+        Seed for the sample and for learning the codes.
 
     Attributes
     ----------
     n_samples_, n_features_in_, n_built_ : int
-        `n_built_` is the number of rows of the fit.
+        `n_built_` is the number of rows at the time of the fit.
     nbytes_ : int
         Memory in addition to the rows: `n_bits` / 8 bytes per row.
     hash_ : RankHash
 
     Notes
     -----
-    The cascade of WWW 2012 (Nair, Mahajan, Sundararajan), 6: a code learned for retrieval (the nearest rows of a sample
-    are relevant to each other) makes a shortlist by Hamming distance, and exact distances rank it. Rows are not copied:
-    of a memory map only the candidates are read, about 1,000 places per query.
+    This is the cascade of Nair, Mahajan and Sundararajan (WWW 2012), section 6. The code is learned for retrieval: the
+    nearest rows of a sample are relevant to each other. The Hamming distance selects candidates, and exact distances
+    rank them. Rows are not copied. Only the candidates are read from a memory map, about 1,000 places per query.
 
-    Codes do not distinguish rows of a group that is much tighter than songs usually are. Therefore all rows as near as
-    the last candidate are candidates, up to four times as many; of more, an even sample in the order of their ids is
-    drawn. In a group of 30,000 rows with one code, 4,000 are compared, so that 13% of the nearest are found, and a row
-    may not find itself. A query takes 36 bytes per row that is as near as the last candidate.
+    Codes cannot tell rows apart within a group that is much tighter than songs usually are. Therefore, all rows as near
+    as the last candidate become candidates, up to four times as many. If there are more, they are sampled evenly in the
+    order of their ids. In a group of 30,000 rows with the same code, 4,000 rows are compared. The index finds 13% of
+    the nearest rows, and may miss even a row that equals the query. A query needs 36 bytes per row that is as near as
+    the last candidate.
     """
 
     def __init__(
@@ -70,12 +71,14 @@ class CompactIndex(VectorIndex):
         self.n_jobs, self.random_state = n_jobs, random_state
 
     def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
-        """Store the rows (n_samples, n_features) and learn their codes; a float32 memory map is not copied.
+        """Learn the codes and store the rows.
 
-        Raises ValueError if `X` is not two-dimensional or contains NaN, or an option is out of range.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features); a float32 memory map is not copied
         """
         if self.ratio < 1 or self.n_learned < 2:
-            raise ValueError(f"ratio={self.ratio} should be at least 1, n_learned={self.n_learned} at least 2.")
+            raise ValueError(f"ratio={self.ratio} must be at least 1, and n_learned={self.n_learned} at least 2.")
         rows = check_rows(X, "X")
         self._take(rows)
         self.n_built_ = len(rows)
@@ -89,7 +92,7 @@ class CompactIndex(VectorIndex):
         return self
 
     def _learn_hash(self, sample: Float32Array, seed: int) -> RankHash:
-        """Learn codes that are near if rows are near. If all rows are equal, any code will do."""
+        """Learn a code that maps near rows to near codes. If all rows are equal, any code is good enough."""
         hashing = RankHash(self.n_bits, "retrieval", method="ranknet", ranknet_steps=_STEPS, random_state=seed)
         if not len(sample) or not np.ptp(sample, axis=0).any():
             rows = np.zeros((4, self.n_features_in_))
@@ -139,15 +142,15 @@ class CompactIndex(VectorIndex):
             self.hash_ = RankHash.from_arrays(arrays)
         shapes = (self._codes.n_samples_, self._codes.n_features_in_), self.hash_.n_features_in_
         if shapes != ((self.n_samples_, -(-self.hash_.n_bits // 64)), self.n_features_in_):
-            raise ValueError("The codes do not fit the rows.")
+            raise ValueError("The codes do not match the rows.")
 
 
 def rows_within(
     codes: HammingIndex, code: Uint64Array, radius: int, limit: int, allowed: BoolArray | None = None
 ) -> Int64Array:
-    """Return at most `limit` rows with codes within a radius of `code` (1, n_words), ascending.
+    """Return at most `limit` rows whose codes are within a radius of `code`, (1, n_words); sorted by row number.
 
-    All rows nearer than the radius are returned; the others are spread evenly over the file.
+    All rows nearer than the radius are returned; those exactly at the radius are sampled evenly in the order of ids.
     """
     (distances,), (rows,) = codes.radius(code, radius, allowed=allowed)
     if len(rows) > limit:

@@ -1,10 +1,11 @@
-"""Find songs that are the same recording: re-encoded, louder, shifted, or with other silence at the ends.
+"""Find songs that are the same recording: re-encoded, louder, shifted, or with different silence at the ends.
 
-Vectors and durations give *candidates* without an (n, n) matrix. The MFCC of a candidate pair are then aligned at the
-best offset, and only pairs whose *changes* agree there are the same recording. Another performance, a remix or a song
-with the same drum loop has other changes at other times, even if it sounds similar.
+Vectors and durations select *candidates* without an (n, n) matrix. The MFCC of a candidate pair are then aligned at the
+best offset. The pair is the same recording only if the *changes* of its MFCC agree there. Another performance, a remix,
+or a song with the same drum loop has different changes at different times, even if it sounds similar.
 
-Conventions: seconds are those of decoded sound; a pair is (lower row, higher row); similarities are at most 1.
+Conventions: durations and offsets are in seconds of decoded sound; a pair is (lower row, higher row); similarities are
+at most 1.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,21 +20,21 @@ from musicsim.audio import HOP, SAMPLE_RATE
 
 _TOLERANCE_S, _TOLERANCE_SHARE = 3.0, 0.03
 _N_MFCC, _N_MELS = 13, 40
-# A codec at 64 kbit/s switches bands above 5 kHz on and off. The coefficients are those of the 32 bands below, without
-# the first one, the level.
+# A codec at 64 kbit/s switches bands above 5 kHz on and off. So only the 32 bands below 5 kHz are used. The first of
+# their cosine coefficients, the level, is left out.
 _N_LOW_BANDS, _N_CONTOURS = 32, 10
-# Frames of each of the two means whose difference is a change: 93 ms. If shorter, the noise of codecs matters; if
-# longer, a song played 1% faster still fits.
+# Number of frames in each of two adjacent means; a "change" is their difference. 8 frames are 93 ms. With fewer frames,
+# codec noise matters; with more, a song played 1% faster would still match.
 _CHANGE = 8
-_STRIDE = 4  # Every fourth change is used; neighbors share three quarters of their frames
-_MIN_OVERLAP = 0.75  # Minimum share of the shorter song that overlaps the other
+_STRIDE = 4  # Only every fourth change is used, because adjacent changes share most of their frames
+_MIN_OVERLAP = 0.75  # Minimum share of the shorter song that must overlap the other song
 _MIN_OVERLAP_S = 1.0
-_MIN_POWER = 1e-6  # Product of the summed squares of two columns of changes below which they are constant (dB^4)
-# Forty seconds exclude most candidates; whole songs are read only for pairs that may be the same. Different songs agree
-# by less than 0.3 there, poor duplicates by 0.7 or more (experiments.duplicates).
+_MIN_POWER = 1e-6  # Columns of changes are constant if the product of their summed squares is below this (dB^4)
+# A 40-second excerpt excludes most candidates; whole songs are read only for pairs that may be the same. Excerpts of
+# different songs agree by less than 0.3, those of poor duplicates by 0.7 or more (experiments.duplicates).
 _EXCERPT = slice(round(10 * SAMPLE_RATE / HOP), round(50 * SAMPLE_RATE / HOP))
 _MIN_EXCERPT = 0.4
-# Sizes of caches: an excerpt has 35 kB, all changes of four minutes 830 kB.
+# Cache sizes: an excerpt takes 35 kB, and all changes of a four-minute song take 830 kB.
 _KEPT_EXCERPTS, _KEPT_SONGS = 4096, 64
 
 
@@ -43,8 +44,8 @@ class DuplicatePair:
 
     first: int  # the lower row
     second: int  # the higher row
-    similarity: float  # agreement of changes, at most 1, if `verified`; else `1 - d^2 / 2` of the vectors
-    offset_s: float | None  # t seconds in `first` correspond to t + offset_s in `second`; None if not verified
+    similarity: float  # agreement of changes, at most 1, if `verified`; otherwise `1 - d^2 / 2` of the vectors
+    offset_s: float | None  # time t in `first` is time t + offset_s in `second`, in seconds; None if not verified
     verified: bool  # False if frames were missing, so that only vectors and durations were compared
 
 
@@ -62,40 +63,44 @@ def find_duplicates(
     max_offset_s: float = 5.0,
     block_rows: int = 512,
 ) -> list[DuplicatePair]:
-    """Find the pairs of songs that are the same recording, sorted by rows, each once.
-
-    Raises ValueError if shapes do not fit, values are not finite, or an option is out of range.
+    """Find all pairs of songs that are the same recording.
 
     Parameters
     ----------
     X : float ndarray of shape (n_songs, n_dimensions), finite
-        Song vectors for which ``1 - d^2 / 2`` of the Euclidean distance d is a similarity.
+        Song vectors for which ``1 - d^2 / 2`` is a similarity, where d is the Euclidean distance.
     durations : ndarray of shape (n_songs,), seconds, finite
         Songs whose durations differ by more than max(3 s, 3%) are never a pair.
     frames_of : callable
-        Returns the MFCC of a row, (n_frames, 13 or more columns, of which 13 are used), a frame every 256 samples at
-        22,050 Hz, any float type; None if they are missing.
+        Takes a row number and returns the song's MFCC, (n_frames, n_columns), or None if they are missing. The first 13
+        columns are used. Frames must be 256 samples apart at 22,050 Hz. Any float type is allowed.
     rows : int array-like, optional
-        Only pairs with at least one of these rows (new songs); all pairs by default.
+        Find only pairs with at least one of these rows (such as new songs); by default all pairs.
     least_agreement : float in (0, 1]
-        Minimum agreement of changes of MFCC.
+        Minimum agreement between the MFCC changes of two songs.
     least_similarity : float <= 1
-        Minimum similarity of the vectors of candidates.
+        Minimum similarity between the vectors of candidates.
     least_similarity_unverified, tolerance_unverified_s : float
-        Minimum similarity and maximum difference of durations if frames are missing.
-    max_candidates, block_rows : int >= 1
-        Most similar songs that each song is compared with, and songs whose distances are computed at once.
+        Minimum similarity and maximum difference in duration if frames are missing.
+    max_candidates : int >= 1
+        Number of most similar songs that each song is compared with.
     max_offset_s : float >= 0, seconds
-        Largest shift.
+        Largest shift between the two songs.
+    block_rows : int >= 1
+        Number of songs whose distances are computed together.
+
+    Returns
+    -------
+    list of DuplicatePair, sorted by rows; each pair occurs once
 
     Notes
     -----
-    Memory in addition to `X`: a copy of the songs that are as long as some of `rows`, 10 MB for a tile of distances,
-    200 MB if the vectors of all songs are similar, and 200 MB for excerpts and changes of songs of four minutes.
+    Memory in addition to `X`: a copy of all songs whose duration is close to that of one of `rows`. A tile of distances
+    takes 10 MB, or 200 MB if the vectors of all songs are similar. Cached changes of four-minute songs take 200 MB.
 
     False positives: speed changes of 1% or less (3% in sounds of a few seconds), and some transpositions by a semitone.
-    False negatives: telephone quality (8 kHz), some MP3 of 64 kbit/s by LAME's fastest setting, and songs with a part
-    cut out in the middle, which have two offsets. Silence and steady tones are never verified.
+    False negatives: telephone quality (8 kHz), some MP3s encoded at 64 kbit/s with LAME's fastest setting, and songs
+    with a part cut out in the middle, which have two offsets. Silence and steady tones are never verified.
     """
     X, durations, queries = _check_songs(X, durations, rows)
     for name, value, is_valid in (
@@ -124,21 +129,22 @@ def find_duplicates(
 
 
 def group_pairs(n: int, pairs: list[DuplicatePair]) -> Int64Array:
-    """Return the group of each of n songs, int64 (n,): songs connected by pairs have the same number.
+    """Return the group number of each of n songs, int64 (n,): songs connected by pairs have the same number.
 
-    Groups are numbered from 0 in the order of their first songs. Raises ValueError if a pair has a row outside 0..n-1.
+    Groups are numbered from 0, in the order of their first songs. Raises ValueError if a row of a pair is outside
+    0..n-1.
     """
     if n == 0 and not pairs:
         return np.empty(0, np.int64)
     ends = np.array([(p.first, p.second) for p in pairs], dtype=np.int64).reshape(-1, 2)
     if len(ends) and not (ends.min() >= 0 and ends.max() < n):
-        raise ValueError(f"a pair has row {ends.max() if ends.max() >= n else ends.min()} of {n} songs.")
+        raise ValueError(f"a pair has row {ends.max() if ends.max() >= n else ends.min()}; rows must be 0 to {n - 1}.")
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     graph = coo_array((np.ones(len(ends), np.int8), (ends[:, 0], ends[:, 1])), shape=(n, n))
     labels = connected_components(graph, directed=False)[1]
-    # the order of scipy's numbers is not specified
+    # scipy does not specify the order of its labels
     _, firsts, groups = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(firsts))[groups].astype(np.int64)
 
@@ -152,10 +158,10 @@ def _check_songs(
     vectors: Float32Array = np.asanyarray(X, dtype=np.float32)
     seconds: Float64Array = np.asarray(durations, dtype=np.float64)
     if vectors.ndim != 2:
-        raise ValueError(f"X should be two-dimensional, one song per row; its shape is {vectors.shape}.")
+        raise ValueError(f"X has shape {vectors.shape}; it must be two-dimensional, with one song per row.")
     n_songs = len(vectors)
     if seconds.shape != (n_songs,):
-        raise ValueError(f"durations has shape {seconds.shape}, X has {n_songs} songs.")
+        raise ValueError(f"durations has shape {seconds.shape}; it must be ({n_songs},), one duration per row of X.")
     for name, array in (("X", vectors), ("durations", seconds)):
         if not np.isfinite(array).all():
             raise ValueError(f"{name} contains NaN or infinite values.")
@@ -163,10 +169,10 @@ def _check_songs(
         return vectors, seconds, np.arange(n_songs, dtype=np.int64)
     numbers = np.asarray(rows)
     if numbers.size and not np.issubdtype(numbers.dtype, np.integer):
-        raise ValueError(f"rows should be row numbers, not {numbers.dtype}.")
+        raise ValueError(f"rows has type {numbers.dtype}; rows must be whole numbers.")
     queries = np.unique(numbers.astype(np.int64))
     if len(queries) and not (queries[0] >= 0 and queries[-1] < n_songs):
-        raise ValueError(f"rows ranges from {queries[0]} to {queries[-1]}, X has {n_songs} songs.")
+        raise ValueError(f"rows range from {queries[0]} to {queries[-1]}, but X has {n_songs} songs.")
     return vectors, seconds, queries
 
 
@@ -175,13 +181,13 @@ def _tolerance(longer: Float64Array) -> Float64Array:
 
 
 def _reach(durations: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Return the shortest and the longest durations that durations are compared with."""
+    """Return, for each duration, the shortest and the longest duration that it is compared with."""
     longest = np.maximum(durations + _TOLERANCE_S, durations / (1 - _TOLERANCE_SHARE)) + 1e-6
     return durations - _tolerance(durations), longest
 
 
 def _mask_comparable(lengths: Float64Array, queries: Float64Array) -> BoolArray:
-    """Return which of the ascending `lengths` are compared with any of those of `queries`."""
+    """Return a mask of the ascending `lengths` that are compared with at least one duration in `queries`."""
     shortest, longest = _reach(queries)
     n_begun = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.add.at(n_begun, np.searchsorted(lengths, shortest, "left"), 1)
@@ -197,14 +203,11 @@ def _candidates(
     max_candidates: int,
     block_rows: int,
 ) -> Iterator[tuple[int, int, float]]:
-    """Yield row, higher row and similarity of the nearest songs of similar duration.
-
-    The order is that of durations, in which the songs of a pair are close, so that few are read twice.
-    """
+    """Yield row, higher row and similarity for the nearest songs of similar duration, in the order of durations."""
     order = np.argsort(durations, kind="stable")
     order = order[_mask_comparable(durations[order], durations[queries])]
     lengths = durations[order]
-    # 2qr - |r|^2 in one product, because the last column of a song is -|r|^2 / 2, that of a query 1
+    # 2qr - |r|^2 is a single product: the last column is -|r|^2 / 2 for a song and 1 for a query
     songs = np.empty((len(order), X.shape[1] + 1), np.float32)
     songs[:, :-1] = X[order]
     songs[:, -1] = -0.5 * np.einsum("ij,ij->i", songs[:, :-1], songs[:, :-1])
@@ -225,22 +228,22 @@ def _candidates(
         yield first, second, float(similarity)
 
 
-Neighbors = tuple[Int64Array, Int64Array, Float64Array]  # query, row, similarity
+Neighbors = tuple[Int64Array, Int64Array, Float64Array]  # row of the query, row of the neighbor, similarity
 
 
 def _find_neighbors(
     songs: Float32Array, lengths: Float64Array, block: Int64Array, least_similarity: float, k: int
 ) -> Neighbors:
-    """Return the k nearest rows of each row of `block` (ascending); `lengths` are ascending."""
+    """Return the k nearest rows of each row in `block`; `block` and `lengths` are ascending."""
     shortest, longest = _reach(lengths[block[[0, -1]]])
     low, high = np.searchsorted(lengths, shortest[0], "left"), np.searchsorted(lengths, longest[1], "right")
     X, halves = songs[:, :-1], -songs[:, -1]
     queries = np.column_stack([X[block], np.ones(len(block), np.float32)])
-    # float32 loses digits of small distances: the first filter allows for that, and the differences decide
+    # small distances lose digits in float32: the first filter allows for this error, then exact differences decide
     slack = 1e-5 * float(halves[low:high].max())
     least = halves[block] - np.float32(1.0 - least_similarity + slack)
     neighbors: Neighbors = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-    # small tiles first: if all sounds are similar, their k nearest exclude nearly all later ones
+    # start with small tiles: if all sounds are similar, the k nearest found so far exclude nearly all later ones
     start, width = low, len(block)
     while start < high:
         products = queries @ songs[start : min(start + width, high)].T
@@ -262,7 +265,7 @@ def _find_neighbors(
 
 
 def compute_similarity(X: Float32Array, q: Int64Array, r: Int64Array) -> Float64Array:
-    """Return the similarities of the pairs of rows `q` and `r` of X in float64."""
+    """Return the similarities between rows `q` and `r` of X, pair by pair, in float64."""
     result = np.empty(len(q))
     for start in range(0, len(q), 4096):
         part = slice(start, start + 4096)
@@ -272,7 +275,7 @@ def compute_similarity(X: Float32Array, q: Int64Array, r: Int64Array) -> Float64
 
 
 def _keep_nearest(q: Int64Array, r: Int64Array, similarity: Float64Array, k: int) -> Neighbors:
-    """Return the `k` most similar rows of each query; ties by the lower row."""
+    """Return the `k` most similar rows of each query; the lower row wins ties."""
     order = np.lexsort((r, -similarity, q))
     q, r, similarity = q[order], r[order], similarity[order]
     starts = np.flatnonzero(np.r_[True, q[1:] != q[:-1]]) if len(q) else np.empty(0, np.int64)
@@ -285,7 +288,7 @@ def _keep_nearest(q: Int64Array, r: Int64Array, similarity: Float64Array, k: int
 
 
 class _Comparison:
-    """Compares two rows by excerpts first, and by whole songs if these do not exclude the pair."""
+    """Comparison of two rows, first by excerpts, then by whole songs unless the excerpts exclude the pair."""
 
     def __init__(self, frames_of: Callable[[int], FloatingArray | None], max_offset: int) -> None:
         self._frames_of, self._max_offset = frames_of, max_offset
@@ -293,14 +296,14 @@ class _Comparison:
         self._whole = lru_cache(maxsize=_KEPT_SONGS)(self._read_whole)
 
     def best(self, first: int, second: int) -> tuple[float, int] | None:
-        """Return agreement and offset in frames; None if frames are missing."""
+        """Return the best agreement and its offset in frames; None if frames are missing."""
         a, b = self._excerpt(first), self._excerpt(second)
         if a is None or b is None:
             return None
-        # shorter excerpts could miss the true offset, and whole songs of that length are cheap
+        # short excerpts could miss the true offset, and comparing such short songs completely is cheap
         if min(len(a), len(b)) >= 3 * self._max_offset // _STRIDE:
             agreement, offset = _coarse(a, b, self._max_offset // _STRIDE, min(len(a), len(b)) / 2)
-            if 0.0 < agreement < _MIN_EXCERPT:  # 0: constant
+            if 0.0 < agreement < _MIN_EXCERPT:  # an agreement of 0 means that the excerpt is constant
                 return agreement, offset * _STRIDE
         return _align(self._whole(first), self._whole(second), self._max_offset)
 
@@ -311,13 +314,13 @@ class _Comparison:
     def _read_whole(self, row: int) -> Float32Array:
         frames = self._frames_of(row)
         if frames is None:
-            raise ValueError(f"frames_of returned frames of row {row} first, and None later.")
+            raise ValueError(f"frames_of returned frames for row {row} at first, but None later.")
         return _changes(frames)
 
 
 @lru_cache(maxsize=1)
 def _low_bands() -> Float32Array:
-    """Return the map (13, 10) from MFCC to cosine coefficients 1 to 10 of the lower bands."""
+    """Return the matrix (13, 10) that maps MFCC to cosine coefficients 1 to 10 of the lower bands."""
     from scipy.fft import dct
 
     smoothed = dct(np.eye(_N_MELS), axis=1, norm="ortho")[:, :_N_MFCC].T[:, :_N_LOW_BANDS]
@@ -326,22 +329,22 @@ def _low_bands() -> Float32Array:
 
 
 def _changes(frames: FloatingArray) -> Float32Array:
-    """Return the mean of eight frames minus that of the eight before, (n_frames - 15, 10).
+    """Return, for each frame, the mean of eight frames minus the mean of the eight before, (n_frames - 15, 10).
 
-    This removes a constant gain or filter, which adds a constant to MFCC.
+    The difference removes a constant gain or filter, which adds a constant to the MFCC.
     """
     if frames.ndim != 2 or frames.shape[1] < _N_MFCC:
-        raise ValueError(f"frames_of should return (n_frames, {_N_MFCC}) arrays, not {frames.shape}.")
+        raise ValueError(f"frames_of returned shape {frames.shape}; it must be (n_frames, {_N_MFCC} or more).")
     if len(frames) < 2 * _CHANGE:
         return np.empty((0, _N_CONTOURS), np.float32)
     means = frames[:, :_N_MFCC].astype(np.float32) @ (_low_bands() / np.float32(_CHANGE))
-    for step in (1, 2, 4):  # sums of 2, 4 and 8
+    for step in (1, 2, 4):  # sums of 2, 4 and 8 frames
         means = means[step:] + means[:-step]
     return means[_CHANGE:] - means[:-_CHANGE]
 
 
 def _align(a: Float32Array, b: Float32Array, max_offset: int) -> tuple[float, int]:
-    """Return the best agreement and its offset in frames: b[t + offset] matches a[t]. (-1, 0) without overlap."""
+    """Return the best agreement and its offset in frames: b[t + offset] matches a[t]; (-1, 0) without overlap."""
     least = max(_MIN_OVERLAP * min(len(a), len(b)), _MIN_OVERLAP_S * SAMPLE_RATE / HOP - 2 * _CHANGE)
     agreement, coarse = _coarse(a[::_STRIDE], b[::_STRIDE], max_offset // _STRIDE, least / _STRIDE)
     if agreement == -1.0:
@@ -357,11 +360,11 @@ def _align(a: Float32Array, b: Float32Array, max_offset: int) -> tuple[float, in
         agreement = float(_agreement(products, powers))
         if agreement > best:
             best, best_offset = agreement, offset
-    return min(best, 1.0), best_offset  # rounding may exceed 1
+    return min(best, 1.0), best_offset  # because of rounding, the agreement may exceed 1
 
 
 def _coarse(a: Float32Array, b: Float32Array, max_offset: int, least: float) -> tuple[float, int]:
-    """Return the highest mean correlation with an overlap of `least` rows, and its offset; (-1, 0) without one."""
+    """Return the highest mean correlation over at least `least` common rows, and its offset; (-1, 0) without one."""
     from scipy.fft import irfft, next_fast_len, rfft
 
     offsets = np.arange(-max_offset, max_offset + 1)
@@ -372,7 +375,7 @@ def _coarse(a: Float32Array, b: Float32Array, max_offset: int, least: float) -> 
     offsets, starts, ends = offsets[fits], starts[fits], ends[fits]
     length = next_fast_len(len(a) + len(b), real=True)
     spectrum = np.conj(rfft(a, length, axis=0)) * rfft(b, length, axis=0)
-    products = irfft(spectrum, length, axis=0)[offsets]  # a negative offset counts from the end
+    products = irfft(spectrum, length, axis=0)[offsets]  # a negative offset indexes from the end
     power_a, power_b = (np.zeros((len(s) + 1, s.shape[1])) for s in (a, b))
     np.cumsum(np.square(a, dtype=np.float64), axis=0, out=power_a[1:])
     np.cumsum(np.square(b, dtype=np.float64), axis=0, out=power_b[1:])
@@ -383,5 +386,5 @@ def _coarse(a: Float32Array, b: Float32Array, max_offset: int, least: float) -> 
 
 
 def _agreement(products: FloatingArray, powers: FloatingArray) -> FloatingArray:
-    """Return the mean correlation over the last axis; constant columns count 0."""
+    """Return the mean correlation over the last axis; constant columns have correlation 0."""
     return np.mean(products / np.sqrt(np.maximum(powers, _MIN_POWER)), axis=-1)

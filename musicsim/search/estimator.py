@@ -1,6 +1,6 @@
-"""Parameters of indexes, compatible with scikit-learn's BaseEstimator, whose import takes too long for a command.
+"""Parameters of indexes, as in scikit-learn's BaseEstimator, whose import is too slow for a command.
 
-``clone`` and pipelines of scikit-learn work with this class, too.
+scikit-learn's ``clone`` and pipelines also work with this class.
 """
 
 from inspect import signature
@@ -8,14 +8,14 @@ from typing import Any, Self
 
 
 class Estimator:
-    """Base class whose constructor stores each argument as a parameter under its name."""
+    """Base class whose constructor stores each argument in an attribute of the same name."""
 
     @classmethod
     def _names(cls) -> list[str]:
         return sorted(signature(cls).parameters)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; `deep` has no effect."""
+        """Return a dict from parameter name to value; `deep` has no effect."""
         return {name: getattr(self, name) for name in self._names()}
 
     def set_params(self, **params: Any) -> Self:
@@ -23,7 +23,7 @@ class Estimator:
         names = self._names()
         for name, value in params.items():
             if name not in names:
-                raise ValueError(f"{type(self).__name__} does not have a parameter {name!r}, only {', '.join(names)}.")
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}, only {', '.join(names)}.")
             setattr(self, name, value)
         return self
 
@@ -37,7 +37,7 @@ class Estimator:
         return BaseEstimator().__sklearn_tags__()
 
     def _check_is_fitted(self, attribute: str) -> None:
-        """Raise NotFittedError if `fit` has not set an attribute."""
+        """Raise NotFittedError if `fit` has not set the attribute."""
         if not hasattr(self, attribute):
             from sklearn.exceptions import NotFittedError
 

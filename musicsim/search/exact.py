@@ -1,4 +1,4 @@
-"""Exact Euclidean neighbors by comparing with every row."""
+"""Exact Euclidean nearest neighbors: compare each query with every row."""
 
 from typing import Self
 
@@ -10,28 +10,37 @@ from musicsim._checks import check_whole
 from musicsim.search._rows import check_rows
 from musicsim.search._vector_index import VectorIndex
 
-# Distances held at once. Single queries get more rows per part, so that the loop over parts costs nothing.
+# Number of distances in memory at a time. For a single query, more rows are processed at a time to save loop overhead.
 PART_ENTRIES = 1 << 22
-# Candidates in addition to the k nearest: |x|^2 - 2qx loses digits, so differences decide between close candidates. If
-# all of these are as near as rounding can tell, all rows within rounding are compared.
+# Number of candidates beyond the k nearest. |x|^2 - 2qx loses digits, so exact differences decide between candidates.
+# If rounding cannot separate any of these candidates, all rows within the rounding error are compared.
 _SPARE = 16
 _CENTER_ROWS = 1001
 _BLOCK_ROWS = 16_384
 
 
 class ExactIndex(VectorIndex):
-    """Neighbors by brute force: the ground truth for other indexes.
+    """Nearest neighbors by brute force: the ground truth for other indexes.
 
-    `block_rows` queries are compared at once. Memory: 16 MB of distances, and ``12 * block_rows * k`` bytes.
+    Parameters
+    ----------
+    block_rows : int >= 1
+        Number of queries compared at a time. Memory: 16 MB of distances, and ``12 * block_rows * k`` bytes.
+
+    Attributes
+    ----------
+    n_samples_, n_features_in_ : int
     """
 
     def __init__(self, block_rows: int = 256) -> None:
         self.block_rows = block_rows
 
     def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
-        """Store the rows (n_samples, n_features); a float32 memory map is not copied.
+        """Store the rows.
 
-        Raises ValueError if `X` is not two-dimensional or contains NaN, or `block_rows` is below 1.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features); a float32 memory map is not copied
         """
         check_whole("block_rows", self.block_rows, 1)
         self._take(check_rows(X, "X"))
@@ -61,7 +70,7 @@ class ExactIndex(VectorIndex):
                 distances[start + i], ids[start + i] = exact[order], chosen[order]
 
     def _half_squares(self, X: Float32Array) -> Float32Array:
-        """Return half of each squared distance from the center; update the maximum and the longest row."""
+        """Return half of each squared distance from the center; update the largest one and the longest row."""
         halves = np.empty(len(X), np.float32)
         for start in range(0, len(X), _BLOCK_ROWS):
             block = X[start : start + _BLOCK_ROWS]
@@ -72,10 +81,10 @@ class ExactIndex(VectorIndex):
         return halves
 
     def _rounding_errors(self, Q: Float32Array) -> Float32Array:
-        """Return the largest rounding error of the values of centered queries, (n_queries,)."""
+        """Return the largest rounding error of the values of each centered query, (n_queries,)."""
         eps = np.finfo(np.float32).eps
         size = self._longest * np.linalg.norm(Q, axis=1) + self._farthest
-        # errors of the sum of d products grow as the square root of d
+        # the rounding error of a sum of d products grows as the square root of d
         return (4 + self.n_features_in_**0.5) * eps * size
 
     def _rows_within(self, limit: float, q: Float32Array, rows: Int64Array | None) -> Int64Array:
@@ -85,7 +94,7 @@ class ExactIndex(VectorIndex):
         return np.concatenate([part[self._halves[part] - self._X[part] @ q <= limit] for part in parts])
 
     def _candidates(self, Q: Float32Array, m: int, rows: Int64Array | None) -> tuple[Float32Array, Int64Array]:
-        """Return values and ids of the `m` nearest to each centered query, up to rounding; ties by the lower id."""
+        """Return values and ids of the `m` rows nearest to each centered query, up to rounding; lower ids win ties."""
         n = self.n_samples_ if rows is None else len(rows)
         size = max(m, PART_ENTRIES // len(Q))
         best = np.full((len(Q), m), np.inf, np.float32)
@@ -93,7 +102,7 @@ class ExactIndex(VectorIndex):
         for start in range(0, n, size):
             numbers = None if rows is None else rows[start : start + size]
             part = slice(start, start + size) if numbers is None else numbers
-            # half of |x - q|^2 without the part that is the same for all x; small around the center
+            # half of |x - q|^2 without |q|^2, which is the same for all x; values are small near the center
             D = self._halves[part] - Q @ self._X[part].T
             for i, values in enumerate(D):
                 limit = best[i, -1]
@@ -111,7 +120,7 @@ class ExactIndex(VectorIndex):
 
 
 def _medians(X: Float32Array) -> Float32Array:
-    """Return the lower median of each column of a sample; it is a value of the column, so integers stay integers."""
+    """Return each column's lower median over a sample; it is an entry of the column, so integers stay integers."""
     if not len(X):
         return np.zeros(X.shape[1], np.float32)
     sample = X[np.linspace(0, len(X) - 1, min(len(X), _CENTER_ROWS)).astype(np.int64)]

@@ -1,4 +1,4 @@
-"""A forest of spill trees, probed best first: recall for time."""
+"""A forest of spill trees, searched best first: more time gives a higher recall."""
 
 from pathlib import Path
 from typing import ClassVar
@@ -17,41 +17,46 @@ _SPACING_LEAVES = 1024
 
 
 class SpillForest(ProbedIndex):
-    """Approximate neighbors from the most promising leaves of several trees.
+    """Approximate nearest neighbors from the most promising leaves of several trees.
 
-    The trees have different seeds and, unlike :class:`SpillTree`, no overlap by default, because a query returns to the
-    branches it did not take. One queue holds them for all trees, ordered by how likely they are to hold neighbors, and
-    `n_probes` leaves are scanned. Leaves hold 8-bit codes of their rows along the main axes of all rows; the best rows
-    by code are ranked by exact distance.
+    The trees have different seeds. Unlike in a :class:`SpillTree`, leaves do not overlap by default, because a query
+    can return to branches that it did not take. One queue holds the branches of all trees, ordered by how likely they
+    are to hold neighbors, and `n_probes` leaves are scanned. Leaves hold 8-bit codes of their rows along the main axes
+    of all rows. The best rows by code are ranked by exact distance.
 
     Parameters
     ----------
     n_trees : int >= 1
-        More trees give better leaves for the same number of probes, and need more memory.
+        More trees give better leaves for the same number of probes, but need more memory.
     leaf_size, split, spill, n_sample, n_jobs, random_state : as in :class:`SpillTree`
     n_probes : int >= 1
-        Leaves that a query scans, over all trees; :func:`musicsim.search.tune` finds the number for a recall.
+        Number of leaves that a query scans, over all trees. :func:`musicsim.search.tune` chooses it for a given recall.
     explained : float in (0, 1]
-        Share of the variance that the main axes keep. Fewer axes are faster and smaller; exact distances use all of it.
+        Share of the variance that the main axes keep. Fewer axes are faster and smaller. Exact distances use all
+        columns.
 
     Attributes
     ----------
     center_, axes_ : float32 ndarrays of shape (n_features,) and (n_features, n_axes)
     n_samples_, n_features_in_, n_axes_, n_leaves_, depth_ : int
     nbytes_ : int
-        Memory in addition to the rows: per tree and row ``n_axes_`` and 8 to 11 bytes if leaves are full, about 900 MB
-        for 8 trees over a million rows with 100 axes.
+        Memory in addition to the rows: ``n_axes_`` plus 8 to 11 bytes per tree and row if leaves are full. The
+        total is about 900 MB for 8 trees over a million rows with 100 axes.
 
     Notes
     -----
-    Multi-probe search. A neighbor is assumed to differ from the query by a Gaussian step of one deviation along any
-    axis: margins then say how likely it is to be on either side of a split, and trees in which the query is deep inside
-    its leaf come first. Building needs another ``4 * n_axes_`` bytes per row.
+    The index uses multi-probe search. A neighbor is assumed to differ from the query by a Gaussian step with the same
+    standard deviation along every axis. The margins then say how likely a neighbor is to be on either side of a split.
+    Trees in which the query is deep inside its leaf come first. Building needs another ``4 * n_axes_`` bytes per row.
 
-    Axes, codes and leaves are those of the rows at building time. The index is rebuilt over all rows when they have
-    doubled; when one in a hundred (and more than ten) is beyond the reach of codes; when the axes keep less than
-    ``explained ** 2`` of the variance; or when spill makes it hold each row twice as often as at first. `n_probes` does
-    not change: :func:`musicsim.search.calibrate` finds it again.
+    Axes, codes and leaves are fitted to the rows present when the index was built. The index is rebuilt over all rows
+
+    - when the number of rows has doubled;
+    - when more than 1% of the rows, and more than ten, are beyond the range of codes;
+    - when the axes keep less than ``explained ** 2`` of the variance; or
+    - when spill makes it hold each row twice as often as at first.
+
+    Rebuilding does not change `n_probes`; :func:`musicsim.search.calibrate` chooses it again for a given recall.
     """
 
     _SAVED: ClassVar = {**ProbedIndex._SAVED, "sharpness": ("sharpness_", np.float32)}
@@ -86,13 +91,13 @@ class SpillForest(ProbedIndex):
 
     @property
     def fewest_probes_(self) -> int:
-        """Smallest number of probes that pays off: one leaf of each tree."""
+        """Smallest useful number of probes: one leaf of each tree."""
         return self.n_trees
 
     def _read(self, folder: Path) -> None:
         super()._read(folder)
         if self.sharpness_.shape != (1,):
-            raise ValueError("sharpness.npy should hold one number.")
+            raise ValueError(f"sharpness.npy has shape {self.sharpness_.shape}; it must be (1,).")
 
     @property
     def _n_seeds(self) -> int:
@@ -115,7 +120,7 @@ class SpillForest(ProbedIndex):
         self, Q: Float32Array, n_probes: int, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
     ) -> None:
         trees, k = self.trees_, ids.shape[1]
-        n_best = min(k + k // 2 + 10, n_shown)  # more than k, because codes are rounded
+        n_best = min(k + k // 2 + 10, n_shown)  # more than k rows, because codes are rounded
         kernels.probe(
             self._X, Q, self.center_, self.axes_, trees.nodes, trees.leaves, trees.items, trees.codes,
             np.float32(trees.step), self.sharpness_[0], trees.roots, shown, n_probes, n_best,
@@ -124,9 +129,10 @@ class SpillForest(ProbedIndex):
 
 
 def _sharpness(trees: Trees, Y: Float32Array) -> Float32Array:
-    """Return one over the RMS difference of neighbors along an axis, of shape (1,).
+    """Return the inverse of the RMS difference between neighbors along an axis, of shape (1,).
 
-    It comes from the nearest rows in the same leaf, for some leaves; a factor of two does not change the order.
+    The difference is estimated from the nearest rows within some leaves; a factor of two does not change the order of
+    branches.
     """
     chosen = np.unique(np.linspace(0, trees.n_leaves - 1, _SPACING_LEAVES).astype(np.int64)) if trees.n_leaves else ()
     means = []
@@ -137,5 +143,5 @@ def _sharpness(trees: Trees, Y: Float32Array) -> Float32Array:
             squares = ((rows[0] - rows[1:]) ** 2).sum(axis=1)
             means.append(np.sort(squares)[: max(1, size // 8)].mean())
     deviation = np.sqrt(np.mean(means) / Y.shape[1]) if means else 0.0
-    largest = float(np.finfo(np.float32).max)  # if rows hardly differ
+    largest = float(np.finfo(np.float32).max)  # upper limit, in case the rows hardly differ
     return np.array([min(1.0 / deviation, largest) if deviation > 0 else 1.0], np.float32)

@@ -1,4 +1,4 @@
-"""Exact neighbors of bit codes by Hamming distance: a scan of all codes, or tables of buckets."""
+"""Exact nearest neighbors of bit codes by Hamming distance: a scan of all codes, or tables of buckets."""
 
 from numbers import Integral
 from pathlib import Path
@@ -22,10 +22,10 @@ _META_KEYS = ("kind", "format", "options", "shape", "bits")
 _MAX_BITS = (1 << kernels.DISTANCE_BITS) - 1
 _MAX_CODES = (1 << kernels.ID_BITS) - 2
 _QUERY_SHIFT = kernels.ID_BITS + kernels.DISTANCE_BITS
-PART_QUERIES = 1024  # whose heaps are held at once
-# Nanoseconds that a scan takes per code, and per 32 bits of it (measured, AMD EPYC).
+PART_QUERIES = 1024  # Number of queries whose heaps are in memory at a time
+# Nanoseconds that a scan takes per code, and per 32 bits of a code (measured on AMD EPYC).
 SCAN_CODE, _SCAN_PLANE = 0.04, 0.035
-# Codes added after the tables were built are scanned. If they are more than this share, tables are rebuilt.
+# Codes added after the tables were built are scanned. If their share exceeds this, the tables are rebuilt.
 _MAX_ADDED_SHARE = 1 / 16
 ALWAYS_ALLOWED_ADDED = 4096
 
@@ -33,34 +33,35 @@ HammingNeighbors = tuple[Int32Array, Int64Array]
 
 
 class HammingIndex(Index):
-    """Exact neighbors of bit codes; of equal distances, the lower id first.
+    """Exact nearest neighbors of bit codes; at equal distance, the lower id is first.
 
     Parameters
     ----------
     method : "scan" or "balls"
-        "scan" compares with every code. "balls" opens buckets of codes that share some bits with the query or differ in
-        few of them, and scans if too many buckets might hold results. The results are the same.
+        "scan" compares the query with every code. "balls" opens buckets of codes that agree with the query in some
+        bits, or differ from it in a few bits. If too many buckets might hold results, it scans. The results are the
+        same.
     n_bits : int, optional
-        Bits of a code that count, from the lowest of the first word; by default all, 64 per word.
+        Number of bits that are compared, starting with the lowest bit of the first word; by default 64 per word.
     n_jobs : int or None
-        Threads that answer when many queries come at once: None is 1, -1 one per core.
+        Number of threads for many queries: None is one thread, -1 is one per core.
 
     Attributes
     ----------
     n_samples_, n_features_in_, n_bits_ : int
-        Codes ever added (ids are below it), words of a code, and its bits.
+        Number of codes ever added (ids are below it), of words per code, and of bits per code.
     nbytes_ : int
-        All memory; codes are copied. "scan": 4 bytes per 32 bits of a code. "balls" needs in addition 12 bytes per
-        table and code of at most 64 bits, or 8 per word and 4 per table for longer ones, and 4 per bucket. In total,
-        for ten million codes: 280 MB of 32 bits, 560 MB of 64, 1.3 GB of 256. Building tables needs another copy of the
-        codes.
+        Total memory; codes are copied. "scan" takes 4 bytes per 32 bits of a code. "balls" takes, in addition, 12 bytes
+        per code and table if a code has at most 64 bits. For longer codes it takes 8 bytes per word and 4 per table.
+        Each bucket takes 4 bytes. The total for ten million codes is 280 MB with 32 bits, 560 MB with 64 bits, and
+        1.3 GB with 256 bits. Building the tables needs another copy of the codes.
 
     Notes
     -----
-    WWW 2012 (Nair, Mahajan, Sundararajan), 2.1. The scan sums the differing bits of 64 codes at once and looks at
-    single codes only if the minimum is below the k-th nearest so far; long codes are first compared by their first 64
-    bits, as long as that excludes most of them. Several queries share one pass. "balls" is multi-index hashing
-    (Norouzi, Punjani, Fleet, CVPR 2012): each table uses some bits of the code as bucket numbers.
+    Nair, Mahajan, Sundararajan (WWW 2012), 2.1. The scan sums the differing bits of 64 codes together. It examines
+    single codes only if the smallest sum is below the k-th nearest distance so far. Long codes are first compared by
+    their first 64 bits, as long as this excludes most codes. Several queries share one pass. "balls" is multi-index
+    hashing (Norouzi, Punjani, Fleet, CVPR 2012): each table uses some bits of the code as its bucket number.
     """
 
     _DISTANCE = np.int32
@@ -71,10 +72,11 @@ class HammingIndex(Index):
         self.method, self.n_bits, self.n_jobs = method, n_bits, n_jobs
 
     def fit(self, codes: npt.ArrayLike, y: None = None) -> Self:
-        """Store the codes, uint64 (n_samples, n_words).
+        """Store the codes.
 
-        Raises ValueError if `codes` is not of that type and shape, has bits beyond `n_bits`, or an option is out of
-        range.
+        Parameters
+        ----------
+        codes : uint64 array-like of shape (n_samples, n_words); bits from `n_bits` upward are 0
         """
         check_choice("method", self.method, METHODS)
         check_n_jobs(self.n_jobs)
@@ -89,9 +91,11 @@ class HammingIndex(Index):
         return self
 
     def add(self, codes: npt.ArrayLike) -> Int64Array:
-        """Add codes, uint64 (n_new, n_words), after :meth:`fit`; return their ids.
+        """Add codes to a fitted index; return their int64 ids.
 
-        Raises ValueError if `codes` has another type or shape than those of :meth:`fit`.
+        Parameters
+        ----------
+        codes : uint64 array-like of shape (n_new, n_words)
         """
         self._check_is_fitted("n_samples_")
         rows = self._check_width(codes)
@@ -105,10 +109,18 @@ class HammingIndex(Index):
         return np.arange(first, self.n_samples_)
 
     def query(self, codes: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None) -> HammingNeighbors:
-        """Return the `k` nearest codes of each query; of equal distances, the lower id first.
+        """Return the `k` codes nearest to each query; at equal distance, the lower id is first.
 
-        Arguments, results and errors are as in :meth:`ExactIndex.query`, except that `codes` are uint64 (n_queries,
-        n_words) and distances are int32, the number of different bits.
+        Parameters
+        ----------
+        codes : uint64 array-like of shape (n_queries, n_words)
+        k, allowed : as in :meth:`ExactIndex.query`
+
+        Returns
+        -------
+        distances : int32 ndarray of shape (n_queries, min(k, n_allowed))
+            Number of bits that differ, ascending.
+        ids : int64 ndarray of the same shape
         """
         return self._search(codes, k, allowed, self._fill_nearest)
 
@@ -128,10 +140,7 @@ class HammingIndex(Index):
     def radius(
         self, codes: npt.ArrayLike, r: int | npt.ArrayLike, *, allowed: BoolArray | None = None
     ) -> tuple[list[Int32Array], list[Int64Array]]:
-        """Return all codes that differ from each query in at most `r` bits; of equal distances, the lower id first.
-
-        Raises ValueError if `codes` has another type or shape than those of :meth:`fit`, `r` is not a whole number,
-        below 0 or of another length, or `allowed` has another length.
+        """Return all codes that differ from each query in at most `r` bits; at equal distance, the lower id is first.
 
         Parameters
         ----------
@@ -142,15 +151,15 @@ class HammingIndex(Index):
         Returns
         -------
         distances, ids : lists of n_queries int32 and int64 ndarrays
-            Ascending distances; views of one array, as are the ids.
+            Distances are ascending. The arrays of a list are views of one array.
         """
         self._check_is_fitted("n_samples_")
         queries = self._check_width(codes)
         radii = np.asarray(r)
         if not np.issubdtype(radii.dtype, np.integer) or radii.shape not in {(), (len(queries),)}:
-            raise ValueError(f"r={r!r} should be a whole number, or one for each of {len(queries)} queries.")
+            raise ValueError(f"r={r!r} must be a whole number, or one whole number for each of {len(queries)} queries.")
         if radii.size and radii.min() < 0:
-            raise ValueError(f"r={radii.min()} should be 0 or more.")
+            raise ValueError(f"r={radii.min()} must be at least 0.")
         limits = np.broadcast_to(np.minimum(radii, self.n_bits_) + 1, len(queries)).astype(np.int64)
         shown, _ = self._combine_masks(allowed)
 
@@ -171,12 +180,12 @@ class HammingIndex(Index):
 
     @property
     def n_built_(self) -> int:
-        """Codes in the tables of "balls"; codes that were added later are scanned, as is every code by "scan"."""
+        """Number of codes in the tables of "balls"; all other codes are scanned."""
         return 0 if self._tables is None else self._tables.n_codes
 
     @property
     def nbytes_(self) -> int:
-        """All memory."""
+        """Total memory in bytes."""
         return self._planes.nbytes + self._shown.nbytes + (self._tables.nbytes if self._tables else 0)
 
     def _meta(self) -> dict[str, Any]:
@@ -189,15 +198,24 @@ class HammingIndex(Index):
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Map a saved index into memory; what is added or removed stays in this process.
+        """Map a saved index into memory; later additions and removals stay in this process.
 
-        Raises ValueError if it is damaged, or of another kind or version; FileNotFoundError if it does not exist.
+        Parameters
+        ----------
+        folder : str or Path
+
+        Raises
+        ------
+        ValueError
+            If the index is damaged, or has a different class or version.
+        FileNotFoundError
+            If the folder holds no index.
         """
         source = Path(folder)
         meta = read_meta(source, _META_KEYS)
         with report_damage(source):
             if (meta["kind"], meta["format"]) != (cls.__name__, _FORMAT):
-                raise ValueError("The index is of another kind or version.")
+                raise ValueError("The index has a different class or version.")
             index = cls(**meta["options"])
             (index.n_samples_, index.n_features_in_), index.n_bits_ = meta["shape"], meta["bits"]
             index._read_shown(source)
@@ -205,16 +223,16 @@ class HammingIndex(Index):
             index._planes = planes
             index._tables = None if index.method == "scan" else Tables.load(source, index.n_bits_)
             if (planes.dtype, planes.shape) != (np.uint32, (-(-index.n_bits_ // 32), _round_up(index.n_samples_))):
-                raise ValueError("planes.npy does not fit the codes.")
+                raise ValueError("planes.npy does not match the codes.")
             if index._tables is not None and index._tables.n_codes > index.n_samples_:
-                raise ValueError("The tables hold too many codes.")
+                raise ValueError("The tables contain too many codes.")
         return index
 
     def _append(self, rows: Uint64Array) -> None:
-        """Append codes to the planes, whose room at least doubles when it is full."""
+        """Append codes to the planes, whose capacity at least doubles when they are full."""
         first, n = self.n_samples_, self.n_samples_ + len(rows)
         if n > _MAX_CODES:
-            raise ValueError(f"{n} codes are too many: an index takes at most {_MAX_CODES}.")
+            raise ValueError(f"{n} codes are too many; an index can hold at most {_MAX_CODES}.")
         if n > self._planes.shape[1] or not self._planes.flags.writeable:
             planes = np.zeros((len(self._planes), _round_up(max(n, 2 * first))), np.uint32)
             planes[:, :first] = self._planes[:, :first]
@@ -228,13 +246,12 @@ class HammingIndex(Index):
         return Tables.build(rows, self.n_bits_)
 
     def _to_planes(self, rows: Uint64Array) -> Uint32Array:
-        """Return codes as uint32 (n, n_planes)."""
         return read_only(np.ascontiguousarray(rows.view("<u4")[:, : len(self._planes)], dtype=np.uint32))
 
     def _find_below(
         self, queries: Uint64Array, limits: Int64Array, k: int, shown: Uint8Array
     ) -> tuple[Int64Array, Int64Array]:
-        """Return results nearer than `limits`, which are changed: heaps (n_queries, k), or with k = 0 all results."""
+        """Return results nearer than `limits`, which are lowered: heaps (n_queries, k), or all results with k = 0."""
         words, planes, n = self._to_planes(queries), read_only(self._planes), self.n_samples_
         shown = read_only(shown)
         heaps, sizes = np.zeros((len(queries), k), np.int64), np.zeros(len(queries), np.int64)
@@ -247,7 +264,7 @@ class HammingIndex(Index):
         if tables is None:
             return heaps, results
         if k:
-            # codes in the tables have lower ids than those that were scanned: as far as the k-th is near enough
+            # a code in the tables has a lower id than a scanned one, so it wins a tie with the k-th nearest
             bounds[sizes == k] = -heaps[sizes == k, 0]
         scan_cost = n_sorted * (SCAN_CODE + _SCAN_PLANE * len(planes))
         more, given_up = tables.probe(queries, bounds, (heaps, sizes), shown, scan_cost)
@@ -265,7 +282,7 @@ class HammingIndex(Index):
 
 
 def check_codes(codes: npt.ArrayLike, name: str, n_bits: int | None) -> Uint64Array:
-    """Return two-dimensional uint64 codes without bits beyond `n_bits` (None: all bits count).
+    """Return two-dimensional uint64 codes without bits beyond `n_bits` (None: all bits are used).
 
     Raises ValueError with the argument's `name`.
     """
@@ -274,13 +291,13 @@ def check_codes(codes: npt.ArrayLike, name: str, n_bits: int | None) -> Uint64Ar
     if n_bits is None:
         n_bits = 64 * n_words
     elif not isinstance(n_bits, Integral) or n_bits < 1:
-        raise ValueError(f"n_bits={n_bits!r} should be a whole number of at least 1.")
+        raise ValueError(f"n_bits={n_bits!r} must be a whole number of at least 1.")
     elif n_words != -(-n_bits // 64):
-        raise ValueError(f"{name} has {n_words} words, n_bits={n_bits} needs {-(-n_bits // 64)}.")
+        raise ValueError(f"{name} has shape {array.shape}; with n_bits={n_bits}, its width must be {-(-n_bits // 64)}.")
     if n_bits > _MAX_BITS:
-        raise ValueError(f"{name} has {n_bits} bits, more than {_MAX_BITS}.")
+        raise ValueError(f"{name} has {n_bits} bits; at most {_MAX_BITS} are allowed.")
     if n_bits % 64 and (array[:, -1] >> np.uint64(n_bits % 64)).any():
-        raise ValueError(f"{name} has bits beyond n_bits={n_bits}.")
+        raise ValueError(f"{name} has bits beyond n_bits={n_bits}; set n_bits higher or clear these bits.")
     return read_only(np.ascontiguousarray(array))
 
 

@@ -1,6 +1,6 @@
-"""A partition of rows into cells by k-means (inverted file), probed by the distance of their centers.
+"""A partition of rows into k-means cells (an inverted file); a query scans the cells with the nearest centers.
 
-The cells are leaves with codes. Leaf 0 holds the centers; its items are the numbers of their leaves.
+The cells are leaves with codes. Leaf 0 holds the centers; its items are the leaf numbers of their cells.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,29 +18,25 @@ from musicsim.search._rows import n_threads, read_only
 from musicsim.search.code_kernels import BLOCK, code_size, decode
 from musicsim.search.tree_index import ProbedIndex
 
-_ROWS_PER_CENTER, _ITERATIONS = 32, 10  # Rows per center in the sample of k-means, and its iterations
-_COMPARED_ROWS, _COMPARED = 2048, 1 << 21  # Rows that are compared with all centers at once, and comparisons (8 MB)
+_ROWS_PER_CENTER, _ITERATIONS = 32, 10  # Sampled rows per center for k-means, and number of iterations
+_COMPARED_ROWS, _COMPARED = 2048, 1 << 21  # Maximum numbers of rows and of distances (8 MB) computed together
 BLOCK_ROWS = 16_384
-_ROWS_PER_SPARE = 32  # Rows of a cell per spare slot for new rows. When a cell is full, whole arrays are copied
+_ROWS_PER_SPARE = 32  # Number of rows in a cell per spare slot; when a cell is full, whole arrays are copied
 
 RowReader = Callable[[slice | Int64Array], Float32Array]
 
 
 @dataclass(slots=True, kw_only=True)
 class Cells(Leaves):
-    """The arrays; see the module."""
-
     @property
     def n_cells(self) -> int:
-        """Number of cells."""
         return len(self.leaves) - 1
 
     def depth(self) -> int:
-        """Return the number of steps to a cell."""
         return 1
 
     def add(self, Y: Float32Array, first: int) -> None:
-        """Put rows (n, width), numbered from `first` on, into the cells with the nearest centers."""
+        """Add rows (n, width), numbered starting at `first`, to the cells with the nearest centers."""
         centers = np.empty((self.n_cells, Y.shape[1]), np.float32)
         decode(self.codes, 0, np.float32(self.step), centers)
         cells = self.items[_nearest(Y, centers)]
@@ -50,7 +46,7 @@ class Cells(Leaves):
         self.compact()
 
     def fits(self, d: int, n: int) -> bool:
-        """Return whether leaf 0 points to each cell once, and the cells to each of n rows of width d once."""
+        """Return whether leaf 0 lists each cell once, and the cells list each of n rows of width d once."""
         if not (self._has_valid_types() and len(self.seeds) == 1 and len(self.leaves)):
             return False
         n_leaves, n_slots = self.sizes.tolist()[1:]
@@ -58,7 +54,7 @@ class Cells(Leaves):
         if (self.leaves.shape, self.items.shape, self.codes.shape) != shapes or not self._has_valid_slots():
             return False
         first, size = self.leaves[0, :2].tolist()
-        # the first block is that of the centers, in the order of their cells
+        # the first block contains the centers, in the order of their cells
         return (
             first == 0
             and np.array_equal(self.items[:size], np.arange(1, n_leaves))
@@ -67,14 +63,14 @@ class Cells(Leaves):
 
 
 def partition(read_rows: RowReader, n: int, n_cells: int, seed: int, threads: int) -> Cells:
-    """Partition n rows, which `read_rows` returns in the space of the cells, (n_asked, width).
+    """Partition n rows into cells; `read_rows` returns rows in the space of the cells, (n_rows, width).
 
-    Reads all rows twice, in blocks, because slots of codes depend on the sizes of all cells.
+    All rows are read twice, in blocks, because the slots of codes depend on the sizes of all cells.
     """
     rng = np.random.default_rng(seed)
     with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
         drawn = rng.permutation(n)[: _ROWS_PER_CENTER * n_cells]
-        order = np.argsort(drawn)  # a file is read from beginning to end
+        order = np.argsort(drawn)  # so that a file is read from beginning to end
         sample = np.empty((len(drawn), read_rows(drawn[:0]).shape[1]), np.float32)
         for block in _blocks(len(drawn)):
             sample[order[block]] = read_rows(drawn[order[block]])
@@ -103,20 +99,20 @@ def _blocks(n: int) -> Iterator[slice]:
 
 
 def _lay_out(groups: Int64Array, n_cells: int) -> tuple[Int64Array, Int32Array, Int64Array]:
-    """Return leaves, the items in their slots, and the slot of each row, which overwrites its group."""
+    """Return the leaves, the items in their slots, and the slot of each row, which replaces its group."""
     sizes = np.concatenate([[n_cells], np.bincount(groups, minlength=n_cells)])
     rooms = np.maximum(-(-(sizes + sizes // _ROWS_PER_SPARE) // BLOCK), 1) * BLOCK
     firsts = np.cumsum(rooms) - rooms
     items = np.full(rooms.sum(), -1, np.int32)
-    items[:n_cells] = np.arange(1, n_cells + 1)  # numbers of the leaves
+    items[:n_cells] = np.arange(1, n_cells + 1)  # leaf numbers of the cells
     kernels.lay_out(groups, firsts[1:].copy(), items)
     return np.stack([firsts, sizes, rooms, np.full(len(sizes), -1)], axis=1), items, groups
 
 
 def k_means(sample: Float32Array, n_centers: int, rng: np.random.Generator, pool: ThreadPoolExecutor) -> Float32Array:
-    """Return at most `n_centers` centers of rows in random order (Lloyd's algorithm, started from the first rows).
+    """Return at most `n_centers` cluster centers of rows in random order (Lloyd's algorithm).
 
-    An empty group gets a random row as its center.
+    The first rows are the initial centers. An empty group gets a random row as its center.
     """
     centers = sample[:n_centers].copy()
     for _ in range(_ITERATIONS if len(sample) else 0):
@@ -131,7 +127,7 @@ def k_means(sample: Float32Array, n_centers: int, rng: np.random.Generator, pool
 
 
 def _nearest(Y: Float32Array, centers: Float32Array, pool: ThreadPoolExecutor | None = None) -> Int64Array:
-    """Return the number of the nearest center of each row (n, d)."""
+    """Return the number of the center nearest to each row (n, d)."""
     halves = 0.5 * np.einsum("ij,ij->i", centers, centers)
     nearest = np.empty(len(Y), np.int64)
     size = max(1, min(_COMPARED_ROWS, _COMPARED // max(len(centers), 1)))
@@ -146,22 +142,22 @@ def _nearest(Y: Float32Array, centers: Float32Array, pool: ThreadPoolExecutor | 
 
 
 class PartitionIndex(ProbedIndex):
-    """Approximate neighbors from the cells with the nearest centers: an inverted file with 8-bit codes.
+    """Approximate nearest neighbors from the cells with the nearest centers: an inverted file with 8-bit codes.
 
-    k-means finds the centers of the cells, and a query is compared with all of them. Cells hold 8-bit codes of their
-    rows along the main axes of all rows, and the distance of each row from the space of these axes. The best rows by
-    code are ranked by exact distance.
+    k-means finds the centers of the cells, and a query is compared with all centers. Cells hold 8-bit codes of their
+    rows along the main axes of all rows, and each row's distance from the space of these axes. The best rows by code
+    are ranked by exact distance.
 
     Parameters
     ----------
     cells : float > 0
-        Cells per square root of the number of rows: 3 gives 1,342 cells for 200,000 rows.
+        Number of cells, divided by the square root of the number of rows: 3 gives 1,342 cells for 200,000 rows.
     n_probes : int >= 1
-        Cells that a query scans; :func:`musicsim.search.tune` finds the number for a recall.
+        Number of cells that a query scans. :func:`musicsim.search.tune` chooses it for a given recall.
     explained : float in (0, 1]
         Share of the variance that the main axes keep. Fewer axes are faster and smaller, but need more exact distances.
     ranked : float >= 1
-        Rows per result whose exact distance is computed, in addition to ten.
+        Number of rows per result whose exact distance is computed, in addition to ten rows.
     n_jobs, random_state : as in :class:`SpillTree`
 
     Attributes
@@ -169,15 +165,15 @@ class PartitionIndex(ProbedIndex):
     center_, axes_ : float32 ndarrays of shape (n_features,) and (n_features, n_axes)
     n_samples_, n_features_in_, n_axes_, n_leaves_ : int
     nbytes_ : int
-        Memory in addition to the rows: ``n_axes_`` and 9 to 12 bytes per row, and a thirtieth for new rows; about 120
-        MB for a million rows with 100 axes.
+        Memory in addition to the rows: ``n_axes_`` plus 9 to 12 bytes per row, and about 3% more for new rows. The
+        total is about 120 MB for a million rows with 100 axes.
 
     Notes
     -----
-    The inverted file is that of Jégou, Douze, Schmid: Product quantization for nearest neighbor search, IEEE TPAMI 33
-    (2011). Rows are read block by block, so a memory map need not fit into memory. Building needs another 16 bytes per
-    row, and 32 rows per cell twice: 0.4 GB for ten million rows with 100 axes. The index is rebuilt as
-    :class:`SpillForest` is.
+    The inverted file follows Jégou, Douze and Schmid: Product quantization for nearest neighbor search, IEEE TPAMI 33
+    (2011). Rows are read block by block, so a memory map may be larger than memory. Building the index needs another 16
+    bytes per row, and two copies of 32 rows per cell: 0.4 GB for ten million rows with 100 axes. The index is rebuilt
+    under the same conditions as :class:`SpillForest`.
     """
 
     _LEAVES: ClassVar = Cells
@@ -199,13 +195,12 @@ class PartitionIndex(ProbedIndex):
     def _check_options(self) -> None:
         super()._check_options()
         if not 0 < self.cells < np.inf:
-            raise ValueError(f"cells={self.cells} should be above 0.")
+            raise ValueError(f"cells={self.cells} must be above 0 and finite.")
         if not 1 <= self.ranked < np.inf:
-            raise ValueError(f"ranked={self.ranked} should be at least 1.")
+            raise ValueError(f"ranked={self.ranked} must be at least 1 and finite.")
 
     @property
     def n_leaves_(self) -> int:
-        """Number of cells."""
         return self.trees_.n_cells
 
     @property

@@ -1,13 +1,13 @@
-"""Mutual proximity: distances with less hubness.
+"""Mutual proximity: adjusted distances with less hubness.
 
 In many dimensions, a few songs (hubs) are close to very many others. Schnitzer, Flexer, Schedl and Widmer (JMLR 2012,
 section 3.2, independent Gaussian form) model the distances from a song as a normal variable. The score of a pair is the
-probability that both songs are farther from a random song than from each other, ``p = P(X > d) P(Y > d)``. Here p is
-converted to a distance: that of two average songs with the same p.
+probability ``p = P(X > d) P(Y > d)`` that a random song is farther from both songs than they are from each other. Here,
+p is converted back to a distance: the distance between two average songs that have the same p.
 
-The *moments* of a song are the mean and deviation of its distances to others. Only the nearest third counts, because
-far songs say little about neighbors (measured on 311 recordings: the same results, and the skewness of the
-ten-occurrence falls from 0.31 to 0.10). Logarithms keep p from rounding to 0 or 1 within 30 deviations.
+The *moments* of a song are the mean and standard deviation of its distances to other songs. Only the nearest third is
+used, because distant songs say little about neighbors. On 311 recordings, this gave the same results, and lowered the
+skewness of the ten-occurrence from 0.31 to 0.10. Logarithms keep p from rounding to 0 or 1, up to 30 deviations.
 """
 
 from typing import Self
@@ -21,35 +21,37 @@ from musicsim.search.estimator import Estimator
 Moments = tuple[npt.ArrayLike, npt.ArrayLike]
 PairMoments = tuple[tuple[Float64Array, Float64Array], tuple[Float64Array, Float64Array]]
 
-BLOCK_ENTRIES = 1 << 18  # Distances in memory at once: 2 MB
-# Songs used for moments. With 25, the deviation is too uncertain (skewness 0.8 on 311 recordings); more than 200 of a
-# sample of 1,000 do not help (20,000 random songs).
+BLOCK_ENTRIES = 1 << 18  # Number of distances in memory at a time: 2 MB
+# Number of songs used for moments. With 25, the deviation is too uncertain (skewness 0.8 on 311 recordings). From a
+# sample of 1,000, using more than 200 does not help (20,000 random songs).
 _MIN_NEAREST, _MAX_NEAREST = 50, 200
 
-_COPY = 1e-12  # Squared distances below this share of the squared norms are rounding: the song itself or a copy
-_KNEE = 0.1  # Share of the mean distance below which the scale is bent, as adjusted distances would become negative
+_COPY = 1e-12  # A squared distance below this share of the squared norms is 0 except for rounding (the song or a copy)
+_KNEE = 0.1  # Below this share of the mean distance, the scale is bent to keep adjusted distances positive
 
 
 class MutualProximity(Estimator):
-    """Moments of the distances of every song, estimated on a sample, and distances adjusted by them.
-
-    With fewer than 3 rows, or only equal rows, distances are not changed.
+    """Moments of every song's distances, estimated on a sample, and distances adjusted by these moments.
 
     Parameters
     ----------
     n_sample : int >= 1
-        Random songs that all others are compared with; at most all.
+        Number of random songs that all songs are compared with; all songs if there are fewer.
     nearest : float in (0, 1]
-        Share of the sample, nearest to each song, that its moments use: at least 50 songs, at most 200.
+        Share of the sample, nearest to each song, from which moments are computed; at least 50 and at most 200 songs.
     random_state : int, numpy.random.Generator or None
 
     Attributes
     ----------
     sample_ : float64 ndarray of shape (min(n_sample, n), n_features)
-        Not changed by adding songs.
+        Adding songs does not change the sample.
     mean_, std_ : float64 ndarrays of shape (n,)
-        Mean and deviation of the distances from each row to the nearest of the sample. Sampled rows at distance 0 (the
-        song and its duplicates) do not count. 0 if no row is left.
+        Mean and standard deviation of the distances from each row to the nearest rows of the sample. Sampled rows at
+        distance 0 (the song and its duplicates) are ignored. 0 if no other row remains.
+
+    Notes
+    -----
+    With fewer than 3 rows, or only equal rows, distances are not changed.
     """
 
     def __init__(
@@ -58,13 +60,14 @@ class MutualProximity(Estimator):
         self.n_sample, self.nearest, self.random_state = n_sample, nearest, random_state
 
     def fit(self, X: npt.ArrayLike, y: object = None) -> Self:
-        """Draw the sample and estimate the moments of every row of X, (n, n_features).
+        """Draw the sample and estimate the moments of every row.
 
-        A float32 memory map is read block by block. Raises ValueError if `X` is not two-dimensional, contains NaN or
-        infinity, or a parameter is out of range.
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features); a float32 memory map is read block by block
         """
         if self.n_sample < 1 or not 0 < self.nearest <= 1:
-            raise ValueError(f"n_sample={self.n_sample} should be at least 1, and nearest={self.nearest} in (0, 1].")
+            raise ValueError(f"n_sample={self.n_sample} must be at least 1, and nearest={self.nearest} in (0, 1].")
         rows = _rows(X, "X")
         order = np.random.default_rng(self.random_state).permutation(len(rows))
         self.sample_ = np.asarray(rows[np.sort(order[: self.n_sample])], dtype=np.float64)
@@ -73,22 +76,24 @@ class MutualProximity(Estimator):
         return self
 
     def add(self, X: npt.ArrayLike) -> Int64Array:
-        """Estimate the moments of more rows from the sample of the fit; return their row numbers."""
+        """Estimate the moments of additional rows from the existing sample; return their row numbers."""
         mean, std = self.moments(X)
         first = len(self.mean_)
         self.mean_, self.std_ = np.concatenate([self.mean_, mean]), np.concatenate([self.std_, std])
         return np.arange(first, len(self.mean_))
 
     def moments(self, Q: npt.ArrayLike) -> tuple[Float64Array, Float64Array]:
-        """Return mean and deviation of the distances from each query (n_queries, n_features) to the sample.
+        """Return mean and standard deviation of the distances from each query to the sample, both (n_queries,).
 
-        A query equal to a row of the fit gets the moments of that row. Raises ValueError if `Q` has another width than
-        the rows of the fit, or contains NaN or infinity.
+        Parameters
+        ----------
+        Q : array-like of shape (n_queries, n_features)
+            A query that equals a fitted row gets the moments of that row.
         """
         self._check_is_fitted("sample_")
         queries = _rows(Q, "Q")
         if queries.shape[1] != self.n_features_in_:
-            raise ValueError(f"Q has {queries.shape[1]} columns, the fit had {self.n_features_in_}.")
+            raise ValueError(f"Q has {queries.shape[1]} columns, but the fit had {self.n_features_in_}.")
         mean, std = np.zeros(len(queries)), np.zeros(len(queries))
         if len(self.sample_) == 0:
             return mean, std
@@ -106,37 +111,38 @@ class MutualProximity(Estimator):
         return mean, std
 
     def rescore(self, distances: npt.ArrayLike, rows: npt.ArrayLike, query_moments: Moments) -> Float64Array:
-        """Return adjusted distances of candidates: smaller if the mutual proximity is larger.
-
-        They are float64 (k,), in the unit of `distances`: the distance at which two average songs have the same mutual
-        proximity. Below a tenth of the average mean, the scale is bent, so that it stays positive and monotonic. Raises
-        ValueError if shapes do not fit or a row is out of range.
+        """Return adjusted distances from a query to candidates; a larger mutual proximity gives a smaller distance.
 
         Parameters
         ----------
         distances : array of shape (k,), >= 0, from the query to the candidates
-        rows : int array of shape (k,), the candidates
-        query_moments : mean and deviation of the query, from :meth:`moments`
+        rows : int array of shape (k,), the candidates' row numbers
+        query_moments : mean and standard deviation of the query, from :meth:`moments`
+
+        Returns
+        -------
+        float64 ndarray of shape (k,), >= 0, in the unit of `distances`
+            The distance at which two average songs have the same mutual proximity. Below a tenth of the mean distance
+            of an average song, the scale is bent, so that it stays positive and monotonic.
         """
         self._check_is_fitted("mean_")
         d, chosen = np.asarray(distances, dtype=np.float64), np.asarray(rows)
         if d.ndim != 1 or chosen.shape != d.shape:
-            raise ValueError(f"distances of shape {d.shape} and rows of shape {chosen.shape} should be (k,).")
+            raise ValueError(f"distances has shape {d.shape} and rows has shape {chosen.shape}; both must be (k,).")
         query = _check_query_moments(query_moments)
         if len(chosen) and not (chosen.min() >= 0 and chosen.max() < len(self.mean_)):
-            raise ValueError(f"rows should be from 0 to {len(self.mean_) - 1}, the rows of the fit.")
+            raise ValueError(f"rows must be row numbers of the fit, from 0 to {len(self.mean_) - 1}.")
         chosen = chosen.astype(np.int64)
         return _adjust(d, (query, (self.mean_[chosen], self.std_[chosen])), _average_song(self.mean_, self.std_))
 
     def rescore_others(self, distances: npt.ArrayLike, moments: Moments, query_moments: Moments) -> Float64Array:
-        """Rescore candidates that are not rows of the fit, with their moments; otherwise as :meth:`rescore`."""
+        """Adjust distances like :meth:`rescore`, for candidates outside the fit, whose moments are given."""
         self._check_is_fitted("mean_")
         d = np.asarray(distances, dtype=np.float64)
         mean, std = (np.asarray(part, dtype=np.float64) for part in moments)
         if d.ndim != 1 or mean.shape != d.shape or std.shape != d.shape:
             raise ValueError(
-                f"distances of shape {d.shape}, means of shape {mean.shape} and deviations of shape {std.shape} "
-                "should be (k,)."
+                f"distances and moments have shapes {d.shape}, {mean.shape} and {std.shape}; all must be (k,)."
             )
         return _adjust(d, (_check_query_moments(query_moments), (mean, std)), _average_song(self.mean_, self.std_))
 
@@ -144,20 +150,28 @@ class MutualProximity(Estimator):
 def mutual_proximity(
     D: npt.ArrayLike, mean_q: npt.ArrayLike, std_q: npt.ArrayLike, mean_x: npt.ArrayLike, std_x: npt.ArrayLike
 ) -> Float64Array:
-    """Adjust distances D (n_queries, n) of any kind by moments.
+    """Adjust a matrix of distances of any kind by moments.
 
-    `mean_q` and `std_q`, (n_queries,), are the moments of the distances from each query to other songs; `mean_x` and
-    `std_x`, (n,), those of the songs of the database, and their averages the average song. Returns float64 distances
-    like those of :meth:`MutualProximity.rescore`; `D` if there are fewer than 3 songs or none has a deviation. Raises
-    ValueError if shapes do not fit.
+    Parameters
+    ----------
+    D : array-like of shape (n_queries, n)
+    mean_q, std_q : array-likes of shape (n_queries,)
+        Moments of the distances from each query to other songs.
+    mean_x, std_x : array-likes of shape (n,)
+        Moments of the songs in the database; their averages are the moments of the average song.
+
+    Returns
+    -------
+    float64 ndarray of shape (n_queries, n), adjusted as in :meth:`MutualProximity.rescore`
+        Equal to `D` if there are fewer than 3 songs or every deviation is 0.
     """
     distances = np.asarray(D, dtype=np.float64)
     parts = [np.asarray(part, dtype=np.float64) for part in (mean_q, std_q, mean_x, std_x)]
     expected = [distances.shape[:1]] * 2 + [distances.shape[1:]] * 2
     if distances.ndim != 2 or [part.shape for part in parts] != expected:
         raise ValueError(
-            f"D of shape {distances.shape} needs moments of its rows and columns; "
-            f"mean_q, std_q, mean_x and std_x have the shapes {[part.shape for part in parts]}."
+            f"D has shape {distances.shape}, so the moments must have one entry per row or per column; "
+            f"mean_q, std_q, mean_x and std_x have shapes {[part.shape for part in parts]}."
         )
     query_mean, query_std, row_mean, row_std = parts
     average = _average_song(row_mean, row_std)
@@ -171,30 +185,30 @@ def mutual_proximity(
 def _check_query_moments(query_moments: Moments) -> tuple[Float64Array, Float64Array]:
     mean, std = (np.asarray(part, dtype=np.float64).ravel() for part in query_moments)
     if len(mean) != 1 or len(std) != 1:
-        raise ValueError("query_moments should be the mean and the deviation of one query.")
+        raise ValueError("query_moments must be the mean and the standard deviation of one query.")
     return mean, std
 
 
 def _rows(X: npt.ArrayLike, name: str) -> FloatingArray:
-    """Return two-dimensional floating rows; memory maps are not copied."""
+    """Return two-dimensional floating-point rows; memory maps are not copied."""
     rows = np.asarray(X)
     if rows.dtype not in (np.float32, np.float64):
         rows = rows.astype(np.float64)
     if rows.ndim != 2:
-        raise ValueError(f"{name} should be two-dimensional, one song per row; its shape is {rows.shape}.")
+        raise ValueError(f"{name} has shape {rows.shape}; it must be two-dimensional, with one song per row.")
     return rows
 
 
 def _block_moments(
     part: Float64Array, sample: Float64Array, norms: Float64Array, k: int
 ) -> tuple[Float64Array, Float64Array]:
-    """Return moments of the distances from rows to the `k` nearest of the sample, without duplicates."""
+    """Return the moments of the distances from rows to the `k` nearest rows of the sample, ignoring duplicates."""
     own = np.einsum("ij,ij->i", part, part)
     squares = part @ sample.T
     squares *= -2.0
     squares += own[:, None]
     squares += norms
-    if squares.min() <= _COPY * (own.max() + norms.max()):  # checking each costs as much as the product
+    if squares.min() <= _COPY * (own.max() + norms.max()):  # checking every entry costs as much as the product
         squares[squares <= _COPY * (own[:, None] + norms)] = np.inf
     if k < len(sample):
         squares.partition(k - 1, axis=1)
@@ -204,12 +218,12 @@ def _block_moments(
     mean = np.sum(distances, axis=1, where=counts) / n
     distances -= mean[:, None]
     std = np.sqrt(np.sum(np.square(distances), axis=1, where=counts) / n)
-    # the deviation of equal distances is only rounding
+    # the deviation of equal distances is only a rounding error
     return mean, np.where(std > 1e-9 * mean, std, 0.0)
 
 
 def _average_song(mean: Float64Array, std: Float64Array) -> tuple[float, float] | None:
-    """Return average mean and deviation of songs with a deviation; None for fewer than 3 songs or without any."""
+    """Return mean and deviation, averaged over songs with a deviation; None with fewer than 3 songs or no deviation."""
     is_known = std > 0.0
     if len(mean) < 3 or not is_known.any():
         return None
@@ -217,7 +231,7 @@ def _average_song(mean: Float64Array, std: Float64Array) -> tuple[float, float] 
 
 
 def _log_survival(d: Float64Array, moments: PairMoments, average: tuple[float, float]) -> Float64Array:
-    """Return log of P(X > d) P(Y > d); a song without a deviation counts as an average one."""
+    """Return the logarithm of P(X > d) P(Y > d); a song without a deviation is treated as an average song."""
     from scipy.special import log_ndtr
 
     total = np.zeros(d.shape)
@@ -228,13 +242,13 @@ def _log_survival(d: Float64Array, moments: PairMoments, average: tuple[float, f
 
 
 def _adjust(d: Float64Array, moments: PairMoments, average: tuple[float, float] | None) -> Float64Array:
-    """Return the distance of two average songs with the mutual proximity of each pair."""
+    """Return, for each pair, the distance between two average songs with the same mutual proximity."""
     from scipy.special import ndtri_exp
 
     if average is None:
         return d.copy()
     mean, std = average
-    # sqrt(p) for each song; -ndtri_exp is the inverse of the log of the survival function
+    # each song contributes sqrt(p); -ndtri_exp inverts the logarithm of the survival function
     adjusted = mean - std * ndtri_exp(0.5 * _log_survival(d, moments, average))
     knee = _KNEE * mean
     return np.where(adjusted > knee, adjusted, knee * np.exp(np.minimum(adjusted - knee, 0.0) / knee))

@@ -1,4 +1,4 @@
-"""Spill trees: one tree whose two sides overlap (thesis 6.3, algorithms 6.2 and 6.3)."""
+"""Spill trees: a tree in which the two sides of a split overlap (thesis 6.3, algorithms 6.2 and 6.3)."""
 
 from typing import ClassVar
 
@@ -13,30 +13,31 @@ from musicsim.search.tree_index import TreeIndex
 
 
 class SpillTree(TreeIndex):
-    """Approximate neighbors from the leaves that a query falls into.
+    """Approximate nearest neighbors from the leaves that a query falls into.
 
-    Every node splits its rows along one direction at the median. With spill, rows near the boundary go to both sides,
-    so that fewer neighbors are separated. A query descends into every side it belongs to, and the rows of the leaves it
-    reaches are ranked by exact distance. If these leaves hold fewer than `k` rows, it moves up to their parents until
-    there are enough: there are as many results as from :class:`ExactIndex`.
+    Every node splits its rows at the median along one direction. With spill, rows near the boundary go to both sides,
+    so that fewer neighbors are separated. A query descends into every side that it falls into. The rows of the leaves
+    that it reaches are ranked by exact distance. If these leaves hold fewer than `k` rows, the query moves up to their
+    parents until there are enough. So it returns as many results as :class:`ExactIndex`.
 
     Parameters
     ----------
     split : {"pca", "kd", "2means", "random"}
-        Direction of a node: greatest variance (6.2), the coordinate of greatest variance (6.1), from one of two
-        centroids to the other (6.3, B.1), or the one of 64 random directions with the largest diameter (6.5).
+        Direction of a node. "pca" is the direction of greatest variance (6.2), and "kd" the coordinate of greatest
+        variance (6.1). "2means" is the line between two centroids (6.3, B.1). "random" is the direction with the
+        largest diameter among 64 random directions (6.5).
     spill : float in [0, 1/2)
-        tau of algorithm 6.2: each side gets the share 1/2 + spill of a node's rows.
+        tau in algorithm 6.2: each side gets the share 1/2 + spill of a node's rows.
     max_depth : int or None
-        Maximum number of splits on the way to a leaf.
+        Maximum number of splits from the root to a leaf.
     leaf_size : int
         A node with at most this many rows is a leaf.
     n_sample : int or None
-        Rows from which the direction of a node is computed; None for all, as in the thesis. Thresholds are always
-        quantiles of all rows.
+        Number of rows from which a node's direction is computed; None uses all rows, as in the thesis. Thresholds are
+        always quantiles of all rows.
     n_jobs : int or None
-        Threads that build, and that answer when many queries come at once: None is 1, -1 one per core. The tree does
-        not depend on it.
+        Number of threads for building and for many queries: None is one thread, -1 is one per core. The tree does not
+        depend on it.
     random_state : int, numpy.random.Generator or None
 
     Attributes
@@ -47,9 +48,9 @@ class SpillTree(TreeIndex):
 
     Notes
     -----
-    A tree of depth D holds each row (1 + 2 * spill) ** D times on average, as a number of 4 bytes; 10.7 times for spill
-    0.1 and depth 13. Equal rows cannot be split and stay in one leaf. If new rows make the tree hold each row twice as
-    often as when it was grown, it is regrown over all rows.
+    A tree of depth D holds each row ``(1 + 2 * spill) ** D`` times on average, 4 bytes each time. With a spill of 0.1
+    and a depth of 13, this is 10.7 times. Equal rows cannot be split and stay in one leaf. If added rows make the tree
+    hold each row twice as often as when it was grown, it is regrown over all rows.
     """
 
     _LEAVES: ClassVar = Trees
@@ -95,15 +96,22 @@ class SpillTree(TreeIndex):
         map_parts(len(Q), self.n_jobs, search)
 
     def retrieve(self, Q: npt.ArrayLike, *, depth: int | None = None) -> list[Int64Array]:
-        """Return the retrieval set of each query (n_queries, n_features) by algorithm 6.3, int64 ids.
+        """Return the retrieval set of each query (algorithm 6.3), which is never extended to parents.
 
-        Nodes at `depth`, if given, count as leaves, as in a tree of this depth. Ids are unique and in no order; the set
-        is never extended to parents. Raises ValueError if `Q` has another width than the rows or contains NaN, or
-        `depth` is below 0.
+        Parameters
+        ----------
+        Q : array-like of shape (n_queries, n_features)
+        depth : int >= 0, optional
+            Treat nodes at this depth as leaves, as in a tree of this depth.
+
+        Returns
+        -------
+        list of int64 ndarrays
+            Ids of rows, each once, in no particular order.
         """
         queries = self._check_queries(Q, 1)
         if depth is not None and depth < 0:
-            raise ValueError(f"depth={depth} should be 0 or more, or None.")
+            raise ValueError(f"depth={depth} must be at least 0, or None.")
         trees, cut = self.trees_, -1 if depth is None else depth
         arrays = trees.nodes, trees.leaves, trees.items, int(trees.roots[0]), self._shown
         return [kernels.retrieve(q, *arrays, cut, 0).astype(np.int64) for q in queries]

@@ -1,7 +1,7 @@
 """Compiled loops that split nodes of spill trees: directions and thresholds.
 
-Random numbers come from a hashed counter (splitmix64) that starts from the seed of the tree and the path of the node,
-so that a tree does not depend on which thread grows which part.
+Random numbers come from a hashed counter (splitmix64) that starts from the tree's seed and the node's path. So a tree
+does not depend on which thread grows which part.
 """
 
 import numpy as np
@@ -9,11 +9,11 @@ from numba import njit
 
 RULES = ("pca", "kd", "2means", "random")
 
-# Power iterations end when the direction turns by less than this (1 - cosine), but not during the first iterations:
-# near a direction of smaller variance they turn slowly, too.
+# Power iterations end when the direction turns by less than this (1 - cosine). The first iterations are exempt, because
+# the direction also turns slowly near an eigenvector of smaller variance.
 _TURN = np.float32(1e-4)
 _MIN_ITERATIONS = 4
-_SMALL, _LARGE = np.float32(1e-30), np.float32(1e30)  # Range of sums of squares that float32 holds without loss
+_SMALL, _LARGE = np.float32(1e-30), np.float32(1e30)  # Range of sums of squares that float32 represents precisely
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -33,14 +33,14 @@ def _hash(z):
 
 @njit(cache=True, nogil=True)
 def _uniform(state):
-    """Return the next number in [0, 1); `state` is a uint64 array of one number."""
+    """Return the next random number in [0, 1); `state` is a uint64 array with one entry."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     return (_hash(state[0]) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
 @njit(cache=True, nogil=True)
 def _normal(state, out):
-    """Fill `out` with standard normal numbers (Box and Muller)."""
+    """Fill `out` with standard normal numbers (Box-Muller method)."""
     for j in range(0, out.shape[0], 2):
         radius = np.sqrt(-2.0 * np.log(1.0 - _uniform(state)))
         angle = 2.0 * np.pi * _uniform(state)
@@ -87,7 +87,7 @@ def _pca_direction(A, n_iterations, state, w):
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _kd_direction(A, w):
-    """Set `w` to the coordinate of greatest variance of the centered rows (6.1)."""
+    """Set `w` to the coordinate in which the centered rows have the greatest variance (6.1)."""
     m, d = A.shape
     variance = np.zeros(d, np.float32)
     for i in range(m):
@@ -101,10 +101,7 @@ def _kd_direction(A, w):
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _two_means_direction(A, state, w):
-    """Set `w` to the difference of two centroids (6.3) after one pass of online k-means with Hartigan's rule (B.1).
-
-    Rows come in random order, so that the centroids start at two random rows.
-    """
+    """Set `w` to the difference between two centroids (6.3), found by one random pass of Hartigan k-means (B.1)."""
     m, d = A.shape
     order = np.arange(m)
     centers, sizes = np.zeros((2, d), np.float32), np.zeros(2, np.float32)
@@ -137,7 +134,7 @@ def _random_direction(A, n_directions, state, w):
         _normal(state, candidates[c])
         _normalize(candidates[c])
     low, high = np.full(n_directions, np.inf, np.float32), np.full(n_directions, -np.inf, np.float32)
-    for row in A:  # only one pass: a large node does not fit into a cache
+    for row in A:  # a single pass over the rows, because a large node does not fit into the cache
         for c in range(n_directions):
             projection = dot(row, candidates[c])
             low[c], high[c] = min(low[c], projection), max(high[c], projection)
@@ -148,7 +145,7 @@ def _random_direction(A, n_directions, state, w):
 
 @njit(cache=True, nogil=True)
 def select(values, place):
-    """Return the value that sorting would put at `place`; reorders `values` (Hoare's selection)."""
+    """Return the value that sorting would put at `place`; reorders `values` (Hoare's selection algorithm)."""
     low, high = 0, values.shape[0] - 1
     while low < high:
         pivot = values[(low + high) >> 1]
@@ -173,7 +170,7 @@ def select(values, place):
 
 @njit(cache=True, nogil=True)
 def count_sides(projections, b_r, b_l):
-    """Count the rows that go left and right; a projection that equals a threshold goes left."""
+    """Count the rows that go left and right; a projection equal to a threshold goes left."""
     n_left = n_right = 0
     for projection in projections:
         n_left += projection <= b_l
@@ -185,9 +182,9 @@ def count_sides(projections, b_r, b_l):
 def _thresholds(projections, scratch, spill, whole):
     """Return (b_r, b_l, n_left, n_right): the (1/2 - spill) and (1/2 + spill) quantiles (algorithm 6.2), and counts.
 
-    Without spill and with `whole` > 0, the left side gets the multiple of `whole` next to the half, so that leaves of
-    that size are full. If ties make a side empty or as large as the node, the split is between two different values
-    next to the median, without spill. n_right is 0 if all are equal.
+    Without spill, and with `whole` > 0, the left side gets the multiple of `whole` nearest to half of the rows, so that
+    leaves of that size are full. If ties leave a side empty or as large as the node, the split is between two different
+    values next to the median, without spill. If all values are equal, n_right is 0.
     """
     n = projections.shape[0]
     scratch[:] = projections
@@ -228,7 +225,7 @@ def _direction(A, rule, n_iterations, n_directions, state, w):
 
 @njit(cache=True, nogil=True)
 def _rescale(A):
-    """Divide `A` by its largest entry in place; return False if all are 0."""
+    """Divide `A` by its largest entry in place; return False if all entries are 0."""
     largest = np.float32(0.0)
     for row in A:
         for value in row:
@@ -243,16 +240,13 @@ def _rescale(A):
 
 @njit(cache=True, nogil=True)
 def split(X, ids, rule, spill, whole, n_sample, n_iterations, n_directions, seed, w, projections, scratch):
-    """Set the direction `w` of a node and projections[: len(ids)] of its rows; return (b_r, b_l, n_left, n_right).
-
-    n_right is 0 if the rows cannot be split.
-    """
+    """Set a node's direction `w` and the projections of its rows; return the result of `_thresholds`."""
     n, d = ids.shape[0], X.shape[1]
     state = np.array([_hash(seed)], np.uint64)
     m = n if n_sample <= 0 else min(n, n_sample)
     A, mean = np.empty((m, d), np.float32), np.zeros(d, np.float64)
     for i in range(m):
-        # one row of each of m equal parts, so that no row is drawn twice
+        # take one row from each of m equal parts, so that no row is drawn twice
         low, high = i * n // m, (i + 1) * n // m
         row = X[ids[low + int(_uniform(state) * (high - low))]]
         for j in range(d):
@@ -267,7 +261,7 @@ def split(X, ids, rule, spill, whole, n_sample, n_iterations, n_directions, seed
         has_direction = _direction(A, rule, n_iterations, n_directions, state, w)
     if not has_direction and m == n:
         return np.float32(0.0), np.float32(0.0), n, 0
-    if not has_direction:  # the sample holds only copies, but other rows may differ
+    if not has_direction:  # all sampled rows are equal, but other rows may differ
         _normal(state, w)
         _normalize(w)
     for i in range(n):

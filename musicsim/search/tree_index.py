@@ -1,4 +1,4 @@
-"""Bases of the indexes that keep rows in leaves: spill tree, forest, and partition, whose cells are leaves."""
+"""Base classes of the indexes that keep rows in leaves: spill tree, forest, and partition, whose cells are leaves."""
 
 from pathlib import Path
 from typing import ClassVar, Self
@@ -15,23 +15,23 @@ from musicsim.search._vector_index import VectorIndex
 from musicsim.search.code_kernels import code_size
 from musicsim.search.tree_kernels import measure_spread
 
-# Rows of the sample from which axes are computed, at least, and per column.
+# Minimum number of sampled rows, in total and per column, from which axes are computed.
 _BASIS_ROWS, _BASIS_ROWS_PER_COLUMN = 5_000, 5
 _BLOCK_ROWS = 16_384
-# An index that has grown by more than this is rebuilt, because its axes, codes and leaves fit its first rows.
+# An index that has grown by more than this factor is rebuilt, because its axes, codes and leaves fit its first rows.
 _MAX_GROWTH = 2.0
 # An index is rebuilt if the codes of more than this share, and more than this number, of its rows are clipped.
-# Up to ten rows are always among the best by their codes, so that their exact distances are compared.
+# Up to ten clipped rows do no harm: they are always among the best by code, so their exact distances are compared.
 _MAX_CLIPPED_SHARE, _ALWAYS_ALLOWED_CLIPPED = 0.01, 10
 _MIN_EXPLAINED = 0.999  # An index is rebuilt if its axes keep less than `explained` (at most this) of their share
-# Rows anywhere that are compared in the time of scanning a leaf: for small leaves, and as a share of large ones.
+# Number of rows, anywhere in memory, compared in the time of scanning a leaf: if small, and as a share of a large leaf.
 ROWS_PER_LEAF, _SHARE_OF_LEAF = 12, 1 / 8
 
 
 class TreeIndex(VectorIndex):
-    """Base of the indexes with leaves."""
+    """Base class of the indexes with leaves."""
 
-    # Arrays that are saved next to the leaves: attribute and type, by file name.
+    # arrays that are saved next to the leaves: a dict from file name to attribute and type
     _SAVED: ClassVar[dict[str, tuple[str, type[np.generic]]]] = {}
     _LEAVES: ClassVar[type[Leaves]]
     n_jobs: int | None
@@ -39,9 +39,11 @@ class TreeIndex(VectorIndex):
     trees_: Leaves
 
     def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
-        """Build the index over rows (n_samples, n_features); float32 rows are not copied.
+        """Build the index over rows.
 
-        Raises ValueError if `X` is not two-dimensional or contains NaN, or an option is out of range.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features); float32 rows are not copied
         """
         rows = check_rows(X, "X")
         self._check_options()
@@ -53,7 +55,7 @@ class TreeIndex(VectorIndex):
 
     @property
     def _n_seeds(self) -> int:
-        """Number of seeds: one per tree, and one for the axes if there are axes."""
+        """Number of seeds: one per tree, and one for the axes if there are any."""
         return 1
 
     @property
@@ -65,32 +67,31 @@ class TreeIndex(VectorIndex):
         raise NotImplementedError
 
     def _check_options(self) -> None:
-        """Raise ValueError if an option is out of range."""
         raise NotImplementedError
 
     @property
     def n_leaves_(self) -> int:
-        """Leaves of all trees."""
+        """Number of leaves in all trees."""
         return self.trees_.n_leaves
 
     @property
     def depth_(self) -> int:
-        """Splits on the longest path from a root to a leaf."""
+        """Number of splits on the longest path from a root to a leaf."""
         return self.trees_.depth()
 
     @property
     def nbytes_(self) -> int:
-        """Memory in addition to the rows."""
+        """Memory in bytes, in addition to the rows."""
         return self.trees_.nbytes
 
     def _insert(self, rows: Float32Array, first: int) -> None:
         if not self._try_insert(rows, first):
-            seeds = self.trees_.seeds  # without that of the axes
+            seeds = self.trees_.seeds  # does not include the seed of the axes
             self.trees_ = self._grow(self._X, seeds if self._n_seeds == 1 else (*seeds, seeds[0]))
             self.n_built_ = self.n_samples_
 
     def _try_insert(self, rows: Float32Array, first: int) -> bool:
-        """Put rows into the leaves; return False if the index must be rebuilt instead."""
+        """Insert rows into the leaves; return False if the index must be rebuilt instead."""
         raise NotImplementedError
 
     def _write(self, folder: Path) -> None:
@@ -105,15 +106,15 @@ class TreeIndex(VectorIndex):
         for name, (attribute, dtype) in self._SAVED.items():
             array = np.load(folder / f"{name}.npy", allow_pickle=False)
             if array.dtype != dtype:
-                raise ValueError(f"{name}.npy contains {array.dtype}.")
+                raise ValueError(f"{name}.npy has type {array.dtype}; it must be {np.dtype(dtype)}.")
             setattr(self, attribute, array)
-        # compiled loops follow every number without checks
+        # the compiled loops use every stored number without checking it
         if not self.trees_.fits(self._width, self.n_samples_):
-            raise ValueError("The trees do not fit the rows.")
+            raise ValueError("The trees do not match the rows.")
 
 
 class ProbedIndex(TreeIndex):
-    """Base of the indexes whose queries scan the `n_probes` most promising leaves, which hold codes along main axes."""
+    """Base class of the indexes whose queries scan the `n_probes` most promising leaves, with codes along main axes."""
 
     _SAVED: ClassVar = {
         "centre": ("center_", np.float32),
@@ -125,22 +126,20 @@ class ProbedIndex(TreeIndex):
     explained: float
     center_: Float32Array
     axes_: Float32Array
-    _spread: Float64Array  # sums over rows of squared distances from the center, along the axes and in total; the max
-    _n_cut: Int64Array  # rows whose codes are clipped, of shape (1,)
+    _spread: Float64Array  # (3,): squared distances from the center: sum along the axes, total sum, maximum
+    _n_cut: Int64Array  # (1,): number of rows whose codes are clipped
 
     def _check_options(self) -> None:
         if not 0 < self.explained <= 1:
-            raise ValueError(f"explained={self.explained} should be above 0 and at most 1.")
+            raise ValueError(f"explained={self.explained} must be above 0 and at most 1.")
         _check_probes(self.n_probes)
 
     @property
     def fewest_probes_(self) -> int:
-        """Smallest number of probes that pays off."""
         return 1
 
     @property
     def n_axes_(self) -> int:
-        """Number of main axes."""
         return self.axes_.shape[1]
 
     @property
@@ -152,16 +151,16 @@ class ProbedIndex(TreeIndex):
         shapes = self.center_.shape, self.axes_.shape, self._spread.shape, self._n_cut.shape
         d, n_codes = self.n_features_in_, len(self.trees_.codes)
         if shapes != ((d,), (d, self.n_axes_), (3,), (1,)):
-            raise ValueError("The axes do not fit the rows.")
+            raise ValueError("The axes do not match the rows.")
         if n_codes != len(self.trees_.items) * code_size(self._width):
-            raise ValueError("The codes do not fit the axes.")
+            raise ValueError("The codes do not match the axes.")
 
     def _set_axes(self, rows: Float32Array, seed: int) -> None:
         self.center_, self.axes_, self._spread = _main_axes(rows, self.explained, seed)
         self._n_cut = np.zeros(1, np.int64)
 
     def _along_axes(self, rows: Float32Array) -> Float32Array:
-        """Return coordinates along the main axes, float32 (n_rows, n_axes)."""
+        """Return the coordinates of rows along the main axes, float32 (n_rows, n_axes)."""
         Y = np.empty((len(rows), self.axes_.shape[1]), np.float32)
         for start in range(0, len(rows), _BLOCK_ROWS):
             block = slice(start, start + _BLOCK_ROWS)
@@ -183,7 +182,7 @@ class ProbedIndex(TreeIndex):
         raise NotImplementedError
 
     def _still_fits(self, rows: Float32Array, Y: Float32Array) -> bool:
-        """Return whether codes and axes still suit all rows, with these new ones."""
+        """Return whether codes and axes still suit all rows, including these new ones."""
         reach, largest = np.float32(127.5 * self.trees_.step), self._spread[2]
         n_clipped, explained, total = measure_spread(rows, Y, self.center_, reach, largest)
         self._n_cut = self._n_cut + n_clipped
@@ -197,11 +196,20 @@ class ProbedIndex(TreeIndex):
     def query(
         self, Q: npt.ArrayLike, k: int = 10, *, n_probes: int | None = None, allowed: BoolArray | None = None
     ) -> Neighbors:
-        """Return the nearest rows in the most promising leaves; of equal distances, the lower id first.
+        """Return the nearest rows in the most promising leaves; at equal distance, the lower id is first.
 
-        Arguments, results and errors are as in :meth:`ExactIndex.query`: more leaves are scanned until there are as
-        many results. `n_probes`, an int >= 1, overrides that of the index. If only some rows are allowed, it is
-        multiplied by ``n / n_allowed``, unless comparing with each of them is faster.
+        More leaves are scanned until there are as many results as from :class:`ExactIndex`.
+
+        Parameters
+        ----------
+        Q, k, allowed : as in :meth:`ExactIndex.query`
+        n_probes : int >= 1, optional
+            Number of leaves to scan; by default the `n_probes` of the index. If only some rows are allowed, it is
+            multiplied by ``n / n_allowed``, unless comparing with every allowed row is faster.
+
+        Returns
+        -------
+        distances, ids : as in :meth:`ExactIndex.query`
         """
         probes = self.n_probes if n_probes is None else n_probes
         _check_probes(probes)
@@ -215,9 +223,9 @@ class ProbedIndex(TreeIndex):
         probes = min(n_probes, self.n_leaves_)
         rows_per_leaf = max(ROWS_PER_LEAF, _SHARE_OF_LEAF * self.n_samples_ / self.n_leaves_)
         if len(shown) and n_shown <= probes * rows_per_leaf:
-            few = np.flatnonzero(shown.view(np.bool_)).astype(np.int32)  # of bytes it takes 14 times as long
+            few = np.flatnonzero(shown.view(np.bool_)).astype(np.int32)  # 14 times faster with bool than with bytes
             map_parts(len(Q), self.n_jobs, lambda part: self._compare(Q[part], few, distances[part], ids[part]))
-        elif len(Q) == 1:  # nearly as fast as preparing parts
+        elif len(Q) == 1:  # does not split the query into parts, which would take about as long as the search
             self._probe(Q, probes, shown, n_shown, distances, ids)
         else:
             map_parts(
@@ -233,12 +241,12 @@ class ProbedIndex(TreeIndex):
     def _probe(
         self, Q: Float32Array, n_probes: int, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
     ) -> None:
-        """Fill distances and ids from the leaves. Only `shown` may be empty, which allows all rows."""
+        """Fill distances and ids from the leaves. Of the arrays, only `shown` may be empty, which allows all rows."""
         raise NotImplementedError
 
 
 def _check_probes(n_probes: int) -> None:
-    if type(n_probes) is not int or n_probes < 1:  # much faster than the check
+    if type(n_probes) is not int or n_probes < 1:  # a quick test that avoids the slower check
         check_whole("n_probes", n_probes, 1)
 
 

@@ -7,12 +7,12 @@ from musicsim.search.code_kernels import BLOCK, code_size, copy_code, decode, pu
 from musicsim.search.split_kernels import count_sides, dot, split
 
 N_LINKS = 5
-"""Columns after the direction in the row of a node: b_r, b_l, left child, right child, parent."""
+"""Number of columns after a node's direction: b_r, b_l, left child, right child, parent."""
 
 
 @njit(cache=True, nogil=True)
 def larger(array, size):
-    """Return `array`, or a copy of at least twice its length if it is shorter than `size`."""
+    """Return `array`, or a copy with at least twice its length if it is shorter than `size`."""
     if array.shape[0] >= size:
         return array
     copy = np.empty((max(size, 2 * array.shape[0]), *array.shape[1:]), array.dtype)
@@ -22,7 +22,7 @@ def larger(array, size):
 
 @njit(cache=True, nogil=True)
 def _n_slots(n):
-    """Return the slots of a leaf of n rows: whole blocks, at least one."""
+    """Return the number of slots for a leaf of n rows: whole blocks, at least one."""
     return max((n + BLOCK - 1) // BLOCK, 1) * BLOCK
 
 
@@ -30,10 +30,10 @@ def _n_slots(n):
 def grow(X, ids, depth, path, options, whole, seed):
     """Grow a tree over rows `ids`, int32 (m,), of X, float32 (n, d), depth first (algorithm 6.2).
 
-    The root has `depth` in the whole tree, and number `path` if nodes are counted level by level from 1. `options` are
-    as in :func:`insert`; a node at max_depth, or with at most leaf_size rows, is a leaf. Returns nodes, float32
-    (n_inner, d + N_LINKS), leaves, int64 (n_leaves, 4), and items, int32 (n_slots,). The root is inner node 0, or leaf
-    0 without inner nodes.
+    The root is at `depth` in the whole tree, whose nodes are numbered level by level from 1; `path` is the root's
+    number. `options` are as in :func:`insert`. A node at max_depth, or with at most leaf_size rows, is a leaf. Returns
+    nodes, float32 (n_inner, d + N_LINKS), leaves, int64 (n_leaves, 4), and items, int32 (n_slots,). The root is inner
+    node 0; if there are no inner nodes, it is leaf 0.
     """
     rule, spill, max_depth, leaf_size, n_sample, n_iterations, n_directions = options
     d = X.shape[1]
@@ -42,7 +42,7 @@ def grow(X, ids, depth, path, options, whole, seed):
     n_inner = n_leaves = n_slots = 0
     w = np.empty(d, np.float32)
     projections, scratch = np.empty(ids.shape[0], np.float32), np.empty(ids.shape[0], np.float32)
-    pool, top = ids.copy(), ids.shape[0]  # rows of the waiting nodes; those of the next node are last
+    pool, top = ids.copy(), ids.shape[0]  # rows of the waiting nodes; the rows of the next node are last
     waiting, paths = np.empty((64, 4), np.int64), np.empty(64, np.uint64)
     n_waiting = _push_node(waiting, paths, 0, ids.shape[0], depth, -1, 0, path)
     while n_waiting:
@@ -87,7 +87,7 @@ def grow(X, ids, depth, path, options, whole, seed):
 
 @njit(cache=True, nogil=True)
 def _push_node(waiting, paths, n_waiting, n, depth, parent, side, path):
-    """Push a node of n rows onto the stack of waiting nodes; return their number."""
+    """Push a node of n rows onto the stack of waiting nodes; return the new size of the stack."""
     waiting[n_waiting, 0], waiting[n_waiting, 1] = n, depth
     waiting[n_waiting, 2], waiting[n_waiting, 3] = parent, side
     paths[n_waiting] = path
@@ -96,7 +96,6 @@ def _push_node(waiting, paths, n_waiting, n, depth, parent, side, path):
 
 @njit(cache=True, nogil=True)
 def _set_node(nodes, number, w, b_r, b_l, parent):
-    """Write an inner node without its children."""
     d = w.shape[0]
     nodes[number, :d] = w
     nodes[number, d], nodes[number, d + 1] = b_r, b_l
@@ -105,7 +104,7 @@ def _set_node(nodes, number, w, b_r, b_l, parent):
 
 @njit(cache=True, nogil=True)
 def _distribute(ids, projections, b_r, b_l, right, left):
-    """Put each row into its side or into both."""
+    """Copy each row to the side that it belongs to, or to both sides."""
     n_right = n_left = 0
     for i in range(ids.shape[0]):
         if projections[i] > b_r:
@@ -118,11 +117,11 @@ def _distribute(ids, projections, b_r, b_l, right, left):
 
 @njit(cache=True, nogil=True)
 def measure_spread(rows, Y, center, reach, largest):
-    """Measure whether axes and codes suit rows (n, d) with coordinates Y (n, n_axes) around a center.
+    """Measure whether axes and codes suit rows (n, d) that have coordinates Y (n, n_axes) around a center.
 
-    Returns the number of rows beyond `reach`, the largest coordinate that codes can hold, and sums of squared distances
-    from the center along the axes and in total. Distances above `largest` count as it, so that one outlier does not
-    decide.
+    Returns the number of rows beyond `reach`, and the sums of squared distances from the center along the axes and in
+    total. `reach` is the largest coordinate that codes can hold. Squared distances above `largest` are reduced to
+    `largest`, so that one outlier does not dominate.
     """
     n_clipped, explained, total = 0, 0.0, 0.0
     for i in range(rows.shape[0]):
@@ -140,20 +139,20 @@ def measure_spread(rows, Y, center, reach, largest):
 
 @njit(cache=True, nogil=True)
 def insert(rows, first, X, root, nodes, leaves, items, codes, step, sizes, options, seed, most):
-    """Insert rows into one tree; a leaf with twice `leaf_size` rows is split.
+    """Insert rows into one tree; a leaf that reaches twice `leaf_size` rows is split.
 
-    Rows, float32 (n_new, d) in the space of the directions, are numbered from `first` on. X contains all rows including
-    them, or is empty if leaves hold codes (in units of `step`). `sizes`, int64 (3,), counts inner nodes, leaves and
-    slots in use; it is changed. `options` are (rule, spill, max_depth, leaf_size, n_sample, n_iterations,
-    n_directions). Once more than `most` slots are filled, with rows and copies of rows, the other rows are not
-    inserted.
+    Rows, float32 (n_new, d) in the space of the directions, are numbered starting at `first`. X contains all rows,
+    including the new ones, or is empty if leaves hold codes (in units of `step`). `sizes`, int64 (3,), counts inner
+    nodes, leaves and slots in use, and is updated. `options` are (rule, spill, max_depth, leaf_size, n_sample,
+    n_iterations, n_directions). Once more than `most` slots are filled with rows and copies of rows, the remaining rows
+    are not inserted.
 
     Returns root, nodes, leaves, items and codes, which may have grown, and the number of filled slots.
     """
     max_depth, leaf_size = options[2], options[3]
     d = rows.shape[1]
-    n_code_bytes = 0 if X.shape[0] else code_size(d)  # bytes
-    waiting, paths = np.empty((64, 4), np.int64), np.empty(64, np.uint64)  # of node, depth, parent, side
+    n_code_bytes = 0 if X.shape[0] else code_size(d)
+    waiting, paths = np.empty((64, 4), np.int64), np.empty(64, np.uint64)  # columns: node, depth, parent, side
     n_taken = 0
     for i in range(rows.shape[0]):
         if n_taken > most:
@@ -197,14 +196,14 @@ def insert(rows, first, X, root, nodes, leaves, items, codes, step, sizes, optio
 
 @njit(cache=True, nogil=True)
 def _has_doubled(n, leaf_size):
-    """Return whether `n` is leaf_size times 2, 4, 8 ..., so that equal rows do not cause a split attempt each."""
+    """Return whether `n` is leaf_size times a power of two, so that equal rows cause few attempts to split a leaf."""
     times = n // leaf_size
     return times * leaf_size == n and times & (times - 1) == 0
 
 
 @njit(cache=True, nogil=True)
 def _leaf_rows(leaf, leaves, items, codes, step, X, d):
-    """Return the rows of a leaf, float32 (n, d): exact, or decoded."""
+    """Return the rows of a leaf, float32 (n, d), exact or decoded from codes."""
     start, n = leaves[leaf, 0], leaves[leaf, 1]
     L = np.empty((n, d), np.float32)
     if X.shape[0]:
@@ -217,7 +216,7 @@ def _leaf_rows(leaf, leaves, items, codes, step, X, d):
 
 @njit(cache=True, nogil=True)
 def _split_leaf(leaf, L, parent, nodes, leaves, items, codes, n_code_bytes, sizes, options, seed):
-    """Replace a leaf with rows `L` by an inner node; return its number (-1 if they cannot be split) and the arrays."""
+    """Replace a leaf of rows `L` with an inner node; return its number (-1 if they cannot be split) and the arrays."""
     rule, spill, _, _, n_sample, n_iterations, n_directions = options
     n, d = L.shape
     w = np.empty(d, np.float32)
@@ -240,7 +239,7 @@ def _split_leaf(leaf, L, parent, nodes, leaves, items, codes, n_code_bytes, size
 
 @njit(cache=True, nogil=True)
 def _add_slots(room, items, codes, n_code_bytes, sizes):
-    """Add `room` slots at the end; return the first one and the arrays."""
+    """Add `room` slots at the end; return the first new slot and the arrays."""
     start = sizes[2]
     sizes[2] += room
     items, codes = larger(items, sizes[2]), larger(codes, sizes[2] * n_code_bytes)
@@ -250,7 +249,7 @@ def _add_slots(room, items, codes, n_code_bytes, sizes):
 
 @njit(cache=True, nogil=True)
 def enlarge_leaf(leaf, leaves, items, codes, n_code_bytes, sizes):
-    """Move a full leaf to the end with a quarter more room; its old slots stay unused."""
+    """Move a full leaf to the end with at least a quarter more room; its old slots stay unused."""
     old, n = leaves[leaf, 0], leaves[leaf, 1]
     room = leaves[leaf, 2] + _n_slots(leaves[leaf, 2] // 4)
     start, items, codes = _add_slots(room, items, codes, n_code_bytes, sizes)
@@ -263,7 +262,7 @@ def enlarge_leaf(leaf, leaves, items, codes, n_code_bytes, sizes):
 
 @njit(cache=True, nogil=True)
 def _divide_leaf(leaf, inner, projections, b_r, b_l, leaves, items, codes, n_code_bytes, sizes):
-    """Divide a leaf: the left half gets its number, the right half the next new one."""
+    """Divide a leaf: the left side keeps its number, and the right side becomes a new leaf."""
     old = leaves[leaf, 0]
     right = sizes[1]
     sizes[1] += 1

@@ -1,7 +1,7 @@
-"""Choice of an index and its number of probes for a recall (the inverse of thesis 6.4).
+"""Choice of an index and its number of probes for a given recall (the inverse of thesis 6.4).
 
-Recall is measured on random rows of the index, which are excluded from their own results. A result is correct if it is
-at most as far as the k-th true neighbor, so that ties do not matter.
+Recall is measured with random rows of the index as queries; each row is excluded from its own results. A result is
+correct if it is at most as far as the k-th true neighbor, so ties do not matter.
 """
 
 import time
@@ -24,7 +24,7 @@ from musicsim.search.partition import PartitionIndex
 from musicsim.search.tree_index import ProbedIndex
 
 EXACT_BELOW = 5_000
-"""Number of rows below which the exact index is used: it takes a fraction of a millisecond."""
+"""Number of rows below which an exact index is used: a search then takes a fraction of a millisecond."""
 
 _SETTINGS: tuple[SpillForest | PartitionIndex, ...] = (
     PartitionIndex(),
@@ -37,32 +37,32 @@ _SETTINGS: tuple[SpillForest | PartitionIndex, ...] = (
     SpillForest(4, 128, spill=0.05),
 )
 TRIAL_ROWS = 100_000
-_AS_FAST = 1.1  # A setting that needs less memory is chosen if it is slower by at most this factor
-# A setting is expected to reach the recall on more rows if, with this many times its probes, it misses at most a third
-# of the allowed share. The more rows there are, the less codes distinguish near ones.
+_AS_FAST = 1.1  # A setting that needs less memory is preferred if it is slower by at most this factor
+# With more rows than in the trial, codes distinguish near rows less well. So a setting must have a reserve: with this
+# many times its probes, it may miss at most a third of the neighbors that the recall allows it to miss.
 _PROBE_FACTOR = 16
-# If an index over all rows is slower than predicted by more than this factor, the next setting is built, too.
+# If an index over all rows is slower than predicted by more than this factor, the next setting is also built.
 _SLOWER = 2.0
-_PRECISION = 1.05  # Factor by which the number of probes is refined
+_PRECISION = 1.05  # Relative precision of the chosen number of probes
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Result of a calibration: the number of probes, and the recall and time it gives."""
+    """Result of a calibration: the number of probes, and the recall and time that it gives."""
 
     k: int
     n_probes: int
-    goal: float  # the requested recall
-    # Mean recall of check queries; probes were added until it reached the goal. It is below the goal only if every leaf
-    # is scanned. That of other queries may be lower by about `error`.
+    goal: float  # requested recall
+    # Mean recall of the check queries. Probes were added until the recall reached the goal, so it is lower only if
+    # every leaf is scanned. The recall of other queries may be lower by about `error`.
     recall: float
-    error: float  # its standard error
-    seconds: float  # CPU seconds per query, one at a time on one thread
+    error: float  # standard error of the recall
+    seconds: float  # CPU seconds per query, one query at a time on one thread
 
 
 @dataclass(frozen=True, slots=True)
 class _Queries:
-    """Rows as queries, and the distances of their k-th neighbors."""
+    """Rows used as queries, and the distance to the k-th neighbor of each."""
 
     rows: Int64Array
     Q: Float32Array
@@ -70,17 +70,17 @@ class _Queries:
     k: int
 
     def recalls(self, index: ProbedIndex, n_probes: int) -> Float64Array:
-        """Return the share of true neighbors in the results of each query."""
+        """Return, for each query, the share of its true neighbors among the results."""
         distances, ids = index.query(self.Q, self.k + 1, n_probes=n_probes)
         is_correct = (distances <= self.limits[:, None]) & (ids != self.rows[:, None])
         return np.minimum(is_correct.sum(axis=1), self.k) / self.k
 
 
 def _draw_queries(X: Float32Array, k: int, n: int, seed: int) -> tuple[_Queries, _Queries]:
-    """Return two disjoint sets of at most n rows."""
+    """Return two disjoint sets of at most n queries, drawn from the rows of X."""
     rows = np.random.default_rng(seed).permutation(len(X))[: 2 * n]
     distances, ids = ExactIndex().fit(X).query(X[rows], k + 1)
-    # a row is one of its neighbors, unless k + 1 copies have a lower number
+    # a row is among its own neighbors, unless k + 1 copies of it have lower numbers
     others = np.where(ids == rows[:, None], -np.inf, distances)
     limits = np.sort(others, axis=1)[:, -1].astype(np.float32) * np.float32(1 + 1e-6)
     halves = np.array_split(np.arange(len(rows)), 2)
@@ -89,7 +89,7 @@ def _draw_queries(X: Float32Array, k: int, n: int, seed: int) -> tuple[_Queries,
 
 
 def _least_probes(index: ProbedIndex, queries: _Queries, recall: float) -> int:
-    """Return the least number of probes, to 5%, with which mean recall minus its standard error reaches the goal."""
+    """Return the smallest number of probes, to 5%, for which mean recall minus its standard error reaches the goal."""
 
     def reaches(n_probes: int) -> bool:
         values = queries.recalls(index, n_probes)
@@ -109,7 +109,7 @@ def _least_probes(index: ProbedIndex, queries: _Queries, recall: float) -> int:
 
 
 def _measure_seconds(search: Callable[[Float32Array], Neighbors], queries: _Queries) -> float:
-    """Return CPU seconds per query, one at a time on one thread."""
+    """Return CPU seconds per query, one query at a time on one thread."""
     best = np.inf
     with one_blas_thread():
         for _ in range(3):
@@ -129,28 +129,30 @@ def calibrate(
     n_queries: int = 400,
     random_state: int | np.random.Generator | None = None,
 ) -> Calibration:
-    """Find the number of leaves or cells that an index has to scan for a recall, and set its ``n_probes`` to it.
-
-    Probes are added until the check queries reach the recall, too. With fewer than ``k + 2`` rows, every leaf is
-    scanned. Raises ValueError if an argument is out of range or `X` has another shape than the index.
+    """Find the number of leaves or cells that an index has to scan for a given recall, and set its ``n_probes``.
 
     Parameters
     ----------
-    index : SpillForest or PartitionIndex
-        Fitted.
+    index : SpillForest or PartitionIndex, fitted
     X : float32 array of shape (n_samples, n_features)
-        The rows of the index, none of them removed.
+        The rows of the index, none of which may have been removed.
     k : int >= 1
     recall : float in (0, 1]
         Mean share of the `k` true neighbors among the results.
     n_queries : int >= 2
-        Rows for choosing the number, and as many others for checking it. Takes ``2 * n_queries`` exact searches.
+        Number of rows for choosing the number of probes, and of different rows for checking it. The calibration takes
+        ``2 * n_queries`` exact searches.
     random_state : int, numpy.random.Generator or None
+
+    Notes
+    -----
+    Probes are added until the check queries also reach the recall. With fewer than ``k + 2`` rows, every leaf is
+    scanned.
     """
     _check(k, recall, n_queries)
     rows = check_rows(X, "X")
     if rows.shape != (index.n_samples_, index.n_features_in_):
-        raise ValueError(f"X has shape {rows.shape}, the index {(index.n_samples_, index.n_features_in_)}.")
+        raise ValueError(f"X has shape {rows.shape}, but the index has {(index.n_samples_, index.n_features_in_)}.")
     if len(rows) < k + 2:
         index.n_probes = max(1, index.n_leaves_)
         return Calibration(k, index.n_probes, recall, 1.0, 0.0, 0.0)
@@ -160,9 +162,9 @@ def calibrate(
 
 def _check(k: int, recall: float, n_queries: int) -> None:
     if not 0 < recall <= 1:
-        raise ValueError(f"recall={recall} should be above 0 and at most 1.")
+        raise ValueError(f"recall={recall} must be above 0 and at most 1.")
     if k < 1 or n_queries < 2:
-        raise ValueError(f"k={k} should be at least 1, n_queries={n_queries} at least 2.")
+        raise ValueError(f"k={k} must be at least 1, and n_queries={n_queries} at least 2.")
 
 
 def _calibrate(index: ProbedIndex, queries: tuple[_Queries, _Queries], recall: float) -> Calibration:
@@ -188,26 +190,30 @@ def tune(
     n_jobs: int | None = -1,
     random_state: int | np.random.Generator | None = None,
 ) -> SpillForest | PartitionIndex | ExactIndex:
-    """Build the index that finds a share of the true neighbors in the least time.
+    """Build the fastest index that reaches a given recall.
 
-    Tries partitions and forests on at most 100,000 rows. The smallest of those within a tenth of the fastest is built
-    over all rows and calibrated. If it does not reach the recall or takes twice the expected time, the next is built,
-    too. If comparing with every row is as fast, or there are fewer than 5,000 rows, an exact index is returned.
-
-    The others have ``calibration_``, a :class:`Calibration`, and ``trials_``, a dict per setting. It holds its
-    parameters, the unfitted ``index``, the chosen ``n_probes``, their ``recall`` on the training queries, ``ceiling``
-    (the recall with 16 times as many), ``seconds`` per query and ``nbytes``. Raises ValueError if an argument is out of
-    range.
+    Partitions and forests are tried on at most 100,000 rows. Among the settings within 10% of the fastest, the smallest
+    is built over all rows and calibrated. If this index does not reach the recall, or takes twice the expected time,
+    the next setting is also built.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
     settings : iterable of SpillForest, PartitionIndex or dict, optional
-        Indexes to try, or dicts with parameters of :class:`SpillForest`; they are not changed. Default: eight settings
-        that suit most data.
+        Indexes to try, or dicts with parameters of :class:`SpillForest`; they are not changed. By default eight
+        settings that suit most data.
     k, recall, n_queries, random_state : as in :func:`calibrate`
     n_jobs : int or None
-        Threads of the indexes: None is 1, -1 one per core.
+        Number of threads of the indexes: None is one thread, -1 is one per core.
+
+    Returns
+    -------
+    SpillForest, PartitionIndex or ExactIndex, fitted
+        An exact index if there are fewer than 5,000 rows, or if comparing with every row is as fast. Other indexes have
+        ``calibration_``, a :class:`Calibration`, and ``trials_``, a list with one dict per setting. A dict holds the
+        parameters, the unfitted ``index``, the chosen ``n_probes`` and the resulting ``recall`` of the training
+        queries. The dict also holds ``ceiling`` (the recall with 16 times as many probes), ``seconds`` per query,
+        ``nbytes``.
     """
     _check(k, recall, n_queries)
     rows = check_rows(X, "X")
@@ -224,7 +230,7 @@ def tune(
         sample = rows[np.sort(rng.permutation(len(rows))[:TRIAL_ROWS])]
     queries = _draw_queries(sample, k, n_queries, seed)
     trials: list[dict[str, Any]] = []
-    # the time of comparing with every row is proportional to their number
+    # the time to compare with every row is proportional to the number of rows
     exact_seconds = _measure_seconds(partial(ExactIndex().fit(sample).query, k=k), queries[1])
     exact_seconds = exact_seconds * len(rows) / len(sample)
     for options in _SETTINGS if settings is None else settings:
@@ -242,7 +248,7 @@ def tune(
         trials.append({**setting.get_params(), "index": setting, **trial})
     if len(sample) < len(rows):
         queries = _draw_queries(rows, k, n_queries, seed)
-    growth = (len(rows) / len(sample)) ** 0.5  # of the rows per cell
+    growth = (len(rows) / len(sample)) ** 0.5  # factor by which the number of rows per cell grows
     built: list[Any] = []
     for trial in _order_trials(trials, recall, is_complete=len(sample) == len(rows)):
         index = build(trial["index"], rows)
@@ -255,14 +261,14 @@ def tune(
 
 
 def _shortfall(index: Any) -> float:
-    """Return how much recall is missing although all leaves are scanned."""
+    """Return how far the recall is below the goal although all leaves are scanned."""
     calibration = index.calibration_
     return max(float(calibration.goal - 1e-12 - calibration.recall), 0.0)
 
 
 def _order_trials(trials: list[dict[str, Any]], recall: float, *, is_complete: bool) -> list[dict[str, Any]]:
-    """Return trials to build: the best first, then by time; only the best if all rows were tried (`is_complete`)."""
-    # if codes rank too few rows, more probes do not help
+    """Return the trials to build: the best, then the others by time unless all rows were tried (`is_complete`)."""
+    # if codes rank too few of the true neighbors, more probes do not help
     able = [trial for trial in trials if trial["recall"] >= recall - 1e-12]
     safe = [trial for trial in able if is_complete or 1.0 - trial["ceiling"] <= (1.0 - recall) / 3]
     ordered = sorted(safe or able or trials, key=itemgetter("seconds"))

@@ -1,1 +1,1 @@
-"""The Streamlit app: pages, shared components, and session state."""
+"""The Streamlit app: pages, shared components and session state."""

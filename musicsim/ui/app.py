@@ -1,4 +1,4 @@
-"""The application: Streamlit's pages together with the routes for sound and the HTTP interface."""
+"""The application: Streamlit pages, routes for audio, and the HTTP interface."""
 
 import gc
 import logging
@@ -32,10 +32,10 @@ _VISITOR_OPTIONS = {
     "server.maxUploadSize": VISITORS_MB,
     "server.disconnectedSessionTTL": 30,  # seconds
     "client.showErrorDetails": "none",
-    "runner.fastReruns": False,  # otherwise each message of a page starts a thread, and the event loop waits for it
-    "runner.postScriptGC": False,  # with twenty sessions it took longer than the run; Python still collects garbage
+    "runner.fastReruns": False,  # otherwise each message from a page starts a thread, and the event loop waits for it
+    "runner.postScriptGC": False,  # took longer than the run itself with twenty sessions; Python still collects garbage
 }
-_MAX_FORM_BYTES = 1 << 20  # of the multipart request around an uploaded file
+_MAX_FORM_BYTES = 1 << 20  # size of the multipart request, without the uploaded file
 
 
 @visitor_may
@@ -59,11 +59,11 @@ def uploads_of(session: str) -> tuple[int, int]:
 
 
 def app_options() -> dict[str, Any]:
-    """Return the options of ``st.App`` for the script :data:`SHELL`, and start the log in the default library."""
+    """Return the options of ``st.App`` for the script :data:`SHELL`, and start logging in the default library."""
     parse_in_turn()
     logs.begin()
     logs.keep_log(default_folder())
-    _log.info("the app starts, version %s", logs.Public(__version__))
+    _log.info("the app is starting, version %s", logs.Public(__version__))
     prefix = path_prefix(st.get_option("server.baseUrlPath") or "")
     middleware = [Middleware(Guard, names=read_allowed_hosts())]
     if is_public():
@@ -83,5 +83,5 @@ def app_options() -> dict[str, Any]:
 
 
 def make_app() -> st.App:
-    """Return the app for our own server."""
+    """Return the app for :mod:`musicsim.cli.app`."""
     return st.App(SHELL, **app_options())

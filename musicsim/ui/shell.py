@@ -33,8 +33,8 @@ def _sidebar() -> None:
     is_owner = not is_public()
     if is_owner:
         names = [folder.name for folder in library_folders()]
-        # The key contains the value, and the widget starts with it. A widget that takes its value from the session
-        # returns to its first option if the user switches pages before the browser has received the value.
+        # The widget's key contains the value, and the widget starts with that value. A widget that takes its value from
+        # the session resets to the first option if the user switches pages before the browser has received the value.
         widget = f"library_{library.name}"
 
         def switch() -> None:
@@ -52,7 +52,7 @@ def _sidebar() -> None:
         st.selectbox(
             "Model", list(models), list(models).index(chosen) if chosen in models else None, key=model_widget,
             on_change=lambda: MODEL.set(st.session_state[model_widget]), format_func=models.__getitem__,
-            help="Every page uses this model of similarity." + (" Create models on the Train page." * is_owner),
+            help="Every page uses this similarity model." + (" Create models on the Train page." * is_owner),
         )  # fmt: skip
     if is_owner:
         upgrade_line(library)
@@ -60,15 +60,15 @@ def _sidebar() -> None:
 
 
 def _report_lost_model() -> None:
-    """If the files of the chosen model are missing, offer the models with files."""
+    """If the files of the chosen model are missing, offer the models that have files."""
     lost, models = find_chosen_model(), active_library().models
     if lost is None or models.is_whole(lost):
         return
     others = [record for record in models.all() if models.is_whole(record)]
     if not others:
-        return  # every page that compares songs reports it
+        return  # every page that compares songs reports this already
     st.error(
-        f"The files of the model “{plain(lost.name)}” are missing or damaged. Choose another model.",
+        f"The files of the model “{plain(lost.name)}” are missing or damaged. Choose a different model.",
         icon=":material/error:",
     )
     with st.container(horizontal=True):
@@ -77,7 +77,7 @@ def _report_lost_model() -> None:
 
 
 def draw() -> None:
-    """Draw the frame, and inside it the page of the address."""
+    """Draw the frame, and inside it the page that the URL names."""
     st.set_page_config(page_title="musicsim", page_icon=ICON, layout="wide")
     st.logo(LOGO, size="large")
     st.html(f"<style>{FRAME_CSS}</style>")

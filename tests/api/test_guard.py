@@ -254,7 +254,7 @@ def test_allowed_hosts_come_from_environment(monkeypatch):
 @pytest.mark.parametrize("name", ["https://music.example", "music.example:443", "*", "*.example", "a b", "-x/"])
 def test_invalid_allowed_host_gives_clear_error(monkeypatch, name):
     monkeypatch.setenv("MUSICSIM_ALLOWED_HOSTS", f"music.example,{name}")
-    with pytest.raises(AddressError, match="not a machine's name or address"):
+    with pytest.raises(AddressError, match="not a host name or address"):
         read_allowed_hosts()
 
 

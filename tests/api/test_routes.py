@@ -60,7 +60,7 @@ def test_unchanged_cover_is_not_sent_again(client, tiny_library, tmp_path):
     song = next(s for s in tiny_library.songs() if s.path.parent == folder)
     path = f"/songs/{song.id}/cover"
     none = client.get(path)
-    assert (none.status_code, none.json()["error"]) == (404, f"song {song.id} does not have a cover.")
+    assert (none.status_code, none.json()["error"]) == (404, f"song {song.id} has no cover.")
     assert (client.get(f"{path}?quiet=1").status_code, client.get(f"{path}?quiet=1").content) == (204, b"")
     Image.new("RGB", (900, 600), "red").save(folder / "cover.png")
     cover = client.get(path)

@@ -150,7 +150,7 @@ def test_aspects_of_opposite_channels_use_left_channel():
 
 
 def test_aspects_reject_low_sample_rate():
-    with pytest.raises(ValueError, match="sr=4000 should be at least 8000"):
+    with pytest.raises(ValueError, match="sr=4000 must be at least 8000"):
         analyse_sound(wav(melody(2)), sr=4000, aspects=True)
 
 

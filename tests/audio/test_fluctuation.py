@@ -74,5 +74,5 @@ def test_short_sound_resembles_longer_one():
 
 
 def test_rejects_low_sample_rate():
-    with pytest.raises(ValueError, match="sr=4000 should be at least 8000"):
+    with pytest.raises(ValueError, match="sr=4000 must be at least 8000"):
         fluctuation(np.ones(9000, np.float32), 4000)

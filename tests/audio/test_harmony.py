@@ -128,7 +128,7 @@ def test_block_boundaries_do_not_change_results(cuts, n_samples):
 
 
 def test_rejects_bad_input():
-    with pytest.raises(ValueError, match="sr=4000 should be at least 8000"):
+    with pytest.raises(ValueError, match="sr=4000 must be at least 8000"):
         harmony(np.zeros(100), 4000)
     with pytest.raises(ValueError, match="y is empty"):
         harmony(np.zeros(0))

@@ -117,7 +117,7 @@ def test_rhythm_uses_mfcc_levels():
 
 
 def test_rejects_bad_input():
-    with pytest.raises(ValueError, match="sr=4000 should be at least 8000"):
+    with pytest.raises(ValueError, match="sr=4000 must be at least 8000"):
         rhythm(np.zeros(100), 4000)
     with pytest.raises(ValueError, match="must be 1-D"):
         rhythm(np.zeros((100, 2)))

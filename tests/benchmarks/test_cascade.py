@@ -78,7 +78,7 @@ def test_rejects_mismatched_inputs(songs):
         "short has 1 rows, long 2": lambda: cascade.query(short[:1], long[:2], X[:2]),
         "vectors should be given": lambda: cascade.query(short, long),
         "vectors has shape": lambda: cascade.query(short[:2], long[:2], X[:3]),
-        "^long should be uint64": lambda: cascade.query(short, X, X),
+        "^long must be uint64": lambda: cascade.query(short, X, X),
     }.items():
         with pytest.raises(ValueError, match=message):
             act()

@@ -232,7 +232,7 @@ def tick_close_spellings(page: Page) -> None:
     table.locator("canvas").first.wait_for()
     box = table.bounding_box()
     page.mouse.click(box["x"] + 18, box["y"] + 18)  # the box above all rows
-    expect(page.get_by_text("1 of 1 ticked")).to_be_visible()
+    expect(page.get_by_text("1 of 1 selected")).to_be_visible()
 
 
 def hindrances(page: Page) -> list[tuple[object, ...]]:

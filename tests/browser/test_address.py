@@ -84,5 +84,5 @@ def test_reload_keeps_session_of_tab(page, chromium, address, home):
     # another visitor of the page finds nothing of it
     stranger = new_context(chromium).new_page()
     visit(stranger, address, "playlist")
-    expect(stranger.get_by_text("Set options (or none) and generate.")).to_be_visible()
+    expect(stranger.get_by_text("Set options if you like, then generate a playlist.")).to_be_visible()
     stranger.context.close()

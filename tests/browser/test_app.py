@@ -338,7 +338,7 @@ def test_words_examples_and_part_can_be_added_and_removed(page, address, home):
     part.click()
     expect_rows(page, alone)
     page.get_by_role("button", name="More", exact=True).click()
-    expect(page.get_by_text("Drag over a part to search only with it.")).to_be_visible()
+    expect(page.get_by_text("Drag across the waveform to search with only part of the song.")).to_be_visible()
 
 
 @pytest.mark.story

@@ -79,7 +79,7 @@ def import_history(page: Page, address: str, history: Path) -> None:
     expect(page.get_by_text("Close spellings")).to_be_visible()
     tick_close_spellings(page)
     page.get_by_role("button", name="Import", exact=True).click()
-    page.get_by_role("link", name="Train a model on it").click()
+    page.get_by_role("link", name="Train a model on this data").click()
 
 
 def train_on_sittings(page: Page) -> None:
@@ -147,7 +147,7 @@ def test_training_survives_tab_and_server_restart(page, folder, history):
     environment = {"MUSICSIM_LIBRARY": str(folder)}
     with serve(APP, environment=environment) as address:
         visit(page, address, "train")
-        page.get_by_text("Songs of one genre", exact=True).click()
+        page.get_by_text("Songs of the same genre", exact=True).click()
         page.wait_for_selector(IDLE)
         train_a_ranking(page)
         expect(page.get_by_role("heading", name="3 · Learning")).to_be_visible()

@@ -72,7 +72,7 @@ def test_every_song_has_color_of_its_genre(page, address, home):
     drawn = wait_for_map(page)
     expect(drawn).to_have_attribute("data-renderer", "canvas")
     show_all_tools(drawn)
-    drawn.get_by_role("button", name="Names of regions").click()
+    drawn.get_by_role("button", name="Region names").click()
     songs, said = songs_of(home), entry_colours(drawn)
     seen = colours_seen(page, drawn, [song.id for song in songs])
     wrong = [s.title for s, colour in zip(songs, seen, strict=True) if not is_like(colour, said[s.genre])]
@@ -84,7 +84,7 @@ def test_legend_click_isolates_genre_for_lasso(page, address, home):
     drawn = wait_for_map(page)
     songs, said = songs_of(home), entry_colours(drawn)
     show_all_tools(drawn)
-    drawn.get_by_role("button", name="Names of regions").click()
+    drawn.get_by_role("button", name="Region names").click()
 
     def shown() -> set[str]:
         seen = colours_seen(page, drawn, [song.id for song in songs])
@@ -169,7 +169,7 @@ def test_arrow_keys_move_to_nearest_song_and_enter_plays(page, address, home):
     assert at != song.id
     (heard,) = (s for s in songs_of(home) if s.id == at)
     expect(drawn.get_by_role("application")).to_have_attribute(
-        "aria-label", f"{heard.title}, {heard.by}. Arrow keys go to the next song, Enter plays."
+        "aria-label", f"{heard.title}, {heard.by}. Arrow keys move from song to song; Enter plays the song."
     )
     page.keyboard.press("Enter")
     player_plays(page, at)

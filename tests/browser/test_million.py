@@ -121,7 +121,7 @@ def test_webgl_draws_every_song(chromium, address):
     expect(drawn).to_have_attribute("data-renderer", "webgl")
     expect(drawn).to_have_attribute("data-points", str(N_SONGS))
     show_all_tools(drawn)
-    drawn.get_by_role("button", name="Names of regions").click()
+    drawn.get_by_role("button", name="Region names").click()
     colours = drawn.evaluate("({map}) => map.colours.entries.slice(0, 12).map(e => e.colour)")
 
     def are_points() -> bool:

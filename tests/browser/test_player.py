@@ -245,7 +245,7 @@ def test_queue_is_listed_edited_and_cleared(player):
     player.expect(queue_length=2, song_id=3, state="paused")
     player.part("queue-clear").click()
     player.expect(queue_length=0, state="empty")
-    expect(player.part("title")).to_have_text("Nothing playing: choose a song")
+    expect(player.part("title")).to_have_text("Nothing is playing: choose a song")
     expect(player.part("play")).to_be_disabled()
     player.page.keyboard.press("Escape")
     player.press("Enqueue")

@@ -101,7 +101,7 @@ def test_folder_with_bad_files_survives_restart_and_move(page, music, tmp_path):
         write_song(tmp_path / "mended.flac", "noise", seed=500, seconds=6, title="mended")
         shutil.move(tmp_path / "mended.flac", music / "bad/cut 0.flac")
         section(page, "Failed").click()
-        press(page, "Try 8 again")
+        press(page, "Retry 8")
         expect(page.get_by_text("Adding songs: done: 8 files, 7 failed.")).to_be_visible()
         expect(counted(page, "51 songs")).to_be_visible()
         press(page, "Add 2 anyway")

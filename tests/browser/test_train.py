@@ -39,7 +39,7 @@ def page(chromium, folder) -> Iterator[Page]:
 @pytest.mark.story
 def test_model_is_learned_evaluated_and_used(page, folder):
     expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
-    expect(page.get_by_text("Songs of one genre", exact=True)).to_be_visible()
+    expect(page.get_by_text("Songs of the same genre", exact=True)).to_be_visible()
     train_a_ranking(page)
     learning = page.get_by_role("heading", name="3 · Learning")
     expect(learning).to_be_visible()

@@ -311,7 +311,7 @@ def test_suggested_size_follows_rule(n_frames, maximum, per_codeword):
 
 @pytest.mark.parametrize("arguments", [(0,), (10, 8, 50, 16), (10, 1024, 0), (10, 1024, 50, 0)])
 def test_suggestion_rejects_bad_arguments(arguments):
-    with pytest.raises(ValueError, match=r"should be|at least 1"):
+    with pytest.raises(ValueError, match=r"must be|at least 1"):
         suggest_n_codewords(*arguments)
 
 
@@ -324,13 +324,13 @@ def test_constructor_stores_parameters_and_clones():
 @pytest.mark.parametrize(
     ("parameters", "frames", "message"),
     [
-        ({"n_codewords": 20}, np.ones((19, 2)), "n_frames=19 should be >= n_codewords=20"),
-        ({"n_codewords": 2, "tau": 3}, np.ones((9, 2)), "tau=3 should be >= 1 and <= n_codewords=2"),
+        ({"n_codewords": 20}, np.ones((19, 2)), "n_frames=19 must be >= n_codewords=20"),
+        ({"n_codewords": 2, "tau": 3}, np.ones((9, 2)), "tau=3 must be >= 1 and <= n_codewords=2"),
         ({"n_codewords": 2, "tau": 0}, np.ones((9, 2)), "tau=0"),
         ({"n_codewords": 0}, np.ones((9, 2)), "n_codewords=0"),
-        ({}, np.ones(9), r"frames: shape \(9,\)"),
+        ({}, np.ones(9), r"frames: the shape is \(9,\)"),
         ({}, np.ones((0, 39)), "frames: empty"),
-        ({}, np.ones((5, 0)), r"frames: shape \(5, 0\)"),
+        ({}, np.ones((5, 0)), r"frames: the shape is \(5, 0\)"),
         ({}, [[0.0, np.nan]], "frames: the values contain NaN or infinity"),
         ({}, [[0.0, -np.inf]], "frames: the values contain NaN or infinity"),
         ({}, [np.ones((4, 2)), np.ones((4, 3))], r"different numbers of features: \[2, 3\]"),
@@ -352,7 +352,7 @@ def test_fit_rejects_bad_input(method, parameters, frames, message):
         ([np.ones((3, 2)), np.ones((3, 2)), np.ones((3, 5))], "song 2: 5 features; .* fitted to 2"),
         ([np.array([[1.0, np.nan]])], "song 0: the values contain NaN or infinity"),
         (np.ones((3, 2)), r"pass \[frames\]"),
-        ([np.ones(2)], r"song 0: shape \(2,\)"),
+        ([np.ones(2)], r"song 0: the shape is \(2,\)"),
     ],
 )
 def test_transform_error_names_bad_song(songs, message):
@@ -363,7 +363,7 @@ def test_transform_error_names_bad_song(songs, message):
 def test_tau_changed_after_fit_is_validated(rng):
     codebook = Codebook(16, random_state=0).fit(music_like(rng, 100, 4))
     codebook.set_params(n_codewords=64, tau=32)
-    with pytest.raises(ValueError, match="16 codewords of the last fit"):
+    with pytest.raises(ValueError, match="16, the number of codewords of the last fit"):
         codebook.transform([np.ones((3, 4))])
     codebook.set_params(n_codewords=64, tau=2)
     assert codebook.transform([np.ones((3, 4))]).shape == (1, 16)

@@ -122,7 +122,7 @@ def test_plan_can_be_pickled(plans):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_artists_per_style": 0}, "n_artists_per_style=0 should be at least 1"),
+        ({"n_artists_per_style": 0}, "n_artists_per_style=0 must be at least 1"),
         ({"n_songs_per_artist": -1}, "n_songs_per_artist=-1"),
         ({"seed": -1}, "seed=-1"),
         ({"styles": ["Polka"]}, "style 'Polka' is unknown"),

@@ -45,8 +45,8 @@ def test_perfect_and_empty_recommendations():
 
 def test_rejects_bad_input():
     for recommended, held_out, ks, words in (
-        ([[1]], [], (1,), "one for each"),
-        ([[1]], [[]], (1,), "is empty"),
+        ([[1]], [], (1,), "one per playlist"),
+        ([[1]], [[]], (1,), "has no songs"),
         ([[1, 1]], [[1]], (1,), "twice"),
         ([[1]], [[1]], (0,), "ks"),
     ):

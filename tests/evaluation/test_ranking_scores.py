@@ -214,13 +214,13 @@ def test_rejects_queries_that_differ_from_rows(rng):
     [
         (ORIGIN, np.ones((2, 1)), [[0]], 0, "k=0"),
         (ORIGIN, np.ones((2, 3)), [[0]], 1, "1 features and database has 3"),
-        (np.zeros(3), np.ones((2, 3)), [[0]], 1, r"queries: shape \(3,\)"),
+        (np.zeros(3), np.ones((2, 3)), [[0]], 1, r"queries has shape \(3,\)"),
         (ORIGIN, np.array([[0.0], [np.nan]]), [[0]], 1, "database: row 1 is not finite"),
-        (ORIGIN, np.ones((2, 1)), [[0], [1]], 1, "relevance has 2 queries of 2 songs, but the arguments have 1"),
-        (ORIGIN, np.ones((2, 1)), Relevance.from_lists([[0]], n=3), 1, "1 queries of 3 songs"),
+        (ORIGIN, np.ones((2, 1)), [[0], [1]], 1, "relevance has 2 queries and 2 songs, but the arguments have 1"),
+        (ORIGIN, np.ones((2, 1)), Relevance.from_lists([[0]], n=3), 1, "1 queries and 3 songs"),
         (ORIGIN, np.ones((2, 1)), [[2]], 1, "has row 2"),
-        (np.zeros((2, 1)), np.ones((2, 1)), [([0], [1]), [0]], 1, "or a tuple"),
-        (ORIGIN, np.ones((2, 1)), [([0], [0])], 1, "Row 0 is both"),
+        (np.zeros((2, 1)), np.ones((2, 1)), [([0], [1]), [0]], 1, "or one tuple"),
+        (ORIGIN, np.ones((2, 1)), [([0], [0])], 1, "row 0 is both"),
     ],
 )
 def test_rejects_bad_ranking_input(queries, database, relevance, k, message):
@@ -271,8 +271,8 @@ def test_seed_determines_interval(rng):
 @pytest.mark.parametrize(
     ("a", "b", "groups", "n", "message"),
     [
-        ([1, 2], [1, 2, 3], None, 10, "a and b: shapes"),
-        ([[1, 2]], [[1, 2]], None, 10, "a and b: shapes"),
+        ([1, 2], [1, 2, 3], None, 10, "a has shape"),
+        ([[1, 2]], [[1, 2]], None, 10, "a has shape"),
         ([1, 2], [1, 2], ["x"], 10, "1 entries for 2 queries"),
         ([1, 2], [1, 2], ["x", "x"], 10, "1 artists"),
         ([1, np.nan], [1, 2], None, 10, "1 queries"),

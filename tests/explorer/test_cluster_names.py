@@ -73,12 +73,11 @@ def test_artist_alone_is_name_without_frames(twelve):
     assert ClusterNames(snapshot, np.zeros(24)).name_rows(rows_of_kind(snapshot, "tones")).startswith("such as ")
 
 
-def test_reasons_name_the_cluster(twelve):
+def test_clusters_are_one_audible_reason(twelve):
     snapshot = take_snapshot(twelve)
-    label, groups = next(iter(snapshot.clusters.items()))
+    groups = next(iter(snapshot.clusters.values()))
     rows = np.flatnonzero(groups == np.bincount(groups).argmax())
-    walk = Walk(snapshot)
-    reasons = {edge.reason for edge in walk.reasons(*snapshot.row_ids[rows[:2]].tolist())}
-    name = ClusterNames(snapshot, np.zeros(snapshot.n_indexed)).name(f"cluster-{label}", str(groups[rows[0]]))
-    assert name
-    assert f"both with similar sound ({name})" in reasons
+    edges = Walk(snapshot).reasons(*snapshot.row_ids[rows[:2]].tolist())
+    assert [edge.reason.split(":")[0] for edge in edges].count("similar sound") == 1
+    assert not any("cluster" in edge.reason for edge in edges)
+    assert sum(edge.probability for edge in edges) == pytest.approx(1.0)

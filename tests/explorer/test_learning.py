@@ -160,7 +160,7 @@ def test_random_supervision_is_not_called_better(taught, rng):
     ("settings", "error", "message"),
     [
         ({"supervision": "playlists"}, ModelError, "import some"),
-        ({"supervision": "stars"}, ValueError, "should be one of plays"),
+        ({"supervision": "stars"}, ValueError, "must be one of plays"),
         ({"on": "nobody"}, NotFoundError, "It has: 'Sound'"),
         ({"C": 1e-9}, ModelError, "nothing was learned"),
         ({"loss": "fun"}, ValueError, "loss='fun'"),

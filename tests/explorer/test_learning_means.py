@@ -106,7 +106,7 @@ def test_cli_learns_in_closed_form(taught):
 def test_learns_from_stored_thumbs(taught):
     """Add thumbs for searches that follow the same taste as the plays."""
     snapshot = take_snapshot(taught)
-    with pytest.raises(ModelError, match="no thumbs were kept"):
+    with pytest.raises(ModelError, match="no thumbs have been saved"):
         Supervision(snapshot, "judgements")
     truth = Supervision(snapshot, "plays").relevance()
     rng = np.random.default_rng(0)

@@ -116,7 +116,7 @@ def test_fields_of_later_version_are_ignored():
     [
         ({"answers": ANSWERED["answers"]}, "either a split or answers"),
         ({"setting": "t 1"}, "either C or another setting"),
-        ({"path": [{"quality": 1.0}]}, "each entry of its path should have C, gap"),
+        ({"path": [{"quality": 1.0}]}, "each entry of its path must have C, gap"),
         ({"split": None}, "split"), ({"untrained": math.inf}, "out of range"), ({"seconds": math.nan}, "seconds"),
         ({"changed": [{"query": 1, "before": [1] * 2_000, "after": []}]}, "at most 1000"),
     ],

@@ -100,7 +100,7 @@ def test_odd_archives_are_rejected_without_leftovers(tiny_library, honest, tmp_p
     _, said = run("models", "import", tmp_path / "odd.musicsim", library=folder, expect=1)
     lines = said.strip().splitlines()
     assert len(lines) == 1, said
-    assert lines[0].startswith("error: odd.musicsim: no model of musicsim can be read from this file (")
+    assert lines[0].startswith("error: odd.musicsim: no musicsim model can be read from this file (")
     assert len(lines[0]) < 400
     assert sorted((folder / "models").rglob("*")) == before
     assert not [path for path in (folder / "scratch").glob("*/*") if list(path.rglob("*"))]

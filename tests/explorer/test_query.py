@@ -2,7 +2,6 @@
 
 import io
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from musicsim.errors import AudioError, ModelError, NotFoundError
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.search import SearchRequest
-from musicsim.explorer.search.query import Examples, find_similar, read_example, short_reason, similarity_of
+from musicsim.explorer.search.query import Examples, find_similar, read_example, similarity_of
 from musicsim.explorer.search.requested import combine_examples, find_requested, part_of
 from musicsim.explorer.snapshot.filtering import filter_choices, filter_rows
 from musicsim.explorer.snapshot.model_rows import HubReduction
@@ -153,25 +152,6 @@ def test_empty_library_gives_clear_error(store):
         read_example(snapshot, b"", "x")
     with pytest.raises(NotFoundError, match=r"song 1\d* does not exist"):
         find_similar(snapshot, 1)
-
-
-def test_reasons_name_shared_properties(tiny_library):
-    tags = [{"song_id": s.id, "tag": "calm", "weight": 9.0} for s in tiny_library.songs()]
-    tiny_library.add_tags(tags)
-    snapshot = take_snapshot(tiny_library)
-    hits = find_similar(snapshot, snapshot.library.songs()[0].id, 3, max_per_artist=None)
-    assert {hit.reason for hit in hits} == {"same artist · both calm"}
-
-
-def test_reasons_name_descriptors_without_shared_tags(tiny_library):
-    a, b, c = tiny_library.songs()[0], *tiny_library.songs()[4:6]  # by other artists
-    plain = dict.fromkeys(("artist", "genre", "year"))
-    first, second, third = (
-        replace(song, **plain, tempo=tempo, key=key, mode="minor")
-        for song, tempo, key in ((a, 120.0, "C"), (b, 123.0, "C"), (c, 127.0, "D"))
-    )
-    assert short_reason({}, first, second) == "both in C minor · both about 120 beats/min"
-    assert short_reason({}, first, third) == "close in sound"
 
 
 def mutual_order(X, row):

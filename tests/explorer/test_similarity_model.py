@@ -70,7 +70,7 @@ def test_saved_model_needs_no_pickle(model, tmp_path):
 
 def test_rejects_taken_name(model, tmp_path):
     model.save(tmp_path / "model")
-    with pytest.raises(ModelError, match="exists already"):
+    with pytest.raises(ModelError, match="already exists"):
         model.save(tmp_path / "model")
 
 
@@ -94,7 +94,7 @@ def test_rejects_other_feature_version(model, tmp_path):
     model.save(tmp_path / "model")
     about = tmp_path / "model" / "model.json"
     about.write_text(json.dumps(json.loads(about.read_text()) | {"feature_version": 99}))
-    with pytest.raises(FeatureVersionError, match="features 99"):
+    with pytest.raises(FeatureVersionError, match="feature version 99"):
         SimilarityModel.load(tmp_path / "model")
 
 

@@ -377,7 +377,7 @@ def test_ties_are_not_predicted():
     assert not any(is_predicted(even, odd, chosen) for chosen in (1, 2))
     with pytest.raises(ValueError, match="chosen=0 must be from 1 to 2"):
         is_predicted(even, like, 0)
-    with pytest.raises(NotFoundError, match="song 999 does not have a vector"):
+    with pytest.raises(NotFoundError, match="song 999 has no vector"):
         is_predicted(even, replace(odd, song_ids=(100, 101, 999)), 0)
 
 

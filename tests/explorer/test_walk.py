@@ -110,7 +110,7 @@ def test_path_lengthens_to_fit_its_songs(snapshot):
     ids = [s.id for s in snapshot.songs_at()]
     drawn = Walk(snapshot).generate(PlaylistRequest(length=2, first=ids[0], through=(ids[5], ids[9])), 0)
     assert ids_of(drawn) == [ids[0], ids[5], ids[9]]
-    assert any("3 songs rather than 2" in note for note in drawn.notes)
+    assert any("3 songs instead of 2" in note for note in drawn.notes)
 
 
 def test_path_approaches_target_steadily(taught):
@@ -156,7 +156,7 @@ def test_minutes_are_met_within_two_minutes(tmp_path, minutes):
 def test_unreachable_minutes_give_note(snapshot):
     drawn = Walk(snapshot).generate(PlaylistRequest(minutes=600.0), 0)
     assert len(drawn.songs) == 12
-    assert any("minutes rather than 600" in note for note in drawn.notes)
+    assert any("minutes instead of 600" in note for note in drawn.notes)
 
 
 def test_excluded_songs_appear_only_if_kept(snapshot):
@@ -294,7 +294,7 @@ def test_each_category_has_dialect_with_gain(taught):
     assert dialect.gain > 0.2
     assert dict(walk.families("one artist"))["artist"] > 0.3
     assert walk.strongest("one artist", 5)[0].probability >= walk.strongest("one artist", 5)[4].probability
-    with pytest.raises(NotFoundError, match="this library does not have a dialect “opera”; its dialects: “one artist”"):
+    with pytest.raises(NotFoundError, match="this library has no dialect “opera”; its dialects: “one artist”"):
         walk.generate(PlaylistRequest(dialect="opera"))
 
 
@@ -381,5 +381,5 @@ def test_rejects_invalid_requests(snapshot, store):
             PlaylistRequest(**arguments)
     with pytest.raises(NotFoundError, match="song 999"):
         Walk(snapshot).generate(PlaylistRequest(first=999))
-    with pytest.raises(NotFoundError, match="does not contain songs for a playlist"):
+    with pytest.raises(NotFoundError, match="has no songs for a playlist"):
         Walk(take_snapshot(store)).generate(PlaylistRequest())

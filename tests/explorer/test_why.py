@@ -99,7 +99,7 @@ def test_shares_of_zero_vector_are_finite():
 @pytest.mark.parametrize("shapes", [((3,), (4,), (2, 3)), ((3,), (3,), (2, 4)), ((3, 1), (3, 1), (2, 3))])
 def test_rejects_mismatched_shapes(shapes):
     a, b, L = (np.ones(shape) for shape in shapes)
-    with pytest.raises(ValueError, match=r"components \(2, [34]\) should be"):
+    with pytest.raises(ValueError, match=r"and \(2, [34]\); they must be"):
         codeword_shares(a, b, L)
 
 
@@ -247,7 +247,7 @@ def test_model_without_codewords_gives_clear_error(rng):
     side = _side(book, _song(rng, book, [(1, 4)]))
     model = _model(book)
     model.encoder_ = object()
-    with pytest.raises(ModelError, match="cannot show sounds"):
+    with pytest.raises(ModelError, match="cannot show which sounds"):
         explain_pair(side, side, model)
 
 

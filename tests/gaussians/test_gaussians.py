@@ -132,7 +132,7 @@ def test_single_song_uses_prior():
 
 def test_rejects_mismatched_input():
     found = gaussians.fit_gaussians(_songs())
-    with pytest.raises(ValueError, match="should be"):
+    with pytest.raises(ValueError, match="must be"):
         SongGaussians(found.means, found.covariances[:, :2], found.n_frames)
     with pytest.raises(ValueError, match="ridge"):
         GaussianEmbedding(0.0).fit(found)

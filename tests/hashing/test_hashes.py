@@ -245,7 +245,7 @@ def test_ranknet_method_runs_first_phase_only(songs):
         ({"step_size": 0.0}, "step_size=0.0"),
         ({"momentum": 1.0}, "momentum=1.0"),
         ({"temperature": np.inf}, "temperature=inf"),
-        ({"temperature": 0.04}, r"temperature=0.04 should be at least 0.0457\d+ with n_bits=64"),
+        ({"temperature": 0.04}, r"temperature=0.04 must be at least 0.0457\d+ with n_bits=64"),
         ({"noise": -1}, "noise=-1"),
         ({"n_targets": 0}, "n_targets=0"),
         ({"n_hidden": -1}, "n_hidden=-1"),
@@ -261,16 +261,16 @@ def test_rejects_bad_parameters(songs, change, message):
 @pytest.mark.parametrize(
     ("score", "y", "message"),
     [
-        ("classification", [0, 1, 0], "y has 3 entries, X has 6 rows"),
-        ("classification", [0] * 6, "at least two labels"),
-        ("classification", [0, 1, 2, 3, 4, 5], "at least two labels, one of them twice"),
-        ("classification", Relevance.from_labels([0, 1] * 3), "needs score='retrieval'"),
-        ("retrieval", [0, 1] * 3, "y: list should be a Relevance"),
-        ("retrieval", Relevance.from_labels([0, 1] * 2), "y has 4 queries and 4 songs, X has 6 rows"),
+        ("classification", [0, 1, 0], "y has 3 entries, but X has 6 rows"),
+        ("classification", [0] * 6, "at least two different labels"),
+        ("classification", [0, 1, 2, 3, 4, 5], "at least two different labels"),
+        ("classification", Relevance.from_labels([0, 1] * 3), "requires score='retrieval'"),
+        ("retrieval", [0, 1] * 3, "y is a list; .* it must be a Relevance"),
+        ("retrieval", Relevance.from_labels([0, 1] * 2), "y has 4 queries and 4 songs, but X has 6 rows"),
         ("retrieval", Relevance.from_labels(range(6)), "no query has a relevant song"),
-        ("hierarchy", [0, 1] * 3, r"y: shape \(6,\) should be \(n_rows, levels\)"),
+        ("hierarchy", [0, 1] * 3, r"y has shape \(6,\); .* it must be \(n_rows, levels\)"),
         ("hierarchy", [[0, 1], [0, 2]], "y has 2 entries"),
-        ("regression", [1.0, np.nan, 2, 3, 4, 5], "finite, with score='regression'"),
+        ("regression", [1.0, np.nan, 2, 3, 4, 5], "with score='regression', it must be"),
         ("regression", [1.0] * 6, "y is constant"),
     ],
 )
@@ -303,7 +303,7 @@ def test_rejects_mismatched_arrays(songs, name):
     arrays = {field: getattr(arrays, field) for field in arrays.__dataclass_fields__}
     RankHash.from_arrays(arrays)
     for wrong in (arrays[name][:-1], arrays[name][None], np.float64(1.0)):
-        with pytest.raises(ValueError, match="do not match"):
+        with pytest.raises(ValueError, match="do not match each other"):
             RankHash.from_arrays({**arrays, name: wrong})
 
 
@@ -326,7 +326,7 @@ def test_rejects_mismatched_hidden_units(songs):
     arrays = RankHash(8, n_hidden=5, **SHORT).fit(*songs).arrays()
     fewer = {name: array[..., :-1] for name, array in arrays.items() if name in {"hidden_bias", "hidden_units"}}
     fewer["hidden_weights"] = arrays["hidden_weights"][:, :-1]
-    with pytest.raises(ValueError, match="do not match"):
+    with pytest.raises(ValueError, match="do not match each other"):
         RankHash.from_arrays({**arrays, **fewer})
     with pytest.raises(KeyError, match="hidden_center"):
         RankHash.from_arrays({name: array for name, array in arrays.items() if name != "hidden_center"})

@@ -40,14 +40,14 @@ def test_packs_numbers_0_and_1():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: pack_bits(np.zeros((3, 0))), r"bits: shape \(3, 0\)"),
-        (lambda: pack_bits([0, 1]), r"bits: shape \(2,\)"),
-        (lambda: pack_bits([[0, 2]]), "bits should be 0 or 1"),
-        (lambda: unpack_bits(np.zeros((2, 1), np.uint64), 65), "n_bits=65 should be 1 to 64"),
-        (lambda: unpack_bits(np.zeros((2, 1), np.int64), 3), "codes should be uint64, .* not int64"),
+        (lambda: pack_bits(np.zeros((3, 0))), r"bits has shape \(3, 0\)"),
+        (lambda: pack_bits([0, 1]), r"bits has shape \(2,\)"),
+        (lambda: pack_bits([[0, 2]]), "bits must be 0 or 1"),
+        (lambda: unpack_bits(np.zeros((2, 1), np.uint64), 65), "n_bits=65 must be from 1 to 64"),
+        (lambda: unpack_bits(np.zeros((2, 1), np.int64), 3), "codes must be uint64, .* not int64"),
         (
             lambda: hamming_distances(np.zeros((2, 1), np.uint64), np.zeros((2, 2), np.uint64)),
-            "both need the same width",
+            "the widths must be equal",
         ),
     ],
 )

@@ -84,7 +84,7 @@ def test_unknown_labels_do_not_vote(unknown):
     assert bin_vote(known, labels, known[:1], n_bins=2).tolist() == ["rock"]
     # unlabeled songs do not fill a bin either
     assert bin_vote(known, labels, known[:1], n_bins=1).tolist() == ["rock"]
-    with pytest.raises(ValueError, match="all are unknown"):
+    with pytest.raises(ValueError, match="all labels are unknown"):
         bin_vote(known, [unknown] * 4, known)
 
 
@@ -120,10 +120,10 @@ def test_excluded_documents_fill_no_bin():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"labels": [0, 1]}, r"labels: shape \(2,\) should be \(60,\)"),
+        ({"labels": [0, 1]}, r"labels has shape \(2,\); it must be \(60,\)"),
         ({"n_bins": 0}, "n_bins=0 should be a whole number"),
-        ({"queries": np.zeros((3, 7), np.uint64)}, "both need the same width"),
-        ({"codes": np.zeros((60, 1))}, "codes should be uint64, .* not float64"),
+        ({"queries": np.zeros((3, 7), np.uint64)}, "the widths must be equal"),
+        ({"codes": np.zeros((60, 1))}, "codes must be uint64, .* not float64"),
     ],
 )
 def test_rejects_bad_arguments(codes, change, message):
@@ -133,5 +133,5 @@ def test_rejects_bad_arguments(codes, change, message):
 
 
 def test_means_require_one_target_per_code(codes):
-    with pytest.raises(ValueError, match=r"targets: shape \(1,\)"):
+    with pytest.raises(ValueError, match=r"targets has shape \(1,\)"):
         bin_mean(codes[0], [1.0], codes[1])

@@ -89,21 +89,21 @@ def test_input_is_unchanged():
     [
         ([[0.5, 0.6]], "row 0 sums to 1.1"),
         ([[0.5, 0.5], [0.0, 0.0]], "row 1 sums to 0"),
-        ([[1.5, -0.5]], "smallest entry -0.5"),
+        ([[1.5, -0.5]], "smallest entry is -0.5"),
         ([[np.nan, 1.0]], "row 0 sums to nan"),
-        ([0.5, 0.5], r"shape \(2,\)"),
+        ([0.5, 0.5], r"has shape \(2,\)"),
     ],
     ids=["sum", "empty song", "negative", "nan", "one dimension"],
 )
 def test_rejects_invalid_histograms(bad, message):
     with pytest.raises(ValueError, match=message):
         ppk_map(bad)
-    with pytest.raises(ValueError, match="B: " + message):
+    with pytest.raises(ValueError, match="B.*" + message):
         ppk_kernel([[0.5, 0.5]], bad)
 
 
 def test_rejects_histograms_of_different_codebooks():
-    with pytest.raises(ValueError, match="A has 2 codewords and B 3"):
+    with pytest.raises(ValueError, match="A has 2 codewords, but B has 3"):
         ppk_kernel([[0.5, 0.5]], [[0.5, 0.25, 0.25]])
 
 
@@ -268,14 +268,14 @@ def test_human_tag_similarity_is_set_cosine():
         (lambda: inverse_document_frequency(np.empty((0, 3))), "at least one song"),
         (lambda: inverse_document_frequency([[1.0, -0.1]]), "not negative"),
         (lambda: tfidf_map([[1.0, np.nan]], [1.0, 1.0]), "finite"),
-        (lambda: tfidf_map([[1.0, 0.0]], [1.0]), "2 codewords and the reference 1"),
+        (lambda: tfidf_map([[1.0, 0.0]], [1.0]), "2 codewords, but the reference has 1"),
         (lambda: tfidf_cosine_kernel([[1.0, 0.0]], [[1.0]]), "B has 1 codewords"),
         (lambda: chi2_rbf_kernel([[1.0]], sigma=0.0), "sigma=0.0"),
-        (lambda: tfidf_map([[1.0, 2.0]], [1.0, np.nan]), "idf: entries should be finite"),
-        (lambda: tfidf_map([[1.0, 2.0]], [1.0, -1.0]), "idf: entries should be finite and not negative"),
-        (lambda: chi2_rbf_kernel([[1.0]], [[0.5, 0.5]]), "A has 1 codewords and B 2"),
-        (lambda: chi2_rbf_kernel([[-1.0]]), "A: entries should be finite and not negative"),
-        (lambda: plays_cosine_kernel(sparse.eye_array(3), sparse.eye_array(4)), "3 users and other 4"),
+        (lambda: tfidf_map([[1.0, 2.0]], [1.0, np.nan]), "idf: entries must be finite"),
+        (lambda: tfidf_map([[1.0, 2.0]], [1.0, -1.0]), "idf: entries must be finite and not negative"),
+        (lambda: chi2_rbf_kernel([[1.0]], [[0.5, 0.5]]), "A has 1 codewords, but B has 2"),
+        (lambda: chi2_rbf_kernel([[-1.0]]), "A: entries must be finite and not negative"),
+        (lambda: plays_cosine_kernel(sparse.eye_array(3), sparse.eye_array(4)), "3 users and `other` has 4"),
         (lambda: human_tag_vectors([], ["a", "a"]), "twice"),
     ],
 )
@@ -285,9 +285,9 @@ def test_rejects_invalid_kernel_input(act, message):
 
 
 def test_rejects_mixtures_of_other_features(rng):
-    with pytest.raises(ValueError, match="A has 4 features and B 5"):
+    with pytest.raises(ValueError, match="A has 4 features, but B has 5"):
         gmm_kernel(mixtures(rng, 1), mixtures(rng, 1, d=5))
-    with pytest.raises(ValueError, match="exponent=2 should be 1 or"):
+    with pytest.raises(ValueError, match="exponent=2 must be 1 or"):
         gmm_kernel(mixtures(rng, 1), exponent=2)
 
 
@@ -353,7 +353,7 @@ def test_harmony_and_rhythm_maps_have_unit_rows(rng):
 
 
 def test_rejects_rows_without_harmony_or_rhythm():
-    with pytest.raises(ValueError, match=r"harmony: shape \(2, 240\) should be \(n_songs, 156\)"):
+    with pytest.raises(ValueError, match=r"harmony has shape \(2, 240\); it must be \(n_songs, 156\)"):
         harmony_map(np.ones((2, 240)))
     with pytest.raises(ValueError, match="rhythm: row 0 sums to 48"):
         rhythm_map(np.ones((1, 240)))

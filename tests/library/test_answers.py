@@ -309,9 +309,9 @@ def test_invalid_lines_are_reported_and_others_imported(tiny_library):
     assert (result.n_read, result.n_added, result.n_known, result.n_unmatched) == (9, 2, 0, 1)
     assert [(a.kind, a.chosen) for a in tiny_library.judgments.answers()] == [("odd", None), ("like", 1)]
     assert [p.split(":")[0] for p in result.problems] == [f"Line {n}" for n in (2, 4, 5, 6, 7, 8, 10)]
-    assert "chosen is 'song4'; it should be one of unsure, song1, song2, song3." in result.problems[0]
+    assert "chosen is 'song4'; it must be one of unsure, song1, song2, song3." in result.problems[0]
     assert "different songs" in result.problems[2]
-    assert "has 2 values, the header 15." in result.problems[5]
+    assert "has 2 values, but the header has 15." in result.problems[5]
 
 
 @pytest.mark.parametrize(
@@ -361,8 +361,8 @@ def test_repeated_line_with_time_is_one_answer(tiny_library):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is of another kind"),
-        (b"artist,title,plays\nx,y,1\n", "is of another kind"),
+        (b"", "does not contain answers"),
+        (b"artist,title,plays\nx,y,1\n", "does not contain answers"),
         (b"listener,form,chosen\nx,odd,song1\n", "lacks song1_hash"),
         (HEADER.encode() + b"\n\xff\xfe", "not UTF-8"),
         (HEADER.encode() + b'\n"open', "is not CSV"),

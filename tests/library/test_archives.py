@@ -57,15 +57,15 @@ def with_large_end(path):
 
 WRONG = {
     "many": (lambda path: archive(path, names="abc"), "more than 2 parts"),
-    "another way": (lambda path: archive(path, method=zipfile.ZIP_LZMA), "compressed by a method that this"),
-    "an unknown way": (lambda path: with_bytes(path, directory(path) + 10, b"\x63"), "compressed by a method that"),
+    "another way": (lambda path: archive(path, method=zipfile.ZIP_LZMA), "uses a compression method that"),
+    "an unknown way": (lambda path: with_bytes(path, directory(path) + 10, b"\x63"), "uses a compression method that"),
     "a password": (lambda path: with_bytes(path, directory(path) + 8, b"\x01"), "password"),
     "a comment": (with_comment, "not an archive"),
     # as if the central directory never ended; zipfile would read all of it
     "a long list": (
         lambda path: with_bytes(path, path.stat().st_size - 10, struct.pack("<L", 2**31)), "more than 2 parts"
     ),
-    "a large end": (with_large_end, "larger than"),
+    "a large end": (with_large_end, "too large for"),
     "cut": (lambda path: path.write_bytes(path.read_bytes()[:-1]), "not an archive"),
     "empty": (lambda path: path.write_bytes(b""), "not an archive"),
 }  # fmt: skip

@@ -91,6 +91,6 @@ def test_wrong_meta_value_is_found(tiny_library, key, value):
 def test_backups_with_wrong_values_are_refused(tiny_library, tmp_path, column, value):
     change(tiny_library.folder / LIBRARY_FILE, column, value)
     back_up(tiny_library, tmp_path / "bad", no_progress)
-    with pytest.raises(LibraryError, match=rf"bad: this is not a complete backup of musicsim .*{column}"):
+    with pytest.raises(LibraryError, match=rf"bad: this is not a complete backup made by musicsim .*{column}"):
         restore(tmp_path / "bad", tmp_path / "there", no_progress)
     assert not (tmp_path / "there").exists()

@@ -217,7 +217,7 @@ def test_zip_is_read_and_other_files_are_counted(tmp_path):
     )
     batch = read_listening([path])
     assert summed(batch) == {("me", "Artist", "Title"): 3}
-    assert skipped(batch) == {"file of another kind": 1}
+    assert skipped(batch) == {"file in an unknown format": 1}
 
 
 def test_several_files_form_one_import(tmp_path):
@@ -248,7 +248,7 @@ def test_long_document_is_read_entry_by_entry(tmp_path):
 HEADER = "listener,artist,title,plays\n"
 LISTEN = '{"listened_at": 1, "track_metadata": {"artist_name": "a", "track_name": "b"}}\n'
 HOSTILE = {
-    "missing column": ("artist,title,plays\n", "line 1 lacks the column 'listener'"),
+    "missing column": ("artist,title,plays\n", "line 1 has no column 'listener'"),
     "empty": ("", "the file is empty"),
     "spaces": (" \n\n", "the file is empty"),
     "word for number": (HEADER + "ann,a,b,many\n", "line 2: plays is 'many'"),
@@ -264,7 +264,7 @@ HOSTILE = {
     "cut JSONL": (LISTEN + LISTEN[:40], "line 2 is not JSON"),
     "cut list": (f"[{LISTEN},\n{LISTEN[:60]}", "line 3 is not JSON"),
     "cut after entry": (f"[{LISTEN}", "the file is cut off"),
-    "no comma": (f"[{LISTEN}{LISTEN}]", "line 2 has '{' where ',' should be"),
+    "no comma": (f"[{LISTEN}{LISTEN}]", "line 2 has '{' instead of ','"),
     "bytes behind": (f"[{LISTEN}] x", "line 2 continues after the end"),
     "bomb": ('{"payload": ' + "[" * 200_000 + '"track_metadata"', "not in a known format"),
     "bomb inside": (f"[{LISTEN}, " + "[" * 900_000, "line 2 is nested too deeply"),
@@ -333,7 +333,7 @@ def test_given_format_skips_other_files(tmp_path):
     for path in (tmp_path / "all", archive):
         batch = read_listening([path], "m3u")
         assert [name for name, _ in batch.groups] == ["list"]
-        assert skipped(batch) == {"file of another kind": 1}
+        assert skipped(batch) == {"file in an unknown format": 1}
 
 
 def test_pipes_and_devices_are_refused(tmp_path):

@@ -60,7 +60,7 @@ def test_thumbs_are_persistent_and_deleted_with_songs(tiny_library):
 
 @pytest.mark.parametrize("judged", [{1: 1}, {2: 0}, {2: 3}])
 def test_rejects_invalid_thumbs(tiny_library, judged):
-    with pytest.raises(ValueError, match=r"chosen=.*rate another song, by 1 or -1"):
+    with pytest.raises(ValueError, match=r"chosen=.*give two different songs"):
         tiny_library.judgments.rate_results(1, judged)
 
 
@@ -131,7 +131,7 @@ def test_choices_do_not_change_revision(store):
         (("", "x", "y", 0), "choice between two named options"),
         (("playlists", "", "y", 0), "choice between two named options"),
         (("playlists", "x", "x", 0), "must be different"),
-        (("playlists", "x", "y", 2), "chosen=2 must be 0, 1 or None"),
+        (("playlists", "x", "y", 2), "chosen=2 must be 0, 1, or None"),
     ],
 )
 def test_rejects_invalid_choices(store, arguments, message):
@@ -245,6 +245,6 @@ def test_library_of_version_10_keeps_all_judgments(old_library):
 def test_read_only_library_of_version_10_is_unchanged(old_library, monkeypatch):
     monkeypatch.setattr("musicsim.library.library.is_writable", lambda path: False)
     before = (old_library / LIBRARY_FILE).read_bytes()
-    with pytest.raises(LibraryError, match=r"older musicsim \(schema 10\)"):
+    with pytest.raises(LibraryError, match=r"older version of musicsim \(schema 10\)"):
         Library.open(old_library)
     assert (old_library / LIBRARY_FILE).read_bytes() == before

@@ -130,7 +130,7 @@ def test_files_in_playlist_are_never_opened(tmp_path, name):
 )
 def test_empty_playlist_is_refused(store, tmp_path, name, content, fmt):
     path = write(tmp_path / name, content)
-    with pytest.raises(LibraryError, match=f"{name}: the playlist does not contain songs"):
+    with pytest.raises(LibraryError, match=f"{name}: the playlist contains no songs"):
         import_files(store, path, fmt and path.suffix[1:])
     assert store.listening.imports() == []
 
@@ -277,7 +277,7 @@ def test_reads_all_playlists_of_folder_or_zip(tmp_path):
     write(folder / "stream.m3u8", "#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9,\na.ts\n")
     batch = read_listening([folder])
     assert sorted(lists(batch)) == ["My list", "mix", "mix (2)"]
-    assert (skipped(batch), batch.name) == ({"file of another kind": 2}, "lists")
+    assert (skipped(batch), batch.name) == ({"file in an unknown format": 2}, "lists")
     archive = tmp_path / "lists.zip"
     with zipfile.ZipFile(archive, "w") as stream:
         for path in folder.rglob("*.*"):
@@ -460,7 +460,7 @@ HOSTILE = {
     "nul.m3u": ("#EXTM3U\na\0b.mp3\n", "line 2 contains a NUL byte"),
     "nul.pls": ("[playlist]\nFile1=a\0b.mp3\n", "line 2 contains a NUL byte"),
     "long.m3u": ("#EXTM3U\n" + "a" * 2_000_000, "line 2 is longer than"),
-    "stream.m3u8": ("#EXTM3U\n#EXT-X-VERSION:3\n#EXTINF:9,\na.ts\n", r"stream in parts \(HLS\)"),
+    "stream.m3u8": ("#EXTM3U\n#EXT-X-VERSION:3\n#EXTINF:9,\na.ts\n", r"segmented stream \(HLS\)"),
     "empty.m3u": ("", "the file is empty"),
     "cut.jspf": ('{"playlist": {"track": [{"title": "a"}, {"ti', "cut off"),
     "wrong.jspf": ('{"playlist": {"track": [{"title": "a", "location": 3}]}}', "has location '3'"),
@@ -468,7 +468,7 @@ HOSTILE = {
     "deep.jspf": ('{"playlist": {"track": [' + "[" * 200_000, "nested too deeply"),
     "items.json": ('{"playlists": [{"name": "a", "items": [3]}]}', "items that are not a list of records"),
     "mix.json": ('[{"mix_id": 1, "playlist": [[3]]}]', "instead of artist and title"),
-    "media.wpl": ("<?wpl?><smil/>", r"a playlist of Windows Media \(\.wpl\) cannot be read"),
+    "media.wpl": ("<?wpl?><smil/>", r"a Windows Media playlist \(\.wpl\) cannot be read"),
     "sheet.cue": ('FILE "a.wav" WAVE\n', r"a cue sheet \(\.cue\) cannot be read"),
 }
 
@@ -485,7 +485,7 @@ def test_invalid_or_harmful_file_error_names_line(tmp_path, name):
 
 def test_hls_named_m3u_is_refused(tmp_path):
     path = write(tmp_path / "x.m3u8", HOSTILE["stream.m3u8"][0])
-    with pytest.raises(LibraryError, match="belongs to a stream in parts"):
+    with pytest.raises(LibraryError, match="belongs to a segmented stream"):
         read_listening([path], fmt="m3u")
 
 
@@ -638,8 +638,8 @@ def test_reads_playlists_of_other_programs(name):
 
 
 REFUSED = {
-    "globocom_m3u8/simple-playlist.m3u8": "stream in parts",
-    "globocom_m3u8/relative-playlist.m3u8": "stream in parts",
+    "globocom_m3u8/simple-playlist.m3u8": "segmented stream",
+    "globocom_m3u8/relative-playlist.m3u8": "segmented stream",
     "mopidy/empty.m3u": "the file is empty",
     "mopidy/empty-ext.m3u": "not contain songs",
     "clementine/test.asx": "Windows Media",

@@ -33,7 +33,7 @@ def test_newer_library_is_refused_and_unchanged(store):
     with store.write() as connection:
         connection.execute(schema.meta.update().where(schema.meta.c.key == "schema_version").values(value="999"))
     before = (store.folder / "library.sqlite").read_bytes()
-    with pytest.raises(LibraryError, match="newer musicsim"):
+    with pytest.raises(LibraryError, match="newer version of musicsim"):
         Library.open(store.folder)
     assert (store.folder / "library.sqlite").read_bytes() == before
 
@@ -191,7 +191,7 @@ def test_uncounted_rows_are_overwritten(tmp_path):
 
 
 def test_rejects_rows_of_wrong_width(tmp_path):
-    with pytest.raises(ValueError, match="3 columns wide"):
+    with pytest.raises(ValueError, match="it must have 3 columns"):
         RowFile(tmp_path / "rows.f32", width=3).append(np.ones((2, 4)), at=0)
 
 

@@ -204,28 +204,28 @@ def test_zero_weight_metric_stays_at_zero():
 @pytest.mark.parametrize("unknown", [np.nan, np.inf])
 def test_rejects_non_finite_numbers(unknown):
     metrics = np.stack([np.eye(5)] * 2)
-    with pytest.raises(ValueError, match="weights should be 2 finite numbers"):
+    with pytest.raises(ValueError, match="weights must be 2 finite numbers"):
         adapt_weights(np.zeros(5), NONE, np.ones((1, 5)), metrics, [unknown, 1.0])
     metrics[0, 1, 1] = unknown
-    with pytest.raises(ValueError, match=r"metrics: shape \(2, 5, 5\) .* of finite numbers"):
+    with pytest.raises(ValueError, match=r"metrics has shape \(2, 5, 5\); .* contain finite numbers"):
         adapt_weights(np.zeros(5), NONE, np.ones((1, 5)), metrics)
 
 
 def test_rejects_wrong_number_of_columns():
     given = feedback_metric(np.zeros(3), np.ones((1, 3)), [])
     for shape in ((2, 1), (2, 4), (3,)):
-        with pytest.raises(ValueError, match=r"X: shape .* should be \(n_songs, 3\)"):
+        with pytest.raises(ValueError, match=r"X has shape .*; it must be \(n_songs, 3\)"):
             given.distances(np.ones(shape))
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((np.zeros((2, 2)), NONE, NONE), "x: shape"),
-        (([0, np.nan, 0, 0, 0], NONE, NONE), "x: shape"),
-        ((np.zeros(5), np.zeros((2, 3)), NONE), r"up: shape \(2, 3\)"),
-        ((np.zeros(5), NONE, np.full((1, 5), np.inf)), "down: shape"),
-        ((np.zeros(5), NONE, NONE, np.eye(4)), r"base: shape \(4, 4\)"),
+        ((np.zeros((2, 2)), NONE, NONE), "x has shape"),
+        (([0, np.nan, 0, 0, 0], NONE, NONE), "x has shape"),
+        ((np.zeros(5), np.zeros((2, 3)), NONE), r"up has shape \(2, 3\)"),
+        ((np.zeros(5), NONE, np.full((1, 5), np.inf)), "down has shape"),
+        ((np.zeros(5), NONE, NONE, np.eye(4)), r"base has shape \(4, 4\)"),
     ],
 )
 def test_rejects_bad_thumbs(arguments, message):
@@ -239,9 +239,9 @@ def test_rejects_bad_parameters():
             feedback_metric(np.zeros(5), NONE, NONE, **{name: -1})
     with pytest.raises(ValueError, match=r"strength=10000000000.0 should be a number from 0 to 1e\+09"):
         feedback_metric(np.zeros(5), NONE, NONE, strength=1e10)
-    with pytest.raises(ValueError, match="metrics: shape"):
+    with pytest.raises(ValueError, match="metrics has shape"):
         adapt_weights(np.zeros(5), NONE, NONE, np.eye(5))
-    with pytest.raises(ValueError, match="weights should be 1"):
+    with pytest.raises(ValueError, match="weights must be 1"):
         adapt_weights(np.zeros(5), NONE, NONE, np.eye(5)[None], [-1.0])
     with pytest.raises(ValueError, match="strength"):
         adapt_weights(np.zeros(5), NONE, NONE, np.eye(5)[None], strength=np.inf)

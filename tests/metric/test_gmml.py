@@ -105,8 +105,8 @@ def test_diagonals_and_scalars_match_closed_form():
         (np.ones((3, 3)), np.eye(3), "A is not positive definite"),
         (np.array([[1.0, 0.5], [0.0, 1.0]]), np.eye(2), "A is not symmetric"),
         (np.eye(2), np.eye(3), "shapes"),
-        (np.ones((2, 3)), np.eye(2), r"A: shape \(2, 3\)"),
-        (np.full((2, 2), np.nan), np.eye(2), "A is not finite"),
+        (np.ones((2, 3)), np.eye(2), r"A has shape \(2, 3\)"),
+        (np.full((2, 2), np.nan), np.eye(2), "A contains NaN"),
     ],
 )
 def test_geometric_mean_rejects_bad_matrices(A, B, message):
@@ -330,7 +330,7 @@ def test_follows_scikit_learn_conventions():
         ({"reg": -1}, "reg=-1"),
         ({"n_pairs": 0}, "n_pairs=0"),
         ({"prior": "euclid"}, "prior='euclid'"),
-        ({"prior": np.eye(3)}, r"prior: shape \(3, 3\)"),
+        ({"prior": np.eye(3)}, r"prior has shape \(3, 3\)"),
         ({"prior": -np.eye(4)}, "prior is not positive definite"),
     ],
 )
@@ -347,7 +347,7 @@ def test_rejects_bad_input():
         GMML().fit(X, np.zeros(len(X)))
     with pytest.raises(ValueError, match="nothing to learn from"):
         GMML(n_pairs=10).fit(X, np.arange(len(X)))
-    with pytest.raises(ValueError, match="similar: shape"):
+    with pytest.raises(ValueError, match="similar has shape"):
         GMML().fit_pairs(X, [], [[0, 1]])
     with pytest.raises(ValueError, match="dissimilar contains row"):
         GMML().fit_pairs(X, [[0, 1]], [[0, len(X)]])

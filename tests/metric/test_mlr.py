@@ -442,12 +442,12 @@ def test_rejects_bad_parameters(wrong):
         (np.eye(4), [0, 0, 0, 0], "no query has both"),
         (np.eye(4), [0, 1, 2, 3], "no query has both"),
         (np.eye(4), [None, None, "rock", ""], "no query has both"),
-        (np.eye(4), [0, 0, 1], "y has 3 queries and 3 songs, X has 4 rows"),
+        (np.eye(4), [0, 0, 1], "y has 3 queries and 3 songs, but X has 4 rows"),
         (np.eye(4), np.array([[0], [0], [1], [1]]), r"shape \(4, 1\)"),
         (np.eye(4), Relevance.from_labels([0, 0, 1, 1, 1]), "y has 5 queries"),
         (np.eye(4), Relevance.from_labels([0, 0, 1, 1]).restrict([0, 1]), "y has 2 queries and 4 songs"),
-        (np.eye(4), Relevance.from_labels([0, 0, 1, 1]).restrict([1, 0, 3, 2]), "query i should be row i of X"),
-        (np.eye(4), Relevance.from_lists([[1]] * 4, outside=True), "query i should be row i of X"),
+        (np.eye(4), Relevance.from_labels([0, 0, 1, 1]).restrict([1, 0, 3, 2]), "query i must be row i of X"),
+        (np.eye(4), Relevance.from_lists([[1]] * 4, outside=True), "query i must be row i of X"),
     ],
 )
 @pytest.mark.parametrize("structure", ["full", "diagonal"])

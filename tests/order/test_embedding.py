@@ -240,9 +240,9 @@ def test_clones_keep_parameters():
         ({}, np.eye(3), [], "empty"),
         ({}, np.eye(3), [(0, 1, 0, 3)], "song 3"),
         ({}, np.eye(3)[:2], [(0, 1, 0, 2)], "square"),
-        ({}, np.diag([1.0, 1.0, -1.0]), [(0, 1, 0, 2)], "positive semi-definite"),
+        ({}, np.diag([1.0, 1.0, -1.0]), [(0, 1, 0, 2)], "positive semidefinite"),
         ({}, np.ones((3, 3)), [(0, 1, 0, 2)], "constant"),
-        ({}, [np.eye(3), np.eye(4)], [(0, 1, 0, 2)], "of the same"),
+        ({}, [np.eye(3), np.eye(4)], [(0, 1, 0, 2)], "for the same songs"),
         ({}, np.full((3, 3), np.nan), [(0, 1, 0, 2)], "NaN"),
     ],
 )
@@ -308,6 +308,6 @@ def test_rejects_indefinite_kernel_even_with_max_rank(depth):
     basis = np.linalg.qr(rng.standard_normal((200, 200)))[0]
     values = np.append(np.linspace(0.0, 1.0, 199) ** 4, -depth)
     K = (basis * values) @ basis.T
-    with pytest.raises(ValueError, match="positive semi-definite"):
+    with pytest.raises(ValueError, match="positive semidefinite"):
         PartialOrderEmbedding(max_rank=5).fit(K, _comparisons(200, 50, 16))
     PartialOrderEmbedding(max_rank=5).fit((basis[:, :199] * values[:199]) @ basis[:, :199].T, _comparisons(200, 50, 16))

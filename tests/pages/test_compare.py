@@ -334,8 +334,8 @@ def test_answers_are_renamed_or_deleted(full, survey):
     press(app, "Rename")
     assert full.judgments.listeners() == ["Dora"]
     assert app.session_state["compare_listener"] == "Dora"
-    assert "Delete 2 answers of **Dora**?" in said(app)
-    press(app, "Delete them")
+    assert "Delete 2 answers from **Dora**?" in said(app)
+    press(app, "Delete answers")
     assert full.judgments.answers() == []
     assert app.button(key="compare_forget").disabled
 
@@ -389,12 +389,13 @@ def test_survey_is_described_in_plain_words(full, survey, monkeypatch):
     told = said(app)
     assert "27 of 50 answers, 2 of them unsure" in said_progress(app)
     assert (
-        "repeated questions got the same answer in 7 of 10 (**70%**, 95% interval 40% to 89%; guessing: 33%)." in told
+        "repeated questions got the same answer in 7 of 10 cases (**70%**, 95% interval 40% to 89%; guessing: 33%)."
+        in told
     )
     assert "not known until a random question" in told
     assert "2 people gave 30 answers." in told
-    assert "agreed in 2 of 4 (**50%**" in told
-    assert "gave the same answer in 18 of 20 (**90%**" in told
+    assert "agreed in 2 of 4 cases (**50%**" in told
+    assert "gave the same answer in 18 of 20 cases (**90%**" in told
 
 
 def test_survey_follows_current_answers(full, survey):
@@ -452,7 +453,7 @@ def test_answers_round_trip_without_duplicates(full, survey):
     kept = [(a.song_ids, a.chosen) for a in full.judgments.answers()]
     upload(app, text.getvalue())
     assert "2 answers read: 0 added, 2 already here." in said(app)
-    press(app, "Delete them")
+    press(app, "Delete answers")
     upload(app, text.getvalue())
     assert "2 answers read: 2 added." in said(app)
     assert [(a.song_ids, a.chosen) for a in full.judgments.answers()] == kept
@@ -500,4 +501,4 @@ def test_answers_twelve_questions(full):
     assert [a.chosen for a in answers] == [n % 3 for n in range(12)]
     assert all(a.foreseen is not None for a in answers)
     n_random = sum(a.is_random for a in answers)
-    assert (f"of {n_random} (" if n_random else "not known until a random question") in said(app)
+    assert (f"of {n_random} cases (" if n_random else "not known until a random question") in said(app)

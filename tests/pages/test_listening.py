@@ -47,7 +47,7 @@ def plays_of(songs, *more: str) -> str:
 def test_empty_state_has_message(section):
     assert "Nothing imported yet." in texts(section)
     press(section, "Preview")
-    assert "Drop a file or enter its path." in texts(section)
+    assert "Choose a file or enter its path." in texts(section)
 
 
 def test_preview_shows_effects_and_writes_nothing(section, full):
@@ -170,7 +170,7 @@ def test_finds_close_spellings_of_unmatched_entries(section, full, tmp_path):
     assert [row[:2] + row[3:] for row in tables(app)[-1]] == [
         ["Bohemian Rapsody — Queen", "Bohemian Rhapsody — Queen", 9]
     ]
-    assert [b.disabled for b in app.button if b.label in ("Same song", "Another song")] == [True, True]
+    assert [b.disabled for b in app.button if b.label in ("Same song", "Different song")] == [True, True]
     full.listening.judge([("Queen", "Bohemian Rapsody", song.id)], is_same=False)
     press(app, "Look for close spellings")
     assert "No song in the library has a similar spelling." in texts(app)
@@ -212,7 +212,7 @@ def test_playlists_are_previewed_with_unmatched_entries(section, full, jobs_star
         "Rows": "5", "Playlists": "2", "Songs": "5", "In the library": "2 (40%)",
     }  # fmt: skip
     lists, absent = tables(app)
-    assert sorted(lists) == [["lost", 2, 0, "left out: its songs are not in the library"], ["morning", 3, 2, ""]]
+    assert sorted(lists) == [["lost", 2, 0, "left out: none of its songs are in the library"], ["morning", 3, 2, ""]]
     assert sorted(absent) == [
         ["lost", 1, "Else — Nobody", "not in the library"],
         ["lost", 2, "http://example.org/stream", "web address"],
@@ -222,7 +222,7 @@ def test_playlists_are_previewed_with_unmatched_entries(section, full, jobs_star
     assert "stay out of the playlists" in texts(app)
     assert jobs_started == []
     press(app, "Import")
-    assert "Import 1: 1 of 2 playlists, with 2 of 5 entries that are in the library; 1 left out" in texts(app)
+    assert "Import 1: 1 of 2 playlists; 2 of 5 entries are in the library; 1 left out" in texts(app)
     assert "matched later" not in texts(app), "songs of playlists do not wait"
     assert sorted(tables(app)[0]) == sorted(lists)
     assert jobs_started == ["walk"]
@@ -257,7 +257,7 @@ def test_imported_playlists_show_category_and_accepted_spellings(section, full, 
     press(app, "Import")
     (kept,) = full.playlists()
     assert list(kept.song_ids) == [first.id, second.id]
-    assert "1 of 1 playlists, with 2 of 2 entries" in texts(app)
+    assert "1 of 1 playlists; 2 of 2 entries" in texts(app)
 
 
 def test_learning_from_playlists_waits_for_running_job(section, full, jobs_started, monkeypatch):

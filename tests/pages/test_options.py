@@ -118,13 +118,13 @@ def client(full, monkeypatch):
 @pytest.mark.parametrize(
     ("field", "wrong", "said", "arguments", "address"),
     [
-        ("surprise", 1.5, "surprise=1.5 should be between 0 and 1.", ("playlist", "--surprise", 1.5), "surprise=1.5"),
-        ("prefer", "loud", "prefer='loud' should be one of any", ("playlist", "--prefer", "loud"), "prefer=loud"),
+        ("surprise", 1.5, "surprise=1.5 must be between 0 and 1.", ("playlist", "--surprise", 1.5), "surprise=1.5"),
+        ("prefer", "loud", "prefer='loud' must be one of any", ("playlist", "--prefer", "loud"), "prefer=loud"),
         (
-            "years", (1990, 1980), "years=(1990, 1980) should be a lower and an upper bound.",
+            "years", (1990, 1980), "years=(1990, 1980) must be a lower and an upper bound.",
             ("playlist", "--years", 1990, 1980), "years=1990&years=1980",
         ),
-        ("length", 0, "length=0 should be at least 1.", ("playlist", "-n", 0), "length=0"),
+        ("length", 0, "length=0 must be at least 1.", ("playlist", "-n", 0), "length=0"),
     ],
 )  # fmt: skip
 def test_value_out_of_range_gives_clear_error_everywhere(client, full, field, wrong, said, arguments, address):

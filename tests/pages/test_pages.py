@@ -125,7 +125,7 @@ def test_empty_library_sections_have_messages(full):
         ("failed", "No failed files."),
         ("missing", "No missing files."),
         ("same", "No duplicates found."),
-        ("artists", "No artist seems to have two spellings."),
+        ("artists", "No artist seems to have more than one spelling."),
         ("settings", "This library is in"),
     ):
         show_section(app, section)
@@ -297,6 +297,6 @@ def test_genre_spellings_are_merged_and_undone(full):
     app.button(key="genre_merge_0").click().run()
     assert not app.exception
     assert full.song(odd.id).genre == genre
-    assert any("No genre has two spellings" in c.value for c in app.caption)
+    assert any("No genre has more than one spelling" in c.value for c in app.caption)
     app.button(key="genres_part").click().run()
     assert full.song(odd.id).genre == genre.upper()

@@ -170,12 +170,12 @@ def test_dialect_shows_its_training_playlists(taught):
     select(app, "playlist_dialect", "one artist")
     (said,) = [c.value for c in app.caption if "Learned from" in c.value]
     assert "Learned from 36 playlists" in said
-    assert "better than shuffling on held-out playlists (the walk of all playlists: " in said
+    assert "better than shuffling on held-out playlists (weights from all playlists: " in said
     assert "It uses " in said
 
 
 def test_page_notes_lack_of_playlists(full):
-    assert any("Without playlists to learn from" in c.value for c in open_page().caption)
+    assert any("There are no playlists to learn from" in c.value for c in open_page().caption)
 
 
 def test_chosen_song_of_other_page_comes_first(full, requests):
@@ -408,7 +408,7 @@ def test_imported_playlists_are_listed_by_origin(full):
     full.add_playlists([("Mine", None, [songs[0].id, songs[1].id])], source="saved")
     full.add_playlists([("Theirs", "party", [s.id for s in songs[2:6]])], source="jams.csv")
     app = open_page()
-    assert app.selectbox(key="playlist_source").options == ["saved here (1)", "from jams.csv (1)"]
+    assert app.selectbox(key="playlist_source").options == ["saved in musicsim (1)", "from jams.csv (1)"]
     app.selectbox(key="playlist_source").select("jams.csv").run()
     press(app, "playlist_open")
     assert ids_of(app) == [s.id for s in songs[2:6]]

@@ -69,7 +69,7 @@ def test_single_song_cannot_be_trained_on(store, tmp_path, monkeypatch):
     refresh(store)
     app = open_page("train")
     assert not app.exception
-    assert any("This library does not have data about similar songs yet" in info.value for info in app.info)
+    assert any("This library has no data about similar songs yet" in info.value for info in app.info)
     assert app.button(key="train_start").disabled
 
 
@@ -161,7 +161,7 @@ def test_running_training_shows_curves_and_can_be_stopped(learned):
     assert app.button(key="train_start").disabled
     press(app, "Stop and keep the best")
     assert learned.jobs.get(job_id).finish_requested
-    assert "Keeping the best so far…" in captions(app)
+    assert "Keeping the best metric so far…" in captions(app)
 
 
 def test_verdict_has_scores_and_interval(learned):
@@ -266,7 +266,7 @@ def test_invalid_report_does_not_break_page(learned, report):
     (learned.models.path(record.id) / "report.json").write_text(report, encoding="utf-8")
     app = open_page("train")
     assert not app.exception
-    assert "learned from songs of one genre" in captions(app)
+    assert "learned from songs of the same genre" in captions(app)
 
 
 def test_scores_by_answers_are_updated_after_answer(learned):

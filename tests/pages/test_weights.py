@@ -63,7 +63,7 @@ def test_single_song_gives_clear_message(empty, tmp_path):
 
 def test_default_weights_are_labeled_without_playlists(full):
     app = open_view()
-    assert "These weights are defaults" in said(app)
+    assert "These are default weights" in said(app)
     walker = Walk(take_snapshot(full))
     assert bars(app) == {"default": pytest.approx(dict(walker.families()))}
     first = walker.strongest()[0]
@@ -82,7 +82,7 @@ def test_dialect_is_shown_next_to_all_playlists(taught):
         "all playlists": pytest.approx(dict(walker.families())),
         "loyal": pytest.approx(dict(walker.families("loyal"))),
     }
-    assert "Share of all weight of “loyal”." in said(app)
+    assert "Share of the total weight for “loyal”." in said(app)
     assert f"- {walker.strongest('loyal')[0].reason} " in said(app)
 
 
@@ -98,7 +98,7 @@ def test_gains_match_walk_and_are_sorted(taught):
     figures = [float(text.removesuffix(" %")) for text in table["gain"].tolist()[1:]]
     assert figures == sorted(figures, reverse=True)
     assert set(table[""].tolist()) == {"all playlists", "loyal", r"\*mixed\*"}
-    assert "held-out playlists, a quarter of all" in said(app)
+    assert "held-out quarter of the playlists" in said(app)
     ahead = sum(kind.gain > kind.gain_global for kind in kinds)
     assert f"{ahead} of 2 evaluated dialects predict" in said(app)
 
@@ -108,6 +108,6 @@ def test_too_few_playlists_give_clear_message(full):
     full.add_playlists([(f"{n}", None, songs[n : n + 4]) for n in range(5)], source="test")
     refresh(full)
     app = open_view()
-    assert "5 playlists are too few to hold some out" in said(app)
+    assert "With only 5 playlists, none are held out" in said(app)
     assert app.table[0].value["gain"].tolist() == ["–"]
     assert not app.selectbox

@@ -151,13 +151,13 @@ def test_song_weights_reach_the_hypergraph():
         ({"familiarity": [1.0]}, "familiarity has 1 entries"),
         ({"topics": []}, "topics has 0 entries"),
         ({"clusters": {"4": [0, 1]}}, r"clusters\['4'\] has 2 entries"),
-        ({"clusters": {"4": [0.5, 1.0, 2.0]}}, "must be integers"),
+        ({"clusters": {"4": [0.5, 1.0, 2.0]}}, "must contain integers"),
         ({"listener_clusters": {"a b": [0, 0, 0]}}, "listener_clusters: the label 'a b'"),
-        ({"cooccurrence_clusters": {"4": [0.5, 1, 2]}}, r"cooccurrence_clusters\['4'\] must be integers"),
+        ({"cooccurrence_clusters": {"4": [0.5, 1, 2]}}, r"cooccurrence_clusters\['4'\] must contain integers"),
         ({"albums": ["x"]}, "albums has 1 entries"),
-        ({"playlists": {"a": [0, 3]}}, r"playlists\['a'\] must be song rows"),
-        ({"playlists": {"a": [-1]}}, r"playlists\['a'\] must be song rows"),
-        ({"playlists": {"a": [0.5]}}, r"playlists\['a'\] must be song rows"),
+        ({"playlists": {"a": [0, 3]}}, r"playlists\['a'\] must contain song rows"),
+        ({"playlists": {"a": [-1]}}, r"playlists\['a'\] must contain song rows"),
+        ({"playlists": {"a": [0.5]}}, r"playlists\['a'\] must contain song rows"),
         ({"playlists": {" ": [0, 1]}}, "a name is blank"),
         ({"topics": [[1]] * 3, "topic_words": {1: "you & me"}}, r"topic_words\[1\]"),
         ({"topics": [[1]] * 3, "topic_words": {1: "you:me"}}, r"topic_words\[1\]"),
@@ -323,7 +323,9 @@ def test_each_song_has_an_edge_of_its_company_which_joins_no_conjunction():
     assert edge_families(["near-3:0 A"]) == [("company",)]
     assert describe_edge("near-3:0 A") == "both in playlists with A"
     assert describe_edge("near-3:7") == "both in playlists with song 7"
-    with pytest.raises(ValueError, match=r"cooccurrence_neighbours must be song rows \(int\) of shape \(4, k\)"):
+    with pytest.raises(
+        ValueError, match=r"cooccurrence_neighbours must contain song rows \(int\) and have shape \(4, k\)"
+    ):
         build_edges(4, cooccurrence_neighbours=near[:3])
     with pytest.raises(ValueError, match="song_names has 1 entries"):
         build_edges(4, cooccurrence_neighbours=near, song_names=["A"])

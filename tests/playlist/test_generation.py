@@ -176,9 +176,9 @@ def test_weights_may_change_from_place_to_place():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"fixed": {4: 0}}, "fixed has place 4; a playlist of 4 has 0 to 3"),
-        ({"fixed": {0: 1}, "first": 2}, "fixed puts song 1 at place 0, but song 2 is fixed there"),
-        ({"fixed": {1: 9}}, "fixed=9 is not a song"),
+        ({"fixed": {4: 0}}, "fixed has position 4; with length=4, it must be 0 to 3"),
+        ({"fixed": {0: 1}, "first": 2}, "fixed puts song 1 at position 0, but song 2 is fixed there"),
+        ({"fixed": {1: 9}}, "fixed=9 must be a song"),
         ({"temperature": 0.0}, "temperature=0.0 must be positive"),
         ({"weigh": [1.0]}, r"weigh has shape \(1,\)"),
         ({"weigh": [1.0, -1.0, 1.0, 1.0]}, "not negative"),

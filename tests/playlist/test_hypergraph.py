@@ -66,7 +66,7 @@ def test_a_collection_of_fewer_than_two_songs_has_no_edges(n_songs):
 
 
 def test_names_must_fit_and_differ():
-    with pytest.raises(ValueError, match=r"shape \(4, 3\), but there are 2 names"):
+    with pytest.raises(ValueError, match=r"shape \(4, 3\), but names has 2 entries"):
         Hypergraph(SMALL, NAMES[:2])
     with pytest.raises(ValueError, match="'tag:calm' occurs more than once"):
         Hypergraph(SMALL, ["uniform:all", "tag:calm", "tag:calm"])

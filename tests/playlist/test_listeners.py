@@ -82,8 +82,8 @@ def test_groups_make_edges():
         ({"regularization": -1.0}, "regularization=-1.0"),
         ({"regularization": float("nan")}, "regularization=nan"),
         ({"sizes": (0,)}, "each at least 2"),
-        ({"plays": [[-1.0, 1.0]]}, "plays must be finite and non-negative"),
-        ({"plays": [[np.inf, 1.0]]}, "plays must be finite and non-negative"),
+        ({"plays": [[-1.0, 1.0]]}, "plays must be finite and not negative"),
+        ({"plays": [[np.inf, 1.0]]}, "plays must be finite and not negative"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

@@ -291,7 +291,7 @@ def test_the_callback_stops_the_fit_and_the_limit_warns():
     playlists = random_playlists(rng, 30, 60)
     model = PlaylistModel(graph, tol=0).fit(playlists, callback=lambda step: step["iteration"] == 2)
     assert (model.n_iter_, model.converged_) == (2, False)
-    with pytest.warns(ConvergenceWarning, match="max_iter=1 iterations: the last one still gained"):
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 iterations, but the last one still gained"):
         PlaylistModel(graph, max_iter=1).fit(playlists)
     assert PlaylistModel(graph).fit(playlists).converged_
 
@@ -422,7 +422,7 @@ def test_an_exhausted_collection_stops_early_and_says_so():
     assert playlist.note == "stopped at 5 of 9 songs: no songs are left"
     blocked = model.generate(9, first=0, random_state=0, groups=["x"] * 5, spacing=1)
     assert blocked.songs == (0,)
-    assert "the 4 songs left are all by artists of the last 1 songs" in blocked.note
+    assert "the 4 remaining songs are all by artists of the last 1 songs" in blocked.note
 
 
 def test_drawing_again_from_here_keeps_the_first_songs():
@@ -490,7 +490,7 @@ def test_a_collection_of_one_song_gives_this_song():
         assert playlist.songs == (0,)
         assert playlist.note == "stopped at 1 of 3 songs: no songs are left"
     assert model.log_probability([[0]]).tolist() == [0.0]
-    with pytest.raises(ValueError, match="needs two songs"):
+    with pytest.raises(ValueError, match="needs at least two songs"):
         model.fit([[0]])
 
 
@@ -504,7 +504,7 @@ def test_a_collection_of_two_songs_alternates():
 
 def test_weights_are_needed_before_anything_else():
     graph = build_edges(3)
-    with pytest.raises(NotFittedError, match="does not have weights yet; call fit"):
+    with pytest.raises(NotFittedError, match="has no weights yet: call fit"):
         PlaylistModel(graph).generate(2)
     assert not hasattr(PlaylistModel(graph), "weights_")
 
@@ -536,7 +536,7 @@ def test_bad_parameters_are_named_by_fit(parameters, message):
 @pytest.mark.parametrize(
     ("playlists", "message"),
     [
-        ([[0, 1], [2, 4]], r"playlists\[1\] has song 4; the model has songs 0 to 3"),
+        ([[0, 1], [2, 4]], r"playlists\[1\] has song 4, but the model has songs 0 to 3"),
         ([[-1, 0]], "has song -1"),
         ([[0.5, 1]], "must be a list of song rows"),
         ([0, 1], "must be a list of song rows"),
@@ -553,11 +553,11 @@ def test_bad_playlists_are_named(playlists, message):
     ("arguments", "message"),
     [
         ({"length": 0}, "length=0"),
-        ({"length": 2, "first": 4}, "first=4 is not a song"),
-        ({"length": 2, "first": True + 0.5}, r"first=1.5 is not a song"),
-        ({"length": 2, "exclude": [9]}, "exclude=9 is not a song"),
+        ({"length": 2, "first": 4}, "first=4 must be a song"),
+        ({"length": 2, "first": True + 0.5}, r"first=1.5 must be a song"),
+        ({"length": 2, "exclude": [9]}, "exclude=9 must be a song"),
         ({"length": 2, "prefix": [0, 1, 2]}, "prefix has 3 songs, more than length=2"),
-        ({"length": 3, "prefix": [0, 1], "first": 1}, "first puts song 1 at place 0|prefix puts"),
+        ({"length": 3, "prefix": [0, 1], "first": 1}, "first puts song 1 at position 0|prefix puts"),
         ({"length": 2, "spacing": -1}, "spacing=-1"),
         ({"length": 2, "groups": ["x"]}, "groups has 1 entries for 4 songs"),
     ],

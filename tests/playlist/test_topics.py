@@ -95,8 +95,8 @@ def test_words_reach_the_reason_of_a_step(two_topics):
         ({"max_share": 0.0}, "max_share=0.0"),
         ({"max_share": 1.1}, "max_share=1.1"),
         ({"n_passes": 0}, "n_passes=0"),
-        ({"counts": [[-1, 2]]}, "counts must be finite and non-negative"),
-        ({"counts": [[np.nan, 2]]}, "counts must be finite and non-negative"),
+        ({"counts": [[-1, 2]]}, "counts must be finite and not negative"),
+        ({"counts": [[np.nan, 2]]}, "counts must be finite and not negative"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

@@ -74,12 +74,12 @@ def test_it_comes_back_from_a_folder_and_takes_more_rows(index, data, tmp_path):
 def test_what_is_damaged_or_of_other_rows_is_refused(index, data, tmp_path):
     X, _ = data
     index.save(tmp_path / "index")
-    with pytest.raises(ValueError, match="made of other rows"):
+    with pytest.raises(ValueError, match="built from different rows"):
         CompactIndex.load(tmp_path / "index", X[::-1])
     with pytest.raises(ValueError, match="contains a CompactIndex, not a SpillForest"):
         SpillForest.load(tmp_path / "index", X)
     (tmp_path / "index" / "index.json").write_text(json.dumps([]))
-    with pytest.raises(ValueError, match="damaged or of another version"):
+    with pytest.raises(ValueError, match="damaged or has a different version"):
         CompactIndex.load(tmp_path / "index", X)
 
 
@@ -104,7 +104,7 @@ def test_damage_in_any_file_is_said(index, data, tmp_path, file, damage):
     index.save(tmp_path / "index")
     path = tmp_path / "index" / file
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(ValueError, match="damaged or of another version"):
+    with pytest.raises(ValueError, match="damaged or has a different version"):
         CompactIndex.load(tmp_path / "index", data[0])
 
 
@@ -117,14 +117,14 @@ def test_a_hash_that_does_not_fit_is_said(index, data, tmp_path, name, change):
     with np.load(tmp_path / "index" / "hash.npz") as stored:
         arrays = dict(stored)
     np.savez(tmp_path / "index" / "hash.npz", **arrays | {name: change(arrays[name])})
-    with pytest.raises(ValueError, match="damaged or of another version"):
+    with pytest.raises(ValueError, match="damaged or has a different version"):
         CompactIndex.load(tmp_path / "index", data[0])
 
 
 def test_a_mask_of_another_type_is_said(index, data, tmp_path):
     index.save(tmp_path / "index")
     np.save(tmp_path / "index" / "shown.npy", np.ones(len(data[0])))
-    with pytest.raises(ValueError, match="damaged or of another version"):
+    with pytest.raises(ValueError, match="damaged or has a different version"):
         CompactIndex.load(tmp_path / "index", data[0])
 
 

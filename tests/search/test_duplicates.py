@@ -314,8 +314,8 @@ def test_no_song_and_one_song_have_no_pair(n):
         (np.zeros((3, 2)), np.array([1, 2, np.inf]), {}, "durations contains NaN"),
         (np.zeros((3, 2)), np.ones(3), {"rows": [3]}, "X has 3 songs"),
         (np.zeros((3, 2)), np.ones(3), {"rows": [-1]}, "X has 3 songs"),
-        (np.zeros((3, 2)), np.ones(3), {"rows": [0.5]}, "row numbers"),
-        (np.zeros((3, 2)), np.ones(3), {"rows": np.array([True, False, True])}, "row numbers"),
+        (np.zeros((3, 2)), np.ones(3), {"rows": [0.5]}, "rows must be whole numbers"),
+        (np.zeros((3, 2)), np.ones(3), {"rows": np.array([True, False, True])}, "rows must be whole numbers"),
         (np.zeros((3, 2)), np.ones(3), {"max_candidates": 0}, "max_candidates=0"),
         (np.zeros((3, 2)), np.ones(3), {"least_agreement": 1.5}, "least_agreement=1.5"),
         (np.zeros((3, 2)), np.ones(3), {"max_offset_s": -1.0}, "max_offset_s=-1.0"),
@@ -353,7 +353,7 @@ def test_groups_are_what_pairs_connect(case):
     assert firsts == list(range(len(firsts)))  # numbered in the order of their first songs
 
 
-@pytest.mark.parametrize(("n", "message"), [(0, "row 2 of 0"), (2, "row 2 of 2")])
+@pytest.mark.parametrize(("n", "message"), [(0, "row 2; rows"), (2, "row 2; rows must be 0 to 1")])
 def test_a_pair_of_a_song_that_is_not_there_is_named(n, message):
     with pytest.raises(ValueError, match=message):
         group_pairs(n, [_pair((1, 2))])

@@ -97,7 +97,7 @@ def test_shapes_of_answers(index, n, n_queries, rng):
 @every_kind
 @pytest.mark.parametrize("shape", [(), (4,), (6,), (1, 5), (5, 1)])
 def test_masks_of_another_shape_are_refused(index, shape):
-    with pytest.raises(ValueError, match=r"allowed has shape .*, the index has 5 rows"):
+    with pytest.raises(ValueError, match=r"allowed has shape .*; it must be \(5,\)"):
         clone(index).fit(np.eye(5)).query(np.eye(5), 1, allowed=np.ones(shape, bool))
 
 
@@ -177,8 +177,8 @@ def test_given_rows_are_used_in_place_and_never_written(rng):
         (np.float32(1), "float32"),
         ("0", "whole numbers"),
         (None, "object"),
-        (-1, "-1 to -1, the index has 5 rows"),
-        ([0, 5], "0 to 5, the index has 5 rows"),
+        (-1, "-1 to -1, but the index has 5 rows"),
+        ([0, 5], "0 to 5, but the index has 5 rows"),
     ],
 )
 def test_ids_that_were_never_given_are_refused(index, ids, message):
@@ -192,7 +192,7 @@ def test_ids_that_were_never_given_are_refused(index, ids, message):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (np.zeros((1, 4)), "4 columns, the index has 3"),
+        (np.zeros((1, 4)), "4 columns, but the index has 3"),
         (np.zeros(3), "two-dimensional"),
         (np.zeros((1, 1, 3)), "two-dimensional"),
         (3.0, "two-dimensional"),
@@ -200,8 +200,8 @@ def test_ids_that_were_never_given_are_refused(index, ids, message):
         (np.full((1, 3), np.nan), "NaN or infinite"),
         ([[0.0, np.inf, 0.0]], "NaN or infinite"),
         ([[0.0, -np.inf, np.nan]], "NaN or infinite"),
-        ([[1e30, 0.0, 0.0]], "contains 1e.30: distances need values below"),
-        ([[0.0, -1e30, 0.0]], "contains 1e.30: distances need values below"),
+        ([[1e30, 0.0, 0.0]], "contains 1e.30; values must be below"),
+        ([[0.0, -1e30, 0.0]], "contains 1e.30; values must be below"),
     ],
 )
 def test_bad_rows_name_the_argument(index, rows, message):

@@ -294,7 +294,7 @@ def test_damaged_folders_are_refused(tmp_path, rng):
     for name, harm in harms:
         shutil.copytree(tmp_path / "index", tmp_path / "harmed")
         harm(tmp_path / "harmed" / name)
-        with pytest.raises(ValueError, match=r"The index in .*harmed is damaged .* build it again"):
+        with pytest.raises(ValueError, match=r"The index in .*harmed is damaged .* rebuild it"):
             HammingIndex.load(tmp_path / "harmed")
         shutil.rmtree(tmp_path / "harmed")
     with pytest.raises(FileNotFoundError):
@@ -309,15 +309,15 @@ GOOD = np.zeros((5, 2), np.uint64)
 @pytest.mark.parametrize(
     ("codes", "message"),
     [
-        (GOOD.astype(np.int64), "should be uint64, .* not int64"),
+        (GOOD.astype(np.int64), "must be uint64, .* not int64"),
         (GOOD.astype(np.uint32), "not uint32"),
         (GOOD > 0, "not bool"),
         ([[0.5]], "not float64"),
         (GOOD[0], "two-dimensional"),
         (GOOD[None], "two-dimensional"),
         (GOOD[:, :0], "two-dimensional"),
-        (GOOD[:, :1], "has 1 words"),
-        (np.zeros((1, 3), np.uint64), "has 3 words"),
+        (GOOD[:, :1], "its width must be 2"),
+        (np.zeros((1, 3), np.uint64), "its width must be 2"),
         (np.full((1, 2), 1 << 36, np.uint64), "bits beyond n_bits=100"),
     ],
 )
@@ -330,7 +330,7 @@ def test_bad_codes_name_the_argument(codes, message):
 
 
 def test_words_are_compared_where_no_bits_were_named():
-    with pytest.raises(ValueError, match="codes has 1 words, n_bits=128 needs 2"):
+    with pytest.raises(ValueError, match="with n_bits=128, its width must be 2"):
         HammingIndex().fit(GOOD).query(GOOD[:, :1])
 
 
@@ -340,7 +340,7 @@ def test_words_are_compared_where_no_bits_were_named():
         ({"method": "tree"}, "method='tree' should be one of scan, balls"),
         ({"n_bits": 0}, "n_bits=0"),
         ({"n_bits": 64.0}, "n_bits=64.0"),
-        ({"n_bits": 64}, "codes has 2 words, n_bits=64 needs 1"),
+        ({"n_bits": 64}, "with n_bits=64, its width must be 1"),
         ({"n_jobs": 0}, "n_jobs=0"),
     ],
 )
@@ -360,7 +360,7 @@ def test_bad_questions_are_named():
         index.radius(GOOD, -1)
     with pytest.raises(ValueError, match="allowed has shape"):
         index.query(GOOD, allowed=np.ones(4, bool))
-    with pytest.raises(ValueError, match="codes has 32768 bits, more than 32767"):
+    with pytest.raises(ValueError, match="codes has 32768 bits; at most 32767 are allowed"):
         HammingIndex().fit(np.zeros((1, 512), np.uint64))
 
 

@@ -177,10 +177,10 @@ def test_a_song_without_a_deviation_counts_as_an_average_one():
         (lambda m: MutualProximity(nearest=0).fit(np.eye(4)), "nearest=0"),
         (lambda m: MutualProximity().fit(np.zeros(4)), "two-dimensional"),
         (lambda m: MutualProximity().fit([[np.nan, 1.0], [0.0, 1.0]]), "NaN"),
-        (lambda m: m.moments(np.zeros((1, 3))), "Q has 3 columns, the fit had 4"),
-        (lambda m: m.rescore([1.0, 2.0], [0], (1.0, 1.0)), r"rows of shape \(1,\)"),
-        (lambda m: m.rescore([1.0], [4], (1.0, 1.0)), "rows should be from 0 to 3"),
-        (lambda m: m.rescore([1.0], [-1], (1.0, 1.0)), "rows should be from 0 to 3"),
+        (lambda m: m.moments(np.zeros((1, 3))), "Q has 3 columns, but the fit had 4"),
+        (lambda m: m.rescore([1.0, 2.0], [0], (1.0, 1.0)), r"rows has shape \(1,\)"),
+        (lambda m: m.rescore([1.0], [4], (1.0, 1.0)), "rows must be row numbers of the fit, from 0 to 3"),
+        (lambda m: m.rescore([1.0], [-1], (1.0, 1.0)), "rows must be row numbers of the fit, from 0 to 3"),
         (lambda m: m.rescore([1.0], [0], ([1.0, 2.0], [1.0, 1.0])), "one query"),
         (lambda m: mutual_proximity(np.eye(3), np.ones(3), np.ones(3), np.ones(2), np.ones(3)), "shapes"),
     ],
@@ -203,5 +203,5 @@ def test_others_are_rescored_as_rows_are_and_do_not_count_in_the_average(rng):
     together = fitted.rescore_others(far, fitted.moments(others), of_query)
     alone = [fitted.rescore_others(far[i : i + 1], fitted.moments(others[i : i + 1]), of_query) for i in range(7)]
     np.testing.assert_allclose(together, np.concatenate(alone))
-    with pytest.raises(ValueError, match="should be"):
+    with pytest.raises(ValueError, match="must be"):
         fitted.rescore_others(distances, fitted.moments(X[:3]), of_query)

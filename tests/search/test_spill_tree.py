@@ -343,7 +343,7 @@ def test_other_rows_are_refused(index, tmp_path):
     index = clone(index).fit(X)
     index.save(tmp_path / "index")
     for other in (songs(300, seed=1), X[:299], X[::-1], songs(300, 5), X[:0], np.roll(X, 1, axis=0)):
-        with pytest.raises(ValueError, match="made of other rows"):
+        with pytest.raises(ValueError, match="built from different rows"):
             type(index).load(tmp_path / "index", other)
     with pytest.raises(ValueError, match="NaN"):
         type(index).load(tmp_path / "index", np.vstack([X, np.full((1, 6), np.nan)]))
@@ -408,7 +408,7 @@ def test_damaged_folders_are_refused(index, tmp_path):
             (tmp_path / "harmed" / name).unlink()
             if harm is not None:
                 (tmp_path / "harmed" / name).write_bytes(harm)
-            with pytest.raises(ValueError, match=r"The index in .*harmed is damaged .* build it again"):
+            with pytest.raises(ValueError, match=r"The index in .*harmed is damaged .* rebuild it"):
                 type(index).load(tmp_path / "harmed", X)
 
 
@@ -547,7 +547,7 @@ def test_other_kinds_and_versions_are_refused(tmp_path):
         shutil.copytree(tmp_path / "tree", tmp_path / "other", dirs_exist_ok=True)
         meta = json.loads((tmp_path / "other" / name).read_text())
         (tmp_path / "other" / name).write_text(json.dumps(meta | {key: value}))
-        with pytest.raises(ValueError, match="of another version: build it again"):
+        with pytest.raises(ValueError, match="has a different version; rebuild it"):
             SpillTree.load(tmp_path / "other", X)
 
 
@@ -601,7 +601,7 @@ def test_retrieve_refuses_what_query_refuses():
     tree = clone(TREE).fit(songs(20))
     with pytest.raises(ValueError, match="depth=-1"):
         tree.retrieve(songs(1), depth=-1)
-    with pytest.raises(ValueError, match="5 columns, the index has 6"):
+    with pytest.raises(ValueError, match="5 columns, but the index has 6"):
         tree.retrieve(songs(1, 5))
 
 

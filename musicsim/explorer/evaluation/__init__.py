@@ -1,4 +1,4 @@
-"""Quality of models on a library, and the tables of the papers.
+"""Quality of models on a library, and the speed of search indexes.
 
-May use learning, snapshot and models; writes reports only.
+May use learning, snapshot and models; writes nothing.
 """

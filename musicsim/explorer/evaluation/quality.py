@@ -1,9 +1,9 @@
 """Evaluation of a model: rankings compared with a ground truth, genres of the nearest songs, hubs and orphans.
 
-*Scores* rank all songs by plain distance for each query, without the query and other songs of its artist. *Lists* are
-the ten nearest songs of every song, in plain order and with hub reduction (mutual proximity of the 500 nearest), as in
-the app. A *hub* is in many lists; an *orphan* is not in any. Genres are evaluated on lists without the query's own
-artist, because songs of one artist also share the sound of the studio.
+*Scores* rank all songs by plain distance for each query, without the query and other songs of its artist. *Lists*
+contain the ten songs nearest to each song, in plain order and with hub reduction (mutual proximity among the 500
+nearest), as in the app. A *hub* is in many lists; an *orphan* is in none. Genres are evaluated on lists without the
+query's own artist, because songs by one artist often share a studio sound.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from musicsim.progress import Progress, no_progress
 from musicsim.relevance import Relevance
 
 K = 10
-_CANDIDATES = 500  # reordered by a search in the app
+_CANDIDATES = 500  # number of songs that a search in the app re-ranks
 _MAX_QUERIES = 2_000
 _MAX_SONGS = 10_000
 _MAX_RANKED = 100_000
@@ -65,12 +65,12 @@ class Scores:
     """Scores of a model for one kind of ground truth."""
 
     kind: str  # one of KINDS
-    figures: dict[str, Figure]  # by measure: auc, map, mrr, precision (at 10); in 0..1
+    figures: dict[str, Figure]  # measure (auc, map, mrr, precision at 10) -> score from 0 to 1
     n_queries: int
     n_skipped: int  # songs without relevant songs
-    n_left_out: int  # possible queries outside the sample
-    n_ranked: int  # songs that each query ranks: all, or a sample of a large library
-    by_genre: list[GenreScores]  # by descending average precision
+    n_left_out: int  # possible queries that were not sampled
+    n_ranked: int  # songs ranked per query: all songs, or a sample of a large library
+    by_genre: list[GenreScores]  # sorted by descending average precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +91,13 @@ class Mixed:
 class Confusion:
     """Genres of the nearest songs by other artists."""
 
-    genres: list[str]  # with at least five songs, the largest first
+    genres: list[str]  # genres with at least five songs, largest first
     n_songs: Int64Array  # (n_genres,)
     columns: list[str]  # `genres`, then "other genres" for smaller ones and "no genre", if these occur
     shares: Float64Array  # (n_genres, n_columns): rows sum to 1; nan if no song of a genre has a neighbor
 
     def largest(self, n: int = 30) -> Confusion:
-        """Return the `n` largest genres, with all others summed up in one column."""
+        """Return the `n` largest genres, with all others combined in one column."""
         if len(self.genres) <= n:
             return self
         rest = [i for i, name in enumerate(self.columns) if i >= n and name != _UNKNOWN]
@@ -106,7 +106,7 @@ class Confusion:
         return Confusion(self.genres[:n], self.n_songs[:n], [*(self.columns[i] for i in own), _OTHERS], shares)
 
     def pairs(self, n: int = 10) -> list[Mixed]:
-        """Return the `n` largest shares of another genre."""
+        """Return the `n` largest confusions of two different genres."""
         pairs = [
             Mixed(genre, other, float(self.shares[i, j]))
             for i, genre in enumerate(self.genres)
@@ -118,7 +118,7 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """A song in many lists: the number of lists, and of the artists of their queries."""
+    """A song in many lists, with the number of lists and the number of artists of their queries."""
 
     song_id: int
     n_lists: int
@@ -127,7 +127,7 @@ class Hub:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """The ten nearest of every song, in one order."""
+    """Statistics of all songs' lists, in one order."""
 
     hubness: float  # skewness of the number of lists per song; above 1, there are strong hubs
     coverage: float  # share of songs that are in a list
@@ -136,7 +136,7 @@ class Lists:
     # share of the nearest songs by other artists that have the query's genre; nan if every genre has fewer than five
     # songs
     same_genre: float
-    same_genre_of: dict[str, float]  # the same by genre of the query
+    same_genre_of: dict[str, float]  # genre of the query -> the same share
     confusion: Confusion
 
 
@@ -154,10 +154,10 @@ class ListsOfBoth:
 class HeldOut:
     """Scores of a learned model on held-out artists."""
 
-    kind: str  # ground truth of the training and of the scores
+    kind: str  # ground truth for both training and scores
     n_songs: int
     n_artists: int
-    leads: dict[str, Lead]  # by measure; empty if too few artists were held out
+    leads: dict[str, Lead]  # measure -> lead; empty if too few artists were held out
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,14 +200,13 @@ def measure_scores(
 ) -> Scores:
     """Rank all songs for each query by plain distance, and compare the order with its relevant songs.
 
-    `kind` is one of :data:`musicsim.explorer.requests.training.KINDS`. With the name of a fixed `split`, its test songs
-    are the queries, and its training songs are ranked. More than `most_queries` queries are sampled with the seed
-    `random_state`, which also resamples artists for the intervals. Raises ModelError if the library lacks ground truth
-    of this kind, the split lacks test or training songs, or a vector is damaged; NotFoundError if the split does not
-    exist.
+    `kind` is one of :data:`musicsim.explorer.requests.training.KINDS`. If `split` names a fixed split, its test songs
+    are the queries, and its training songs are ranked. At most `most_queries` queries are sampled with the seed
+    `random_state`, which also resamples artists for the intervals. Raises ModelError for a damaged vector, and if
+    ground truth or the split's songs are missing; NotFoundError for an unknown split.
 
-    2,000 queries of 5,000 songs take a few seconds. Memory: 8 bytes times songs times dimensions, plus that of
-    :func:`~musicsim.evaluation.query_scores`: 260 MB for 100,000 songs of 139 dimensions.
+    2,000 queries on 5,000 songs take a few seconds. Memory: 8 bytes times songs times dimensions, plus the memory of
+    :func:`~musicsim.evaluation.query_scores`. The total is 260 MB for 100,000 songs with 139 dimensions.
     """
     progress("reading listener data", 0, 0)
     supervision = Supervision(snapshot, kind)
@@ -251,13 +250,13 @@ def _vectors(snapshot: Snapshot, rows: Int64Array) -> Float32Array:
     if not np.isfinite(X).all():
         name = snapshot.record.name if snapshot.record else ""
         raise ModelError(
-            f"the vectors of the model {name!r} are damaged: leave it out by --model, or run `musicsim doctor --fix`."
+            f"the vectors of the model {name!r} are damaged: use others (--model), or run `musicsim doctor --fix`."
         )
     return X
 
 
 def _score_block(queries: Float32Array, X: Float32Array, relevance: Relevance, block: range) -> dict[str, Float64Array]:
-    """Score a block of queries; also runs in a pool."""
+    """Score a block of queries; may run in a worker process."""
     return evaluation.query_scores(queries[block], X, relevance.restrict(block), K)
 
 
@@ -292,12 +291,12 @@ def _score_genres(genres: Sequence[str | None], scores: dict[str, Float64Array])
 def measure_lists(
     snapshot: Snapshot, *, most_songs: int = _MAX_SONGS, random_state: int = 0, progress: Progress = no_progress
 ) -> ListsOfBoth | None:
-    """Find the ten nearest of every song, without and with hub reduction; None with fewer than two songs.
+    """Find the ten songs nearest to each song, without and with hub reduction; None with fewer than two songs.
 
-    Of a larger library, only a sample of `most_songs` songs with the seed `random_state` is compared. Reorders at least
-    500 candidates, and enough to include ten songs by other artists. Memory: 3 kB plus 12 bytes times the songs of the
-    largest artist per query of a block of 256, plus 320 bytes per song: 15 MB for 10,000 songs. Mutual proximity:
-    Schnitzer et al., JMLR 2012.
+    In a larger library, only `most_songs` songs are compared, sampled with the seed `random_state`. Re-ranks at least
+    500 candidates, and enough of them to include ten songs by other artists. Memory: 3 kB plus 12 bytes per song by the
+    most frequent artist, for each of 256 queries; plus 320 bytes per song. The total is 15 MB for 10,000 songs. Mutual
+    proximity: Schnitzer et al., JMLR 2012.
     """
     n = snapshot.n_indexed
     if n < 2:
@@ -324,7 +323,7 @@ def _nearest(
     artists: Int64Array,
     progress: Progress,
 ) -> list[tuple[Int64Array, Int64Array]]:
-    """Return rows of the ten nearest, by any artist and by others, in plain and in reduced order; -1 if fewer."""
+    """Return the ten nearest rows, by any artist and by others, in plain and hub-reduced order; -1 if missing."""
     n = len(X)
     reach = min(n, max(_CANDIDATES, K + int(np.bincount(artists).max())) + 1)
     parts, blocks = [], _blocks(n)
@@ -344,12 +343,12 @@ def _find_nearest(
     reach: int,
     block: range,
 ) -> Int64Array:
-    """Return the same for some rows, (order, artists, n, K); also runs in a pool."""
+    """Return the nearest rows for one block, int64 (order, artists, n, K); may run in a worker process."""
     near = np.full((2, 2, len(block), K), -1, dtype=np.int64)
     distances, neighbors = index.query(X[block], reach)
     for place, (q, d, rows) in enumerate(zip(block, distances, neighbors, strict=True)):
         others = rows != q
-        d, rows = d[others], rows[others]  # noqa: PLW2901  # without the song itself
+        d, rows = d[others], rows[others]  # noqa: PLW2901  # leave out the song itself
         adjusted = proximity.rescore(d, rows, (proximity.mean_[q], proximity.std_[q]))
         for (any_artist, other_artists), order in zip(
             near, (rows, rows[np.argsort(adjusted, kind="stable")]), strict=True
@@ -383,7 +382,7 @@ def _summarize(
 
 
 def _confusion(near: Int64Array, genres: Sequence[str | None], sizes: Mapping[str, int]) -> Confusion:
-    """Return the shares of genres among the neighbors of each genre; unknown and rare genres are left out."""
+    """Return the shares of genres among the neighbors of each genre; unknown and rare genres have no row."""
     names = sorted((g for g, n in sizes.items() if n >= _MIN_OF_GENRE), key=lambda g: (-sizes[g], g))
     n = len(names)
     place = {name: i for i, name in enumerate(names)}
@@ -399,18 +398,15 @@ def _confusion(near: Int64Array, genres: Sequence[str | None], sizes: Mapping[st
 
 
 def split_rows(snapshot: Snapshot, name: str) -> tuple[Int64Array, Int64Array]:
-    """Return the rows of a split's test and training songs, ascending; duplicates of training songs are not test songs.
-
-    Raises NotFoundError if the split does not exist, ModelError if one of its parts lacks a song with a vector.
-    """
+    """Return the rows of a split's test and training songs, ascending; test songs never duplicate training songs."""
     parts = snapshot.library.splits.get(name)
     train, test = (snapshot.rows_of([i for i, own in parts.items() if own == part]) for part in ("train", "test"))
     train, test = np.unique(train[train >= 0]), np.setdiff1d(test[test >= 0], train)
     if not len(test) or not len(train):
-        raise ModelError(f"the split {name!r} lacks test or training songs here: its files are missing.")
+        raise ModelError(f"the split {name!r} has no test songs or no training songs: their files are missing.")
     return test, train
 
 
 def list_known_faults(library: Library) -> list[str]:
-    """Return known faults of the songs' labels, from the hook ``known_faults``, ``function(library) -> list[str]``."""
+    """Return known faults in the songs' labels, from the hook ``known_faults``, ``function(library) -> list[str]``."""
     return [fault for hook in load_hooks("known_faults") for fault in hook(library)]

@@ -1,7 +1,7 @@
 """Recall and time of each kind of neighbor index on the songs of a library.
 
-Queries are a seeded sample of songs, each excluded from its own results. Recall is the share of the ten nearest songs,
-found by comparing every song, that an index finds. A result at the distance of the tenth song counts, too.
+Queries are a seeded sample of songs, each excluded from its own results. Recall is the share of the ten truly nearest
+songs that an index finds. Any result as near as the tenth song counts.
 """
 
 import time
@@ -26,14 +26,14 @@ TOO_FEW = "A search index needs at least {:,} songs; this library has {:,}. Unti
 
 @dataclass(frozen=True, slots=True)
 class KindSpeed:
-    """One kind of index."""
+    """Recall, time and memory of one kind of index."""
 
     kind: str
     recall: float  # mean over the queries
     ms: float  # median time of a query, one thread
     build_s: float
     mb: float  # memory in addition to the vectors
-    is_chosen: bool  # the settings choose it for this library
+    is_chosen: bool  # whether the settings choose this kind for the library
 
     @property
     def title(self) -> str:
@@ -69,11 +69,11 @@ def measure_search(
     random_state: int = 0,
     progress: Progress = no_progress,
 ) -> SearchSpeed:
-    """Build each kind of index over the songs of a snapshot, and run the same queries on all; nothing is written.
+    """Build each kind of index over the songs of a snapshot, and run the same queries on each; writes nothing.
 
-    Songs above `max_songs` and queries are sampled with the seed `random_state`. An exception of `progress` ends the
-    measurement. Half a minute for 100,000 songs on two cores. Raises ModelError if the library has too few songs for an
-    index.
+    At most `max_songs` songs are indexed; songs and queries are sampled with the seed `random_state`. An exception
+    raised by `progress` ends the measurement. Takes half a minute for 100,000 songs on two cores. Raises
+    ModelError if the library has too few songs for an index.
     """
     n_songs = snapshot.n_indexed
     if n_songs < CHOSEN_FROM:
@@ -99,7 +99,7 @@ def measure_search(
 
 
 def _distances_of_last(X: Float32Array, queries: Int64Array) -> Float32Array:
-    """Return the distance of the K-th nearest other song of each query."""
+    """Return the distance from each query to its K-th nearest other song."""
     distances, ids = search.ExactIndex().fit(X).query(X[queries], K + 1)
     others = np.where(ids == queries[:, None], -np.inf, distances)
     # equal distances may differ in the last digit between indexes

@@ -1,4 +1,4 @@
-"""Backups of a library: their contents, the folder of those made on the Library page, and restoring one."""
+"""Create, list and restore backups of a library."""
 
 import time
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from musicsim.progress import Progress
 
 
 def files_with_passwords() -> tuple[str, ...]:
-    """Return the names of the extensions' files in a library's folder that hold passwords."""
+    """Return the names of extension files in a library's folder that contain passwords."""
     return tuple(name for extension in extensions() for name in extension.backup_files)
 
 
 def back_up(library: Library, target: Path, progress: Progress, *, with_passwords: bool = False) -> BackupReport:
-    """Write a library as one file, with the connections to servers and players only if `with_passwords`."""
+    """Write a library as one file; include connections to servers and players only if `with_passwords`."""
     return save_backup(library, target, progress, files_with_passwords() if with_passwords else ())
 
 
@@ -29,7 +29,7 @@ def restore(
     with_passwords: bool = False,
     accept: Callable[[Consent], bool] = refuse,
 ) -> Restored:
-    """Restore a library from a backup, with the connections to servers and players only if `with_passwords`."""
+    """Restore a library from a backup; include connections to servers and players only if `with_passwords`."""
     return restore_backup(source, folder, progress, files_with_passwords(), with_private=with_passwords, accept=accept)
 
 

@@ -1,7 +1,7 @@
 """Checks of a library, and repairs that do not lose data.
 
-The hook ``checks`` is ``function(library) -> Iterable[Finding]``, for the files of extensions in the library's folder.
-The sentence of a finding does not name songs, people or places. Bug reports leave out its separate names.
+The hook ``checks``, ``function(library) -> Iterable[Finding]``, checks files of extensions in the library's folder.
+The words of a finding never contain songs, people or places. Its `names` may, so bug reports omit them.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,9 +34,9 @@ PROBLEM: Final = "problem"
 
 _BACKUP = "Restore a backup."
 _FIX = "`musicsim doctor --fix` {}."
-_REFITTABLE = (*BUILT_IN, LEARNED_KIND, REPRESENTATION_KIND)  # kinds of models that the library can fit again
+_REFITTABLE = (*BUILT_IN, LEARNED_KIND, REPRESENTATION_KIND)  # kinds of models that the library can refit
 _ARTIFACTS = ("clusters.npz", "map.npz", "walk.npz")
-_REPORT_EVERY = 100  # songs between two reports of progress
+_REPORT_EVERY = 100  # songs between two progress reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +52,18 @@ class Finding:
 
 
 def examine(library: Library, progress: Progress) -> Iterator[Finding]:
-    """Check a library and yield findings as they come. Changes nothing; the library may be read-only."""
+    """Check a library and yield each finding immediately. Changes nothing; the library may be read-only."""
     errors = faults(library.engine)
     yield _check_database(errors)
     if errors and not is_of_indexes(errors):
-        return  # the tables may be wrong
+        return  # the tables may contain wrong values
     strays = stray_rows(library.engine)
     if strays:
         counts = ", ".join(f"{n:,} in {table}" for table, n in strays.items())
-        yield Finding("database", PROBLEM, f"rows referring to missing rows: {counts}", f"They are not used. {_BACKUP}")
+        words = f"rows referring to missing rows: {counts}"
+        yield Finding("database", PROBLEM, words, f"These rows are not used. {_BACKUP}")
     if not is_writable(library.folder / LIBRARY_FILE):
-        yield Finding("library", NOTE, "can be read, not written to", "Change its permissions to add to it.")
+        yield Finding("library", NOTE, "readable but not writable", "Change its permissions to add music.")
     yield from _check_songs(library)
     yield from _check_features(library, progress)
     yield from _check_models(library)
@@ -86,7 +87,7 @@ def repair(library: Library, findings: list[Finding], progress: Progress) -> lis
 
 def _check_database(errors: list[str]) -> Finding:
     if not errors:
-        return Finding("database", OK, "whole")
+        return Finding("database", OK, "intact")
     if is_of_indexes(errors):
         words = "indexes are damaged: " + "; ".join(errors)
         return Finding("database", PROBLEM, words, _FIX.format("rebuilds them"), fix="index")
@@ -103,7 +104,7 @@ def _check_songs(library: Library) -> Iterator[Finding]:
         remedy = "`musicsim missing` lists them; they return with their files."
         yield Finding("songs", NOTE, f"{n_missing:,} songs are missing", remedy)
     if lost:
-        words = f"{len(lost):,} files are not where the last scan saw them"
+        words = f"{len(lost):,} files are not where the last scan found them"
         yield Finding("files", NOTE, words, "Plug in their drive, or run `musicsim scan`.", lost)
     n_failed = library.counts()["failed"]
     if n_failed:
@@ -111,7 +112,7 @@ def _check_songs(library: Library) -> Iterator[Finding]:
         yield Finding("files", NOTE, f"{n_failed:,.0f} files could not be added", remedy)
     upgrade = pending_upgrade(library)
     if upgrade is not None:
-        yield Finding("version", NOTE, upgrade.words, "Open the app, which does it.")
+        yield Finding("version", NOTE, upgrade.words, "Open the app; it does this automatically.")
 
 
 def _check_features(library: Library, progress: Progress) -> Iterator[Finding]:
@@ -130,9 +131,9 @@ def _check_features(library: Library, progress: Progress) -> Iterator[Finding]:
             yield Finding("features", PROBLEM, words, _FIX.format("analyzes them again"), paths, "features")
         if len(affected) > len(paths):
             words = f"the audio features of {len(affected) - len(paths):,} songs without a file {state}"
-            yield Finding("features", NOTE, words, "They are analyzed when their files are back.")
+            yield Finding("features", NOTE, words, "They will be analyzed when their files are back.")
     if not lacking and not damaged:
-        yield Finding("features", OK, f"of {len(set(hashes)):,} songs, all readable")
+        yield Finding("features", OK, f"stored for {len(set(hashes)):,} songs, all readable")
 
 
 def _find_damaged_frames(library: Library, progress: Progress) -> set[str]:
@@ -157,12 +158,12 @@ def _check_models(library: Library) -> Iterator[Finding]:
         reason = None if record.is_retired else stale_reason(library, record)
         if error is not None:
             fixable = record.is_retired or record.kind in _REFITTABLE
-            remedy = _FIX.format("fits it again") if fixable else "Delete it, and import its file again."
+            remedy = _FIX.format("refits it") if fixable else "Delete it, and import its file again."
             names = (record.name, str(error))
             yield Finding("models", PROBLEM, f"{record.id} cannot be read", remedy, names, "models" if fixable else "")
         elif reason is not None:
-            words = f"{record.id} is older than its songs or its base model"
-            yield Finding("models", NOTE, words, _FIX.format("fits it again"), (record.name, reason), "models")
+            words = f"{record.id} is out of date: its songs or its base model have changed"
+            yield Finding("models", NOTE, words, _FIX.format("refits it"), (record.name, reason), "models")
         else:
             n_whole += 1
         paths = map(library.models.path(record.id).joinpath, _ARTIFACTS)
@@ -171,18 +172,18 @@ def _check_models(library: Library) -> Iterator[Finding]:
             words = f"the {' and '.join(unreadable)} of {record.id} cannot be read"
             yield Finding("models", PROBLEM, words, _FIX.format("computes them again"), (record.name,), "models")
     if n_whole:
-        yield Finding("models", OK, f"{n_whole} models are whole")
+        yield Finding("models", OK, f"{n_whole} models are intact")
     orphans = tuple(map(str, library.models.orphans()))
     if orphans:
-        words = f"{len(orphans)} folders of models that were not finished"
+        words = f"{len(orphans)} folders of unfinished models"
         yield Finding("models", NOTE, words, _FIX.format("deletes them"), orphans, "sweep")
     if len(library) and not library.is_refreshed:
-        words = "map, models and playlist walk are older than the songs or playlists"
+        words = "the map, the models and the playlist walk are out of date: songs or playlists have changed"
         yield Finding("models", NOTE, words, _FIX.format("brings them up to date"), fix="models")
 
 
 def _is_damaged(arrays: Path) -> bool:
-    """Return whether a file of arrays exists and cannot be read."""
+    """Return whether a file of arrays exists but cannot be read."""
     try:
         load_arrays(arrays)
     except Exception:  # zipfile and numpy raise many kinds of errors for a damaged file
@@ -197,7 +198,7 @@ def _check_jobs(library: Library) -> Iterator[Finding]:
         yield Finding("jobs", NOTE, words, "Check again when it has ended.")
     elif last is not None and last.state in ("failed", "interrupted"):
         words = f"the last job, {last.id} ({last.kind}), ended as {last.state}"
-        yield Finding("jobs", NOTE, words, "Start it again; it continues from there.", (last.message,))
+        yield Finding("jobs", NOTE, words, "Start it again; it resumes where it stopped.", (last.message,))
 
 
 # --- repairs ----------------------------------------------------------------------------------------------------------
@@ -208,7 +209,7 @@ def _rebuild_indexes(library: Library, _progress: Progress) -> str:
 
 
 def _sweep(library: Library, _progress: Progress) -> str:
-    with library.exclusive("repairing files"):  # which deletes leftovers of killed processes, too
+    with library.exclusive("repairing files"):  # also deletes leftovers of killed processes
         library.frame_files.sweep(library.content_hashes())
         library.models.discard_unfinished()
     return "files left by killed processes were deleted"
@@ -233,11 +234,11 @@ def _refit(library: Library, progress: Progress) -> str:
         )
     if n_fitted:
         refresh(library, progress=progress)
-    fitted_again = f", {n_fitted} fitted again" if n_fitted else ""
+    fitted_again = f"; {n_fitted} damaged models were refitted" if n_fitted else ""
     return f"models, map and playlist walk were brought up to date{fitted_again}"
 
 
-# in order of execution; each repairs what earlier ones left
+# in order of execution, because each uses the results of the earlier ones
 _REPAIRS: dict[str, Callable[[Library, Progress], str]] = {
     "index": _rebuild_indexes,
     "sweep": _sweep,

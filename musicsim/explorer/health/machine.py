@@ -18,16 +18,16 @@ from musicsim.audio.features import FRAME, HOP, N_MELS, N_MFCC, SAMPLE_RATE
 from musicsim.explorer.health.doctor import NOTE, OK, PROBLEM, Finding, Level
 from musicsim.library.db.schema_version import SCHEMA_VERSION
 
-_PYTHONS = ((3, 11), (3, 13))  # oldest and newest tested
+_PYTHONS = ((3, 11), (3, 13))  # oldest and newest tested versions
 MIN_FREE, _LITTLE_FREE = 100 << 20, 2 << 30  # bytes
-_MIN_OPEN_FILES = 512  # memory maps of models, sockets of forty visitors, and some more
+_MIN_OPEN_FILES = 512  # enough for memory maps of models, sockets for forty visitors, and a reserve
 _LITTLE_MEMORY = 1 << 30  # bytes
-_MAX_ERROR = 0.05  # dB of a coefficient; float32 causes 0.001 of it
+_MAX_ERROR = 0.05  # dB per coefficient; rounding to float32 causes errors of 0.001 dB
 _REINSTALL = "Install musicsim again: `make app`, or `pip install --upgrade`."
 
 
 def check_machine(folder: Path) -> Iterator[Finding]:
-    """Check the machine for a library in a folder, which need not exist."""
+    """Check whether this machine can run a library in `folder`, which need not exist."""
     yield from _check_decoders()
     yield _check_features()
     yield Finding("cores", OK, f"{n_cores()}")
@@ -38,7 +38,7 @@ def check_machine(folder: Path) -> Iterator[Finding]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the program, the system and the required libraries, by name."""
+    """Return the versions of musicsim, the system and the required packages, keyed by name."""
     versions = {
         "musicsim": __version__,
         "schema": str(SCHEMA_VERSION),
@@ -62,7 +62,7 @@ def memory_bytes() -> int | None:
         return None
     if (limit := _limit("RLIMIT_AS")) is not None:
         n_bytes = min(n_bytes, limit)
-    for file in ("memory.max", "memory/memory.limit_in_bytes"):  # of a container
+    for file in ("memory.max", "memory/memory.limit_in_bytes"):  # limits of a container
         try:
             n_bytes = min(n_bytes, int((Path("/sys/fs/cgroup") / file).read_text()))
         except (OSError, ValueError):  # the file is missing, or contains "max"
@@ -89,7 +89,7 @@ def _check_decoders() -> Iterator[Finding]:
 
 
 def _check_features() -> Finding:
-    """Compare the MFCC of two seconds of a rising tone on this processor with those of librosa."""
+    """Compare musicsim's MFCC of a rising tone with librosa's, on this processor."""
     import librosa
 
     t = np.arange(2 * SAMPLE_RATE, dtype=np.float32) / SAMPLE_RATE
@@ -99,7 +99,7 @@ def _check_features() -> Finding:
     if error > _MAX_ERROR:
         words = f"MFCC differ from librosa's by {error:.2g} dB: similarities are wrong"
         return Finding("arithmetic", PROBLEM, words, _REINSTALL)
-    return Finding("arithmetic", OK, f"MFCC are librosa's, within {error:.1g} dB")
+    return Finding("arithmetic", OK, f"MFCC agree with librosa's to within {error:.1g} dB")
 
 
 def _check_disk(folder: Path) -> Finding:
@@ -114,7 +114,7 @@ def _check_memory() -> Iterator[Finding]:
     n_bytes = memory_bytes()
     if n_bytes is not None:
         is_little = n_bytes < _LITTLE_MEMORY
-        remedy = "Add with one worker: `musicsim add --workers 1`." if is_little else ""
+        remedy = "Use one worker: `musicsim add --workers 1`." if is_little else ""
         yield Finding("memory", NOTE if is_little else OK, f"{n_bytes / 1e9:,.1f} GB", remedy)
 
 
@@ -122,7 +122,7 @@ def _check_open_files() -> Iterator[Finding]:
     limit = _limit("RLIMIT_NOFILE")
     if limit is not None:
         is_low = limit < _MIN_OPEN_FILES
-        remedy = f"Raise it before the start: `ulimit -n {_MIN_OPEN_FILES}`." if is_low else ""
+        remedy = f"Raise the limit before you start musicsim: `ulimit -n {_MIN_OPEN_FILES}`." if is_low else ""
         yield Finding("open files", NOTE if is_low else OK, f"at most {limit:,}", remedy)
 
 
@@ -132,20 +132,20 @@ def _check_versions() -> Iterator[Finding]:
     yield Finding(
         "version",
         OK if is_tested else NOTE,
-        f"musicsim {__version__}, Python {platform.python_version()}, tables of version {SCHEMA_VERSION}",
+        f"musicsim {__version__}, Python {platform.python_version()}, database schema {SCHEMA_VERSION}",
         "" if is_tested else f"It is tested with Python {'.'.join(map(str, first))} to {'.'.join(map(str, last))}.",
     )
     wrong = [
-        f"{required} (here: {_version(required.name) or 'missing'})"
+        f"{required} (installed: {_version(required.name) or 'none'})"
         for required in _requirements()
         if not required.specifier.contains(_version(required.name) or "0", prereleases=True)
     ]
     if wrong:
-        yield Finding("version", PROBLEM, f"libraries are too old or missing: {', '.join(wrong)}", _REINSTALL)
+        yield Finding("version", PROBLEM, f"required packages are outdated or missing: {', '.join(wrong)}", _REINSTALL)
 
 
 def _requirements() -> list[Requirement]:
-    """Return the required libraries; none if the program was not installed."""
+    """Return the required packages; empty if musicsim was not installed."""
     try:
         requirements = [Requirement(line) for line in metadata.requires("musicsim") or []]
     except metadata.PackageNotFoundError:

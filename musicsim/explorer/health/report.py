@@ -1,4 +1,4 @@
-"""Bug reports on a library and its machine, without titles, artists, paths and tokens."""
+"""Bug reports about a library and its machine, without titles, artists, paths or tokens."""
 
 import json
 import time
@@ -29,7 +29,7 @@ def bug_report(findings: Iterable[Finding], folder: Path, library: Library | Non
 
 
 def write_report(report: dict[str, Any], target: Path) -> None:
-    """Write a report as JSON if the file ends in .json, else as text; raises like :func:`atomic_path`."""
+    """Write a report as JSON if the file ends in .json, else as text; raises the errors of :func:`atomic_path`."""
     text = json.dumps(report, indent=1) if target.suffix.lower() == ".json" else "\n".join(_lines(report))
     with atomic_path(target) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
@@ -61,7 +61,7 @@ _PARTS = ("frames", "models", "cache", "uploads", "embeddings", "jobs", "logs", 
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    """Return the bytes of the database and of a library's own folders; other folders may belong to the owner."""
+    """Return sizes in bytes of the database and of the library's own folders; other folders may be the owner's."""
     sizes = {file.name: file.stat().st_size for file in sorted(folder.glob("library.sqlite*"))}
     for part in _PARTS:
         if (folder / part).is_dir():

@@ -1,4 +1,4 @@
-"""Automatic choice of a method: several are cross-validated by artist, and the best is used only if it clearly helps.
+"""Automatic choice of a learning method: the best in cross-validation is used only if it clearly helps.
 
 With few artists, a metric with thousands of parameters overfits. A method must gain significantly over the plain
 vectors in cross-validation, and must not be significantly worse by any measure on the test artists.
@@ -42,37 +42,37 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 
 SOUND_ALONE = "the sound alone"
 _FOLDS = 3
-_MAX_CHOSEN_ON = 1_500  # songs for the choice, by whole artists
-_MAX_RANKED = 600  # training songs of a ranking during the choice; a second each
+_MAX_CHOSEN_ON = 1_500  # songs on which methods are compared, sampled by whole artists
+_MAX_RANKED = 600  # training songs per ranking in this comparison; each ranking takes a second
 _MAX_QUERIES = 400  # per fold
 _SHRINKAGES = (0.3, 0.5, 0.8, 0.9)
 _MEANS = ((0.0, 0.1), (0.0, 1.0), (0.3, 1.0))  # t and reg of GMML
 _CS = (1.0, 10.0, 100.0, 1e3)
-_RANKINGS_KEPT = 3  # after the first fold
-_MARGIN = 1.64  # minimum gain in standard errors; the best of fifty useless methods often exceeds one
+_RANKINGS_KEPT = 3  # rankings that continue after each fold
+_MARGIN = 1.64  # minimum gain in standard errors; by chance, the best of fifty useless methods often exceeds 1
 _SEED = 0
-_SOLVER: dict[str, Any] = {"tol": 1e-2, "max_cuts": 60, "random_state": _SEED}  # of rankings
+_SOLVER: dict[str, Any] = {"tol": 1e-2, "max_cuts": 60, "random_state": _SEED}  # options for rankings
 SONGS = "songs"
 _LABELS = {"genre": "genres", "artist": "artists", "folder": "folders"}
-_PART = round(20 * SAMPLE_RATE / HOP)  # frames; shorter songs have two parts
+_PART = round(20 * SAMPLE_RATE / HOP)  # frames per part; songs shorter than two parts are halved
 _MAX_PARTS = 6  # per song
-_MAX_DIVIDED = 300  # that are divided into parts
+_MAX_DIVIDED = 300  # songs that are divided into parts
 
 Learn = Callable[[Int64Array, int], Float64Array]
-"""Learns L, (r, d), from training rows; a ranking uses at most as many of them as the second argument says."""
+"""Learns L (r, d) from training rows; the second argument limits the number of rows that a ranking uses."""
 
 
 @dataclass(slots=True)
 class Way:
-    """A method of learning, and its scores on the folds so far."""
+    """A learning method, and its scores on the folds so far."""
 
     words: str
     learn: Learn  # raises ValueError if the rows contain nothing to learn from
-    scores: list[dict[str, Float64Array]] = field(default_factory=list)  # of queries, by fold and measure
+    scores: list[dict[str, Float64Array]] = field(default_factory=list)  # per fold: measure -> scores of the queries
 
 
 class _Choice:
-    """Compares methods with the sound alone."""
+    """Comparison of methods with the baseline, the sound alone."""
 
     def __init__(self, task: Task, watcher: TrainingProgress, plain: Float64Array) -> None:
         self._task, self._watcher = task, watcher
@@ -108,7 +108,7 @@ class _Choice:
             self._watcher.trace({"quality": _quality(way), "untrained": _quality(self.plain), "setting": way.words})
 
     def best(self) -> Way:
-        """Return the method with the most significant gain and no significant loss; the sound alone if none gains."""
+        """Return the method with the most significant gain and no significant loss; the baseline if there is none."""
         best, largest = self.plain, 0.0
         for way in self.tried:
             leads = leads_of(_concatenate(self.plain), _concatenate(way), self._groups)
@@ -122,12 +122,12 @@ class _Choice:
         return best
 
     def most_promising(self, words: str) -> Way | None:
-        """Return the method with the largest mean gain of those whose words begin like this."""
+        """Return the method with the largest mean gain among those whose description starts with `words`."""
         matching = [way for way in self.tried if way.words.startswith(words)]
         return max(matching, key=self._mean_gain, default=None)
 
     def _gain(self, way: Way) -> Float64Array:
-        """Return the gain of each query so far over the sound alone, the mean over the measures."""
+        """Return each query's gain over the baseline so far, averaged over the measures."""
         before = _concatenate(self.plain, len(way.scores))
         gains: Float64Array = np.mean([after - before[name] for name, after in _concatenate(way).items()], axis=0)
         return gains
@@ -190,7 +190,7 @@ class WithinSongs:
 
 
 def _parts(snapshot: Snapshot) -> tuple[Float64Array, Int64Array]:
-    """Return vectors of parts of sampled songs, and the song of each; empty without audio features."""
+    """Return vectors of song parts, and the number of each part's song; empty without audio features."""
     model = snapshot.model
     assert model is not None
     empty = np.empty((0, model.n_dimensions)), np.empty(0, dtype=np.int64)
@@ -207,7 +207,7 @@ def _parts(snapshot: Snapshot) -> tuple[Float64Array, Int64Array]:
             continue
         starts = np.linspace(0, len(frames) - length, min(_MAX_PARTS, len(frames) // length)).astype(int)
         features = model.features([frames.part(start, start + length) for start in starts.tolist()])
-        if not has_features(features).all():  # frames of an older version
+        if not has_features(features).all():  # the frames are from an older version
             continue
         vectors.append(model.vectors(features))
         song_of_part += [number] * len(starts)
@@ -217,13 +217,13 @@ def _parts(snapshot: Snapshot) -> tuple[Float64Array, Int64Array]:
 
 
 class Ways:
-    """The methods of learning on the vectors of one model, or of several joined models."""
+    """Learning methods for the vectors of one model, or of several joined models."""
 
     def __init__(self, task: Task, space: Float64Array, suffix: str = "") -> None:
         self._task, self._space, self._suffix = task, space, suffix
 
     def whitenings(self, within: WithinSongs) -> list[Way]:
-        """Return WCCN within each kind of songs, with several shrinkages."""
+        """Return WCCN for each kind of class, with several shrinkages."""
         return [
             Way(
                 f"whitening within {' and '.join(kinds)}, shrinkage {shrinkage:g}{self._suffix}",
@@ -240,7 +240,7 @@ class Ways:
         ]
 
     def rankings(self, first: Way | None) -> list[Way]:
-        """Return MLR on these vectors and after a whitening, each also blended half and half with its start."""
+        """Return MLR on these vectors and after a whitening, each also blended equally with its starting point."""
         starts = [(None, ""), *([(first, " after whitening")] if first is not None else [])]
         return [
             Way(
@@ -283,13 +283,13 @@ def _relevance(task: Task, rows: Int64Array) -> relevances.Relevance:
 
 
 class NothingLearnedError(ValueError):
-    """The metric of these songs is 0; with the same C, that of a subset may differ."""
+    """The metric learned from these songs is 0; with the same C, a subset may give a different metric."""
 
 
 def fit_ranking(mlr: metric.MLR | SourceMLR, X: Float64Array, relevance: relevances.Relevance) -> Float64Array:
     """Fit MLR and return its components; raises NothingLearnedError if they are 0."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about open gaps; the metric is evaluated anyway
+        warnings.simplefilter("ignore")  # duality gaps may remain, but the metric is evaluated anyway
         L: Float64Array = mlr.fit(X, relevance).components_
     if not L.any():
         raise NothingLearnedError("C is too small: nothing was learned. Try a larger value.")
@@ -297,7 +297,7 @@ def fit_ranking(mlr: metric.MLR | SourceMLR, X: Float64Array, relevance: relevan
 
 
 def _blend(L: Float64Array, X: Float64Array) -> Float64Array:
-    """Return the map of the sum of a metric and plain distance, each half of the mean squared distance of X."""
+    """Return L for a metric plus plain distance, which contribute equally to the mean squared distance of X."""
     plain, learned = (float(np.var(Y, axis=0).sum()) for Y in (X, X @ L.T))
     return metric.factor(np.eye(X.shape[1]) + (plain / learned) * (L.T @ L))
 
@@ -305,12 +305,9 @@ def _blend(L: Float64Array, X: Float64Array) -> Float64Array:
 def learn_automatically(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
 ) -> tuple[Float64Array, dict[str, Any]]:
-    """Choose a method of learning, or none; returns L and the report.
-
-    If several models are joined, the first is the sound alone, and L is 0 on the others unless they help.
-    """
+    """Choose a method of learning, or none; return L and the report. The first model is the baseline."""
     task = Task.from_settings(snapshot, settings, blocks)
-    choose_training_songs(task)  # raises if the data is too little
+    choose_training_songs(task)  # raises ModelError if there is too little data
     identity = np.eye(task.X.shape[1])
     plain = identity[blocks[0]] if blocks else identity
     watcher("comparing parts of songs")
@@ -363,7 +360,7 @@ def learn_automatically(
 
 
 def learn_ranking(task: Task, watcher: TrainingProgress) -> Float64Array | None:
-    """Return L of the ranking that is significantly better on held-out training artists, or None."""
+    """Return L of the best ranking, or None if none is significantly better on held-out training artists."""
     plain = np.eye(task.X.shape[1])
     try:
         choice = _Choice(task, watcher, plain)

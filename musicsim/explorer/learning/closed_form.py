@@ -1,6 +1,6 @@
 """Learning in closed form: one geometric mean metric, or one per region of songs (SIGIR 2017).
 
-Several settings are tried, and the best on held-out artists is used.
+Several settings are tried; those that work best on held-out artists are used.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 
 _TS, _REGS = (0.0, 0.1, 0.3, 0.5, 0.7), (0.01, 0.1, 1.0)
 _REGIONS, _LOCAL_TS, _LOCAL_REGS = (2, 5, 10, 20), (0.1, 0.5), (0.1, 1.0)
-_SONGS_PER_REGION = 10  # with fewer, LGMMLByExample reduces the regions, and trials would repeat
+_SONGS_PER_REGION = 10  # with fewer songs, LGMMLByExample would reduce the regions and repeat trials
 _SEED = 0
 _QUERIES_AT_ONCE = 256
-_MAX_TESTED = 1_000  # queries, which may each have their own metric
+_MAX_TESTED = 1_000  # fewer queries than elsewhere, because each may have its own metric
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Settings of a fit, and their description."""
+    """Settings for a fit, and their description."""
 
     options: dict[str, Any]
     words: str
 
 
 def trials(method: str, n_songs: int) -> list[Trial]:
-    """Return the grid of settings; a region has at least ten of the `n_songs` training songs."""
+    """Return the grid of settings; each region has at least ten of the `n_songs` training songs."""
     if method == MEAN:
         return [Trial({"t": t, "reg": reg}, f"t {t:g}, reg {reg:g}") for t, reg in product(_TS, _REGS)]
     regions = sorted({min(m, max(1, n_songs // _SONGS_PER_REGION)) for m in _REGIONS})
@@ -59,7 +59,7 @@ def trials(method: str, n_songs: int) -> list[Trial]:
 def fit_learner(
     X: Float64Array, relevance: relevance.Relevance, method: str, options: dict[str, Any]
 ) -> metric.GMML | metric.LGMMLByExample:
-    """Fit one metric, or local ones; raises ValueError unless a song has both a similar and a dissimilar one."""
+    """Fit one metric, or local ones; raises ValueError unless some song has a similar and a dissimilar song."""
     learner = metric.GMML(**options) if method == MEAN else metric.LGMMLByExample(**options, random_state=_SEED)
     return learner.fit(X, relevance)
 
@@ -71,10 +71,10 @@ def score_queries(
     queries: Int64Array,
     database: Int64Array,
 ) -> dict[str, Float64Array]:
-    """Return the scores of queries like :func:`musicsim.evaluation.query_scores`, under the metric of each query.
+    """Return the scores of :func:`musicsim.evaluation.query_scores`, but under each query's own metric.
 
-    X (n_songs, d) and `relevance` are of all songs; `queries` and `database` are rows. Memory: 2 kB per song of the
-    database.
+    X (n_songs, d) and `relevance` cover all songs; `queries` and `database` are row numbers. Memory: 2 kB per song in
+    the database.
     """
     from scipy.spatial.distance import cdist
 

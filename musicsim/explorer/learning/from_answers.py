@@ -1,6 +1,6 @@
-"""Learning a metric from the answers of the Compare page (thesis 2), evaluated by nested cross-validation.
+"""Learning a metric from answers on the Compare page (thesis, chapter 2), evaluated by nested cross-validation.
 
-Answers to the same question stay in one fold. A user who stops early gets the best finished fit.
+Answers to the same question stay in one fold. A user who stops the job early gets the best finished fit.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NO_FIT = {"gap": 0.0, "n_cuts": 0, "rank": 0}
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Answers about the songs of a snapshot, each as comparisons of rows."""
+    """Answers about songs in a snapshot, each converted to comparisons of rows."""
 
     # per answer: int64 (m, 4), rows (i, j, k, l) for d(i, j) < d(k, l)
     comparisons: list[Int64Array]
@@ -39,7 +39,7 @@ class Answered:
 
     @classmethod
     def collect(cls, snapshot: Snapshot, listener: str = "") -> Answered:
-        """Collect the sure answers of a listener, or of all, except about duplicates or songs without a vector."""
+        """Collect answers from one listener or all, without unsure ones, duplicates and songs without a vector."""
         answered = cls([], [])
         for answer in snapshot.library.judgments.answers(listener or None):
             rows = snapshot.rows_of(answer.song_ids).tolist()
@@ -58,7 +58,7 @@ class Answered:
         return Answered([self.comparisons[i] for i in indices], [self.questions[i] for i in indices])
 
     def all(self) -> Int64Array:
-        """Comparisons of all answers, (m, 4)."""
+        """Return the comparisons of all answers, int64 (m, 4)."""
         return np.concatenate([np.empty((0, 4), np.int64), *self.comparisons])
 
     def folds(self, n: int, random_state: int) -> list[tuple[Int64Array, Int64Array]]:
@@ -74,7 +74,7 @@ class Answered:
 
 
 def relevance_of(compared: Int64Array, n_songs: int) -> relevance.Relevance:
-    """Convert comparisons of one song with two others to relevance, by the majority of votes per pair of songs."""
+    """Convert comparisons of one song with two others to relevance, by majority vote per pair of songs."""
     votes: dict[tuple[int, int], int] = {}
     for row in compared.tolist():
         near, far = row[:2], row[2:]
@@ -96,8 +96,8 @@ class Judged:
 
     L: Float64Array  # (r, d): the metric learned from all answers
     C: float
-    path: list[dict[str, Any]]  # results by C
-    lead: Lead | None  # share of held-out comparisons in order, before and after; None without held-out answers
+    path: list[dict[str, Any]]  # results, one per C
+    lead: Lead | None  # share of held-out comparisons in order before and after; None if none were held out
     untrained: float  # share of all comparisons in order before learning
 
 
@@ -112,8 +112,8 @@ class _Learner:
     def fit(
         self, compared: Int64Array, C: float, on_step: Callable[[dict[str, Any]], bool]
     ) -> tuple[Float64Array, dict[str, Any]]:
-        """Return L and the report of the fit; "has_learned" of a step is a function: is the metric other than 0?"""
-        # without transitive reduction, which would remove repeated evidence among contradictory answers
+        """Return L and the report of the fit; a step's "has_learned" returns True unless the metric is 0."""
+        # no transitive reduction, because it would remove repeated evidence among contradictory answers
         cleaned, _ = order.clean_comparisons(
             compared, contradictions="majority", reduce=False, random_state=self.random_state
         )
@@ -122,12 +122,12 @@ class _Learner:
         rows, positions = np.unique(cleaned, return_inverse=True)
         local = positions.reshape(-1, 4)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about open gaps, which are in the report
+            warnings.simplefilter("ignore")  # the report contains the remaining duality gap
             model = self._create_model(C)
             is_order = self.loss == ORDER
 
             def on_fit_step(step: dict[str, Any]) -> bool:
-                if is_order:  # a metric of 0 loses 1 on every comparison, so its objective is C
+                if is_order:  # a metric of 0 has a loss of 1 on every comparison, so its objective is C
                     return on_step(step | {"has_learned": lambda: step["objective"] < C * (1 - 1e-9)})
                 return on_step(step | {"iteration": step["cut"], "has_learned": lambda: step["components"]().any()})
 
@@ -160,7 +160,7 @@ def shares_in_order(Y: Float64Array, answered: Answered) -> Float64Array:
 
 
 def too_few(answered: Answered) -> str:
-    """Return the reason if there are too few answers to learn from; else an empty text."""
+    """Return the reason if there are too few answers to learn from; otherwise an empty string."""
     if len(answered) >= _MIN_ANSWERS:
         return ""
     return (
@@ -182,14 +182,15 @@ def learn_from_answers(
 ) -> Judged:
     """Learn a metric from answers about songs X (n_songs, d), and evaluate it on held-out answers.
 
-    `Cs` are the values of C to choose from. The loss is "order" for the comparisons themselves (algorithm 2.2), or one
-    of :class:`musicsim.metric.MLR`, with relevance derived from the comparisons. `structure` is full or diagonal; a
-    full metric has one block for each of `blocks`, the columns of several joined models. `on_progress` gets a message
-    and a point of the live plot every few steps: "untrained" is the share of answers in order before learning,
-    "quality" that of held-out answers so far. It returns True to stop as soon as a metric is not 0.
+    `Cs` are the values of C to choose from. The loss is "order" for the comparisons themselves (algorithm 2.2), or a
+    loss of :class:`musicsim.metric.MLR`, with relevance derived from the comparisons. `structure` is full or diagonal;
+    a full metric has one block per element of `blocks`, the columns of each joined model. `on_progress` gets a message
+    and a point of the live plot every few steps. In a point, "untrained" is the share of answers in order before
+    learning, and "quality" is this share for held-out answers so far. `on_progress` returns True to stop as soon as a
+    metric is not 0.
 
-    If stopped, returns the metric of the last finished outer fold, with its C and path; else the best C of the first
-    fold; else the first fit. Raises ModelError if there are too few answers, or nothing is learned.
+    If stopped, returns the metric of the last finished outer fold, with its C and path. If no outer fold has finished,
+    returns the fit with the best C so far. Raises ModelError if there are too few answers, or nothing is learned.
     """
     if too_few(answered):
         raise ModelError(too_few(answered))
@@ -237,7 +238,7 @@ class _Fits:
         self._best: _Result | None = None
 
     def fit(self, answered: Answered, C: float, message: str) -> tuple[Float64Array, dict[str, Any]]:
-        """Return L and the report; raises _Stopped if the fit was cut short, because it may be worse than none."""
+        """Return L and the report; raises _Stopped if the fit was cut short: its metric may be worse than none."""
         is_cut = False
 
         def on_step(step: dict[str, Any]) -> bool:
@@ -257,7 +258,7 @@ class _Fits:
         return L, report
 
     def shares(self, L: Float64Array, answered: Answered) -> Float64Array:
-        """Return the shares of answers' comparisons that are in order under a metric."""
+        """Return the share of each answer's comparisons that are in order under a metric."""
         return shares_in_order(self._learner.X @ L.T, answered)
 
     def keep(self, result: _Result, priority: tuple[int, float]) -> None:
@@ -267,7 +268,7 @@ class _Fits:
 
 
 def _cross_validate(fits: _Fits, answered: Answered, Cs: Sequence[float], random_state: int) -> _Result:
-    """Evaluate each fold by a metric learned from the others, then learn from all answers; raises _Stopped."""
+    """Evaluate each fold with a metric learned from the others, then learn from all answers; raises _Stopped."""
     folds = answered.folds(_OUTER, random_state)
     for n_done, (train, test) in enumerate(folds, 1):
         message = f"holding out a fifth of the answers, {n_done} of {len(folds)}"
@@ -276,7 +277,7 @@ def _cross_validate(fits: _Fits, answered: Answered, Cs: Sequence[float], random
         fits.held_out[test] = fits.shares(L, answered.some(test))
         fits.keep(_Result(L, C, path), (2, n_done))
     C, path = _choose_strength(fits, answered, Cs, random_state, "choosing C")
-    # a C that is large enough for a part of the answers may be too small for all
+    # a C that is large enough for a part of the answers may be too small for all answers
     for larger in sorted(other for other in Cs if other >= C):
         L, _ = fits.fit(answered, float(larger), "learning from all answers")
         if L.any():

@@ -1,8 +1,7 @@
-"""Learning on several models at once: each is a kernel and has a block of the metric (thesis 2.4 and 4.3.2).
+"""Learning on several models together: each is a kernel with its own block of the metric (thesis 2.4, 4.3.2).
 
 The vectors are explicit maps of the kernels. A learned projection N of kernel columns K_x = X x is therefore the linear
-map N X of the vectors x. New songs do not need a kernel, and their cost does not depend on the number of training
-songs.
+map N X of the vectors x. So new songs need no kernel, and the cost per new song does not depend on the training set.
 """
 
 import copy
@@ -61,8 +60,8 @@ class SourceMLR(_OfSources):
     """Metric learning to rank with several kernels (equation 4.14), as a linear map.
 
     `blocks` are the columns of each source; the other parameters and the attributes are those of
-    :class:`musicsim.metric.MultipleKernelMLR`, except `components_` (r, d), which is L in block form. The fit computes
-    and decomposes a kernel between all rows of X per source, 8 n^2 bytes each.
+    :class:`musicsim.metric.MultipleKernelMLR`, except `components_` (r, d), which is L in block form. For each
+    source, the fit computes and decomposes a kernel between all rows of X, 8 n^2 bytes.
     """
 
     def __init__(self, blocks: Sequence[slice], loss: str = "auc", C: float = 1.0, **options: Any) -> None:
@@ -104,7 +103,7 @@ class SourceMLR(_OfSources):
 
 
 def source_shares(X: Float64Array, L: Float64Array, blocks: Sequence[slice]) -> list[float]:
-    """Return each source's share of the mean squared distance of songs X (n_songs, d) under L (r, d), sum 1.
+    """Return each source's share of the mean squared distance of songs X (n_songs, d) under L (r, d).
 
     If the metric is not in block form, the part that two sources contribute together counts half for each.
     """

@@ -1,7 +1,7 @@
-"""Learning a metric on the vectors of a model by ranking (thesis 5.4.2), and from answers of the Compare page.
+"""Learning a metric on the vectors of a model by ranking (thesis 5.4.2), and from answers on the Compare page.
 
-Metrics with rising C are learned from 40% of the artists. C is chosen on 30% and evaluated on the other 30%; then the
-final metric is learned from all.
+Metrics with increasing C are learned from 40% of the artists. C is chosen on 30% and evaluated on the other 30%. The
+final metric is then learned from all artists.
 """
 
 import time
@@ -34,7 +34,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 
 _TOLERANCE, _MAX_CUTS = 1e-2, 150
 _SEED = 0
-_PATIENCE = 2  # values of C without improvement in a row
+_PATIENCE = 2  # number of consecutive values of C without improvement
 
 
 class _Watch:
@@ -86,13 +86,13 @@ class _Watch:
 def learn_from_relevance(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
 ) -> tuple[Float64Array, dict[str, Any]]:
-    """Learn L by ranking; returns it and the report."""
+    """Learn L by ranking, and return L and the report."""
     task = Task.from_settings(snapshot, settings, blocks)
     chosen, path, is_finished = _fit_path(task, watcher)
     L = _fit_all(task, chosen, watcher) if is_finished else chosen["components"]
     watcher("evaluating on held-out artists")
     queries, database = task.queries(task.split.test, MAX_TESTED)
-    held_out = task.X @ chosen["components"].T  # L was learned from the test artists, too
+    held_out = task.X @ chosen["components"].T  # L was also learned from the test artists
     leads = compare(task.X, held_out, task.relevance, queries, database, task.supervision.groups)
     return L, {
         **describe_task(task),
@@ -114,7 +114,7 @@ def _create_learner(task: Task, **options: Any) -> Any:
 
 
 def _fit_path(task: Task, watcher: TrainingProgress) -> tuple[dict[str, Any], list[dict[str, Any]], bool]:
-    """Return the best entry of the path of C, the path, and whether it was finished."""
+    """Return the best entry of the path over C, the whole path, and False if the user stopped it early."""
     train, relevance = choose_training_songs(task)
     if task.settings.C is None:
         Cs: tuple[float, ...] = CS
@@ -124,7 +124,7 @@ def _fit_path(task: Task, watcher: TrainingProgress) -> tuple[dict[str, Any], li
         queries, database = task.queries(task.split.validation, MAX_TESTED)
     watch = _Watch(task, watcher, len(Cs) + 1)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about open gaps, which are in the report
+        warnings.simplefilter("ignore")  # the report contains the remaining duality gaps
         fitted = _create_learner(task).fit_path(task.X[train], relevance, Cs, watch)
     path = [
         {
@@ -139,7 +139,7 @@ def _fit_path(task: Task, watcher: TrainingProgress) -> tuple[dict[str, Any], li
         if mlr.components_.any()
     ]
     if not path:
-        raise ModelError("nothing was learned: the metric is 0 for every C tried. Choose another ground truth.")
+        raise ModelError("nothing was learned: the metric is 0 for every C tried. Choose a different ground truth.")
     best = max(path, key=lambda entry: -np.inf if np.isnan(entry["quality"]) else entry["quality"])
     return best, path, not watcher.is_enough()
 
@@ -157,14 +157,14 @@ def _fit_all(task: Task, chosen: dict[str, Any], watcher: TrainingProgress) -> F
         warnings.simplefilter("ignore")
         mlr = _create_learner(task, C=chosen["C"])
         mlr.fit(task.X[rows], task.supervision.relevance(rows).restrict(rows, rows), callback=on_step)
-    is_complete = mlr.components_.any() and not watcher.is_enough()  # otherwise it may be worse
+    is_complete = mlr.components_.any() and not watcher.is_enough()  # an incomplete fit may be worse
     return mlr.components_ if is_complete else chosen["components"]
 
 
 def learn_from_survey(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
 ) -> tuple[Float64Array, dict[str, Any]]:
-    """Learn L from the answers of the Compare page; returns it and the report."""
+    """Learn L from answers on the Compare page, and return L and the report."""
     X = np.asarray(snapshot.X, dtype=np.float64)
     answered = Answered.collect(snapshot, settings.listener)
 

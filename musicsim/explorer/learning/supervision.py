@@ -1,7 +1,7 @@
-"""Kinds of supervision: plays, sittings, playlists, tags, labels, answers and thumbs as relevance between songs.
+"""Kinds of supervision: plays, listening sessions, playlists, tags, labels, answers and thumbs.
 
-The nearest songs by plays, playlists or tags depend on the database that is searched. So the relevance of a split is
-computed for its training songs (thesis 5.4.2).
+Each is converted to relevance between songs. The songs nearest by plays, playlists or tags depend on the database that
+is searched. Therefore the relevance of a split is computed for its training songs (thesis 5.4.2).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from musicsim.library.stores.judgments import RESULT
 
 _SIMILAR_BY_TAGS = 10
 _MIN_QUERIES = 10
-_MAX_CACHED = 16  # relevances; with many plays, computing one takes seconds
-_MIN_SHARE = 0.2  # of songs with a relevant song, for a kind to be choose_default_kind
+_MAX_CACHED = 16  # number of databases; with many plays, computing the relevance for one takes seconds
+_MIN_SHARE = 0.2  # minimum share of songs with a relevant song, for a kind to become the default
 
 Compute: TypeAlias = "Callable[[Int64Array], relevances.Relevance]"  # quoted: the name imports numba
 """Computes the relevance of all songs to a database of rows."""
@@ -37,34 +37,33 @@ class Coverage:
 
     kind: str
     n_songs: int  # songs with a relevant song
-    share: float  # of all songs
+    share: float  # n_songs as a share of all songs
     detail: str  # amount of data, in words
-    lacks: str = ""  # the reason if it is not enough to learn from; else empty
+    lacks: str = ""  # the reason if the data is not enough to learn from; otherwise empty
 
     @property
     def is_enough(self) -> bool:
-        """True if a metric can be learned from it."""
+        """True if a metric can be learned from this kind."""
         return not self.lacks
 
 
 class Supervision:
     """One kind of supervision, one of :data:`KINDS`, over the songs of a snapshot.
 
-    `k` artists or songs count as similar; a person counts as a listener of an artist from `threshold` plays on. With
-    `generated`, playlists that this program generated count, too; they repeat what the models already contain. Raises
-    ModelError if the library has no data of the kind.
+    `k` artists or songs count as similar; a person with at least `threshold` plays of an artist counts as a listener.
+    With `generated`, playlists that musicsim generated also count; they only repeat what the models already contain.
+    Raises ModelError if the library has no data of this kind.
 
-    `groups` are the artists of the songs, or their folders; songs of a group are never split. `detail` is the amount of
-    data, in words; `lacks` is the reason if it is too little to learn from, as far as that does not depend on the
-    songs. `searches_itself` is true if held-out songs search each other, because all songs relevant to them are held
-    out, too.
+    `groups` are the artists of the songs, or their folders; songs of one group are never split. `detail` is the
+    amount of data, in words; `lacks` is the reason if there are too few answers to learn from. `searches_itself` is
+    true if held-out songs search each other, because all songs relevant to them are also held out.
     """
 
     def __init__(
         self, snapshot: Snapshot, kind: str, *, k: int = 10, threshold: int = 10, generated: bool = False
     ) -> None:
         if kind not in KINDS:
-            raise ValueError(f"supervision={kind!r} should be one of {', '.join(KINDS)}.")
+            raise ValueError(f"supervision={kind!r} must be one of {', '.join(KINDS)}.")
         self._snapshot, self.kind, self._k, self._threshold = snapshot, kind, k, threshold
         self._generated = generated
         self.groups = [str(group) for group in snapshot.columns.group.texts()]
@@ -82,7 +81,7 @@ class Supervision:
         self._cache: dict[bytes, relevances.Relevance] = {}
 
     def relevance(self, database: Int64Array | None = None) -> relevances.Relevance:
-        """Return the relevance of all songs as queries to a database of rows, by default all."""
+        """Return the relevance of all songs as queries to a database of rows, by default all rows."""
         rows = np.arange(len(self.groups)) if database is None else np.asarray(database)
         key = rows.tobytes()
         if key not in self._cache:
@@ -103,7 +102,7 @@ class Supervision:
         return lambda _rows: relevance
 
     def _prepare_plays(self) -> Compute:
-        """Relate artists to the k that share the most listeners with them (thesis 5.2)."""
+        """Relate each artist to the k artists that share the most listeners with it (thesis 5.2)."""
         plays = self._snapshot.library.plays()
         names, codes = np.unique(self.groups, return_inverse=True)
         rows = self._snapshot.rows_of(plays.song_id)
@@ -117,7 +116,7 @@ class Supervision:
         if n_listeners == 0:
             raise ModelError(
                 f"nobody has played two artists {self._threshold} times each, so the plays do not relate artists. "
-                "Import plays of several people, or learn from sittings, tags or genres."
+                "Import plays of several people, or learn from listening sessions, tags or genres."
             )
 
         def compute(database: Int64Array) -> relevances.Relevance:
@@ -131,16 +130,16 @@ class Supervision:
         lists = [p.song_ids for p in playlists if self._generated or not p.is_generated]
         self.detail = f"{len(lists):,} playlists"
         if len(lists) < len(playlists):
-            self.detail += f"; {len(playlists) - len(lists):,} generated here are left out"
+            self.detail += f"; {len(playlists) - len(lists):,} generated by musicsim are excluded"
         return self._relate_lists([(number, song_id) for number, ids in enumerate(lists) for song_id in ids])
 
     def _prepare_sittings(self) -> Compute:
         sittings = self._snapshot.library.listening.sittings()
-        self.detail = f"{len(np.unique(sittings[:, 0])):,} sittings"
+        self.detail = f"{len(np.unique(sittings[:, 0])):,} listening sessions"
         return self._relate_lists(sittings.tolist())
 
     def _relate_lists(self, pairs: list[tuple[int, int]]) -> Compute:
-        """Relate songs to the k by other artists that share the most lists with them; `pairs` are (list, song id)."""
+        """Relate songs to the k songs by other artists that share the most lists; `pairs` are (list, song id)."""
         number, song_id = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
         row = self._snapshot.rows_of(song_id)
         number, row = number[row >= 0], row[row >= 0]
@@ -148,7 +147,7 @@ class Supervision:
         table = sparse.csr_array((np.ones(len(number)), (number, row)), shape=shape)
         table.data[:] = 1.0  # duplicates were summed
         if table.nnz == 0 or int(np.diff(table.indptr).max(initial=0)) < 2:
-            raise ModelError(f"this library does not have {KINDS[self.kind].words} yet: import some.")
+            raise ModelError(f"this library has no {KINDS[self.kind].words} yet: import some.")
 
         def compute(database: Int64Array) -> relevances.Relevance:
             relevance = relevances.Relevance.from_plays(table, self._k, 1, candidates=database)
@@ -174,7 +173,7 @@ class Supervision:
             if query >= 0 and row >= 0 and row != query:
                 thumbs[query, row] = judgment.chosen or 0  # the latest, if duplicates of a song have different thumbs
         if not thumbs:
-            raise ModelError("no thumbs were kept yet: press some on the Listen page, then Keep thumbs.")
+            raise ModelError("no thumbs have been saved yet: give some on the Listen page, then press Keep thumbs.")
         relevant: list[list[int]] = [[] for _ in self.groups]
         irrelevant: list[list[int]] = [[] for _ in self.groups]
         for (query, row), value in thumbs.items():
@@ -184,12 +183,12 @@ class Supervision:
         return lambda _rows: relevance
 
     def _prepare_tags(self) -> Compute:
-        """Relate songs to the ten by other artists with the most similar tags."""
+        """Relate each song to the ten songs by other artists with the most similar tags."""
         tags = self._snapshot.tags_of()
         lists = [[tag for tag, _ in tags.get(i, ())] for i in self._snapshot.row_ids.tolist()]
         vocabulary = sorted({tag for song_tags in lists for tag in song_tags})
         if not vocabulary:
-            raise ModelError("no song of this library has a tag: import tags first, or learn from something else.")
+            raise ModelError("no song in this library has a tag: import tags first, or learn from something else.")
         vectors = kernels.human_tag_vectors(lists, vocabulary)
         codes = np.unique(self.groups, return_inverse=True)[1]
         self.detail = f"{len(vocabulary):,} tags"
@@ -197,7 +196,7 @@ class Supervision:
 
 
 def _most_similar(vectors: Float32Array, codes: Int64Array, database: Int64Array, k: int) -> relevances.Relevance:
-    """Return the k rows of the database with the largest inner product above 0, without those of the same group."""
+    """Relate each row to the k database rows with the largest positive inner product, except those of its own group."""
     lists: list[Int64Array] = []
     for start in range(0, len(vectors), 256):
         block = slice(start, start + 256)
@@ -210,7 +209,7 @@ def _most_similar(vectors: Float32Array, codes: Int64Array, database: Int64Array
 
 
 def coverage(snapshot: Snapshot) -> list[Coverage]:
-    """Return the coverage of all kinds; :attr:`Coverage.lacks` has the error of a kind that cannot be used."""
+    """Return the coverage of all kinds; for a kind that cannot be used, :attr:`Coverage.lacks` is the error."""
     coverages = []
     n = max(1, snapshot.n_indexed)
     for kind in KINDS:
@@ -223,13 +222,13 @@ def coverage(snapshot: Snapshot) -> list[Coverage]:
         n_songs = int(np.count_nonzero(relevance.n_relevant()))
         lacks = supervision.lacks
         if not lacks and kind != ANSWERS and n_songs < _MIN_QUERIES:
-            lacks = f"{n_songs:,} of {n:,} songs have a similar one; at least {_MIN_QUERIES} are needed."
+            lacks = f"{n_songs:,} of {n:,} songs have a similar song; at least {_MIN_QUERIES} are needed."
         coverages.append(Coverage(kind, n_songs, n_songs / n, supervision.detail, lacks))
     return coverages
 
 
 def choose_default_kind(coverages: Sequence[Coverage]) -> str | None:
-    """Return the default kind: the first that covers a fifth of the songs, else the largest; None without any."""
+    """Return the default kind: the first that covers a fifth of the songs, else the largest, else None."""
     enough = [c for c in coverages if c.is_enough]
     wide = next((c for c in enough if c.share >= _MIN_SHARE and c.kind not in (ANSWERS, JUDGEMENTS)), None)
     best = wide or max(enough, key=lambda c: c.share, default=None)

@@ -1,4 +1,4 @@
-"""Tasks of training: the songs, split by artist, their ground truth and the quality of a metric."""
+"""Training tasks: songs split by artist, their ground truth, and the quality of a metric."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.progress import Progress
 
 CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)  # values of C to try, from weak to strong
-MAX_VALIDATED = 300  # queries, if each may have its own metric or progress is plotted
+MAX_VALIDATED = 300  # maximum number of validation queries, if each may have its own metric or progress is plotted
 MAX_TESTED = 2_000
-MAX_SONGS = 4_000  # of a fit; a cut then takes half a second
-MAX_OF_KERNELS = 1_500  # songs of a fit with several kernels; their decomposition then takes a second
+MAX_SONGS = 4_000  # songs per fit; a cut then takes half a second
+MAX_OF_KERNELS = 1_500  # songs per fit with several kernels; decomposing the kernels then takes a second
 MIN_ARTISTS = 5
 _SEED = 0
 
 
 class TrainingProgress(Progress, Protocol):
-    """Progress of a training that can also be plotted and stopped early."""
+    """Progress of a training job, which can also be plotted and stopped early."""
 
     def trace(self, point: dict[str, Any]) -> None:
         """Record a point of the live plot."""
@@ -38,7 +38,7 @@ class TrainingProgress(Progress, Protocol):
 
 
 class Quiet:
-    """A training progress without a plot or early stopping."""
+    """Progress of a training job without a plot or early stopping."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -57,7 +57,7 @@ class Quiet:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Int64Array for training, validation and testing; no artist is in two of them."""
+    """Rows for training, validation and testing; no artist is in two of them."""
 
     train: Int64Array
     validation: Int64Array
@@ -79,7 +79,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Int64Array to train on, and queries by other artists with the database they search."""
+    """Rows to train on, and queries by other artists with the database they search."""
 
     train: Int64Array
     queries: Int64Array
@@ -89,7 +89,7 @@ class Fold:
 def artist_folds(
     supervision: Supervision, rows: Int64Array, n_folds: int, most_queries: int, rng: np.random.Generator
 ) -> Iterator[Fold]:
-    """Yield folds of whole artists, each held out once, with at most `most_queries` queries."""
+    """Yield folds of whole artists; each artist is held out once, with at most `most_queries` queries per fold."""
     groups = np.asarray(supervision.groups)
     names = rng.permutation(np.unique(groups[rows]))
     for part in np.array_split(names, min(n_folds, len(names))):
@@ -100,7 +100,7 @@ def artist_folds(
 
 
 def whole_groups(groups: Sequence[str], rows: Int64Array, most: int) -> Int64Array:
-    """Return at most `most` rows, of whole artists drawn with a fixed seed, because single songs are useless."""
+    """Return at most `most` rows, from whole artists drawn with a fixed seed; isolated songs would be useless."""
     if len(rows) <= most:
         return np.sort(rows)
     names, number, sizes = np.unique(np.asarray(groups)[rows], return_inverse=True, return_counts=True)
@@ -123,7 +123,7 @@ class Task:
 
     @classmethod
     def from_settings(cls, snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice]) -> Task:
-        """Set up a task; `blocks` are the columns of each of several joined models."""
+        """Set up a task; `blocks` are the columns of each joined model."""
         supervision = Supervision(
             snapshot, settings.supervision, k=settings.k, threshold=settings.threshold, generated=settings.generated
         )
@@ -134,14 +134,11 @@ class Task:
 
     @property
     def has_kernels(self) -> bool:
-        """Return whether the metric has a block per joined model; a diagonal metric does not need blocks."""
+        """True if the metric has one block per joined model; a diagonal metric does not need blocks."""
         return bool(self.blocks) and (self.settings.structure, self.settings.regularizer) == ("full", "trace")
 
     def queries(self, rows: Int64Array, most: int) -> tuple[Int64Array, Int64Array]:
-        """Return at most `most` held-out queries, and the database they search.
-
-        A sample only contains queries with a relevant song, because some ground truths cover few songs.
-        """
+        """Return at most `most` held-out queries, sampled among those with a relevant song, and their database."""
         queries = rows
         if len(rows) > most:
             shuffled = self.rng.permutation(rows)
@@ -150,7 +147,7 @@ class Task:
         return queries, (rows if self.supervision.searches_itself else self.split.train)
 
     def score(self, L: Float64Array | None, queries: Int64Array, database: Int64Array) -> float:
-        """Return the mean of the loss's measure under the metric L, or of plain distance."""
+        """Return the mean score (the measure of the loss) under the metric L, or under plain distance."""
         Y = self.X if L is None else self.X @ L.T
         relevance = self.relevance.restrict(queries, database)
         scores = evaluation.query_scores(Y[queries], Y[database], relevance, k=10)[self.settings.loss]
@@ -160,7 +157,7 @@ class Task:
 def what_changed(
     snapshot: Snapshot, settings: LearningSettings, before: Float64Array, after: Float64Array, leads: dict[str, Lead]
 ) -> dict[str, Any]:
-    """Return the common part of all reports: settings, verdict and changes of the vectors."""
+    """Return the common part of all reports: settings, verdict and changes in the vectors."""
     ids = snapshot.row_ids.tolist()
     return {
         "version": __version__,
@@ -182,13 +179,13 @@ def sample_songs(task: Task, rows: Int64Array) -> Int64Array:
 
 
 def choose_training_songs(task: Task) -> tuple[Int64Array, relevance.Relevance]:
-    """Return the training songs and their ground truth; raises ModelError if it is too little."""
+    """Return the training songs and their ground truth; raises ModelError if there is too little."""
     train = sample_songs(task, task.split.train)
     relevance = task.supervision.relevance(train).restrict(train, train)
     if not any(len(relevance.relevant(i)) and len(relevance.irrelevant(i)) for i in range(len(relevance))):
         raise ModelError(
             f"none of the {len(train)} training songs has both a similar and a dissimilar song by "
-            f"{task.settings.supervision}. Add music, or choose another ground truth."
+            f"{task.settings.supervision}. Add music, or choose a different ground truth."
         )
     return train, relevance
 
@@ -206,7 +203,7 @@ def make_no_example_error(task: Task) -> ModelError:
     """Return the error for a task in which no held-out query can be evaluated."""
     return ModelError(
         f"no held-out song has both a similar and a dissimilar song by {task.settings.supervision} among the songs "
-        "it searches, so no setting can be chosen. Add examples or music, or choose another ground truth."
+        "it searches, so no setting can be chosen. Add examples or music, or choose a different ground truth."
     )
 
 

@@ -46,8 +46,8 @@ def compare(
 ) -> dict[str, Lead]:
     """Compare the scores of the same queries in two spaces.
 
-    `before` and `after` (n_songs, d), `relevance` and `groups` are of all songs; groups are the artists, which are
-    resampled. Returns nothing if no query has relevant songs, or all queries are by one artist.
+    `before` and `after` (n_songs, d), `relevance` and `groups` cover all songs; groups are the artists, which are
+    resampled. Returns an empty dict if no query has relevant songs, or all queries are by one artist.
     """
     split = relevance.restrict(queries, database)
     old, new = (evaluation.query_scores(X[queries], X[database], split, k=10) for X in (before, after))
@@ -57,7 +57,7 @@ def compare(
 def leads_of(
     before: Mapping[str, Float64Array], after: Mapping[str, Float64Array], groups: Sequence[Any], random_state: int = 0
 ) -> dict[str, Lead]:
-    """Do the same as :func:`compare`, given the scores and the artist of each query."""
+    """Compare scores like :func:`compare`, given the scores and the artist of each query."""
     has_score = np.isfinite(before["auc"])
     artists = [group for group, is_scored in zip(groups, has_score, strict=True) if is_scored]
     if len(set(artists)) < 2:
@@ -71,7 +71,7 @@ def leads_of(
 
 
 def is_better(leads: dict[str, Lead], loss: str) -> bool:
-    """Return whether the measure of the loss or AUC is significantly better, and no measure significantly worse."""
+    """Return whether the measure of the loss or AUC is significantly better, and no measure is worse."""
     return any(leads[name].low > 0 for name in {loss, "auc", ORDER} & leads.keys()) and not find_losses(leads)
 
 
@@ -81,7 +81,7 @@ def find_losses(leads: Mapping[str, Lead]) -> list[str]:
 
 
 def lead_words(name: str, lead: Lead) -> str:
-    """Describe a measure after and before, with the difference and its interval."""
+    """Describe a measure after and before learning, with the difference and its interval."""
     return (
         f"{MEASURES[name]} {lead.after:.3f} vs {lead.before:.3f} "
         f"(difference {lead.mean:+.3f}, 95% interval {lead.low:+.3f} to {lead.high:+.3f})"
@@ -95,14 +95,14 @@ def join_words(words: Sequence[str]) -> str:
 
 
 def space_hubness(X: FloatingArray) -> float:
-    """Return the skewness of the 10-occurrence, of a seeded sample of at most 5,000 songs."""
+    """Return the skewness of the 10-occurrence, for a seeded sample of at most 5,000 songs."""
     if len(X) > _MAX_FOR_HUBS:
         X = X[np.sort(np.random.default_rng(_SEED).permutation(len(X))[:_MAX_FOR_HUBS])]
     return evaluation.hubness(evaluation.nearest_neighbours(X, min(10, len(X) - 1))) if len(X) > 1 else 0.0
 
 
 def find_changed_queries(before: FloatingArray, after: FloatingArray) -> list[tuple[int, list[int], list[int]]]:
-    """Return ten songs whose ten nearest changed most, the largest change first: (row, five before, five after)."""
+    """Return the ten songs whose nearest songs changed most, in descending order: (row, five before, five after)."""
     rows = np.arange(len(before))
     if len(rows) > _MAX_COMPARED:
         rows = np.sort(np.random.default_rng(_SEED).permutation(rows)[:_MAX_COMPARED])

@@ -20,8 +20,8 @@ from musicsim.library.disk.npy_headers import Header, read_header
 
 _MAX_ARRAYS = 4_096
 _MAX_LENGTH = 1 << 14
-_MAX_TEXT = 1 << 24  # bytes of an array of texts
-_MAX_DEPTH = 8  # of models that contain models
+_MAX_TEXT = 1 << 24  # maximum size of a string array in bytes
+_MAX_DEPTH = 8  # maximum nesting of models that contain models
 _SPACE = {"mean": StoredArray(("m",)), "components": StoredArray(("a", "m"))}
 _METRIC = {"metric": StoredArray(("d", "a"))}
 _LOCAL = {
@@ -38,7 +38,7 @@ class MissingRepresentationError(ValueError):
 def read_arrays(path: Path, about: AboutModel) -> Arrays:
     """Read the arrays that a model needs from an uncompressed ``.npz`` file.
 
-    Raises ValueError if an array is missing, damaged, of a wrong type or shape, or contains NaN or a number out of
+    Raises ValueError if an array is missing, damaged, has the wrong type or shape, or contains NaN or a number out of
     range. Raises :class:`MissingRepresentationError`, a ValueError, if the representation is not installed, and OSError
     if the file cannot be read.
     """
@@ -47,7 +47,7 @@ def read_arrays(path: Path, about: AboutModel) -> Arrays:
             members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
             if any(member.compress_type != zipfile.ZIP_STORED for member in members.values()):
                 raise ValueError("its arrays are compressed")
-            # otherwise members overlap in the file
+            # if the arrays are larger than the file, members overlap
             if sum(member.file_size for member in members.values()) > path.stat().st_size:
                 raise ValueError("its arrays are larger than the file")
             headers = {}
@@ -69,9 +69,9 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, stored: 
         array = np.lib.format.read_array(stream, allow_pickle=False)
     if stored.dtype is np.str_:
         return array
-    array = np.asarray(array, dtype=stored.dtype)  # in native byte order
+    array = np.asarray(array, dtype=stored.dtype)  # to native byte order
     most = MAX_NUMBER if array.dtype.kind == "f" else np.iinfo(np.int64).max
-    if array.size and not (array.min() >= stored.least and array.max() <= most):  # False for NaN, too
+    if array.size and not (array.min() >= stored.least and array.max() <= most):  # also False for NaN
         raise ValueError(f"{name} contains NaN or numbers out of range")
     return array
 
@@ -91,7 +91,7 @@ class _Level:
         self.required: dict[str, StoredArray] = {}
 
     def check(self, about: AboutModel) -> dict[str, StoredArray]:
-        """Check all headers; returns the requirements of the arrays that the model needs, by name."""
+        """Check all headers; return the requirements for the arrays that the model needs, keyed by name."""
         kind = representations().get(about.representation)
         if kind is None:
             raise MissingRepresentationError(
@@ -121,7 +121,7 @@ class _Level:
     def n_dimensions_of_part(self, prefix: str, about: AboutModel) -> int:
         """Check the arrays of a part of this model; returns its number of dimensions."""
         if self._depth == _MAX_DEPTH:
-            raise ValueError(f"it contains models of models, {_MAX_DEPTH} deep")
+            raise ValueError(f"it contains models nested more than {_MAX_DEPTH} deep")
         level = _Level(self._headers, self._read, self._prefix + prefix, self._depth + 1)
         self.required |= level.check(about)
         return level.lengths["d"]
@@ -137,9 +137,9 @@ class _Level:
             header, is_text = self._headers[name], stored.dtype is np.str_
             same_type = header.dtype.kind == "U" if is_text else header.dtype.newbyteorder("=") == stored.dtype
             if not same_type or (is_text and header.size * header.dtype.itemsize > _MAX_TEXT):
-                raise ValueError(f"{name} is of type {header.dtype}")
+                raise ValueError(f"{name} has the wrong type {header.dtype}")
             if len(header.shape) != len(stored.shape) or not all(map(self._fits, header.shape, stored.shape)):
-                raise ValueError(f"{name} has the shape {header.shape}, which does not fit the others")
+                raise ValueError(f"{name} has the shape {header.shape}, which does not fit the other arrays")
             self.required[name] = stored
 
     def _fits(self, length: int, required: int | str) -> bool:

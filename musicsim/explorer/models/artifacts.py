@@ -1,4 +1,4 @@
-"""Files stored with a model: clusters, the map, the weights of the playlist walk, the training report."""
+"""Files stored with a model: clusters, the map, the weights of the playlist walk, and the training report."""
 
 import json
 import logging
@@ -19,12 +19,12 @@ _log = logging.getLogger(__name__)
 
 
 def save_clusters(folder: Path, song_ids: Int64Array, labels: Mapping[str, Int64Array]) -> None:
-    """Save cluster labels (n_songs,) by the number of clusters."""
+    """Save cluster labels, one (n_songs,) array for each number of clusters."""
     save_arrays(folder / "clusters.npz", song_ids=song_ids, **{f"labels_{k}": v for k, v in labels.items()})
 
 
 def load_clusters(folder: Path) -> tuple[Int64Array, dict[str, Int64Array]]:
-    """Load song ids (n_songs,) and labels by the number of clusters; empty if the file is missing or damaged."""
+    """Load song ids (n_songs,) and labels for each number of clusters; empty if the file is missing or damaged."""
     arrays = readable_arrays(folder / "clusters.npz")
     ids = arrays.pop("song_ids", np.empty(0, dtype=np.int64))
     return ids, {name.removeprefix("labels_"): values for name, values in arrays.items()}
@@ -47,15 +47,15 @@ def readable_arrays(source: Path) -> dict[str, npt.NDArray[Any]]:
     try:
         return load_arrays(source)
     except Exception as error:  # zipfile and numpy raise many types for damaged files
-        _log.warning("%s cannot be read, the next job rebuilds it: %r", source, error)
+        _log.warning("%s cannot be read; the next job will rebuild it: %r", source, error)
         return {}
 
 
 @dataclass(frozen=True, slots=True)
 class FittedWalk:
-    """Fitted weights of the playlist walk, of all playlists and of each dialect."""
+    """Fitted weights of the playlist walk, for all playlists and for each dialect."""
 
-    names: list[str]  # edges with a significant weight in at least one walk
+    names: list[str]  # edges with more than a negligible weight in at least one walk
     weights: Float64Array  # (1 + n_dialects, n_edges): the walk of all playlists, then the dialects
     # JSON values: `n_playlists`, `n_judged`, `gain`, and `dialects`, a list of mappings with `name`,
     # `n_playlists`, `gain`, `gain_global`
@@ -86,7 +86,7 @@ def drop_walk(folder: Path) -> None:
 
 
 def save_report(folder: Path, report: Mapping[str, Any]) -> None:
-    """Save the training report, JSON values."""
+    """Save the training report, which consists of JSON values."""
     with atomic_path(folder / "report.json") as temporary:
         temporary.write_text(json.dumps(report, indent=1), encoding="utf-8")
 

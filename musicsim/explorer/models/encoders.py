@@ -1,6 +1,6 @@
 """Encoders, which compute the features that a model stores per song; one class per representation.
 
-Songs that lack an encoder's data have features that are all 0 or NaN, and no vector under its model.
+If a song lacks an encoder's data, its features are all 0 or NaN, and it has no vector under the model.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from musicsim.progress import Progress
 
 Floats: TypeAlias = Float32Array
 Frames: TypeAlias = SongFrames | Floats | Iterator[Floats]
-"""The stored frames of a song, or only its delta-MFCC: (n, 39), at once or in blocks."""
+"""The stored frames of a song, or only its delta-MFCC: (n, 39), whole or in blocks."""
 Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
 ReadFeatures: TypeAlias = Callable[[Sequence[Song]], Floats]
-"""Read the features of songs of one library, float32 (n_songs, n_features)."""
+"""Reads the features of songs from one library, float32 (n_songs, n_features)."""
 
-# Vectors are of the order of 1. Products of a few numbers of this size do not overflow in float32, and they stay below
+# Vectors are of the order of 1. Products of a few numbers this large do not overflow in float32, and they stay below
 # the padding value of the kernels' blocks.
 MAX_NUMBER = 1e9  # largest absolute value of a stored floating-point number
 MIN_SCALE = 1e-12  # smallest stored divisor
-_N_COLUMNS = 3 * N_MFCC  # of frames
+_N_COLUMNS = 3 * N_MFCC  # columns of a frame
 _SEED = 0
 _TRAINING_FRAMES = 200_000  # 31 MB; 195 per codeword with 1,024 codewords
-_MIN_FRAMES_PER_SONG = 50  # above 4,000 songs, a seeded sample of the songs is used
+_MIN_FRAMES_PER_SONG = 50  # with more than 4,000 songs, a seeded sample is used
 _SONGS_FOR_MIXTURES = 1_000
 _MAX_TAGS = 300
 MIN_SONGS_A_LABEL = 2  # minimum number of songs that share a tag or a word
@@ -50,7 +50,7 @@ TIMBRE, FLUCTUATION = slice(None, -FLUCTUATION_SIZE), slice(-FLUCTUATION_SIZE, N
 class StoredArray:
     """Required shape, type and minimum of a stored array."""
 
-    # equal names are equal lengths: `f` features, `m` mapped features, `a` axes, `d` dimensions of a vector
+    # equal names mean equal lengths: `f` features, `m` mapped features, `a` axes, `d` dimensions of a vector
     shape: tuple[int | str, ...]
     dtype: type = np.float64
     least: float = -MAX_NUMBER
@@ -59,7 +59,7 @@ class StoredArray:
 class StoredModel(Protocol):
     """A stored model under validation; the headers of its encoder's arrays are already checked."""
 
-    lengths: dict[str, int]  # by their names in StoredArray
+    lengths: dict[str, int]  # keyed by the names in StoredArray
 
     def value(self, name: str) -> npt.NDArray[Any]: ...
     def n_dimensions_of_part(self, prefix: str, about: AboutModel) -> int:
@@ -87,18 +87,18 @@ class EncoderSettings:
     """Settings for fitting an encoder on a library."""
 
     representation: str = "ppk"
-    # of codewords
+    # for codewords
     n_codewords: int = 1024
     tau: int = 4
-    # of data that the user imported
-    vectors: str = ""  # its key
-    label: str = ""  # its name
+    # for imported data
+    vectors: str = ""  # key of the data
+    label: str = ""  # name of the data
 
 
 class Encoder(Protocol):
     """Computes the features that a model compares; stored with the model.
 
-    `stored` are the requirements of the arrays of :meth:`arrays` by name, checked before a file is read.
+    `stored` maps the names of the :meth:`arrays` to their requirements, which are checked before a file is read.
     """
 
     stored: ClassVar[Mapping[str, StoredArray]]
@@ -131,7 +131,7 @@ class Encoder(Protocol):
 
     @abstractmethod
     def reader(self, library: Library, progress: Progress, /) -> ReadFeatures:
-        """Return a reader of features, also for songs without data; work shared by all songs is done here."""
+        """Return a reader of features, which accepts songs without data; does the work shared by all songs."""
 
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
         """Compute features from frames, float32 (n_songs, n_features), if the encoder uses audio."""
@@ -148,7 +148,7 @@ class Encoder(Protocol):
 
     @classmethod
     def n_stored_features(cls, _about: AboutModel, model: StoredModel, /) -> int:
-        """Return the number of features of a stored encoder; raises ValueError if its arrays do not fit."""
+        """Return the number of features of a stored encoder; raises ValueError if its arrays do not fit together."""
         return model.lengths["f"]
 
 
@@ -168,7 +168,7 @@ def has_features(features: Floats) -> BoolArray:
 
 
 def make_row_reader(ids: Int64Array, rows: Callable[[Any], Floats], width: int) -> ReadFeatures:
-    """Return a reader of songs' rows, which `rows` returns by their positions in `ids`; unknown songs have NaN."""
+    """Return a reader that gets songs' rows from `rows` by their positions in `ids`; unknown songs have NaN."""
     position_of = {song_id: position for position, song_id in enumerate(ids.tolist())}
 
     def read(songs: Sequence[Song]) -> Floats:
@@ -300,7 +300,7 @@ class CodewordEncoder(FrameEncoder):
         return n_codewords
 
 
-_PREFIX = "front_"  # of names in files since format 1
+_PREFIX = "front_"  # prefix of names in files since format 1
 _MIXTURES = {
     "front_weights": StoredArray(("mixtures", "components"), np.float32, MIN_SCALE),
     "front_means": StoredArray(("mixtures", "components", _N_COLUMNS), np.float32),
@@ -380,7 +380,7 @@ class SemanticEncoder(FrameEncoder):
         tags = library.tags()
         tagged = [song for song in songs if song.id in tags]
         if not tagged:
-            raise ModelError("no song of this library has a tag to learn from: import tags first.")
+            raise ModelError("no song in this library has a tag to learn from: import tags first.")
         sample, frames = _sample_songs(library, tagged, progress)
         lists = [[tag for tag, _ in tags[song.id]] for song in sample]
         return songs, cls(mixtures.SemanticMultinomials(random_state=_SEED).fit(frames, lists))
@@ -420,7 +420,7 @@ class TagEncoder(Encoder):
         tagged = [song for song in songs if not known.isdisjoint(tag for tag, _ in tags.get(song.id, ()))]
         if not tagged:
             raise ModelError(
-                "no two songs of this library share a tag that people gave: import tags first (Library, Listening)."
+                "no two songs in this library share a tag that people gave: import tags first (Library, Listening)."
             )
         return tagged, cls(tuple(common))
 
@@ -461,7 +461,7 @@ class AspectEncoder(Encoder):
         songs = [song for song in songs if song.content_hash in stored_hashes]
         if not songs:
             raise FeatureVersionError(
-                f"{library.folder}: harmony and rhythm of its songs were not stored. Turn on “Store audio "
+                f"{library.folder}: harmony and rhythm were not stored for its songs. Turn on “Store audio "
                 "features” (Library > Settings; keep_frames on the command line) and add the folders again."
             )
         return songs, cls(settings.representation)
@@ -492,5 +492,5 @@ class AspectEncoder(Encoder):
     @classmethod
     def n_stored_features(cls, about: AboutModel, model: StoredModel, /) -> int:
         if str(model.value("aspect")) != about.representation:
-            raise ValueError("its aspect is not its representation")
+            raise ValueError("its aspect does not match its representation")
         return _ASPECT_SIZES[about.representation]

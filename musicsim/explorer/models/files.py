@@ -1,4 +1,4 @@
-"""Export of a model as one file for other libraries, and import of such files, which are untrusted."""
+"""Export a model as one file for other libraries, and import such files, which are untrusted."""
 
 import json
 import zipfile
@@ -19,16 +19,16 @@ FILE_ENDING = ".musicsim"
 _MAX_ARRAYS = 512 << 20
 _MAX_BYTES = {"about.json": MAX_JSON, "model.json": MAX_JSON, "model.npz": _MAX_ARRAYS, "report.json": MAX_JSON}
 _REPORT = "report.json"
-_REMEDY = "Export it again with the same version of the program as this one, and import that file."
+_REMEDY = "Export it again with the same version of musicsim as this one, and import that file."
 
 
 @dataclass(frozen=True, slots=True)
 class SentModel:
     """A model from a file."""
 
-    name: str  # in the library it was exported from
+    name: str  # name in the library that exported it
     model: SimilarityModel
-    report: dict[str, Any]  # of load_report(); empty for a model that was not trained
+    report: dict[str, Any]  # result of load_report(); empty for a model that was not trained
 
 
 def save_model_file(library: Library, model_id: str, target: Path) -> None:
@@ -49,7 +49,7 @@ def save_model_file(library: Library, model_id: str, target: Path) -> None:
 
 
 def read_model_file(source: Path, scratch: Path) -> SentModel:
-    """Read a file of :func:`save_model_file`; it is unpacked into `scratch`, an empty folder.
+    """Read a file that :func:`save_model_file` wrote, and unpack it into `scratch`, an empty folder.
 
     Raises ModelError if it is not a valid model file, FeatureVersionError if another version of the program wrote it,
     and StorageError if the disk of `scratch` is full.
@@ -58,15 +58,13 @@ def read_model_file(source: Path, scratch: Path) -> SentModel:
         with open_archive(source, len(_MAX_BYTES)) as archive:
             names = set(archive.namelist())
             if not _MAX_BYTES.keys() - {_REPORT} <= names <= _MAX_BYTES.keys():
-                raise ValueError("its parts are not those of a model")
+                raise ValueError("its contents are not those of a model")
             for part in names:
                 unpack(archive, part, scratch / part, _MAX_BYTES[part])
         name = read_json_file(AboutFile, scratch / "about.json").name
         report = read_report(scratch / _REPORT) if (scratch / _REPORT).exists() else {}
     except DAMAGED as error:
-        message = (
-            f"{source.name}: no model of musicsim can be read from this file ({shorten_message(error)}). {_REMEDY}"
-        )
+        message = f"{source.name}: no musicsim model can be read from this file ({shorten_message(error)}). {_REMEDY}"
         raise ModelError(message) from error
     except OSError as error:
         raise ModelError(f"{source.name}: cannot be imported ({error.strerror or error}).") from error

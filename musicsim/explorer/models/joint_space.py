@@ -1,7 +1,7 @@
-"""Several models as one space: the vectors of each are a block of columns, all blocks scaled to the same spread.
+"""Several models as one space: each model's vectors are a block of columns, and all blocks have the same spread.
 
 A song may lack some blocks, for example if it is not tagged. They are predicted linearly from the others, as if all
-vectors had one normal distribution. With the mean alone, all songs that lack a block would seem similar.
+vectors had one normal distribution. If the mean replaced them, all songs that lack a block would seem similar.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from musicsim.explorer.models.schema import AboutModel, AboutSources, read_json
 from musicsim.library import Library, Song
 from musicsim.progress import Progress
 
-_RIDGE = 1e-6  # times the mean variance, so that linearly dependent columns have a solution, too
+_RIDGE = 1e-6  # times the mean variance; makes linearly dependent columns solvable
 
 
 @dataclass(frozen=True, slots=True)
 class JointEncoder(Encoder):
-    """Joined vectors of several models, which it contains, so that it does not depend on the library's models."""
+    """Joined vectors of several models; contains copies of them, so that it does not depend on the library."""
 
     stored: ClassVar = {"front_about": StoredArray((), np.str_)}
 
     names: tuple[str, ...]
-    model_ids: tuple[str, ...]  # in the library; vectors of models that still exist are read, not computed
+    model_ids: tuple[str, ...]  # ids in the library; vectors of models that still exist are read, not computed
     parts: tuple[Part, ...]
 
     @property
@@ -73,7 +73,7 @@ class JointEncoder(Encoder):
         """Join the models' vectors, float32 (n_songs, n_features); NaN for models that do not use audio."""
         rows = []
         for frames in list_of_frames:
-            # each part reads them from the start; ten minutes are 8 MB
+            # each part reads the frames from the start; ten minutes of frames are 8 MB
             song = np.concatenate(list(frames)) if isinstance(frames, Iterator) else frames
             vectors = [
                 part.transform([song])[0] if part.encoder_.uses_audio else np.full(part.n_dimensions, np.nan)
@@ -121,10 +121,10 @@ def _part_reader(library: Library, part: Part, model_id: str, progress: Progress
 
 
 def statistics(features: Floats) -> Float64Array:
-    """Return the mean and the covariance for :func:`fill`, float64 (1 + d, d): the mean is the first row.
+    """Return the mean (first row) and the covariance for :func:`fill`, float64 (1 + d, d).
 
-    The covariance is that of songs without missing blocks, shrunk as by Ledoit and Wolf (Journal of Multivariate
-    Analysis 2004). With fewer than two such songs, columns are taken as independent. Memory: 8 d^2 bytes.
+    The covariance is that of songs without missing blocks, shrunk by the method of Ledoit and Wolf (Journal of
+    Multivariate Analysis 2004). With fewer than two such songs, columns count as independent. Memory: 8 d^2 bytes.
     """
     X = np.asarray(features, dtype=np.float64)
     known = np.isfinite(X)
@@ -141,7 +141,7 @@ def statistics(features: Floats) -> Float64Array:
 
 
 def fill(features: Floats, weights: Float64Array | None) -> Floats:
-    """Replace missing features, which are NaN, by their conditional mean, given :func:`statistics` as `weights`."""
+    """Replace missing features (NaN) with their conditional mean; `weights` come from :func:`statistics`."""
     assert weights is not None
     missing = np.isnan(features)
     if not missing.any():
@@ -159,7 +159,7 @@ def fill(features: Floats, weights: Float64Array | None) -> Floats:
                 covariance[np.ix_(has, has)] + ridge * np.eye(int(has.sum())), covariance[np.ix_(has, lacks)]
             )
         except np.linalg.LinAlgError as error:  # with the ridge, no true covariance is singular
-            raise ModelError("the statistics of several models together are damaged: refit the model.") from error
+            raise ModelError("the joint statistics of the combined models are damaged: refit the model.") from error
         known = np.asarray(features[np.ix_(rows, has)], dtype=np.float64) - mean[has]
         filled[np.ix_(rows, lacks)] = mean[lacks] + known @ slopes
     return filled

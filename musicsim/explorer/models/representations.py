@@ -1,6 +1,6 @@
-"""The registry of representations, the kinds of features that models compare.
+"""Registry of representations, the kinds of features that models compare.
 
-Extensions add representations with the hook ``representations``, a mapping of :class:`Representation` by name.
+Extensions add representations with the hook ``representations``, a mapping from names to :class:`Representation`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,20 +41,20 @@ class Weights:
     """Weights of a map that are fitted to the library."""
 
     fit: Callable[[Floats], Float64Array]  # takes the features of all songs
-    shape: tuple[str, ...]  # like that of StoredArray
+    shape: tuple[str, ...]  # in the form of StoredArray.shape
 
 
 @dataclass(frozen=True, slots=True)
 class Representation:
     """One way to compare songs."""
 
-    description: str  # of the features, for use in a sentence
+    description: str  # phrase for the features, for use in a sentence
     encoder: type[Encoder]
-    map: Callable[[Floats, Float64Array | None], Floats]  # takes features and weights; distances are of its result
+    map: Callable[[Floats, Float64Array | None], Floats]  # maps features, given weights, to the space of distances
     weights: Weights | None = None
     is_unit: bool = False  # mapped features have unit length, so distances are not scaled
-    n_mapped: int | None = None  # number of mapped features, if it is not that of the features
-    # takes mapped features, covariances within songs or None, and the share of variance; None: principal axes
+    n_mapped: int | None = None  # number of mapped features, if it differs from the number of features
+    # takes mapped features, covariances within songs or None, and the share of variance; if None, PCA is used
     fit_axes: Callable[[Floats, Sequence[Float64Array] | None, float], Axes] | None = None
     is_built_in: bool = False  # only the program itself creates such models
     needs_data: bool = False  # requires data that the user imported and the model's settings identify
@@ -82,12 +82,12 @@ def weight_by_rarity(features: Floats, weights: Float64Array | None) -> Floats:
 def sound_axes(features: Floats, within: Sequence[Float64Array] | None, variance: float) -> Axes:
     """Fit axes of timbre and of fluctuation to features of a :class:`SoundEncoder`, (n_songs, n_features).
 
-    The mean squared distance of two songs is 1. `within` are the covariances of song parts within songs, of timbre and
-    of fluctuation; `variance` is the share of variance to keep.
+    The mean squared distance between two songs is 1. `within` contains the covariances of song parts within songs, for
+    timbre and for fluctuation; `variance` is the share of variance to keep.
     """
     from scipy.linalg import block_diag
 
-    prior = gaussians.load_prior()  # helps with few songs
+    prior = gaussians.load_prior()  # stabilizes the axes of small libraries
     timbre, fluctuation = (
         gaussians.song_axes(features[:, columns], covariance, spread, variance=variance)
         for columns, covariance, spread in zip(
@@ -112,7 +112,7 @@ CORE = {
     "semantic": Representation("tags predicted from sound", SemanticEncoder, _take_root),
     "tags": Representation("tags that people gave", TagEncoder, _keep, is_unit=True),
     "harmony": Representation(
-        "harmony, in whatever key",
+        "harmony, regardless of key",
         AspectEncoder,
         lambda features, _: kernels.harmony_map(features, key_invariant=True),
         n_mapped=kernels.KEYLESS_HARMONY_SIZE,
@@ -120,7 +120,7 @@ CORE = {
     "rhythm": Representation("rhythm", AspectEncoder, lambda features, _: kernels.rhythm_map(features)),
     COMBINED: Representation("several models together", JointEncoder, fill, _STATISTICS, is_built_in=True),
 }
-"""The core's representations; the six from "ppk" on are compared in thesis 5.4.3."""
+"""The core's representations; thesis 5.4.3 compares the six that start with "ppk"."""
 CODEWORDS = tuple(name for name, kind in CORE.items() if kind.encoder is CodewordEncoder)
 """Representations whose features are histograms of codewords."""
 
@@ -135,5 +135,5 @@ def representations() -> Mapping[str, Representation]:
 
 
 def list_addable() -> tuple[str, ...]:
-    """Return the representations of which users can add a model without importing data."""
+    """Return the representations for which users can add a model without importing data."""
     return tuple(name for name, kind in representations().items() if not kind.is_built_in and not kind.needs_data)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 MAX_JSON = 1 << 20  # maximum size of a JSON file in bytes; typical ones have a few thousand
-SOUND = "sound"  # the representation of the native model
+SOUND = "sound"  # the representation of the built-in model Sound
 _MAX_PARTS = 256
 _LARGEST = 1e12
 _MAX_SEED = 2**63 - 1
@@ -60,7 +60,7 @@ class AboutSources(_Schema):
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
         if not len(self.names) == len(self.model_ids) == len(self.parts):
-            raise ValueError("each of several models should have a name and an id")
+            raise ValueError("each joined model must have a name and an id")
         return self
 
 
@@ -140,7 +140,7 @@ class _Changed(_Schema):
 
 
 class Report(_Schema):
-    """``report.json``: the result of a training."""
+    """``report.json``: the result of a training run."""
 
     name: Name
     base: Text
@@ -169,12 +169,12 @@ class Report(_Schema):
     def _check_alternatives(self) -> Self:
         """Require either a split or answers, and either C or another setting."""
         if (self.split is None) == (self.answers is None):
-            raise ValueError("it should have either a split or answers")
+            raise ValueError("it must have either a split or answers")
         if (self.setting is None) == (self.C is None):
-            raise ValueError("it should have either C or another setting")
+            raise ValueError("it must have either C or another setting")
         needed = ("C", "gap", "n_cuts", "rank") if self.setting is None else ("setting",)
         if any(getattr(tried, name) is None for tried in self.path for name in needed):
-            raise ValueError(f"each entry of its path should have {', '.join(needed)}")
+            raise ValueError(f"each entry of its path must have {', '.join(needed)}")
         return self
 
 

@@ -24,8 +24,8 @@ T = TypeVar("T")
 
 FORMAT_VERSION = 2
 _MIN_SONGS_FOR_PCA = 50  # principal axes of fewer songs describe the sample, not music
-_USUAL_SPREAD = 0.5  # half the mean squared distance of two songs; typical of root histograms of music
-_REFIT = "Fit it again from the Library page."
+_USUAL_SPREAD = 0.5  # half the mean squared distance between songs; typical of square-root histograms
+_REFIT = "Refit it on the Library page."
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ class LocalMetrics:
         return cls(learned.anchors_ @ components.T, metrics / unit, 0.5 * float(learned.rho) * unit)
 
     def weights_at(self, x: FloatingArray) -> Float64Array:
-        """Return the weight of each metric at a point, (m,), sum 1."""
+        """Return the weight of each metric at a point, (m,); weights sum to 1."""
         offsets = np.asarray(x, dtype=np.float64) - self.anchors
         squared = np.einsum("ri,rij,rj->r", offsets, self.metrics, offsets, optimize=True)
         weights: Float64Array = np.exp(-self.decay * (squared - squared.min()))
         return weights / weights.sum()
 
     def arrays(self) -> dict[str, Any]:
-        """The arrays of :meth:`from_arrays`."""
+        """The arrays that :meth:`from_arrays` takes."""
         return {"local_anchors": self.anchors, "local_metrics": self.metrics, "local_decay": np.float64(self.decay)}
 
     @classmethod
@@ -71,13 +71,13 @@ class SimilarityModel:
     """Turns songs into vectors whose Euclidean distance is dissimilarity.
 
     `representation` is one of :func:`musicsim.explorer.models.representations.representations`. There are at most
-    `n_codewords` codewords, fewer for a small library (:func:`musicsim.codebook.suggest_n_codewords`), and `tau` per
-    frame. PCA keeps the share `variance` of the songs' variance. The seed `random_state` orders the frames of the
-    codebook, and draws other samples.
+    `n_codewords` codewords, fewer for a small library (:func:`musicsim.codebook.suggest_n_codewords`); each frame
+    counts for `tau` of them. PCA keeps the share `variance` of the songs' variance. The seed `random_state` determines
+    the order of frames for the codebook, and other samples.
 
-    `encoder_` computes features from frames or other data. `mean_` (n_mapped,) is the mean of the mapped features, and
-    `axes_` (n_axes, n_mapped) are principal axes, orthogonal rows of equal length (the identity below 50 songs), or the
-    axes that the representation fits. `metric_` (r, n_axes) is L of a learned metric. `local_` has one metric on the
+    `encoder_` computes features from frames or other data. `mean_` (n_mapped,) is the mean of the mapped features.
+    `axes_` (n_axes, n_mapped) are the axes that the representation fits, or principal axes: orthogonal rows of equal
+    length, the identity below 50 songs. `metric_` (r, n_axes) is L of a learned metric. `local_` has one metric on the
     vectors per region of songs. Both are None for most models. `n_songs_` songs were used to fit the axes.
 
     Thesis 5.3: online Hartigan k-means, top-tau histograms (5.5), the map of the probability product kernel (5.7).
@@ -95,7 +95,7 @@ class SimilarityModel:
         random_state: int | None = None,
     ) -> None:
         if representation not in representations():
-            raise ValueError(f"representation={representation!r} should be one of {', '.join(representations())}.")
+            raise ValueError(f"representation={representation!r} must be one of {', '.join(representations())}.")
         self.representation, self.n_codewords, self.tau = representation, n_codewords, tau
         self.variance, self.random_state = variance, random_state
         self.metric_: Float64Array | None = None
@@ -103,7 +103,7 @@ class SimilarityModel:
 
     @property
     def kind(self) -> Representation:
-        """The record of the representation."""
+        """The registered representation."""
         return representations()[self.representation]
 
     def use_encoder(self, encoder: Encoder) -> "SimilarityModel":
@@ -114,7 +114,7 @@ class SimilarityModel:
     def fit_space(self, features: Float32Array, within: Sequence[Float64Array] | None = None) -> "SimilarityModel":
         """Fit the map's weights and the axes to features, float32 (n_songs, n_features).
 
-        `within` are covariances of song parts within songs, one per kind of columns, for representations that use them.
+        `within` are covariances of song parts within songs, one per group of columns, if the representation uses them.
         """
         self.n_songs_ = len(features)
         self.weights_ = None if self.kind.weights is None else self.kind.weights.fit(features)
@@ -124,7 +124,7 @@ class SimilarityModel:
             self.mean_, self.axes_ = self.kind.fit_axes(mapped, within, self.variance)
             return self
         if blocks := self.encoder_.blocks:
-            # principal axes would mix the joined models, whose weights are shown
+            # principal axes would mix the joined models, but the pages show the weight of each
             self.mean_ = mapped.mean(axis=0, dtype=np.float64)
             self.axes_ = np.diag(column_scales(features, blocks))
             spread = float(np.var(mapped @ self.axes_, axis=0, dtype=np.float64).sum())
@@ -150,7 +150,7 @@ class SimilarityModel:
         return model
 
     def add_metric(self, L: Float64Array, vectors: FloatingArray) -> "SimilarityModel":
-        """Return a copy with a learned metric L^T L on the vectors, L (r, n_dimensions), applied after the present one.
+        """Return a copy with a learned metric L^T L on the vectors, L (r, n_dimensions), applied after the current one.
 
         The metric is scaled so that `vectors` (n_songs, n_dimensions) keep their mean squared distance, because the
         scale of a learned metric is arbitrary. Raises ModelError if the metric is 0.
@@ -187,7 +187,7 @@ class SimilarityModel:
         return self.encoder_.n_features
 
     def features(self, list_of_frames: Iterable[Frames]) -> Float32Array:
-        """Compute features (n_songs, n_features), NaN for parts without audio; raises ModelError if no part uses it."""
+        """Compute features (n_songs, n_features), NaN for parts without audio; raises ModelError if all are."""
         if not self.encoder_.uses_audio:
             raise ModelError(
                 f"the model in use compares {self.kind.description}, which is not available for uploaded sound. "
@@ -196,7 +196,7 @@ class SimilarityModel:
         return self.encoder_.encode_frames(list_of_frames)
 
     def map_features(self, features: Float32Array) -> Float32Array:
-        """Map features to the space of distances, float32 (n_songs, n_mapped); histograms to their square roots."""
+        """Map features to the space of distances, float32 (n_songs, n_mapped), such as square roots of histograms."""
         return self.kind.map(features, self.weights_)
 
     def vectors(self, features: Float32Array) -> Float32Array:
@@ -211,7 +211,7 @@ class SimilarityModel:
         """Write ``model.json`` and ``model.npz`` into a new folder, atomically; raises ModelError if it exists."""
         folder = Path(folder)
         if folder.exists():
-            raise ModelError(f"{folder} exists already. Save the model under another name.")
+            raise ModelError(f"{folder} already exists. Save the model under another name.")
         with atomic_folder(folder) as temporary:
             np.savez(temporary / "model.npz", **self.arrays())
             (temporary / "model.json").write_text(self.describe().model_dump_json(indent=2), encoding="utf-8")
@@ -245,17 +245,14 @@ class SimilarityModel:
     def load(cls, folder: str | Path, *, called: str = "", remedy: str = _REFIT) -> "SimilarityModel":
         """Read a model that :meth:`save` wrote; the files may be untrusted.
 
-        Errors begin with `called`, the folder by default, and end with `remedy`. Raises ModelError if no model can be
-        read; FeatureVersionError if its features or its format belong to another version of the program.
+        Error messages begin with `called`, the folder by default, and end with `remedy`. Raises ModelError if no model
+        can be read; FeatureVersionError if its features or its format belong to a different version of musicsim.
         """
         return _read(Path(folder), called or str(folder), remedy, cls.from_arrays)
 
     @staticmethod
     def load_local(folder: str | Path) -> LocalMetrics | None:
-        """Read only the local metrics of a saved model, or None; raises like :meth:`load`.
-
-        A search does not need the rest, and importing the encoders' dependencies takes longer than the search.
-        """
+        """Read only the local metrics of a saved model, if any; faster than :meth:`load`, with the same errors."""
         return _read(Path(folder), str(folder), _REFIT, lambda _, arrays: LocalMetrics.from_arrays(arrays))
 
     @classmethod
@@ -270,14 +267,14 @@ class SimilarityModel:
 
 
 def _read(folder: Path, called: str, remedy: str, make: Callable[[AboutModel, dict[str, npt.NDArray[Any]]], T]) -> T:
-    """Read a stored model, and pass its description and arrays to `make`; raises like :meth:`SimilarityModel.load`."""
+    """Read a stored model, and pass its description and arrays to `make`; raises the errors of ``load``."""
     try:
         versions = read_json_file(Versions, folder / "model.json")
         is_supported = MIN_FEATURE_VERSION <= versions.feature_version <= FEATURE_VERSION
         if versions.format_version != FORMAT_VERSION or not is_supported:
             raise FeatureVersionError(
-                f"{called}: this model has format {versions.format_version} and features "
-                f"{versions.feature_version}; this program has {FORMAT_VERSION} and {FEATURE_VERSION}. {remedy}"
+                f"{called}: this model has format {versions.format_version} and feature version "
+                f"{versions.feature_version}; this program needs {FORMAT_VERSION} and {FEATURE_VERSION}. {remedy}"
             )
         about = read_json_file(AboutModel, folder / "model.json")
         return make(about, read_arrays(folder / "model.npz", about))

@@ -1,4 +1,4 @@
-"""Features of songs in blocks, computed in this process or by a pool of workers."""
+"""Compute features of songs in blocks, in this process or in a pool of workers."""
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
@@ -16,7 +16,7 @@ from musicsim.library.processes.pools import map_in_order, on_all_cores
 from musicsim.progress import Progress
 
 BLOCK = 64
-SONGS_PER_TASK = 16  # of a thread
+SONGS_PER_TASK = 16  # songs per task of a thread
 
 
 def feature_blocks(
@@ -36,11 +36,11 @@ def feature_blocks(
 def _read_blocks(
     library: Library, encoder: Encoder, read: ReadFeatures, blocks: Sequence[Sequence[Song]]
 ) -> Generator[Floats, None, None]:
-    """Yield the features of blocks in order, from the pool, from threads or one after another."""
+    """Yield the features of blocks in order, computed by the pool, by threads or one after another."""
     if not isinstance(encoder, FrameEncoder):
         yield from map(read, blocks)
     elif library.pool is None:
-        # small tasks, so that every core is busy until the end
+        # tasks are small, so that every core is busy until the end
         tasks = (b[i : i + SONGS_PER_TASK] for b in blocks for i in range(0, len(b), SONGS_PER_TASK))
         with closing(on_all_cores(read, tasks)) as rows:
             for block in blocks:
@@ -49,7 +49,7 @@ def _read_blocks(
         paths = ([library.frame_files.path(song.content_hash) for song in block] for block in blocks)
         encoded = map_in_order(library.pool, partial(encode_files, encoder), paths, limits=library.file_limits)
         for block, features in zip(blocks, encoded, strict=True):
-            # workers may lack access to the files of frames
+            # some workers may have no access to the frame files
             yield read(block) if isinstance(features, BaseException) else features
 
 

@@ -1,6 +1,6 @@
 """The hypergraph of a library: edges of every family that its songs have data for, default weights, and names.
 
-Clusters by sound are called like "fast, bright, such as Nora Vale".
+Clusters by sound have names like "fast, bright, such as Nora Vale".
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from musicsim.library.stores.genres import usual_spellings
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 
 _MAX_OWN = 100
-_MIN_SHARE = 256  # smallest edge: 1/256 of the songs; thesis 7.7 leaves out smaller ones among its 98,359 songs
+_MIN_SHARE = 256  # the smallest edge has 1/256 of the songs; thesis 7.7 omits smaller ones, for 98,359 songs
 _MIN_IN_BOTH = 3
 _MEASURES = (("fast", "slow"), ("bright", "dark"), ("loud", "quiet"), ("tonal", "atonal"))
-_TYPICAL = 0.75  # standard deviations of the library's songs by which the mean of a cluster must differ
-_MAX_WORDS = 2  # of a cluster's name
-# reading a song takes some milliseconds
+_TYPICAL = 0.75  # how far a cluster's mean must differ, in standard deviations of the library's songs
+_MAX_WORDS = 2  # words in a cluster's name
+# samples are small because reading a song takes some milliseconds
 _MAX_FROM_CLUSTER = 12
 _MAX_FROM_LIBRARY = 64
-_EVERY = 16  # frames; all of them would give the same means
+_EVERY = 16  # reads every 16th frame; all frames would give almost the same means
 
 FAMILIES: dict[str, tuple[str, float]] = {
     "audio": ("sound", 0.40),
@@ -45,11 +45,11 @@ FAMILIES: dict[str, tuple[str, float]] = {
     "playlist": ("your playlists", 0.03),
     "uniform": ("random jumps", 0.05),
 }
-"""Families of edges: label, and default share of the weight (sound first)."""
+"""Families of edges, with label and default share of the weight."""
 
 
 def _own_playlists(snapshot: Snapshot) -> dict[str, list[int]]:
-    """Return the rows of the songs in the listener's own playlists by name, latest first."""
+    """Return the rows of the songs in the listener's own playlists, keyed by name, latest first."""
     own = sorted(snapshot.library.playlists(source=OWN_PLAYLISTS), key=lambda saved: saved.created_at, reverse=True)
     rows_by_name: dict[str, list[int]] = {}
     for saved in own[:_MAX_OWN]:
@@ -59,7 +59,7 @@ def _own_playlists(snapshot: Snapshot) -> dict[str, list[int]]:
 
 
 def _tags(snapshot: Snapshot) -> list[list[str]]:
-    """Return for each song its genre, then its tags, heaviest first: in lower case, by their most used spelling."""
+    """Return each song's genre and then its tags, heaviest first, in lower case and in the usual spelling."""
     tags = snapshot.tags_of()
     lower = cache(str.lower)
     songs = list(zip(snapshot.row_ids.tolist(), snapshot.columns.genre.texts(), strict=True))
@@ -86,7 +86,7 @@ def _artists(snapshot: Snapshot, min_songs: int) -> list[str | None]:
 
 
 def _albums(snapshot: Snapshot, min_songs: int) -> list[str | None]:
-    """Return the album and its artist for each song; None if fewer than `min_songs` songs have an album of the name."""
+    """Return each song's album and its artist; None if fewer than `min_songs` songs have an album of that name."""
     albums = snapshot.library.albums(min_songs)
     texts: list[str | None] = [None] * snapshot.n_indexed
     rows = np.array([row for row, i in enumerate(snapshot.row_ids.tolist()) if i in albums], dtype=np.int64)
@@ -97,10 +97,7 @@ def _albums(snapshot: Snapshot, min_songs: int) -> list[str | None]:
 
 
 def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> playlist.Hypergraph:
-    """Build the edges of every family; `sources` are aligned with the snapshot's songs.
-
-    With `own`, the listener's own playlists are edges. Leave them out to fit weights on these playlists.
-    """
+    """Build the edges of every family; with `own`, the user's playlists are edges, too (not for a fit on them)."""
     columns, n = snapshot.columns, snapshot.n_indexed
     min_size = max(2, n // _MIN_SHARE)
     words: dict[Hashable, str] = dict(enumerate(sources.topic_words))
@@ -127,7 +124,7 @@ def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> play
 
 
 def default_weights(names: Sequence[str]) -> Float64Array:
-    """Return weights by family, equal within a family, for a library without playlists."""
+    """Return weights that are equal within each family, for a library without playlists."""
     families = playlist.edge_families(names)
     counts = Counter(families)
     # a conjunction has a tenth of the share of its lighter family: conjunctions are many, and precise
@@ -137,9 +134,9 @@ def default_weights(names: Sequence[str]) -> Float64Array:
 
 
 class ClusterNames:
-    """Names of clusters from the measures that differ from the library's, and from the best-known artist.
+    """Names of clusters, from the measures that differ from the library's and from the best-known artist.
 
-    Measures are read when a name is first needed. Without them, or if nothing differs, a name is the artist alone. The
+    Measures are read when a name is first needed. If there are none, or none differs, the name is the artist alone. The
     best-known artist of a cluster has the most `plays` (n_indexed,), or else the most songs.
     """
 
@@ -189,7 +186,7 @@ class ClusterNames:
         return measures[np.isfinite(measures).all(axis=1)]
 
     def _measure(self, song: Song) -> Float64Array:
-        """Return how fast, bright, loud and tonal a song is, each on its own scale; nan without audio features."""
+        """Return a song's tempo, brightness, loudness and tonality, each on its own scale; nan without features."""
         files = self._snapshot.library.frame_files
         try:
             mfcc = files.frames(song.content_hash).mfcc[::_EVERY].astype(np.float64).mean(axis=0)
@@ -198,7 +195,7 @@ class ClusterNames:
             return np.full(len(_MEASURES), np.nan)
         tempos = aspects.rhythm[0, : len(audio.TEMPOS)].astype(np.float64)
         classes = aspects.harmony[0, : audio.N_CLASSES].astype(np.float64)
-        # the second coefficient falls as energy moves to high bands; noise has even pitch classes
+        # the second coefficient falls as energy moves to high bands; noise has equally strong pitch classes
         return np.array([tempos @ np.log(audio.TEMPOS), -mfcc[1], mfcc[0], classes @ classes])
 
 

@@ -20,8 +20,8 @@ from musicsim.library import Library
 from musicsim.progress import Progress
 
 STRENGTH = 200.0  # the default weights count as this many transitions, so that a few playlists do not override them
-LEANING = 200.0  # transitions of the walk of all playlists that a dialect starts with
-_MIN_LISTS = 8  # per dialect
+LEANING = 200.0  # a dialect starts from the walk of all playlists, which counts as this many transitions
+_MIN_LISTS = 8  # minimum number of playlists per dialect
 _MIN_TO_JUDGE = 20
 _HELD_OUT = 0.25  # as in thesis 7.7
 _MIN_WEIGHT = 1e-7  # smaller weights are not saved
@@ -45,10 +45,7 @@ class Lists:
 
 
 def collect_playlists(snapshot: Snapshot, *, generated: bool = True) -> Lists:
-    """Return the library's playlists with at least two songs, on request without those generated here.
-
-    Songs without a vector are skipped, and so is a song right after itself.
-    """
+    """Return playlists with at least two songs; songs without a vector and immediate repetitions are skipped."""
     lists = Lists([], [])
     for saved in snapshot.library.playlists():
         if saved.is_generated and not generated:
@@ -81,8 +78,8 @@ def _digest(graph: playlist.Hypergraph, lists: Lists) -> str:
 def fit_walk(library: Library, model_id: str, progress: Progress) -> None:
     """Fit the walk's weights on the library's playlists and store them next to a model.
 
-    Returns at once if neither edges nor playlists have changed. With enough playlists, the gains over shuffling are
-    first measured on a held-out quarter; the stored weights are then fitted on all.
+    Returns immediately if neither edges nor playlists have changed. With enough playlists, the gains over shuffling are
+    first measured on a held-out quarter; the stored weights are then fitted on all playlists.
     """
     snapshot = take_snapshot(library, model_id)
     if snapshot.record is None or not snapshot.n_indexed:
@@ -91,7 +88,7 @@ def fit_walk(library: Library, model_id: str, progress: Progress) -> None:
     sources = learn_sources(snapshot, lists.rows, progress)
     folder = library.models.path(snapshot.record.id)
     if not lists.rows:
-        drop_walk(folder)  # its playlists were deleted
+        drop_walk(folder)  # all playlists were deleted
         return
 
     graph = build_hypergraph(snapshot, sources, own=False)
@@ -139,7 +136,7 @@ def _evaluate(
 def fit_dialects(lists: Lists, graph_of: Callable[[Lists], playlist.Hypergraph]) -> playlist.Dialects:
     """Fit the walk of all playlists and the dialects.
 
-    `graph_of` builds the edges with the co-occurrence of songs in the given playlists. Co-occurrence explains its own
+    `graph_of` builds edges that include co-occurrence of songs in the given playlists. Such edges explain these
     playlists too well, so a fit on held-out playlists corrects the shares of the families.
     """
     fitted = _fit(graph_of(lists), lists)
@@ -158,6 +155,6 @@ def _fit(graph: playlist.Hypergraph, lists: Lists, strength: float = STRENGTH) -
         graph, prior=1.0 + strength * default_weights(graph.names), strength=LEANING, min_playlists=_MIN_LISTS
     )
     with warnings.catch_warnings():
-        # the last thousandths of a nat are inaudible
+        # converging further would change the likelihood by thousandths of a nat, which is inaudible
         warnings.simplefilter("ignore", ConvergenceWarning)
         return dialects.fit(lists.rows, lists.categories)

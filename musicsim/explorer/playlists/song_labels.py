@@ -1,6 +1,6 @@
 """Labels of songs for the edges of the playlist walk: co-occurrence in playlists, listeners, and topics of lyrics.
 
-They do not depend on a model of sound. They are stored once per library, with a digest of the data that they were
+Labels do not depend on a similarity model. They are stored once per library, with a digest of the data that they were
 learned from. The next fit loads them if the digest has not changed.
 
 The words of songs come from the hook ``song_words``: a module with ``read(library, progress) -> object``, which updates
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 SEED = 0
 _FILE = "walk_sources.npz"
-_MIN_LISTS = 50  # co-occurrence in fewer playlists is chance
+_MIN_LISTS = 50  # minimum number of playlists; with fewer, co-occurrence is chance
 _MIN_LISTENERS = 20
-MIN_WITH_WORDS = 64  # two songs per topic
-_MIN_SONGS_PER_GROUP = 8  # on average, in the finest groups
+MIN_WITH_WORDS = 64  # minimum number of songs with words; gives two songs per topic
+_MIN_SONGS_PER_GROUP = 8  # minimum average for the finest groups
 _SIZES = (16, 64, 256, 800)
 _N_TOPICS = 32
 _TOPIC_DEPTH = 5
 _GROUPINGS = 3
 _MIN_NEIGHBOURS, _MAX_NEIGHBOURS = 10, 300
-_MAX_SONGS_WITH_NEIGHBOURS = 20_000  # the time grows with the square of their number
+_MAX_SONGS_WITH_NEIGHBOURS = 20_000  # time grows with the square of the number of songs
 
 
 class WordTable(Protocol):
@@ -64,14 +64,14 @@ def read_words(library: Library, progress: Progress) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Labels of songs; -1 for none."""
+    """Labels of songs; -1 for songs without a label."""
 
     song_ids: Int64Array  # (n,)
     # groups (n,) of songs that co-occur in playlists, and that the same people play
     company: Mapping[str, Int64Array]
     listeners: Mapping[str, Int64Array]
-    neighbours: Int64Array  # (n, k): rows of the nearest songs by co-occurrence; k is 0 without enough playlists
-    topics: Int64Array  # (n, 5): topics of the words by falling weight
+    neighbours: Int64Array  # (n, k): rows of the songs nearest by co-occurrence; k is 0 without enough playlists
+    topics: Int64Array  # (n, 5): topics of the words, by decreasing weight
     topic_words: tuple[str, ...]  # the most typical words of each topic
 
 
@@ -93,7 +93,7 @@ def _digest(
 
 
 def play_counts(snapshot: Snapshot) -> Float64Array:
-    """Return the plays of each row by all listeners."""
+    """Return each row's number of plays by all listeners."""
     plays = snapshot.library.listening.play_counts()
     rows, counts = snapshot.rows_of(plays), np.array(list(plays.values()), dtype=np.float64)
     return np.bincount(rows[rows >= 0], counts[rows >= 0], minlength=snapshot.n_indexed).astype(np.float64)
@@ -120,7 +120,7 @@ def _words_table(snapshot: Snapshot) -> tuple[list[str], "sparse.csr_array"]:
         rows = snapshot.rows_of(table.song_ids)
         known = rows >= 0
         place = sparse.csr_array((np.ones(int(known.sum())), (rows[known], np.flatnonzero(known))), (n, len(rows)))
-        # duplicates share a row, and have the same words
+        # duplicate songs share a row, and their words are added up
         vocabulary += table.vocabulary
         counts.append(place @ table.counts)
     return vocabulary, sparse.csr_array(sparse.hstack(counts))
@@ -153,7 +153,7 @@ def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], progre
 def _company(
     playlists: Sequence[Sequence[int]], n_songs: int, progress: Progress
 ) -> tuple[dict[str, Int64Array], Int64Array]:
-    """Return groups of songs and neighbors by co-occurrence; empty with few playlists."""
+    """Return groups of songs and neighbors by co-occurrence; empty if there are too few playlists."""
     no_neighbours = np.empty((n_songs, 0), dtype=np.int64)
     if len(playlists) < _MIN_LISTS:
         return {}, no_neighbours
@@ -167,7 +167,7 @@ def _company(
 
 
 def replace_company(sources: Sources, playlists: Sequence[Sequence[int]], progress: Progress) -> Sources:
-    """Return the sources with co-occurrence from other playlists, such as the training part of a split."""
+    """Return the sources with co-occurrence from different playlists, such as the training part of a split."""
     groups, neighbours = _company(playlists, len(sources.song_ids), progress)
     return replace(sources, company=groups, neighbours=neighbours)
 
@@ -222,5 +222,5 @@ def _load(snapshot: Snapshot) -> tuple[Sources, str]:
 
 
 def load_sources(snapshot: Snapshot) -> Sources:
-    """Return the stored labels, aligned with the rows; songs added later lack labels."""
+    """Return the stored labels, aligned with the rows; songs added later have no labels."""
     return _load(snapshot)[0]

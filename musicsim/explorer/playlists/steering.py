@@ -1,6 +1,6 @@
-"""The songs that one playlist is generated from, and what steers its steps: weights by place, and distances in sound.
+"""The songs that one playlist is generated from, and the steering of its steps by song weights and distances.
 
-Distances in sound pace the steps of a library without enough playlists to learn them from.
+A library without enough playlists to learn from uses *paced* steps: the distance in sound decides how far steps go.
 """
 
 from __future__ import annotations
@@ -22,49 +22,49 @@ from musicsim.library.stores.playlists import OWN_PLAYLISTS
 
 _NEAR_LINE = 0.03  # share of the songs that count as near the line
 _MIN_NEAR = 8
-_NARROW, _FEW = 0.02, 2  # deviation on a rise: a share of the songs, and at least the share of this many songs
+_NARROW, _FEW = 0.02, 2  # deviation for rising values: a share of the songs, or this many songs if that is more
 _FLOOR = 1e-4  # weight of a song far from the line, so that the walk never gets stuck
 
 
-# Median rank of the next song at both ends, as a share of the library. Artist spacing leaves some steps without a near
-# song: 0.017 keeps half of the steps within 0.02.
+# Median rank of the next song, as a share of the library, at surprise 0 and 1. Artist spacing leaves some steps without
+# a near song, so 0.017 is needed to keep half of the steps within 0.02.
 _SMOOTH, _SURPRISING = 0.017, 0.25
-_SHARPEST, _FLATTEST = 6.0, -3.0  # limits of the exponent: of exp(-x rank / median), and of exp(-x rank)
+_SHARPEST, _FLATTEST = 6.0, -3.0  # limits of the exponent x in exp(-x rank / median) and in exp(-x rank)
 _HALVINGS = 25
-_ROUNDING = 1e-6  # of squared distances, as a share of the squared norms
+_ROUNDING = 1e-6  # error of squared distances, as a share of the squared norms
 _NEAR_SONG = 0.1  # share of the library that counts as similar to a song
-# Paced steps depend on shares of the library, which are the same in a sample; a step among 20,000 songs takes 15 ms.
+# Paced steps use shares of the library, which are the same in a sample. A step among 20,000 songs takes 15 ms.
 MAX_SONGS = 20_000
-RESTS_S = 24 * 3600.0  # seconds for which songs of a saved playlist weigh less
-_RESTED = 0.1  # their weight
-_MAX_TEMPERATURE = 4.0  # the temperature at surprise 1; its inverse at 0
-_AROUND = 0.5  # surprise of the steps that define the surroundings of a song
+RESTS_S = 24 * 3600.0  # seconds for which songs in a saved playlist weigh less
+_RESTED = 0.1  # weight of songs in recently saved playlists
+_MAX_TEMPERATURE = 4.0  # temperature at surprise 1; the inverse applies at surprise 0
+_AROUND = 0.5  # surprise for the steps that define a song's surroundings
 _MIN_AROUND = 0.02  # smallest weight of a song that is far from all songs of `like`
-_JUMPS_ABOVE = 0.5  # surprise
+_JUMPS_ABOVE = 0.5  # surprise above which random jumps are allowed
 _NEAR_S = 45.0  # difference in duration that is near enough
-_SEVERAL = 5  # songs to choose from
+_SEVERAL = 5  # songs that leave a choice
 
 
 def places_of(X: FloatingArray, rows: Sequence[int], length: int) -> list[int]:
-    """Return places at even distances for rows of X to pass through: the first at 0, and the last at the end."""
+    """Return evenly spaced places for rows of X that a playlist passes through: from 0 to the last place."""
     far = np.linalg.norm(np.diff(X[list(rows)].astype(np.float64), axis=0), axis=1)
     far = far if far.sum() > 0 else np.ones_like(far)
     shares = (length - 1) * far / far.sum()
     steps = np.maximum(np.floor(shares).astype(int), 1)
     while steps.sum() < length - 1:
         steps[np.argmax(shares - steps)] += 1
-    while steps.sum() > length - 1:  # very short stretches took one step each
+    while steps.sum() > length - 1:  # each very short stretch was rounded up to one step
         steps[np.argmax(steps)] -= 1
     return [0, *np.cumsum(steps).tolist()]
 
 
 def weigh_along(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Weighing:
-    """Return weights of songs by place that are large near the straight line between two fixed songs.
+    """Return a function from places to song weights, which are large near the line between two fixed songs.
 
-    A song at distance d from the place's point on the line weighs exp(-(d^2 - a^2) / (b^2 - a^2)). The distance a is
-    that of the nearest song, b that of the k-th nearest, with k = 3% of the songs. In many dimensions all distances are
-    large, and only their differences count. Places that are not between fixed songs do not have weights. Time: one
-    distance to each song per place.
+    A song at distance d from the place's point on the line weighs exp(-(d^2 - a^2) / (b^2 - a^2)). Here, a is
+    the distance of the nearest song, and b is the distance of the k-th nearest, with k = 3% of the songs. In many
+    dimensions all distances are large, and only their differences matter. Places that are not between fixed songs have
+    no weights. Time: one distance to each song per place.
     """
     places = sorted(fixed)
     squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
@@ -84,13 +84,13 @@ def weigh_along(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Weighing
 
 
 def steer_evenly(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Steering:
-    """Return weights of songs between two fixed ones that avoid long steps, now and later.
+    """Return weights for the songs between two fixed ones, so that neither the next step nor later ones are long.
 
-    With m steps left to the fixed song z, a song y after x costs max(d(x, y), d(y, z) / (m - 1)): the longest step if
-    all later steps are equal. Its weight is as in :func:`weigh_along`, with the cost as the distance. Costs up to a
-    usual step weigh the same; otherwise some steps would be needlessly short, and the largest would stick out. A usual
-    step is the mean distance of the fixed songs to their k-th nearest song, or the largest of the distances to their
-    nearest. Places that are not between fixed songs do not have weights.
+    With m steps left to the fixed song z, a song y after x costs max(d(x, y), d(y, z) / (m - 1)). This is the longest
+    step if all later steps are equal. Its weight is as in :func:`weigh_along`, with the cost as the distance. Costs
+    up to a usual step weigh the same; otherwise some steps would be needlessly short, and the largest would stand out.
+    A usual step is the mean distance from fixed songs to their k-th nearest song, or the largest distance to their
+    nearest song if that is more. Places that are not between fixed songs have no weights.
     """
     places = sorted(fixed)
     squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
@@ -118,7 +118,7 @@ def _n_near(n_songs: int) -> int:
 
 
 def _nearest_first(squares: Float64Array, k: int) -> Float64Array | None:
-    """Return weights that fall with squared distances, to 1/e at the k-th nearest; None if all are equally near."""
+    """Return weights that fall with squared distance, to 1/e at the k-th nearest; None if all are equally near."""
     squares = squares - squares.min()
     width = np.partition(squares, k)[k] or squares[squares > 0].min(initial=np.inf)
     return np.maximum(np.exp(-squares / width), _FLOOR) if 0 < width < np.inf else None
@@ -127,17 +127,17 @@ def _nearest_first(squares: Float64Array, k: int) -> Float64Array | None:
 def weigh_rising(
     values: FloatingArray, allowed: BoolArray, length: int, first: int | None = None
 ) -> playlist.Weighing | None:
-    """Return weights of songs by place for a playlist along which a value rises; None if fewer than two have a value.
+    """Return song weights per place that make a value rise along a playlist; None if fewer than two songs have it.
 
-    A song whose value is greater than that of a share r of the allowed songs weighs exp(-((r - t) / s)^2 / 2) at the
-    place with share t. The shares t increase evenly from 0 to 1 over `length` places, or from the value of the song
-    `first`, so that every place has equally many songs to choose from. The deviation s is 0.02, or the share of two
-    songs if that is more. `values` (n_songs,) are nan if unknown; negative values make it fall.
+    Let r be the share of the allowed songs with a smaller value. A song weighs exp(-((r - t) / s)^2 / 2) at the place
+    with target share t. Targets increase evenly over `length` places, from 0 (or from the share of the song `first`) to
+    1, so that every place has equally many songs to choose from. The deviation s is 0.02, or the share of two songs if
+    that is more. `values` (n_songs,) are nan if unknown; negate them for a falling playlist.
     """
     known = np.sort(values[allowed & np.isfinite(values)].astype(np.float64))
     if len(known) < 2:
         return None
-    # songs with equal values all have the middle of their shares
+    # songs with equal values all get the middle of their shares
     below, upto = (np.searchsorted(known, values, side) for side in ("left", "right"))
     shares = np.where(np.isfinite(values), (below + upto) / (2 * len(known)), np.nan)
     start = 0.0 if first is None or not np.isfinite(shares[first]) else float(shares[first])
@@ -152,16 +152,16 @@ def weigh_rising(
 
 
 def median_of(surprise: float) -> float:
-    """Return the share of the library within which half of the steps end: 2% at 0, 7% in the middle, 25% at 1."""
+    """Return the share of the library within which half of the steps end: 2% at 0, 7% at 0.5, 25% at 1."""
     return float(_SMOOTH * (_SURPRISING / _SMOOTH) ** surprise)
 
 
 class SoundRanks:
-    """Ranks of songs X by distance from one of them; `nearest` is the share of the songs that count as near."""
+    """Ranks of songs X by distance from one of them; `nearest` is the share of songs that count as near."""
 
     def __init__(self, X: FloatingArray) -> None:
         self._X = X
-        self._last: tuple[int, Float64Array] | None = None  # each step needs the same ranks three times
+        self._last: tuple[int, Float64Array] | None = None  # cached, because each step needs the same ranks three times
         self.nearest = max(_NEAR_SONG, 1.0 / max(1, len(X) - 1))
 
     @cached_property
@@ -187,18 +187,19 @@ class SoundRanks:
         return np.count_nonzero(distance < limit) / max(1, len(distance) - 1)
 
     def near(self, row: int) -> IntpArray:
-        """Return the songs near to a song and the song itself, ascending."""
+        """Return the songs near a song, and the song itself, in ascending order."""
         return np.flatnonzero(self.shares(row) <= self.nearest)
 
 
 def make_paced_steering(
     shares: Callable[[int], Float64Array], median: float
 ) -> Callable[[int, int, Float64Array], Float64Array]:
-    """Return steering for `PlaylistModel.generate` that lets half of the steps end within a share of the library.
+    """Return steering for `PlaylistModel.generate` that makes half of the steps end within a share of the library.
 
-    Among all distributions of the next song with the same mean rank, exp(-x rank) times the walk's own is the nearest
-    to it (by Kullback-Leibler divergence). Bisection finds the exponent x that moves the median to this share, within
-    limits that leave a choice of a few songs. `shares` returns the rank shares (n_songs,) of all songs from a song.
+    Each step's distribution is multiplied by exp(-x rank). Of all distributions with the same mean rank, the result is
+    the one closest to the walk's own (by Kullback-Leibler divergence). Bisection finds the exponent x that makes
+    `median` the median rank, within limits that leave a choice of a few songs. `shares` takes a song and returns the
+    ranks (n_songs,) of all songs by distance from it, as shares.
     """
 
     def steer(place: int, previous: int, probabilities: Float64Array) -> Float64Array:
@@ -229,7 +230,7 @@ def find_allowed_rows(snapshot: Snapshot, request: PlaylistRequest) -> BoolArray
 
 
 def song_weights(snapshot: Snapshot, request: PlaylistRequest, plays: Float64Array) -> Float64Array | None:
-    """Return the weight of each row by its plays (n_indexed,) and recent use; None if all are equal."""
+    """Return each row's weight, from its `plays` (n_indexed,) and recent use; None if all are equal."""
     rested_ids = request.rested
     if request.avoid_recent:
         since = time.time() - RESTS_S
@@ -248,12 +249,12 @@ def song_weights(snapshot: Snapshot, request: PlaylistRequest, plays: Float64Arr
 
 
 def temperature_of(surprise: float) -> float:
-    """Return the temperature of the walk: 1/4 for smooth, 1 in the middle, 4 for surprising."""
+    """Return the temperature of the walk: 1/4 at surprise 0, 1 at 0.5, and 4 at 1."""
     return float(_MAX_TEMPERATURE ** (2.0 * surprise - 1.0))
 
 
 def works_of(snapshot: Snapshot, rows: Int64Array | None = None) -> list[tuple[str, str] | None]:
-    """Return a key that all versions of a song share: plain artist and title; None for an unknown artist."""
+    """Return for each row a key that all versions of a song share: plain artist and title; None without an artist."""
     artists, names = snapshot.columns.artist.texts(rows), snapshot.names_at(rows)
     return [
         (plain_artist(artist), plain_title(title)[0]) if artist else None
@@ -262,7 +263,7 @@ def works_of(snapshot: Snapshot, rows: Int64Array | None = None) -> list[tuple[s
 
 
 def is_sampled(n_songs: int) -> bool:
-    """Return whether playlists of a library of this size are generated from a sample."""
+    """Return whether playlists for a library of this size are generated from a sample."""
     return n_songs > MAX_SONGS
 
 
@@ -282,21 +283,21 @@ class Pool:
     request: PlaylistRequest
     rows: Int64Array  # (n,), ascending: rows in the snapshot
     allowed: BoolArray  # (n,)
-    model: playlist.PlaylistModel  # of these songs
+    model: playlist.PlaylistModel  # the walk restricted to these songs
     X: Float32Array  # (n, n_dimensions)
     ranks: SoundRanks  # used only if `is_paced`
     works: Sequence[Hashable] | None  # keys of versions; None if versions may occur together
     weights: Float64Array | None  # (n,), of songs at every place
-    is_paced: bool  # ranks by sound decide how far steps go
-    uses_sound: bool = True  # False: ignore the path between stops, and what rises
-    candidates: BoolArray | None = None  # (n,), of the allowed songs; None: all of them
+    is_paced: bool  # whether ranks by sound decide how far steps go
+    uses_sound: bool = True  # False: ignore the path between stops, and rising values
+    candidates: BoolArray | None = None  # (n,): songs for free places; None: all allowed songs
 
     def generate(self, length: int, n_left: int, random_state: int | None) -> tuple[playlist.Playlist, list[str]]:
-        """Generate a playlist from `n_left` matching songs, with the widest possible artist spacing, and notes."""
+        """Generate a playlist with the widest possible artist spacing, and notes; `n_left` songs match the request."""
         request, notes = self.request, list[str]()
         stops = [self.number(i) for i in request.stops]
         if len(stops) > length:
-            notes.append(f"{len(stops)} songs rather than {length}: the playlist passes through {len(stops)} songs")
+            notes.append(f"{len(stops)} songs instead of {length}: the playlist passes through {len(stops)} songs")
         length = max(length, len(stops))
         if len(stops) > 1:
             path = dict(zip(places_of(self.X, stops, length), stops, strict=True))
@@ -347,7 +348,7 @@ class Pool:
     def _weighing(
         self, path: Mapping[int, int], length: int, first: int | None, notes: list[str]
     ) -> playlist.Weighing | None:
-        """Return the product of all weights of songs by place; note it if too few songs have the rising value."""
+        """Return the product of all song weights per place; add a note if too few songs have the rising value."""
         lines = [weigh_along(self.X, path)] if path else []
         if self.request.along is not None:
             values = getattr(self.snapshot.columns, self.request.along)[self.rows]
@@ -368,7 +369,7 @@ class Pool:
         return weigh
 
     def _steering(self, path: Mapping[int, int]) -> playlist.Steering | None:
-        """Return how far steps go: evenly on a path, freely on a rise, otherwise by the requested surprise."""
+        """Return the steering: even steps on a path, free steps for rising values, otherwise steps by surprise."""
         even = steer_evenly(self.X, path) if path else None
         if not self.is_paced or self.request.along is not None:
             return even
@@ -382,7 +383,7 @@ class Pool:
 
     @cached_property
     def _same_weights(self) -> Float64Array | None:
-        """Weights of songs at every place, with those for `like`; None if all are equal."""
+        """Weights of songs at every place, including the weights for `like`; None if all are equal."""
         if not self.request.like:
             return self.weights
         songs = [self.number(i) for i in self.request.like]

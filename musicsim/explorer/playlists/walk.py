@@ -1,8 +1,7 @@
-"""Playlists of a library: the fitted walk, playlists generated for a request, and the reasons of their steps."""
+"""Playlists of a library: the fitted walk, playlists generated for a request, and the reasons for their steps."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,6 +29,7 @@ from musicsim.explorer.playlists.steering import (
     works_of,
 )
 from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.search.reasons import describe_pairs
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 
@@ -49,7 +49,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedPlaylist:
-    """A playlist with, for each song, the edge that led to it; `notes` list the options that could not be met."""
+    """A playlist and the edge that led to each song; `notes` list the options that could not be met."""
 
     songs: tuple[Song, ...]
     edges: tuple[Edge | None, ...]
@@ -66,9 +66,9 @@ class Dialect:
     """A kind of playlist with its own weights."""
 
     name: str  # "" for the walk of all playlists
-    n_playlists: int  # playlists it was fitted on
-    # relative gain over shuffling on held-out playlists: of its own weights, and of the weights of all playlists;
-    # None if there were too few
+    n_playlists: int  # number of playlists that the weights were fitted on
+    # relative gains over shuffling on held-out playlists, with its own weights and with those of all playlists; None if
+    # there were too few
     gain: float | None
     gain_global: float | None
 
@@ -76,9 +76,9 @@ class Dialect:
 class Walk:
     """Generate playlists from a snapshot, and explain their steps.
 
-    `n_playlists` is the number of playlists that the weights were fitted on, 0 for the default weights; `n_judged` that
-    of held-out playlists. `dialects` are the walk of all playlists, if there is one, then its dialects from large to
-    small.
+    `n_playlists` is the number of playlists that the weights were fitted on, 0 for the default weights. `n_judged` is
+    the number of held-out playlists. `dialects` starts with the walk of all playlists, if it was fitted; its dialects
+    follow, largest first.
     """
 
     _uses_sound = True
@@ -89,7 +89,7 @@ class Walk:
         self.dialects: tuple[Dialect, ...] = ()
         self._weights: dict[str, Float64Array] = {}
         self._graph: playlist.Hypergraph | None = None
-        # If there are too few playlists to evaluate the fit, the sound decides how far steps go.
+        # If there are too few playlists to evaluate the fit, distances in sound decide how far steps go.
         self._is_paced = False
         if snapshot.n_indexed and snapshot.record is not None:
             self._load(snapshot.library.models.path(snapshot.record.id))
@@ -112,16 +112,16 @@ class Walk:
         own_share = FAMILIES["playlist"][1]
         for dialect, fitted_weights in zip(self.dialects, fitted.weights, strict=True):
             weights = np.where(columns >= 0, fitted_weights[columns], _NEW_EDGE)
-            if own.any():  # the listener's own playlists are not fitted
+            if own.any():  # the weights of the listener's own playlists are not fitted
                 weights[own] = own_share / (1.0 - own_share) * weights[~own].sum() / np.count_nonzero(own)
             self._weights[dialect.name] = weights / weights.sum()
 
     def _model(self, dialect: str | None = None) -> playlist.PlaylistModel:
         if self._graph is None:
-            raise NotFoundError("the library does not contain songs for a playlist: add a folder first.")
+            raise NotFoundError("the library has no songs for a playlist: add a folder first.")
         if dialect and dialect not in self._weights:
             known = ", ".join(f"“{d.name}”" for d in self.dialects if d.name) or "none"
-            raise NotFoundError(f"this library does not have a dialect “{dialect}”; its dialects: {known}.")
+            raise NotFoundError(f"this library has no dialect “{dialect}”; its dialects: {known}.")
         return playlist.PlaylistModel(self._graph, weights=self._weights[dialect or ""])
 
     @cached_property
@@ -149,24 +149,24 @@ class Walk:
         return ClusterNames(self.snapshot, self._plays)
 
     def families(self, dialect: str | None = None) -> list[tuple[str, float]]:
-        """Return families of edges, largest share first; a conjunction counts for each, so the sum may be above 1."""
+        """Return families and shares of edges, largest first; conjunctions count for each, so the sum may exceed 1."""
         shares = self._model(dialect).family_shares()
         return sorted(((FAMILIES[f][0], share) for f, share in shares.items()), key=lambda pair: -pair[1])
 
     def strongest(self, dialect: str | None = None, n: int = 12) -> list[Edge]:
-        """Return the n heaviest edges with their shares of the weight, without the random jump."""
+        """Return the n heaviest edges with their shares of the weight, except the random jump."""
         model = self._model(dialect)
         order = [e for e in np.argsort(-model.weights_, kind="stable") if e != model.hypergraph.uniform_edge]
         return [Edge(self._describe(model.hypergraph.names[e]), float(model.weights_[e])) for e in order[:n]]
 
     def step_width(self, surprise: float, dialect: str | None = None) -> float:
-        """Return how many songs a step chooses among, on average, at this surprise."""
+        """Return the average number of songs that a step chooses from at this surprise."""
         if self._is_paced:  # half of these songs are nearer than the median step
             return 2.0 * median_of(surprise) * (self.snapshot.n_indexed - 1)
         return self._model(dialect).step_width(temperature_of(surprise))
 
     def generate(self, request: PlaylistRequest, random_state: int | None = None) -> GeneratedPlaylist:
-        """Generate a playlist; raises NotFoundError without songs or the dialect, ValueError if places conflict."""
+        """Generate a playlist; raises NotFoundError (no songs, unknown dialect), ValueError (conflicting places)."""
         model = self._model(request.dialect)
         allowed = find_allowed_rows(self.snapshot, request)
         required = [self.snapshot.row_of(i) for i in (*request.stops, *request.keep.values())]
@@ -207,7 +207,7 @@ class Walk:
                 break
             best = replace(exchanged, notes=tuple(dict.fromkeys([*best.notes, *exchanged.notes])))
         if abs(best.duration_s - wanted_s) > _TOLERANCE_S:
-            note = f"{best.duration_s / 60:.0f} minutes rather than {wanted_s / 60:.0f}: no closer match"
+            note = f"{best.duration_s / 60:.0f} minutes instead of {wanted_s / 60:.0f}: no closer match"
             return replace(best, notes=(*best.notes, note))
         return best
 
@@ -219,7 +219,7 @@ class Walk:
         required: Sequence[int],
         seed: int | None,
     ) -> Pool:
-        """Return the songs to generate from: all, or for paced steps a sample of a large library."""
+        """Return the songs to generate from: all songs, or a sample if steps are paced and the library is large."""
         snapshot = self.snapshot
         if self._is_paced and is_sampled(snapshot.n_indexed):
             like = [snapshot.row_of(i) for i in request.like]
@@ -239,45 +239,68 @@ class Walk:
     def _generate(self, pool: Pool, length: int, n_left: int, random_state: int | None) -> GeneratedPlaylist:
         generated, notes = pool.generate(length, n_left, random_state)
         steps = [*([generated.opening] if generated.songs else []), *generated.transitions]
-        edges = tuple(self._edge(step, pool.X) if step else None for step in steps)
         songs = self.snapshot.songs_at(pool.rows[list(generated.songs)])
+        edges = tuple(
+            self._edge(step, pool.X, previous, song) if step else None
+            for step, previous, song in zip(steps, [None, *songs], songs, strict=False)
+        )
         return GeneratedPlaylist(tuple(songs), edges, tuple(notes))
 
     def explain(
         self, song_ids: Sequence[int], known: Mapping[tuple[int, int], Edge] | None = None, dialect: str | None = None
     ) -> GeneratedPlaylist:
-        """Return these songs with a reason per step: from `known`, by pairs of ids, or the likeliest in the dialect."""
+        """Return songs with a reason per step: from `known`, keyed by id pairs, or else the likeliest reason."""
         model, known = self._model(dialect), known or {}
         rows = [self.snapshot.row_of(i) for i in song_ids]
+        songs = self.snapshot.songs_at(rows)
         edges: list[Edge | None] = [None] * min(1, len(rows))
-        for (row, next_row), pair in zip(pairwise(rows), pairwise(song_ids), strict=True):
-            edges.append(known.get(pair) or self._edge(model.explain(row, next_row), self.snapshot.X))
-        return GeneratedPlaylist(tuple(self.snapshot.songs_at(rows)), tuple(edges))
+        for places, pair, two in zip(pairwise(rows), pairwise(song_ids), pairwise(songs), strict=True):
+            edges.append(known.get(pair) or self._edge(model.explain(*places), self.snapshot.X, *two))
+        return GeneratedPlaylist(tuple(songs), tuple(edges))
 
     def _describe(self, name: str, *, both: bool = True) -> str:
         return playlist.describe_edge(name, both=both, called=self._cluster_names.name)
 
-    def _edge(self, step: playlist.Transition, X: FloatingArray) -> Edge:
+    def _edge(self, step: playlist.Transition, X: FloatingArray, previous: Song | None, song: Song) -> Edge:
         """Describe a step between songs of X; a paced random jump to a near song counts as similar in sound."""
-        reason = self._describe(step.name, both=step.previous is not None) if step.name else step.reason
+        is_sound = _is_sound(step.name)
         if self._is_paced and step.name == playlist.UNIFORM and step.previous is not None:
-            share = self._ranks.share_between(X[step.previous], X[step.song])
-            if share <= self._ranks.nearest:
-                reason = f"both with similar sound (among the nearest {max(1, math.ceil(100 * share))}%)"
-        return Edge(reason, step.probability)
+            is_sound = self._ranks.share_between(X[step.previous], X[step.song]) <= self._ranks.nearest
+        if is_sound and previous is not None:
+            return Edge(self._describe_sound(previous, song), step.probability)
+        return Edge(
+            self._describe(step.name, both=previous is not None) if step.name else step.reason, step.probability
+        )
+
+    def _describe_sound(self, song: Song, other: Song) -> str:
+        """Describe the similar sound of two songs by properties that a listener can check."""
+        (shared,) = describe_pairs(self.snapshot, song, [other])
+        return f"similar sound: {shared.replace(' · ', ', ')}" if shared else "similar sound"
 
     def reasons(self, song_id: int, next_id: int, dialect: str | None = None) -> list[Edge]:
-        """Return all edges from one song to another, likeliest first; probabilities sum to 1."""
+        """Return all edges from one song to another, likeliest first; all edges for similar sound are one reason."""
         rows = self.snapshot.row_of(song_id), self.snapshot.row_of(next_id)
-        common = self._model(dialect).transition_edges(*rows)
-        return [Edge(self._describe(name), probability) for _, name, probability in common]
+        probabilities: dict[str, float] = {}
+        for _, name, probability in self._model(dialect).transition_edges(*rows):
+            if _is_sound(name):
+                song, other = self.snapshot.songs_at(rows)
+                reason = self._describe_sound(song, other)
+            else:
+                reason = self._describe(name)
+            probabilities[reason] = probabilities.get(reason, 0.0) + probability
+        return sorted((Edge(*pair) for pair in probabilities.items()), key=lambda edge: -edge.probability)
+
+
+def _is_sound(name: str) -> bool:
+    """Return whether an edge contains songs of similar sound, without any other condition."""
+    return bool(name) and playlist.edge_families([name]) == [("audio",)]
 
 
 class ShuffleWalk(Walk):
-    """A control that shuffles: every step is a random jump.
+    """A shuffle for comparison: every step is a random jump.
 
-    It respects filters, fixed songs and weights by plays. It ignores everything that depends on how songs sound:
-    `like`, dialect, surprise, the path between stops, and rises.
+    Filters, fixed songs and weights by plays apply. Everything that depends on the sound of songs is ignored: `like`,
+    dialect, surprise, the path between stops, and rising values.
     """
 
     _uses_sound = False

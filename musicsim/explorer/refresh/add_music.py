@@ -1,6 +1,6 @@
-"""Add music to a library and update its models, also after an update of the program; compose the demo collection.
+"""Add music to a library, update its models, bring old songs up to date, and compose the demo collection.
 
-New music draws a first map early, and again each time a new library has doubled, so that it can be explored meanwhile.
+While music is added to a new library, a map is drawn early, and again whenever the library has doubled.
 """
 
 import os
@@ -53,8 +53,8 @@ def add_and_refresh(
     n_workers: int | None = None,
     progress: Progress,
 ) -> AddReport:
-    """Add folders and files, then update the models; `retry` also adds failed files, `anyway` short or silent ones."""
-    # a file that is retried may be missing by now
+    """Add folders and files, then update the models; `retry` includes failed files, `anyway` short or silent ones."""
+    # a file that is retried may have been deleted
     options = {"retry": retry, "anyway": anyway, "absent_ok": retry or anyway, "n_workers": n_workers}
     return scan_and_refresh(library, sources, progress, **options)
 
@@ -62,7 +62,7 @@ def add_and_refresh(
 def scan_again(
     library: Library, folders: Sequence[str | Path] = (), *, n_workers: int | None = None, progress: Progress
 ) -> AddReport:
-    """Scan the library's folders again, or some of them; songs of an unplugged drive are missing until it is back."""
+    """Scan the library's folders again, or some of them; songs on an unplugged drive are missing until it is back."""
     sources = list(folders) or library.files.roots()
     return scan_and_refresh(library, sources, progress, absent_ok=True, n_workers=n_workers)
 
@@ -70,7 +70,7 @@ def scan_again(
 def scan_and_refresh(library: Library, sources: Sequence[str | Path], progress: Progress, **options: Any) -> AddReport:
     """Scan the sources, with the options of :class:`Scan`, and update the models."""
     progress("looking for music")
-    # a model fits songs of one feature version: outdated songs are analyzed, too, after the new ones
+    # all songs of a model need the same feature version, so outdated songs are analyzed after the new ones
     outdated = {path for path, _ in library.files.find_outdated() if resolve_address(path).exists()}
     scan = Scan(library, [*sources, *sorted(outdated)], **options)
     scan.todo.sort(key=lambda task: task.path in outdated)
@@ -90,12 +90,12 @@ def scan_and_refresh(library: Library, sources: Sequence[str | Path], progress: 
 
 
 def _first_maps(n_songs: int) -> list[int]:
-    """Return the numbers of songs of a new library at which a map is drawn: 60, 120, 240 and so on."""
+    """Return the sizes of a new library at which a map is drawn: 60, 120, 240 songs and so on."""
     return [FIRST_MAP << n for n in range((n_songs // FIRST_MAP).bit_length() - 1)]
 
 
 def keep_upload(library: Library, name: str, data: bytes) -> Path:
-    """Write an uploaded file into the library's folder, never over another one, and return its path."""
+    """Write an uploaded file into the library's folder without overwriting others, and return its path."""
     plain = re.sub(r"[^\w .()&'+-]", "_", Path(name).name).lstrip(". ")[-120:] or "upload"
     folder = library.folder / _UPLOADS
     digest = content_hash(data)
@@ -111,7 +111,7 @@ def keep_upload(library: Library, name: str, data: bytes) -> Path:
 
 
 def delete_leftovers(library: Library, max_bytes: int = _MAX_LEFTOVER_BYTES) -> None:
-    """Delete uploads that did not become songs, oldest first, down to `max_bytes`; only if all were processed."""
+    """Delete uploads that are not songs, oldest first, until `max_bytes` remain; call it after all were processed."""
     folder = library.folder / _UPLOADS
     if not folder.is_dir():
         return
@@ -141,12 +141,12 @@ def _compose(plans: Sequence[Any], folder: Path) -> Iterator[Path]:
 
 
 def demo_folder(library: Library) -> Path:
-    """Return the folder of a library's demo collection; it is one of its roots once composed."""
+    """Return the folder for a library's demo collection; composing the demo adds it to the library's folders."""
     return library.folder / "music"
 
 
 def build_demo(library: Library, *, seed: int = 0, progress: Progress) -> bool:
-    """Compose and add the demo collection with its listeners; returns False if canceled, a second call continues."""
+    """Compose and add the demo collection with its listeners; returns False if canceled; calling again resumes."""
     progress("composing the first songs")
     plans = demo.plan_collection(seed=seed)
     folder = demo_folder(library)
@@ -174,7 +174,7 @@ def build_demo(library: Library, *, seed: int = 0, progress: Progress) -> bool:
 
 
 def bring_up_to_date(library: Library, *, progress: Progress) -> bool:
-    """Update descriptors, analyze outdated songs again, then refit; returns False, with the old model, if canceled."""
+    """Update descriptors, re-analyze outdated songs, then refit; returns False and keeps the old model if canceled."""
     try:
         _update_descriptors(library, progress)
     except Canceled:

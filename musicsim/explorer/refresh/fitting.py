@@ -1,4 +1,4 @@
-"""Fit models without supervision, the built-in ones and other representations, and publish them in the library."""
+"""Fit models without supervision (built-in models and other representations), and publish them in the library."""
 
 import time
 import uuid
@@ -29,8 +29,8 @@ from musicsim.progress import Progress
 
 NATIVE, CODEWORDS_NAME = "Sound", "Codewords"
 REPRESENTATION_KIND = "representation"
-SONGS_FOR_AXES = 20_000  # 113 MB of features of Sound
-_MAX_SONGS = 1_000  # that show the variation within songs
+SONGS_FOR_AXES = 20_000  # number of songs; their features take 113 MB under Sound
+_MAX_SONGS = 1_000  # songs that measure the variation within songs
 
 
 def publish(
@@ -44,11 +44,11 @@ def publish(
     walk: bool = True,
     activate: bool = False,
 ) -> str:
-    """Write a fitted model with everything that depends on it, and return its id; it becomes visible in the last step.
+    """Write a fitted model with everything that depends on it, and return its id.
 
-    `record` is new (:func:`musicsim.explorer.refresh.fitting.new_record`). `fill` adds the vectors of songs, after the
-    model is registered. `report` has JSON values for the model's card. `walk` also fits the playlist walk, and
-    `activate` uses the model from now on. The caller holds the library's lock, and always calls
+    `record` comes from :func:`new_record`. `fill` adds the vectors of songs after the model is registered. `report` has
+    JSON values for the model's card. `walk` also fits the playlist walk, and `activate` makes the model the one in use.
+    The model becomes visible in the last step. The caller holds the library's lock, and always calls
     ``models.discard_unfinished`` afterwards.
     """
     folder = library.models.path(record.id)
@@ -67,14 +67,14 @@ def publish(
 
 @dataclass(frozen=True, slots=True)
 class SongParts:
-    """Parts of a song."""
+    """Statistics of the parts of a song."""
 
-    timbre: gaussians.SongGaussians  # of the 39 columns of frames, one per part
-    fluctuation: Float32Array  # (n_parts, 594): mean patterns
+    timbre: gaussians.SongGaussians  # one Gaussian per part, over the 39 columns of frames
+    fluctuation: Float32Array  # (n_parts, 594): mean fluctuation pattern of each part
 
 
 def song_parts(library: Library, songs: Sequence[Song], progress: Progress) -> list[SongParts]:
-    """Return the parts of a seeded sample of songs of this feature version; 70 MB for 1,000 songs."""
+    """Return the parts of a seeded sample of songs, which have the current feature version; 70 MB for 1,000 songs."""
     sample = np.sort(np.random.default_rng(SEED).permutation(len(songs))[:_MAX_SONGS]).tolist()
     hashes = (songs[i].content_hash for i in sample)
     parts: list[SongParts] = []
@@ -87,16 +87,16 @@ def song_parts(library: Library, songs: Sequence[Song], progress: Progress) -> l
 
 
 def parts_of(frames: SongFrames) -> SongParts:
-    """Return the parts of a song, of :func:`part_length`."""
+    """Return the parts of a song, whose length is :func:`part_length`."""
     timbre, length = part_gaussians(frames), part_length(len(frames))
     patterns = [frames.part(i * length, (i + 1) * length).mean_fluctuation for i in range(len(timbre))]
     return SongParts(timbre, np.array(patterns))
 
 
 def fit_sound(songs: Sequence[SongParts], *, use_prior: bool = True) -> tuple[SoundEncoder, list[Float64Array]]:
-    """Return the encoder of the native model, and covariances within songs of timbre and of fluctuation.
+    """Return the encoder of the model Sound, and covariances within songs for timbre and for fluctuation.
 
-    `use_prior` adds the program's own statistics of music, for small libraries. The covariances are arguments of
+    `use_prior` adds musicsim's stored statistics of music, for small libraries. The covariances are arguments of
     :meth:`SimilarityModel.fit_space`.
     """
     prior = gaussians.load_prior().population if use_prior else None
@@ -107,7 +107,7 @@ def fit_sound(songs: Sequence[SongParts], *, use_prior: bool = True) -> tuple[So
 
 
 def songs_to_describe(library: Library, representation: str) -> list[Song]:
-    """Return the songs that a representation can use: those with frames if it needs frames, else all."""
+    """Return the songs that a representation can use: those with frames if it needs frames, otherwise all songs."""
     if issubclass(representations()[representation].encoder, FrameEncoder):
         return songs_with_frames(library, library.songs())
     return sorted(library.songs(), key=lambda song: song.content_hash)
@@ -115,13 +115,13 @@ def songs_to_describe(library: Library, representation: str) -> list[Song]:
 
 @dataclass(frozen=True, slots=True)
 class RepresentationSettings(EncoderSettings):
-    """Settings of a model of another representation."""
+    """Settings for a new model of a chosen representation."""
 
     def __post_init__(self) -> None:
         kind = representations().get(self.representation)
         if kind is None or kind.is_built_in:
             names = ", ".join(name for name, other in representations().items() if not other.is_built_in)
-            raise ValueError(f"representation={self.representation!r} should be one of {names}.")
+            raise ValueError(f"representation={self.representation!r} must be one of {names}.")
 
     @property
     def name(self) -> str:
@@ -151,16 +151,16 @@ def new_record(
 
 
 def fit_native(library: Library, songs: Sequence[Song], progress: Progress) -> None:
-    """Fit a new native model on the songs; it replaces the previous one, and its use."""
+    """Fit a new model Sound on the songs; it replaces the previous one everywhere."""
     encoder, within = fit_sound(song_parts(library, songs, progress))
     model = SimilarityModel(SOUND, random_state=SEED).use_encoder(encoder)
     is_first = library.models.active() is None
-    # the refresh fits the walks of all models later, when it knows the duplicates
+    # the refresh fits the walks of all models later, when duplicates are known
     _fit_rest(library, model, songs, NATIVE_KIND, NATIVE, {}, progress, within=within, walk=False, activate=is_first)
 
 
 def fit_codewords(library: Library, songs: Sequence[Song], progress: Progress) -> None:
-    """Fit a new model of codewords on the songs; it replaces the previous one, and its use."""
+    """Fit a new codeword model on the songs; it replaces the previous one everywhere."""
     _, encoder = CodewordEncoder.fit(library, songs, EncoderSettings(), progress)
     model = SimilarityModel(random_state=SEED).use_encoder(encoder)
     previous = library.models.codewords()
@@ -169,7 +169,7 @@ def fit_codewords(library: Library, songs: Sequence[Song], progress: Progress) -
 
 
 def free_name(library: Library, wanted: str) -> str:
-    """Return the name, with a number if a model has it already."""
+    """Return `wanted`, with a number if a model already has this name."""
     names = {record.name for record in library.models.all()}
     wanted = " ".join(wanted.split())[: MAX_NAME - 5] or "my model"
     numbered = (f"{wanted} {n}" for n in range(2, len(names) + 3))
@@ -179,10 +179,10 @@ def free_name(library: Library, wanted: str) -> str:
 def fit_representation(
     library: Library, songs: Sequence[Song], settings: RepresentationSettings, name: str, progress: Progress
 ) -> str:
-    """Fit a model of another representation on the results of :func:`songs_to_describe`; return its id.
+    """Fit a new model of a chosen representation on the results of :func:`songs_to_describe`; return its id.
 
-    With the codebook size and tau of the built-in model of codewords, it shares that model's codebook and histograms.
-    Raises ModelError or LibraryError if the library lacks the data of the representation.
+    If it has the codebook size and tau of the built-in codeword model, it shares that model's codebook and histograms.
+    Raises ModelError or LibraryError if the library lacks data for the representation.
     """
     model = SimilarityModel(settings.representation, settings.n_codewords, settings.tau, random_state=SEED)
     built_in = library.models.codewords()

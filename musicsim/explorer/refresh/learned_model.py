@@ -1,4 +1,4 @@
-"""Learn a metric on the vectors of one or more models, and store it as a model of its own."""
+"""Learn a metric on the vectors of one or more models, and store it as a separate model."""
 
 import time
 from collections.abc import Sequence
@@ -26,20 +26,20 @@ from musicsim.progress import Progress
 
 LEARNED_KIND, COMBINED_KIND = "learned", "combined"
 _ROWS = 4_096
-_MIN_COVERAGE = 0.9  # of the songs, for a model that is used without being requested
+_MIN_COVERAGE = 0.9  # minimum share of the songs, for a model that is used by default
 
 
 def learn(
     library: Library, settings: LearningSettings, name: str, watcher: TrainingProgress, *, use: bool = False
 ) -> str:
-    """Learn a metric on the vectors of a model, store it as a model of its own, and return its id.
+    """Learn a metric on the vectors of a model, store it as a separate model, and return its id.
 
-    A model of the same name is replaced. With `use`, the model is used from now on if it is better. Raises ModelError
-    if supervision or held-out data is missing, there are too few artists, or nothing is learned; NotFoundError if a
-    model named in `settings` does not exist; StoreLockedError if another process is adding to this library.
+    A model of the same name is replaced. With `use`, the new model becomes active if it is better. Raises ModelError
+    if supervision or held-out data is missing, there are too few artists, or nothing is learned. Raises NotFoundError
+    for an unknown model in `settings`, and StoreLockedError if another process is adding to this library.
 
-    Larger libraries are sampled with a seed: 4,000 songs, or 1,500 if several models are kernels. Memory: 8 bytes times
-    songs times dimensions, twice, and that of :class:`~musicsim.metric.MLR` for 4,000 songs, or 18 MB per kernel.
+    Larger libraries are sampled with a seed: 4,000 songs, or 1,500 if several models are kernels. Memory: 16 bytes
+    times songs times dimensions, plus the memory of :class:`~musicsim.metric.MLR` for 4,000 songs, or 18 MB per kernel.
     """
     with library.exclusive("training a model"):
         try:
@@ -96,7 +96,7 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
 
 
 def choose_default_models(library: Library) -> list[ModelRecord]:
-    """Return the built-in models with vectors for most songs: the native one, then codewords."""
+    """Return the built-in models with vectors for most songs: Sound, then Codewords."""
     native, codewords = library.models.native(), library.models.codewords()
     if native is None:
         return []
@@ -109,7 +109,7 @@ def choose_default_models(library: Library) -> list[ModelRecord]:
 def _base_models(library: Library, settings: LearningSettings) -> list[ModelRecord]:
     native = library.models.native()
     if native is None:
-        raise ModelError("this library does not contain songs to learn from yet: add a folder first.")
+        raise ModelError("this library has no songs to learn from yet: add a folder first.")
     if settings.on:
         chosen = [library.models.find(name) for name in settings.on]
     else:
@@ -124,17 +124,17 @@ def _base_models(library: Library, settings: LearningSettings) -> list[ModelReco
 
 
 def combine(library: Library, records: Sequence[ModelRecord], progress: Progress) -> ModelRecord:
-    """Join the vectors of models for all songs with a vector in one of them; the new model is left unfinished.
+    """Join the vectors of models, for all songs with a vector in any of them; the new model is left unfinished.
 
     Scales, and the regression that fills in missing sources, are fitted on a seeded sample of 20,000 songs. Memory:
-    4 bytes times songs times all dimensions; 120 MB for 100,000 songs with 300.
+    4 bytes times songs times all dimensions; 120 MB for 100,000 songs with 300 dimensions.
     """
     progress("combining models")
     parts = tuple(SimilarityModel.load(library.models.path(record.id)) for record in records)
     encoder = JointEncoder(tuple(r.name for r in records), tuple(r.id for r in records), parts)
     stored = [library.vectors(record.id) for record in records]
     all_ids = np.concatenate([rows.song_ids for rows in stored])
-    # in the order of the first model: artists are split alike if a metric is learned on it alone or on several
+    # keep the order of the first model, so that artists are split the same way with one or several models
     _, first, place = np.unique(all_ids, return_index=True, return_inverse=True)
     ids = all_ids[np.sort(first)]
     rank = np.argsort(np.argsort(first))[place.ravel()]
@@ -159,13 +159,13 @@ def combine(library: Library, records: Sequence[ModelRecord], progress: Progress
 
 
 def hide(library: Library, record: ModelRecord) -> None:
-    """Finish a combination and retire it: only models that share its features need it."""
+    """Finish a combined model and retire it, because only models that share its features need it."""
     library.models.finish(record.id)
     library.models.delete(record.id)
 
 
 def find_replaced_sources(library: Library, record: ModelRecord) -> list[str]:
-    """Return the names of a combination's sources that now belong to other models."""
+    """Return the names of a combined model's sources that now belong to different models."""
     current = {other.name: other.id for other in library.models.all()}
     pairs = zip(record.settings.get("sources", ()), record.settings.get("model_ids", ()), strict=False)
     return [name for name, model_id in pairs if current.get(name, model_id) != model_id]

@@ -1,8 +1,8 @@
 """The map: similar songs are close (t-SNE of the song vectors).
 
 In a large library, a sample of songs is laid out; the others are placed next to their nearest songs in the sample.
-openTSNE does not offer wheels for ARM Linux. Without it, scikit-learn's t-SNE lays out the map, and new songs are
-placed next to their nearest songs.
+openTSNE has no wheels for ARM Linux. Without it, scikit-learn's t-SNE lays out the map, and new songs are placed next
+to their nearest songs.
 """
 
 import os
@@ -14,15 +14,15 @@ import numpy as np
 from musicsim import search
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 
-MAX_LAID_OUT = 20_000  # maximum number of songs for t-SNE, which takes a minute and a half of one core
+MAX_LAID_OUT = 20_000  # maximum number of songs for t-SNE, which then takes 90 s on one core
 
 _PERPLEXITY = 30.0
-# t-SNE needs about three neighbors per unit of perplexity. Below this, the two main axes show as much. Only distinct
-# songs count: openTSNE crashes the whole process on a map without extent.
+# t-SNE needs about three neighbors per unit of perplexity. With fewer songs, the two main axes show as much. Only
+# distinct songs count, because openTSNE crashes the whole process if all songs have the same place.
 _MIN_SONGS_FOR_TSNE = 12
 _SEED = 0
-_N_NEAREST = 5  # songs that determine the place of another one
-BATCH = 20_000  # with more songs than this, building a forest pays off
+_N_NEAREST = 5  # number of songs that determine the place of a new song
+BATCH = 20_000  # songs per block; with more songs than this, building a forest pays off
 
 
 def has_open_tsne() -> bool:
@@ -37,9 +37,9 @@ def _perplexity(n_songs: int) -> float:
 def fit_map(X: Float32Array, random_state: int = _SEED, *, start: Float32Array | None = None) -> Float32Array:
     """Place songs X (n_songs, n_features) on a plane, float32 (n_songs, 2).
 
-    `start` (n_songs, 2) is another map of the same songs. The new one starts from it and is rotated so that songs move
-    little. A map without width is ignored. The result is the two main axes below 12 songs, else t-SNE (15 s of one core
-    for 5,000 songs); above :data:`MAX_LAID_OUT` songs, t-SNE of a sample (5 minutes for a million songs).
+    `start` (n_songs, 2) is an earlier map of the same songs. The new one starts from it and is rotated so that songs
+    move little. A start without width is ignored. Below 12 songs, the result is the two main axes; otherwise t-SNE
+    (15 s on one core for 5,000 songs). Above :data:`MAX_LAID_OUT` songs, a sample gets t-SNE (5 minutes for a million).
     """
     n = len(X)
     if n > MAX_LAID_OUT:
@@ -50,9 +50,9 @@ def fit_map(X: Float32Array, random_state: int = _SEED, *, start: Float32Array |
         return places
     if not _is_enough_for_tsne(X):
         return _main_axes(X) if start is None else align(_main_axes(X), start)
-    if start is not None and np.ptp(start[:, 0]) == 0.0:  # the start is divided by its width
+    if start is not None and np.ptp(start[:, 0]) == 0.0:  # the start would be divided by its width
         start = None
-    # t-SNE starts from two main axes
+    # t-SNE needs two main axes to start from
     columns = np.pad(np.asarray(X, dtype=np.float64), ((0, 0), (0, max(0, 2 - X.shape[1]))))
     lay_out = _run_open_tsne if has_open_tsne() else _run_scikit_learn
     places = np.asarray(lay_out(columns, start, random_state), dtype=np.float32)
@@ -74,17 +74,17 @@ def _run_open_tsne(X: Float64Array, start: Float32Array | None, random_state: in
 def _run_scikit_learn(X: Float64Array, start: Float32Array | None, random_state: int) -> FloatingArray:
     from sklearn.manifold import TSNE
 
-    # the deviation that scikit-learn gives the main axes, too
+    # scikit-learn scales the main axes to the same deviation
     init = "pca" if start is None else (1e-4 * start / np.std(start[:, 0])).astype(np.float32)
     tsne = TSNE(perplexity=_perplexity(len(X)), init=init, random_state=random_state, n_jobs=1)
     return tsne.fit_transform(X)
 
 
 def align(places: FloatingArray, start: FloatingArray) -> Float32Array:
-    """Rotate, mirror and move a map so that its songs are as close as possible to their places on another one.
+    """Rotate, mirror and move a map so that its songs are as close as possible to their places on an earlier map.
 
-    Both are (n_songs, 2). Orthogonal Procrustes analysis: the rotation or reflection with the least squared distance.
-    Distances within `places` do not change.
+    Both are (n_songs, 2). Orthogonal Procrustes analysis finds the rotation or reflection with the smallest squared
+    distance. Distances within `places` do not change.
     """
     from scipy.linalg import orthogonal_procrustes
 
@@ -112,7 +112,7 @@ def _place_between(X: FloatingArray, places: FloatingArray, X_new: FloatingArray
 
 
 def _is_enough_for_tsne(X: FloatingArray) -> bool:
-    # the first songs nearly always differ, and sorting all songs of a large map takes seconds
+    # try the first songs alone: they nearly always differ, and sorting all songs of a large map takes seconds
     parts = (X[: 2 * _MIN_SONGS_FOR_TSNE], X)
     return any(len(np.unique(part, axis=0)) >= _MIN_SONGS_FOR_TSNE for part in parts)
 
@@ -131,7 +131,7 @@ class _AffinitiesToNewSongs:
     """Affinities of new songs to those on a map, X (n_songs, n_features), with the interface of openTSNE.
 
     openTSNE's own class also computes affinities within the map, which a fixed map does not need: 40 s for 20,000
-    songs. Neighbors here are exact; openTSNE uses a forest from 1,000 songs on.
+    songs. Neighbors here are exact; openTSNE uses a forest for 1,000 songs or more.
     """
 
     def __init__(self, X: Float64Array) -> None:
@@ -178,13 +178,13 @@ class MapPlacer:
         return TSNEEmbedding(self._places, affinities, negative_gradient_method="fft", n_jobs=1, random_state=_SEED)
 
     def place(self, X: Float32Array) -> Float32Array:
-        """Return places of new songs, float32 (n_new, 2): by t-SNE if possible, else next to the nearest songs."""
+        """Return places of new songs, float32 (n_new, 2): with t-SNE if possible, else next to the nearest songs."""
         if not len(self._X) or not len(X):
             return np.zeros((len(X), 2), dtype=np.float32)
         if self._embedding is None:
             return _place_between(self._X, self._places, X)
         new = np.asarray(X, dtype=np.float64)
         placed = np.asarray(self._embedding.transform(new, perplexity=min(5.0, (len(self._X) - 1) / 3)))
-        # openTSNE centers the map
+        # openTSNE centers the map, so move the new songs back
         shift = np.asarray(self._embedding).mean(axis=0) - self._places.mean(axis=0)
         return (placed - shift).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Add models to a library next to the native one, update them, and import models of other libraries."""
+"""Add models to a library next to the built-in ones, refit them, and import models from other libraries."""
 
 import logging
 from pathlib import Path
@@ -28,28 +28,28 @@ from musicsim.progress import Progress
 _log = logging.getLogger(__name__)
 
 TAKEN_KIND = "taken"
-_MAX_VECTOR = 1e6  # mean squares are about 1; squares up to this do not overflow in float32
+_MAX_VECTOR = 1e6  # mean squares are about 1; squares of numbers up to this limit do not overflow in float32
 
 
 def stale_reason(library: Library, record: ModelRecord) -> str | None:
-    """Return why a model should be fitted again; None if it is up to date."""
+    """Return the reason why a model should be refitted; None if it is up to date."""
     if record.kind not in (LEARNED_KIND, REPRESENTATION_KIND):
         return None
     base = None if record.base_id is None else library.models.get(record.base_id)
     if base is not None and base.kind == COMBINED_KIND:
         replaced = find_replaced_sources(library, base)
         if replaced:
-            return f"{', '.join(replaced)} was replaced since it was fitted"
+            return f"{', '.join(replaced)} has been replaced since the model was fitted"
     elif base is not None and base.is_retired:
-        return "its base model was replaced"
-    n_songs = len(library.models.song_rows(record.features_of).rows)  # known even if its files are lost
+        return "its base model has been replaced"
+    n_songs = len(library.models.song_rows(record.features_of).rows)  # this number is known even if the files are lost
     if n_songs >= 2 * record.n_songs_fitted:
         return f"it was fitted on {record.n_songs_fitted:,} songs, and there are {n_songs:,} now"
     return None
 
 
 def damage(library: Library, record: ModelRecord) -> MusicsimError | None:
-    """Return the error of a model whose files are missing, damaged or of another version; None if it is usable."""
+    """Return the error if a model's files are missing, damaged or from a different version; None if it is usable."""
     try:
         SimilarityModel.load(library.models.path(record.id))
         library.models.features(record.id)
@@ -60,13 +60,13 @@ def damage(library: Library, record: ModelRecord) -> MusicsimError | None:
 
 
 def stale_models(library: Library) -> list[ModelRecord]:
-    """Return the models that should be fitted again; learned ones last, because they build on the others."""
+    """Return the models that should be refitted; learned ones last, because they build on the others."""
     stale = [record for record in library.models.all() if stale_reason(library, record) is not None]
     return sorted(stale, key=lambda record: record.kind == LEARNED_KIND)
 
 
 def refit_model(library: Library, record: ModelRecord, watcher: TrainingProgress) -> bool:
-    """Refit a stale model with its own settings, under the library's lock; returns False, unchanged, if that fails."""
+    """Refit a stale model with its own settings, under the library's lock; returns False if it fails."""
     try:
         if record.kind == LEARNED_KIND:
             learn_unlocked(library, LearningSettings(**record.settings), record.name, watcher)
@@ -75,13 +75,13 @@ def refit_model(library: Library, record: ModelRecord, watcher: TrainingProgress
             songs = songs_to_describe(library, settings.representation)
             fit_representation(library, songs, settings, record.name, watcher)
     except (MusicsimError, ValueError) as error:
-        _log.warning("%s was not fitted again: %s", record.name, error)
+        _log.warning("%s was not refitted: %s", record.name, error)
         return False
     return True
 
 
 def add_representation(library: Library, settings: RepresentationSettings, name: str, progress: Progress) -> str:
-    """Fit a model of another representation on all songs; return its id. Raises ModelError, FeatureVersionError."""
+    """Fit a new model of a chosen representation; return its id. Raises ModelError, FeatureVersionError."""
     with library.exclusive("making a model"):
         try:
             n_songs = len(library.songs())
@@ -95,7 +95,7 @@ def add_representation(library: Library, settings: RepresentationSettings, name:
 
 
 def import_model_file(library: Library, source: Path, progress: Progress) -> str:
-    """Import a model file of another library, for all songs; return its id. Raises ModelError, FeatureVersionError."""
+    """Import a model file from another library for all songs; return its id. Raises ModelError, FeatureVersionError."""
     with library.exclusive("importing a model"), scratch_of(library.folder).folder() as scratch:
         try:
             imported = read_model_file(source, scratch)
@@ -110,9 +110,9 @@ def import_model_file(library: Library, source: Path, progress: Progress) -> str
                 X = library.vectors(record.id).X
                 if not len(X):
                     compared = imported.model.kind.description
-                    raise ModelError(f"{source.name}: no song of this library has what it compares, {compared}.")
+                    raise ModelError(f"{source.name}: no song in this library has what the model compares: {compared}.")
                 if not (X.min() >= -_MAX_VECTOR and X.max() <= _MAX_VECTOR):  # False for NaN
-                    raise ModelError(f"{source.name}: its numbers do not fit each other. Export the model again.")
+                    raise ModelError(f"{source.name}: its numbers are inconsistent. Export the model again.")
 
             return publish(library, imported.model, record, fill=fill, report=imported.report, progress=progress)
         finally:

@@ -1,4 +1,4 @@
-"""Descriptions of models, their settings and their evaluation, for pages and the command line."""
+"""Descriptions of models, their settings and their evaluation, for the pages and the command line."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -27,7 +27,7 @@ from musicsim.library.stores.models import CODEWORDS_KIND, NATIVE_KIND, ModelRec
 
 
 def name_for(library: Library, supervision: str, typed: str = "") -> str:
-    """Return the typed name, or one for the supervision; with a number if the name exists."""
+    """Return the typed name, or a default for the supervision; adds a number if the name exists."""
     return free_name(library, typed.strip() or KINDS[supervision].model_name)
 
 
@@ -53,7 +53,7 @@ def _representation(record: ModelRecord) -> str:
 
 
 def settings_words(settings: Mapping[str, Any], base: str) -> str:
-    """Return the settings of a training in one line."""
+    """Return the settings of a training run in one line."""
     held_out = "answers" if settings["supervision"] == ANSWERS else "artists"
     strength = f"chosen on held-out {held_out}" if settings["C"] is None else f"{settings['C']:g}"
     if settings["method"] == RANKING:
@@ -66,7 +66,7 @@ def settings_words(settings: Mapping[str, Any], base: str) -> str:
     if settings["supervision"] in ("plays", "sittings", "playlists"):
         parts.append(f"{settings['k']} {KINDS[settings['supervision']].of} count as similar")
     if settings["supervision"] == "plays":
-        parts.append(f"from {settings['threshold']} plays on")
+        parts.append(f"at least {settings['threshold']} plays per listener")
     return ", ".join([*parts, *shape, f"seed {settings['random_state']}"])
 
 
@@ -101,10 +101,10 @@ def _quote(names: Sequence[str]) -> str:
 
 
 def report_of(library: Library, record: ModelRecord) -> dict[str, Any]:
-    """Return the report of a model; empty if it was not learned, or if its report, maybe imported, is invalid."""
+    """Return the report of a model; empty if it was not learned, or has an invalid (imported) report."""
     try:
         report = load_report(library.models.path(record.id))
-        if report:  # refuse unknown measures and methods
+        if report:  # raises KeyError for unknown measures and methods
             facts(library, record, report), figures(report)
     except KeyError:
         return {}
@@ -123,7 +123,7 @@ def headline(report: Mapping[str, Any]) -> tuple[str, str]:
     leads = _leads(report)
     measures = [name for name in dict.fromkeys((report["settings"]["loss"], "auc", ORDER)) if name in leads]
     if not measures:
-        return NO_DIFFERENCE, "It cannot be evaluated: held-out data is missing."
+        return NO_DIFFERENCE, "The model cannot be evaluated: held-out data is missing."
     judges = (
         f"{report['answers']['n']:,} answers, each held out once"
         if "answers" in report
@@ -133,14 +133,14 @@ def headline(report: Mapping[str, Any]) -> tuple[str, str]:
     losses = join_words([lead_words(name, leads[name]) for name in worse]) if worse else ""
     if report.get("rejected"):
         reason = f"on {judges}, {losses} with {report['rejected']}"
-        return WORSE, f"This library's sound alone is better, and was kept: {reason}."
+        return WORSE, f"The sound alone is better, so it was kept: {reason}."
     if worse:
         risen = [MEASURES[name] for name, lead in leads.items() if lead.low > 0]
         although = f", though {join_words(risen)} rose" if risen else ""
-        return WORSE, f"On {judges}, it is worse: {losses}{although}."
+        return WORSE, f"On {judges}, the model is worse: {losses}{although}."
     if report.get("setting") == SOUND_ALONE:
         n = len(report["path"]) - 1
-        return NO_DIFFERENCE, f"This library's sound alone is best: none of {n} methods was significantly better."
+        return NO_DIFFERENCE, f"The sound alone is best: none of {n} methods was significantly better."
     verdict = BETTER if report["is_better"] else NO_DIFFERENCE
     name = next((n for n in measures if leads[n].words == verdict), measures[0])
     words = verdict if verdict == NO_DIFFERENCE else f"it is {verdict}"
@@ -166,7 +166,7 @@ def figures(report: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def describe_split(report: Mapping[str, Any]) -> str:
-    """Return a sentence on the split into training, validation and test."""
+    """Return a sentence about the split into training, validation and test."""
     stopped = " It was stopped early." if report["stopped_early"] else ""
     if "answers" in report:
         about = report["answers"]
@@ -188,7 +188,7 @@ def describe_split(report: Mapping[str, Any]) -> str:
 
 
 def source_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the share of each of several models in a learned one as table rows; none for a single model."""
+    """Return each joined model's share of a learned metric as table rows; empty for a single model."""
     measure = ORDER if "answers" in report else report["settings"]["loss"]
     return [
         {

@@ -1,6 +1,6 @@
-"""Pending work in a library after an update of the program; `add_music.py` and `refresh.py` do it.
+"""Pending work in a library after an update of musicsim; `add_music.py` and `refresh.py` do this work.
 
-Every page and `musicsim info` call it, so it imports no module that fits models.
+Every page and `musicsim info` import this module, so it imports no module that fits models.
 """
 
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ _MODEL_CHANGE = "by timbre, how it changes, and rhythm, regardless of loudness"
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """Songs with features or models of an older version of the program."""
+    """Pending work on songs and models from an older version of musicsim."""
 
-    n_songs: int  # to be analyzed again; 0 if stored audio features suffice
+    n_songs: int  # songs to be analyzed again; 0 if stored audio features suffice
     reasons: tuple[str, ...]  # improvements, one per version
     n_undescribed: int = 0  # songs whose descriptors will be computed from stored features
 
@@ -26,14 +26,14 @@ class Upgrade:
         if not self.n_songs:
             return (
                 f"This version of musicsim compares songs better: {'; '.join(self.reasons)}. The model is updated in "
-                "the background, without reading the files again; until then everything works as before."
+                "the background, without reading the files again. Until then, everything works as before."
                 if self.reasons
                 else f"Tempo, key, loudness, brightness and energy of {_songs(self.n_undescribed)} computed in the "
                 "background, without reading the files again."
             )
         return (
             f"This version of musicsim analyzes songs better: {'; '.join(self.reasons)}. {_songs(self.n_songs)} "
-            "analyzed again in the background; until then everything works as before."
+            "analyzed again in the background. Until then, everything works as before."
         )
 
 
@@ -53,18 +53,18 @@ def pending_upgrade(library: Library) -> Upgrade | None:
 
 
 def native_is_outdated(library: Library) -> bool:
-    """Return whether the native model is of an older version, and this version has analyzed and stored all songs."""
+    """Return whether the model Sound is from an older version, but all songs were analyzed by this version."""
     return _native_is_older(library) and not library.files.find_outdated()
 
 
 def _native_is_older(library: Library) -> bool:
-    """Return whether the native model is of an older feature version, and all audio features are stored."""
+    """Return whether the model Sound has an older feature version, and all audio features are stored."""
     native = library.models.native()
     if native is None:
         return False
     try:
         versions = read_json_file(Versions, library.models.path(native.id) / "model.json")
-    except (OSError, ValueError):  # missing or damaged: the next refresh fits it anyway
+    except (OSError, ValueError):  # if the model is missing or damaged, the next refresh fits it anyway
         return False
     return (
         versions.feature_version < FEATURE_VERSION

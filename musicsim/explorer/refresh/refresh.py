@@ -1,7 +1,7 @@
 """Fit the models of a library and everything that depends on them.
 
-A built-in model is fitted on request, or if it is missing, damaged or of an older version. It is also refitted once the
-library has doubled since the last fit, if its frames are stored. Otherwise new songs are added to the unchanged model.
+A built-in model is fitted on request, or if it is missing, damaged or from an older version. It is also refitted once
+the library has doubled since the last fit, if frames are stored. Otherwise new songs are added to the unchanged model.
 """
 
 import logging
@@ -27,20 +27,20 @@ _log = logging.getLogger(__name__)
 
 
 def needs_fit(library: Library, record: ModelRecord | None, n_songs: int) -> bool:
-    """Return whether a built-in model is missing, damaged, of another feature version, or fitted on half the songs."""
+    """Return whether a built-in model is missing, damaged, from a different version, or fitted on half the songs."""
     return record is None or n_songs >= 2 * record.n_songs_fitted or damage(library, record) is not None
 
 
 def _warn_if_damaged(library: Library, record: ModelRecord | None) -> None:
     if record is not None and (error := damage(library, record)) is not None:
-        _log.warning("%s cannot be read and is refitted: %s", record.name, error)
+        _log.warning("%s cannot be read, so it is refitted: %s", record.name, error)
 
 
 def refresh(library: Library, *, force: bool = False, progress: Progress = no_progress) -> bool:
-    """Update models, vectors, clusters, maps and walks of a library to its songs.
+    """Update models, vectors, clusters, maps and walks for the current songs of a library.
 
-    `force` fits the built-in models again in any case. Return False if `progress` raised :class:`Canceled`; the model
-    in use does not change then. At the end it calls the hook ``after_refresh``: ``function(library, progress)``.
+    `force` always refits the built-in models. Returns False if `progress` raised :class:`Canceled`; the model in use
+    then does not change. At the end, the hook ``after_refresh`` is called: ``function(library, progress)``.
 
     Raises StoreLockedError if another process is adding to this library; FeatureVersionError if a fit was requested
     and the frames of some songs are not stored.
@@ -77,7 +77,7 @@ def _drop_frames(library: Library) -> None:
 def _update_models(library: Library, force: bool, progress: Progress) -> None:
     match_waiting(library)
     n_songs, built_in = len(library.table().ids), (library.models.native(), library.models.codewords())
-    # checked without reading songs, because a million take a minute and 2 GB
+    # songs are not read for this check, because reading a million takes a minute and 2 GB
     if force or (
         library.frame_files.has_any()
         and (native_is_outdated(library) or any(needs_fit(library, record, n_songs) for record in built_in))
@@ -87,7 +87,7 @@ def _update_models(library: Library, force: bool, progress: Progress) -> None:
     if native is None:
         raise missing_features(library, "no audio features of songs are stored to fit a model on")
     failed = set()
-    # owners of features first: other models share these
+    # owners of features come first, because other models share their features
     for record in sorted(library.models.all(retired=True), key=lambda r: r.base_id is not None):
         try:
             place_new(library, record, progress)
@@ -105,7 +105,7 @@ def _update_models(library: Library, force: bool, progress: Progress) -> None:
 
 
 def _fit_built_in(library: Library, force: bool, progress: Progress) -> None:
-    """Fit the built-in models that need it, as far as frames are stored."""
+    """Fit the built-in models that need it, if frames are stored."""
     songs = library.songs()
     with_frames = songs_with_frames(library, songs)
     current = [song for song in with_frames if song.feature_version == FEATURE_VERSION]

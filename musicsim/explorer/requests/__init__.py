@@ -1,4 +1,4 @@
-"""Requests for playlists, searches and trainings, whose options have a type, default, limits and help.
+"""Requests for playlists, searches and training, whose options have a type, default, limits and help.
 
-Command line, HTTP interface and pages are made from them. Uses no other part of the package, and no large library.
+The command line, the HTTP interface and the pages are built from them. Imports no other part of the package.
 """

@@ -1,4 +1,4 @@
-"""Conditions on songs that are searched or played."""
+"""Conditions on the songs of a search or playlist."""
 
 from dataclasses import dataclass
 
@@ -16,15 +16,16 @@ HEARD_WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """Conditions on songs; an empty one accepts every song.
+    """Conditions on songs; an empty condition accepts every song.
 
-    Ranges are inclusive. A song without an artist, a year, a tempo and so on fails every condition on it.
+    Ranges are inclusive. A song without an artist, a year, a tempo and so on fails every condition on that field.
     :func:`musicsim.explorer.snapshot.filtering.filter_rows` applies them.
     """
 
     words: str = option(
-        "", "Words that songs must fit: tags, genres, artists, years (1960s), keys (A minor), 120 bpm, slow, fast, "
-        "calm, lively, quiet, loud, dark, bright, short, long, words of lyrics (about rain); each may follow “not”.",
+        "", "Words that songs must match: tags, genres, artists, years (1960s), keys (A minor), tempo (120 bpm), "
+        "lyrics (about rain). Also slow, fast, calm, lively, quiet, loud, dark, bright, short and long. “Not” excludes "
+        "what follows.",
         label="Words",
     )  # fmt: skip
     artists: frozenset[str] = option(frozenset(), "Only songs by these artists.", label="Artists", name="artist")
@@ -44,22 +45,25 @@ class Filters:
         None, "First and last year; songs without a year are excluded.", label="Years"
     )
     duration_s: tuple[float, float] | None = option(
-        None, "Shortest and longest song, in seconds.", label="Length in seconds", name="seconds"
+        None, "Range of length, from shortest to longest song, in seconds.", label="Length in seconds", name="seconds"
     )
     keys: frozenset[str] = option(
         frozenset(), f"Only songs in these keys: {', '.join(KEYS)}.", label="Keys", name="key"
     )
     modes: frozenset[str] = option(frozenset(), f"Only songs in {' or in '.join(MODES)}.", label="Modes", name="mode")
     tempo: tuple[float, float] | None = option(
-        None, "Slowest and fastest song, in beats per minute; songs without a beat are excluded.",
+        None, "Range of tempo, from slowest to fastest, in beats per minute; songs without a beat are excluded.",
         label="Tempo in beats per minute",
     )  # fmt: skip
-    loudness: tuple[float, float] | None = option(None, "Softest and loudest song, in LUFS.", label="Loudness in LUFS")
-    brightness: tuple[float, float] | None = option(
-        None, "Darkest and brightest song: the centroid of its spectrum, in Hz.", label="Brightness in Hz"
+    loudness: tuple[float, float] | None = option(
+        None, "Range of loudness, from softest to loudest, in LUFS.", label="Loudness in LUFS"
     )
+    brightness: tuple[float, float] | None = option(
+        None, "Range of brightness (the centroid of the spectrum), from darkest to brightest, in Hz.",
+        label="Brightness in Hz",
+    )  # fmt: skip
     energy: tuple[float, float] | None = option(
-        None, "Calmest and most energetic song: how much its level rises, in dB per second.",
+        None, "Range of energy, from calmest to most energetic: how much a song's level rises, in dB per second.",
         label="Energy in dB per second",
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Options: fields of a request with their help, limits and names for command line, HTTP interface and forms."""
+"""Options: fields of a request with help, limits and names for the command line, HTTP interface and forms."""
 
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -7,10 +7,10 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 
 class OptionError(ValueError):
-    """An invalid value; `option` is its option, `shortfall` describes valid values."""
+    """Error for an invalid value of `option`; `shortfall` describes valid values."""
 
     def __init__(self, option: "Option", value: Any, shortfall: str) -> None:
-        super().__init__(f"{option.field}={value!r} should be {shortfall}.")
+        super().__init__(f"{option.field}={value!r} must be {shortfall}.")
         self.option, self.value, self.shortfall = option, value, shortfall
 
 
@@ -19,13 +19,13 @@ class Option:
     """Description of a field of a request."""
 
     help: str
-    label: str = ""  # of its widget in a form; empty without one
-    name: str = ""  # on the command line and over HTTP; the field by default
-    flags: tuple[str, ...] = ()  # on the command line; `--name` by default
+    label: str = ""  # label of its widget in a form; empty if there is no widget
+    name: str = ""  # name on the command line and over HTTP; by default the name of the field
+    flags: tuple[str, ...] = ()  # flags on the command line; `--name` by default
     min: float | None = None
     max: float | None = None
     above: float | None = None  # exclusive minimum
-    max_asked: int | None = None  # limit for users; the program may exceed it, as for a long playlist drawn again
+    max_asked: int | None = None  # limit for users; musicsim may exceed it, for example to regenerate a long playlist
     choices: tuple[str, ...] = ()
     field: str = ""
     default: Any = None
@@ -45,13 +45,13 @@ class Option:
 
     @property
     def default_given(self) -> Any:
-        """Default, with several values as a list."""
+        """Default value; several values are a list."""
         return list(self.default) if self.many else self.default
 
     @property
     def limits(self) -> tuple[float | None, float | None]:
-        """Smallest and largest number for users; None without a limit, and for ranges."""
-        if self.n_values > 1:  # only `shortfall` checks both values
+        """Smallest and largest number for users; None without a limit, and None for ranges."""
+        if self.n_values > 1:  # only `shortfall` checks the two values
             return None, None
         return self.min, self.max if self.max_asked is None else self.max_asked
 
@@ -83,8 +83,8 @@ def option(default: Any, help: str, **facts: Any) -> Any:
 
 
 def options_of(request: type[Any]) -> dict[str, Option]:
-    """Return the options of a request by field, in their order on the pages."""
-    hashable: Any = request  # for the types of the cache
+    """Return the options of a request, keyed by field, in the order of the pages."""
+    hashable: Any = request  # `cache` requires a type that is declared hashable
     return _read_options(hashable)
 
 
@@ -112,7 +112,7 @@ def _shape(hint: Any) -> dict[str, Any]:
 
 
 def list_changes(request: Any) -> dict[str, Any]:
-    """Return the options of a request that differ from their defaults, by field, as JSON values."""
+    """Return the JSON values of a request's options that differ from their defaults, keyed by field."""
     values = {name: (getattr(request, name), option.default) for name, option in options_of(type(request)).items()}
     return {
         name: sorted(value) if isinstance(value, frozenset) else value

@@ -16,11 +16,11 @@ DIRECTIONS = get_args(Direction)
 
 @dataclass(frozen=True, kw_only=True)
 class PlaylistRequest(Filters):
-    """Filters for the songs of a playlist, and how they follow each other. Ids are ids of songs."""
+    """Filters for the songs of a playlist, and options for their order. All ids are song ids."""
 
     length: int = option(12, "Number of songs.", label="Length", flags=("--length", "-n"), min=1, max_asked=500)
     minutes: float | None = option(
-        None, "Length in minutes instead, met within two minutes.", label="Length", min=1, max=1440
+        None, "Length in minutes instead of songs, met within two minutes.", label="Length", min=1, max=1440
     )
     dialect: str | None = option(
         None, "Kind of playlist to follow; `musicsim dialects` lists them.", label="What kind of playlist?"
@@ -29,11 +29,11 @@ class PlaylistRequest(Filters):
     through: tuple[int, ...] = option(
         (),
         "Songs to pass through, in this order. The playlist ends with the last one, so with a first song it is a "
-        "path from one to the other.",
+        "path from the first song to the last.",
         label="Pass through",
     )
     like: tuple[int, ...] = option(
-        (), "The playlist stays close to these songs; they need not be in it.", label="Stay around"
+        (), "The playlist stays close to these songs, but does not have to contain them.", label="Stay around"
     )
     exclude: frozenset[int] = option(frozenset(), "Songs to leave out.", label="Leave out")
     spacing: int = option(
@@ -45,16 +45,16 @@ class PlaylistRequest(Filters):
     surprise: float = option(
         0.3,
         "From 0 (smooth, follows narrow links) to 1 (surprising, follows broad links or jumps anywhere). "
-        "The middle is like the playlists it was learned from.",
+        "At 0.5, steps are like those of the playlists that musicsim learned from.",
         label="Smooth to surprising",
         min=0,
         max=1,
     )
     along: str | None = option(
-        None, f"The value that rises or falls from the first song to the last: {', '.join(HEARD)}. Songs without a "
+        None, f"Value that rises or falls from the first song to the last: {', '.join(HEARD)}. Songs without a "
         "value are used sparingly.", label="Rise or fall along", choices=HEARD,
     )  # fmt: skip
-    direction: Direction = option("rising", "Whether it rises or falls.", label="Direction", choices=DIRECTIONS)
+    direction: Direction = option("rising", "Whether the value rises or falls.", label="Direction", choices=DIRECTIONS)
     prefer: Preference = option(
         "any",
         "Any songs, familiar or unheard ones, based on imported plays and this player's history.",
@@ -62,20 +62,20 @@ class PlaylistRequest(Filters):
         choices=PREFERENCES,
     )
     avoid_recent: bool = option(
-        True, "Use fewer songs of playlists generated here or saved in the last 24 hours.",
+        True, "Use fewer songs from playlists that were generated or saved in the last 24 hours.",
         label="Avoid recently used songs",
     )  # fmt: skip
     versions_apart: bool = option(
         True,
-        "At most one version of a song, so no live version next to the album track.",
+        "Use at most one version of each song, so no live version in addition to the album track.",
         label="Skip alternate versions",
         name="skip_versions",
     )
     seed: int | None = option(
         None, "The same seed gives the same playlist again; random by default.", label="Seed", min=0
     )
-    keep: Mapping[int, int] = field(default_factory=dict)  # songs with a fixed place, by place from 0
-    rested: frozenset[int] = frozenset()  # songs of playlists generated a moment ago: they weigh less
+    keep: Mapping[int, int] = field(default_factory=dict)  # place from 0 -> song that stays there
+    rested: frozenset[int] = frozenset()  # songs from playlists generated a moment ago, which weigh less
 
     @property
     def stops(self) -> tuple[int, ...]:

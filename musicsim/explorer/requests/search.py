@@ -1,4 +1,4 @@
-"""Options of a search for similar songs, and order of listed songs."""
+"""Options for a search for similar songs, and for the order of listed songs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,17 +22,17 @@ class SearchRequest(Filters):
     per_artist: int = option(
         2, "Max. songs per artist; 0 = no limit.", label="Max. songs per artist (0 = no limit)", min=0
     )
-    like: tuple[int, ...] = option((), "Id of one more song that results should be like.", label="Also like")
+    like: tuple[int, ...] = option((), "Id of another song that results should be like.", label="Also like")
     unlike: tuple[int, ...] = option((), "Id of a song that results should not be like.", label="Less like")
     part: tuple[float, float] | None = option(
-        None, "Use only this part of the first example, from and to in seconds.",
+        None, "Use only this part of the first example (start and end in seconds).",
         label="Only these seconds", min=0, max=_MAX_PART_S,
     )  # fmt: skip
     hub_reduction: bool | None = option(
         None, "Whether hub songs (close to everything) count for less; the library's setting by default.",
         label="Hub reduction",
     )  # fmt: skip
-    fits: tuple[int, ...] = option((), "Id of a result that fits; the list is reordered to match.")
+    fits: tuple[int, ...] = option((), "Id of a result that fits; the list is reordered accordingly.")
     does_not_fit: tuple[int, ...] = option((), "Id of a result that does not fit.", flags=("--not",))
 
     def __post_init__(self) -> None:
@@ -47,7 +47,7 @@ class SearchRequest(Filters):
 class ListRequest:
     """Order of a list of songs."""
 
-    sort: str = option("id", "Sort by this value; songs without it come last.", choices=_SORT_KEYS)
+    sort: str = option("id", "Sort by this value; songs without the value come last.", choices=_SORT_KEYS)
     descending: bool = option(False, "From the largest to the smallest.")
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Options of learning a metric: supervision, loss and method."""
+"""Options for learning a metric: supervision, loss and method."""
 
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -21,30 +21,30 @@ KINDS = {
     "sittings": Kind("songs played in one sitting", "songs", "Sittings"),
     "playlists": Kind("songs on the same playlists", "songs", "Playlists"),
     "tags": Kind("songs with the same tags", "songs", "Tags"),
-    "genre": Kind("songs of one genre", "songs", "Genres"),
-    "artist": Kind("songs of one artist", "songs", "Artists"),
-    "folder": Kind("songs in one folder", "songs", "Folders"),
-    JUDGEMENTS: Kind("thumbs that were kept while searching", "songs", "Thumbs"),
+    "genre": Kind("songs of the same genre", "songs", "Genres"),
+    "artist": Kind("songs by the same artist", "songs", "Artists"),
+    "folder": Kind("songs in the same folder", "songs", "Folders"),
+    JUDGEMENTS: Kind("thumbs that were saved while searching", "songs", "Thumbs"),
     ANSWERS: Kind("answers on the Compare page", "songs", "Answers"),
 }
-"""In the order in which they are tried by default. Answers are few, and used only by request."""
+"""Kinds of supervision, in the order in which they are tried by default; answers are used only on request."""
 
 ORDER = "order"
 LOSSES = {
     "auc": "AUC: the whole ranking",
-    "map": "MAP: the order, from the top",
-    "ndcg": "NDCG: the first few, the top counts most",
-    "mrr": "MRR: the first right song",
-    "precision": "P@k: how many of the first few are right",
-    ORDER: "the order of pairs, from answers",
+    "map": "MAP: the order, especially at the top",
+    "ndcg": "NDCG: the first few results, especially the top",
+    "mrr": "MRR: the place of the first right song",
+    "precision": "P@k: how many of the first few results are right",
+    ORDER: "the order of pairs in your answers",
 }
-"""Measures that a ranking is optimized for; the last is for answers only."""
+"""Measures that a ranking can be optimized for; the last one is for answers only."""
 AUTOMATIC, RANKING, MEAN, LOCAL = "automatic", "ranking", "mean", "local"
 METHODS = {
-    AUTOMATIC: "automatic: the best on held-out artists, or no change",
+    AUTOMATIC: "automatic: the best method on held-out artists, or no change",
     RANKING: "a ranking, step by step (MLR)",
     MEAN: "in closed form, in seconds (GMML)",
-    LOCAL: "the same by region of songs (L-GMML)",
+    LOCAL: "in closed form, for each region of songs (L-GMML)",
 }
 STRUCTURES = {"full": "full", "diagonal": "diagonal: one weight per direction"}
 PENALTIES = {"trace": "trace: few directions", "l21": "L2,1: few dimensions"}
@@ -52,21 +52,21 @@ PENALTIES = {"trace": "trace: few directions", "l21": "L2,1: few dimensions"}
 
 @dataclass(frozen=True)
 class LearningSettings:
-    """Settings of learning a metric.
+    """Settings for learning a metric.
 
-    Losses, structure and regularizer are those of :class:`musicsim.metric.MLR`; the loss "order", for answers, that of
-    :class:`musicsim.order.LinearPartialOrderEmbedding`. C and structure do not apply to metrics in closed form; the
-    measure of the loss selects their parameters. With several models `on`, a full metric has a block for each: they are
-    the kernels of :class:`musicsim.metric.MultipleKernelMLR` and :class:`musicsim.order.PartialOrderEmbedding`.
+    Losses, structure and regularizer are those of :class:`musicsim.metric.MLR`. The loss "order", for answers, is that
+    of :class:`musicsim.order.LinearPartialOrderEmbedding`. C and structure do not apply to metrics in closed form; the
+    measure of the loss selects their parameters. With several models in `on`, a full metric has one block per model;
+    they are kernels of :class:`musicsim.metric.MultipleKernelMLR` and :class:`musicsim.order.PartialOrderEmbedding`.
     """
 
     supervision: str = option(
-        "plays", f"Where similarity is learned from: {', '.join(KINDS)} (judgements are thumbs).",
+        "plays", f"Source to learn similarity from: {', '.join(KINDS)} (judgements are thumbs).",
         label="Learn similarity from", name="source", flags=("--from",), choices=tuple(KINDS),
     )  # fmt: skip
     on: tuple[str, ...] = option(
-        (), "Models whose song vectors are reweighted; the built-in one by default. Each of several models gets its "
-        "own metric and weight: sound, tags, lyrics, your own vectors.",
+        (), "Models whose song vectors are reweighted; by default the built-in ones. With several models (sound, tags, "
+        "lyrics, your own vectors), each gets its own metric and weight.",
         label="Train on",
     )  # fmt: skip
     loss: str = option(
@@ -83,7 +83,7 @@ class LearningSettings:
         label="Songs that count as similar", min=1, max_asked=100,
     )  # fmt: skip
     threshold: int = option(
-        10, "People who played an artist fewer times do not count as its listeners.",
+        10, "People who have played an artist fewer times do not count as that artist's listeners.",
         label="Minimum plays per listener", min=1, max_asked=1000,
     )  # fmt: skip
     structure: str = option(
@@ -97,21 +97,23 @@ class LearningSettings:
         0, "Seed of the random choice of held-out artists.", label="Seed of the split", name="seed", min=0,
         max_asked=2**31 - 1,
     )  # fmt: skip
-    listener: str = option("", "Learn from the answers of this listener; of all by default.", label="Whose answers")
+    listener: str = option(
+        "", "Learn only from this listener's answers; by default from all answers.", label="Whose answers"
+    )
     method: str = option(
         "", "“automatic” tries several methods, and keeps the models unchanged if none is significantly better. "
         "“ranking” learns step by step and bounds the gain of more steps. “mean” weighs similar against dissimilar "
-        "pairs once, in closed form. “local” does so by region; a search uses the metric of its query's region. The "
-        "default is “automatic”, but “ranking” for answers, or if you choose C, the metric or the penalty.",
+        "pairs once, in closed form. “local” does this for each region; a search uses its query's region. The "
+        "default is “automatic”, or “ranking” for answers and if you choose C, the metric or the penalty.",
         label="Method", choices=tuple(METHODS),
     )  # fmt: skip
     generated: bool = option(
-        False, "Learn from saved playlists that were generated here, too. They repeat what the program already knows.",
-        label="Count playlists generated here",
+        False, "Also learn from playlists that musicsim generated. They repeat what the models already know.",
+        label="Include playlists generated by musicsim",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        names = filter(None, (self.on,) if isinstance(self.on, str) else self.on)  # a single name is allowed
+        names = filter(None, (self.on,) if isinstance(self.on, str) else self.on)  # a single name may be given
         object.__setattr__(self, "on", tuple(dict.fromkeys(names)))
         if not self.loss:
             object.__setattr__(self, "loss", ORDER if self.supervision == ANSWERS else "auc")
@@ -128,16 +130,16 @@ class LearningSettings:
 
 @dataclass(frozen=True)
 class TrainingRequest(LearningSettings):
-    """A training: its settings, and the name and use of the new model."""
+    """Request for a training run: its settings, and the name and use of the new model."""
 
     name: str = option("", "Name of the model; a number is added if the name exists.", label="Name")
     use: bool = option(False, "Use the model if it is better.", label="Use it if it is better")
 
     @property
     def settings(self) -> LearningSettings:
-        """Settings of the learning alone."""
+        """The settings for learning, without the name and use."""
         return LearningSettings(**{f.name: getattr(self, f.name) for f in fields(LearningSettings)})
 
     def job_arguments(self, name: str) -> dict[str, Any]:
-        """Return the arguments of a job of the kind "train"; no model may have this `name`."""
+        """Return the arguments for a "train" job; no other model may have this `name`."""
         return {"name": name, "settings": asdict(self.settings), "use": self.use}

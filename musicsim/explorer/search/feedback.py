@@ -26,7 +26,7 @@ class Thumbs:
 
     @property
     def judged(self) -> dict[int, int]:
-        """The last thumb on each song: 1 or -1 by song id."""
+        """The last thumb on each song: song id -> 1 or -1."""
         return {song_id: value for song_id, value in dict(self.votes).items() if value}
 
     @property
@@ -40,7 +40,7 @@ class Thumbs:
         return [song_id for song_id, value in self.judged.items() if value < 0]
 
     def add(self, song_id: int, value: int) -> "Thumbs":
-        """Return these thumbs and one more."""
+        """Return these thumbs and a new one."""
         return replace(self, votes=(*self.votes, (song_id, value)))
 
     def select(self, song_ids: Collection[int]) -> "Thumbs":
@@ -49,7 +49,7 @@ class Thumbs:
 
 
 def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collection[int]) -> Thumbs:
-    """Return thumbs from song ids; raise NotFoundError if the library does not have one of the songs."""
+    """Return thumbs from song ids; raise NotFoundError if one of the songs is not in the library."""
     ids = {*fitting, *unfitting}
     unknown = ids - {song.id for song in library.songs(ids, missing=True)}
     if unknown:
@@ -58,10 +58,7 @@ def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collecti
 
 
 def query_metric(snapshot: Snapshot, vector: FloatingArray, thumbs: Thumbs) -> "metric.Feedback | None":
-    """Return the metric around a query: that of its region, adapted to the thumbs.
-
-    None for the plain distance: no songs with a vector have thumbs, and the model has the same metric everywhere.
-    """
+    """Return the metric of a query's region, adapted to the thumbs; None for plain distance."""
     up, down = (rows[rows >= 0] for rows in (snapshot.rows_of(thumbs.fitting), snapshot.rows_of(thumbs.unfitting)))
     local = snapshot.local_metrics
     if not len(up) and not len(down) and local is None:
@@ -88,5 +85,5 @@ def what_changed(before: Sequence[Song], after: Sequence[Song]) -> str:
         changes.append(f"“{title}” rose from place {old_place} to {new_place}")
     if not changes:
         same = [song.id for song in before] == [song.id for song in after]
-        return "The list did not change." if same else "The same songs, in another order."
+        return "The list did not change." if same else "The same songs, in a different order."
     return "; ".join(changes) + "."

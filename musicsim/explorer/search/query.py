@@ -1,7 +1,6 @@
 """Search by example: the songs most similar to a song, a file or a recording, or to several of them."""
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,33 +14,28 @@ from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.search.feedback import Thumbs, query_metric
+from musicsim.explorer.search.reasons import describe_pairs
 from musicsim.explorer.snapshot.conditions import All
 from musicsim.explorer.snapshot.filtering import condition_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
-from musicsim.library.stores.genres import genre_key
 from musicsim.library.tags.artists import fold_name
 
-# Nearest songs that mutual proximity reorders and the limit per artist selects from. An artist may have hundreds of
-# songs in one region, and a second search costs more than a larger first one.
+# Number of nearest songs that mutual proximity re-ranks and the limit per artist selects from. An artist may have
+# hundreds of songs in one region, and a second search costs more than a larger first one.
 CANDIDATES = 500
-# Nearest songs by the plain distance that are compared again by the metric of the query.
+# Number of songs nearest by plain distance that are compared again with the query's metric.
 _METRIC_CANDIDATES = 5_000
-_TAGS_COMPARED = 8  # per song, the heaviest
 # With several examples: the weight of those that results should not be like, and the smallest distance that counts.
 _UNLIKE, _SMALLEST = 0.5, 1e-6
-_SAME_TEMPO = 1.04  # the precision of listeners and of estimates
 N_ENTRIES = 3  # entry points per similar artist
 _MAX_SEEDS = 8  # songs that represent the artist of a query
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A result: a song, its similarity (0 to 1), its distance after hub reduction, and one short reason.
-
-    The similarity is None for a search by words alone.
-    """
+    """A song, its similarity (0 to 1, None without an example), its distance after hub reduction, and a reason."""
 
     song: Song
     similarity: float | None
@@ -60,16 +54,16 @@ class Example:
     features: Float32Array  # (n_features,)
     frames: SongFrames
     notes: tuple[str, ...] = field(default=())  # problems of the file
-    song_id: int | None = None  # the song of the library with the same bytes or sound
+    song_id: int | None = None  # the song in the library with the same bytes or sound
     is_cut: bool = False  # whether the sound is longer than the analyzed part
     starts_s: float = 0.0  # start of a part in its song or file
 
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Several examples at once."""
+    """Several examples in one query."""
 
-    like: tuple[int | Example, ...]  # song ids and sound from outside that results should be like; at least one
+    like: tuple[int | Example, ...]  # at least one song id or sound that results should be like
     unlike: tuple[int, ...] = ()  # ids of songs that results should not be like
 
 
@@ -77,29 +71,29 @@ Query = int | Example | Examples  # a song id, sound from outside the library, o
 
 
 def examples_of(query: Query) -> Examples:
-    """Return any query as examples."""
+    """Convert any query to examples."""
     return query if isinstance(query, Examples) else Examples((query,))
 
 
 def read_example(snapshot: Snapshot, source: Path | bytes, name: str) -> Example:
     """Decode a file or its bytes in this process and compute its vector; servers use :func:`uploads.decode_upload`.
 
-    Raises AudioError, with the name in its message, if the sound cannot be decoded or is too short; ModelError if the
-    library lacks a model.
+    Raises AudioError, with `name` in its message, if the sound cannot be decoded or is too short; ModelError if the
+    library has no model.
     """
     model_to_compare_with(snapshot)
     return make_example(snapshot, audio.analyse_sound(source, name=name), content_hash(source), name)
 
 
 def model_to_compare_with(snapshot: Snapshot) -> SimilarityModel:
-    """Return the model of the snapshot; raise ModelError if the library lacks one."""
+    """Return the model of the snapshot; raise ModelError if the library has no model."""
     if snapshot.model is None:
         raise ModelError("no songs to compare with yet: add a folder first.")
     return snapshot.model
 
 
 def make_example(snapshot: Snapshot, sound: "audio.Sound", digest: str, name: str) -> Example:
-    """Return decoded sound as an example, given the hash of its bytes; raises AudioTooShortError or ModelError."""
+    """Convert decoded sound to an example, given the hash of its bytes; raises AudioTooShortError or ModelError."""
     model = model_to_compare_with(snapshot)
     if sound.mfcc is None:
         raise ValueError("sound.mfcc is None: read the coefficients from their file.")
@@ -124,17 +118,17 @@ def find_similar(
     hub_reduction: bool | None = None,
     thumbs: Thumbs | None = None,
 ) -> list[Hit]:
-    """Return the `k` songs most similar to a song of the library, to sound from outside, or to several of them.
+    """Return the `k` songs most similar to a song, to sound from outside the library, or to several of these examples.
 
-    Several examples are combined by the mean of the inverse squares of the distances, minus half the same mean for the
-    songs to avoid. So songs near one example come before songs halfway between all. `max_per_artist` counts folders
-    instead if the artist is unknown; None removes the limit. `exclude` are ids of songs that are never results;
-    examples and their duplicates never are. `hub_reduction` reorders the nearest candidates by mutual proximity; by
-    default as in the library's settings. Thumbs adapt the metric around the query; songs that do not fit are never
-    results, and songs that fit ignore the limit per artist.
+    Several examples are combined by the mean of the inverse squared distances, minus half the same mean for the songs
+    to avoid. So songs near one example come before songs halfway between all examples. `max_per_artist` counts folders
+    if the artist is unknown; None removes the limit. Songs in `exclude`, examples and their duplicates are never
+    results. `hub_reduction` re-ranks the nearest candidates by mutual proximity; the library's settings give the
+    default. Thumbs adapt the metric around the query; songs that do not fit are never results, and songs that fit
+    ignore the limit per artist.
 
     Results are nearest first; there are fewer than `k` if no more songs qualify. Raises NotFoundError if a song is not
-    in the library or lacks a vector.
+    in the library or has no vector.
     """
     examples = examples_of(query)
     like, unlike = ([_row_and_vector(snapshot, one) for one in some] for some in (examples.like, examples.unlike))
@@ -163,7 +157,9 @@ def find_similar(
         rows, nearest = rows[order], distances.argmin(axis=0)[order]
         chosen = limit_per_artist(snapshot, rows, k, max_per_artist, fitting)
         if len(chosen) == k or n_candidates == n_allowed:
-            return _hits(snapshot, [row for row, _ in like], rows[chosen], combined[chosen], nearest[chosen])
+            features = [one.features if isinstance(one, Example) else None for one in examples.like]
+            sources = [(row, features) for (row, _), features in zip(like, features, strict=True)]
+            return _hits(snapshot, sources, rows[chosen], combined[chosen], nearest[chosen])
         n_candidates = min(n_allowed, 4 * n_candidates)
     return []
 
@@ -171,17 +167,14 @@ def find_similar(
 def _distances(
     snapshot: Snapshot, rows: Int64Array, reduce: bool, vector: Float32Array, local: "metric.Feedback | None" = None
 ) -> FloatingArray:
-    """Return the distances of rows from an example, by the metric around it, on request after hub reduction."""
+    """Return distances from an example to rows, with the metric around it; with `reduce`, after hub reduction."""
     X = snapshot.vectors_at(rows)
     distances = np.linalg.norm(X - vector, axis=1) if local is None else local.distances(X)
     return snapshot.adjust_distances(vector, distances, rows) if reduce else distances
 
 
 def _combine(like: FloatingArray, unlike: FloatingArray) -> tuple[Int64Array, FloatingArray]:
-    """Return the order of rows by their distances (n_examples, n_rows), and combined distances in this order.
-
-    The distance is infinite for rows that are mostly like the examples to avoid.
-    """
+    """Return the order of rows and combined distances, which are infinite for rows nearer to examples to avoid."""
     if len(like) == 1 and not len(unlike):
         order = np.argsort(like[0], kind="stable")
         return order, like[0][order]
@@ -201,13 +194,13 @@ def similarity_of(snapshot: Snapshot, query: Query, other_id: int) -> float:
 
 
 def similarities_of(snapshot: Snapshot, query: Query, other_id: int) -> tuple[list[float], list[float]]:
-    """Return the similarity of a song to each example, and to each to avoid; raises like :func:`similarity_of`."""
+    """Return the similarity of a song to each example, and to each example to avoid."""
     like, unlike = _pairwise(snapshot, query, other_id)
     return kernels.ppk_similarity(like).tolist(), kernels.ppk_similarity(unlike).tolist()
 
 
 def _pairwise(snapshot: Snapshot, query: Query, other_id: int) -> tuple[Float64Array, Float64Array]:
-    """Return the distances of a song from each example, and from each example to avoid."""
+    """Return the distances from a song to each example, and to each example to avoid."""
     rows, reduce = np.array([snapshot.row_of(other_id)]), snapshot.library.settings["hub_reduction"]
     examples = examples_of(query)
     like, unlike = (
@@ -227,7 +220,7 @@ def _candidates(
 ) -> Int64Array:
     if allowed is not None:
         return snapshot.nearest(vector, n, allowed=allowed, condition=condition)
-    # a few more rows are faster than a mask of all songs
+    # asking for a few more rows is faster than a mask of all songs
     rows = snapshot.nearest(vector, n + len(excluded), condition=condition)
     return rows[~np.isin(rows, excluded)][:n]
 
@@ -258,49 +251,33 @@ def limit_per_artist(
 
 
 def _hits(
-    snapshot: Snapshot, examples: Sequence[int], rows: Int64Array, distances: FloatingArray, nearest: Int64Array
+    snapshot: Snapshot,
+    examples: Sequence[tuple[int, Float32Array | None]],
+    rows: Int64Array,
+    distances: FloatingArray,
+    nearest: Int64Array,
 ) -> list[Hit]:
     """Return results in the order of `rows`, without songs removed after the snapshot was taken.
 
-    `examples` are rows, -1 for sound from outside; `nearest` is the index of the example that gives the reason.
+    `examples` are rows, -1 for sound from outside, and features of sound from outside. `nearest` is the index of the
+    example that gives the reason.
     """
-    example_ids = [int(snapshot.row_ids[row]) if row >= 0 else -1 for row in examples]
-    ids = snapshot.row_ids[rows].tolist()
+    ids, example_ids = ([int(snapshot.row_ids[i]) if i >= 0 else -1 for i in some] for some in (rows, dict(examples)))
     songs = {song.id: song for song in snapshot.songs_by_id([i for i in example_ids if i >= 0] + ids)}
-    tags = snapshot.tags_of(songs) if max(example_ids) >= 0 else {}
-    hits = []
-    for i, d, example in zip(ids, distances.tolist(), nearest.tolist(), strict=True):
-        if i in songs:
-            song = songs.get(example_ids[example])
-            reason = short_reason(tags, song, songs[i])
-            if len(examples) > 1:
-                reason = f"like {f'“{song.title}”' if song else 'your file'} · {reason}"
-            hits.append(Hit(songs[i], float(kernels.ppk_similarity(d)), d, reason))
-    return hits
-
-
-def short_reason(tags_of: Mapping[int, Sequence[tuple[str, float]]], song: Song | None, other: Song) -> str:
-    """Return up to two things that a query and a result share; "close in sound" without any.
-
-    `tags_of` has tags with weights by song id, heaviest first, as from :meth:`Snapshot.tags_of`; `song` is None for
-    sound from outside.
-    """
-    facts = []
-    if song is not None:
-        if song.artist and song.artist == other.artist:
-            facts.append("same artist")
-        other_tags = {tag for tag, _ in tags_of.get(other.id, ())[:_TAGS_COMPARED]}
-        facts += [f"both {tag}" for tag, _ in tags_of.get(song.id, ())[:_TAGS_COMPARED] if tag in other_tags]
-        is_same_genre = song.genre and other.genre and genre_key(song.genre) == genre_key(other.genre)
-        if song.genre and is_same_genre and f"both {song.genre.lower()}" not in facts:
-            facts.append(f"both {song.genre}")
-        if song.year and other.year and abs(song.year - other.year) <= 1:
-            facts.append("same years")
-        if song.key and (song.key, song.mode) == (other.key, other.mode):
-            facts.append(f"both in {song.key} {song.mode}")
-        if song.tempo and other.tempo and abs(math.log(song.tempo / other.tempo)) <= math.log(_SAME_TEMPO):
-            facts.append(f"both about {song.tempo:.0f} beats/min")
-    return " · ".join(facts[:2]) or "close in sound"
+    reasons: dict[int, str] = {}
+    for place, (row, features) in enumerate(examples):
+        song = songs.get(int(snapshot.row_ids[row])) if row >= 0 else None
+        others = [songs[i] for i, one in zip(ids, nearest.tolist(), strict=True) if one == place and i in songs]
+        texts = describe_pairs(snapshot, song, others, features)
+        if len(examples) > 1:
+            name = f"like {f'“{song.title}”' if song else 'your file'}"
+            texts = [" · ".join(filter(None, (name, text))) for text in texts]
+        reasons |= {other.id: text for other, text in zip(others, texts, strict=True)}
+    return [
+        Hit(songs[i], float(kernels.ppk_similarity(d)), d, reasons[i])
+        for i, d in zip(ids, distances.tolist(), strict=True)
+        if i in songs
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +289,7 @@ class SimilarArtist:
 
 
 def choose_songs_of(snapshot: Snapshot, artist: str) -> Examples:
-    """Return up to eight songs of an artist, evenly spaced, as a query; raises NotFoundError without any."""
+    """Return up to eight songs of an artist, evenly spaced, as a query; raises NotFoundError if there are none."""
     rows = np.flatnonzero(snapshot.columns.group.is_in([fold_name(artist)]))
     if not len(rows):
         raise NotFoundError(f"{snapshot.library.name}: no song by {artist[:100]!r} found.")

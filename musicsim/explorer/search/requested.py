@@ -1,4 +1,4 @@
-"""Results of a search request: songs similar to examples or to a part of one, or songs that match words."""
+"""Results of a search request: songs similar to examples or part of an example, or songs that match words."""
 
 from collections.abc import Collection
 
@@ -69,7 +69,7 @@ def combine_examples(snapshot: Snapshot, query: int | Example | None, request: S
 
 
 def part_of(snapshot: Snapshot, query: int | Example, start_s: float, end_s: float) -> Example:
-    """Return some seconds of a song, or of sound, as an example; raises AudioTooShortError or FeatureVersionError."""
+    """Return part of a song or of other sound as an example; raises AudioTooShortError or FeatureVersionError."""
     if isinstance(query, int):
         song = snapshot.library.song(query)
         song_id: int | None = query
@@ -93,8 +93,8 @@ def part_of(snapshot: Snapshot, query: int | Example, start_s: float, end_s: flo
 def find_matching_rows(snapshot: Snapshot, request: SearchRequest) -> Int64Array:
     """Return the rows that match the words and filters of a request, int64, best match first.
 
-    A song matches better the more extreme its descriptors are ("slow": the slowest), by the sum of its ranks. Raises
-    like :func:`filter_rows`.
+    The more extreme a song's descriptors are, the better it matches (for "slow", the slowest songs). Several ranks are
+    added up. Raises the errors of :func:`filter_rows`.
     """
     mask = filter_rows(snapshot, request)
     rows = np.arange(snapshot.n_indexed) if mask is None else np.flatnonzero(mask)

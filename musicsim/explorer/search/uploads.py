@@ -1,4 +1,4 @@
-"""Sound that is uploaded to search with: decoded in a worker, by default only its beginning."""
+"""Uploaded sound for a search: decoded in a worker, by default only its beginning."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -16,11 +16,11 @@ from musicsim.library.processes.decoding import Decoding, Run, decoder
 from musicsim.public import is_public
 from musicsim.storage import writing_to
 
-_MAX_MB = 200  # as server.maxUploadSize in .streamlit/config.toml
+_MAX_MB = 200  # the same as server.maxUploadSize in .streamlit/config.toml
 VISITORS_MB = 20  # maximum size of a visitor's upload
 _VISITORS_MINUTES, _VISITORS_SECONDS = 15.0, 60.0
 MINUTES = 20.0  # minutes of an upload that are analyzed by default
-MAX_MINUTES = 600.0  # maximum that can be requested: the frames are in the server's memory, 8 MB per hour
+MAX_MINUTES = 600.0  # maximum that can be requested, because the server's memory holds the frames (8 MB per hour)
 
 
 def max_mb() -> int:
@@ -31,10 +31,10 @@ def max_mb() -> int:
 def decode_upload(
     snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = MINUTES, *, visitor: str = ""
 ) -> Decoding["audio.Sound"]:
-    """Start to decode the first `minutes` of a file or recording in a worker; the result has its coefficients.
+    """Start to decode the first `minutes` of a file or recording in a worker; the result includes its MFCC.
 
-    Limits are those of the library, and lower for visitors, who take turns by the address in `visitor`. Bytes are
-    written to a temporary file in the library's folder. Messages use `name`. Raises ModelError if the library lacks a
+    The library's limits apply. Limits are lower for visitors, who take turns by their address, `visitor`. Bytes are
+    written to a temporary file in the library's folder. Messages use `name`. Raises ModelError if the library has no
     model; AudioError if the file is too large.
     """
     model_to_compare_with(snapshot)
@@ -60,12 +60,12 @@ def decode_upload(
     if is_public():
         minutes, limits = min(minutes, _VISITORS_MINUTES), replace(limits, seconds=_VISITORS_SECONDS)
     else:
-        visitor = ""  # all files come from the owner: first come, first served
+        visitor = ""  # all uploads come from the owner, so there are no turns
     return decoder().ask(work, name=name, limits=limits, visitor=visitor)
 
 
 def warm_up(library: Library) -> None:
     """Start the workers, and delete uploads that a killed server left behind."""
     decoder().warm_up()
-    with suppress(LibraryError):  # the next upload reports it
+    with suppress(LibraryError):  # the next upload reports the error
         scratch_of(library.folder)

@@ -1,8 +1,8 @@
 """Explanation of the similarity of two songs: shared codewords and passages, tags, and listeners in common.
 
-Shares are those of the model in use. If it compares features other than codewords, its parts are groups of features
-(:mod:`musicsim.explorer.search.why_groups`), and shared passages come from the library's model of codewords. Frame i of
-a song starts at i times 256 / 22050 s.
+Shares are computed under the model in use. If it compares features other than codewords, the parts are groups of
+features (:mod:`musicsim.explorer.search.why_groups`), and shared passages come from the library's codeword model. Frame
+i of a song starts at i times 256 / 22050 s.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ N_SHARED, N_APART = 6, 3
 _FRAME_S = HOP / SAMPLE_RATE
 _MAX_FRAMES = int(600 / _FRAME_S)  # only the first ten minutes of a song are compared, to keep the page fast
 _SMOOTH_FRAMES = round(1.5 / _FRAME_S)
-_REACH_FRAMES = round(3.0 / _FRAME_S)  # from the middle of a passage to its ends, at most
+_REACH_FRAMES = round(3.0 / _FRAME_S)  # maximum distance from the middle of a passage to its ends
 _SHORTEST_FRAMES = round(1.0 / _FRAME_S)  # a shorter passage is hard to hear; a shorter song is one passage
 _N_BINS = 240
 _FAINTEST = 0.5  # peak of a passage, relative to the peak of its codeword in the song
@@ -33,9 +33,9 @@ _FAINTEST = 0.5  # peak of a passage, relative to the peak of its codeword in th
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two songs."""
+    """Data of one of the two songs."""
 
-    histogram: Float32Array | None  # (n_codewords,), sums to 1; None without a model of codewords
+    histogram: Float32Array | None  # (n_codewords,), sums to 1; None without a codeword model
     frame_blocks: Iterator[Float32Array] | None  # blocks (n, 39) in order, read once; None if frames are not stored
     peaks: Float32Array  # (n_bins,), in [0, 1]
     duration_s: float
@@ -49,7 +49,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class CodewordShare(Share):
-    """Contribution of a codeword; `words` describe its sound relative to the other codewords."""
+    """Contribution of a codeword; `words` describes its sound relative to other codewords."""
 
     codeword: int
     more_in: int  # 0 if the first song has more of it, 1 if the second has
@@ -66,43 +66,44 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """An explanation; "after" is None without a learned metric. The last four are empty without codewords."""
+    """An explanation; "after" is None without a learned metric. The last four fields are empty without codewords."""
 
     similarity_before: float
     similarity_after: float | None
     distance_before: float
     distance_after: float | None
-    parts: tuple[Share, ...]  # sum to the similarity; largest first, the remainder last
+    parts: tuple[Share, ...]  # shares that sum to the similarity; largest first, the remainder last
     apart: tuple[CodewordShare | Share, ...]  # the largest shares of the distance, at most three
-    tags: tuple[str, ...]  # in common
-    n_listeners: int  # of both songs
-    listeners_jaccard: float | None  # None if one of the songs lacks listeners
+    tags: tuple[str, ...]  # tags in common
+    n_listeners: int  # listeners of both songs
+    listeners_jaccard: float | None  # None if one of the songs has no listeners
     shared: tuple[CodewordShare, ...] = ()  # codewords of both songs with the largest shares of the similarity
-    # for each song; each slot has a passage in both songs or in none
+    # passages of each song; a slot has a passage in both songs or in neither
     passages: tuple[tuple[Passage, ...], tuple[Passage, ...]] = ((), ())
-    # (n_bins,) for each song; empty without frames. Density of the similarity over the first `heard_s` seconds. Its
-    # mean over a song is the similarity, without codewords that only the other song has.
+    # density of the similarity over the first `heard_s` seconds, (n_bins,) for each song; empty without frames. The
+    # mean over a song is the similarity, except for codewords that only the other song has.
     curves: tuple[Float32Array, Float32Array] = (np.empty(0, np.float32), np.empty(0, np.float32))
     heard_s: tuple[float, float] = (0.0, 0.0)  # compared seconds of each song
 
 
 def codeword_shares(a: npt.ArrayLike, b: npt.ArrayLike, components: npt.ArrayLike) -> tuple[Float64Array, Float64Array]:
-    """Return the share of each codeword in the squared distance of two songs, and in their similarity.
+    """Return each codeword's share of the squared distance between two songs, and of their similarity.
 
     The mapped histograms a and b (n_codewords,) are square roots for the probability product kernel; `components` (r,
-    n_codewords) are L of the metric M = L^T L. The shares sum to d^2 = (a - b)^T M (a - b) and to 1 - d^2 / 2, which
-    the pages show as similarity, clipped at 0. Raises ValueError if the shapes do not fit.
+    n_codewords) is L of the metric M = L^T L. The shares sum to d^2 = (a - b)^T M (a - b) and to 1 - d^2 / 2, which
+    the pages show as similarity, clipped at 0. Raises ValueError if the shapes do not fit together.
 
-    With delta = a - b, codeword w has the share delta_w (M delta)_w of the distance. A metric couples codewords, so a
-    share may be negative: the codeword compensates for a difference in others. The share of the similarity is (a_w^2 /
-    |a|^2 + b_w^2 / |b|^2) / 2, minus half the share of the distance. If M is the identity and a, b are square-root
-    histograms, this is a_w b_w: the term of the probability product kernel (thesis, equation 5.6). A song that is
-    mapped to 0 has no codewords.
+    With delta = a - b, codeword w has the share delta_w (M delta)_w of the squared distance. A metric couples
+    codewords, so a share may be negative if the codeword compensates for a difference in others. The share of the
+    similarity is (a_w^2 / |a|^2 + b_w^2 / |b|^2) / 2, minus half the share of the distance. If M is the identity and
+    a, b are square-root histograms, this is a_w b_w, the term of the probability product kernel (thesis, equation 5.6).
+    A song that is mapped to 0 has no codewords.
     """
     a, b, L = (np.asarray(x, dtype=np.float64) for x in (a, b, components))
     if a.ndim != 1 or a.shape != b.shape or L.ndim != 2 or L.shape[1] != len(a):
         raise ValueError(
-            f"a {a.shape}, b {b.shape} and components {L.shape} should be (n_codewords,) twice and (r, n_codewords)."
+            f"a, b and components have shapes {a.shape}, {b.shape} and {L.shape}; they must be (n_codewords,) twice "
+            "and (r, n_codewords)."
         )
     delta = a - b
     distance = delta * (L.T @ (L @ delta))
@@ -113,8 +114,8 @@ def codeword_shares(a: npt.ArrayLike, b: npt.ArrayLike, components: npt.ArrayLik
 def describe_codewords(codebook: codebooks.Codebook, codewords: Sequence[int]) -> list[str]:
     """Describe the sound of codewords of delta-MFCC relative to their codebook, as in "bright, quiet, steady".
 
-    A word describes the outer thirds of the codebook, with "very" the outer sixths. Loudness is the first MFCC,
-    darkness the second, change the norm of the deltas. Codewords without a word are "in the middle".
+    A word describes the outer thirds of the codebook; "very" describes the outer sixths. Loudness is the first MFCC,
+    darkness is the second, and change is the norm of the deltas. Codewords without a word are "in the middle".
     """
     centers = codebook.codewords_
     n_mfcc = centers.shape[1] // 3
@@ -132,7 +133,7 @@ def describe_codewords(codebook: codebooks.Codebook, codewords: Sequence[int]) -
 
 
 def roughly(words: str) -> str:
-    """Return a description without "very": one of 27, each common to many codewords."""
+    """Return a description without "very"; there are 27 of these, each shared by many codewords."""
     return words.replace("very ", "")
 
 
@@ -146,12 +147,12 @@ def explain_pair(
 ) -> Why:
     """Explain the similarity of two songs under a model, before and after learning.
 
-    For a `model` that does not compare codewords, `compared` has its features of the two songs, and `codewords` is the
-    library's model of codewords; without `compared`, such a model raises ModelError. Songs without frames have no
-    curve, and there are passages only if both songs have frames.
+    If `model` does not compare codewords, `compared` contains its features of the two songs, and `codewords` is the
+    library's codeword model; without `compared`, such a model raises ModelError. Songs without frames have no curve,
+    and there are passages only if both songs have frames.
 
-    Only the first ten minutes of a song are compared. Memory: 32 bytes per frame, 2 MB for ten minutes, and one block
-    of frames at a time.
+    Only the first ten minutes of a song are compared. Memory: 32 bytes per frame (2 MB for ten minutes) and one block
+    of frames.
     """
     apart: tuple[CodewordShare | Share, ...]
     if compared is None:
@@ -210,7 +211,7 @@ def _histogram_shares(one: Side, other: Side, model: SimilarityModel) -> tuple[S
 
 
 def _group_by_sound(codebook: codebooks.Codebook, before: Shares, after: Shares | None) -> tuple[Share, ...]:
-    """Return shares of codewords with similar sound; single codewords would cover a third of the similarity."""
+    """Return shares of groups of codewords that sound alike; single codewords cover a third of the similarity."""
     descriptions = [roughly(words) for words in describe_codewords(codebook, range(len(codebook.codewords_)))]
     names, group = np.unique(descriptions, return_inverse=True)
 
@@ -222,10 +223,11 @@ def _group_by_sound(codebook: codebooks.Codebook, before: Shares, after: Shares 
 
 
 def _codebook_of(model: SimilarityModel) -> codebooks.Codebook:
-    codebook = getattr(model.encoder_, "codebook", None)  # the class of such encoders would load numba
+    codebook = getattr(model.encoder_, "codebook", None)  # testing for the encoder's class would load numba
     if not isinstance(codebook, codebooks.Codebook):
         raise ModelError(
-            f"the model in use compares {model.kind.description}: it cannot show sounds. Choose another model."
+            f"the model in use compares {model.kind.description}, so it cannot show which sounds two songs share. "
+            "Choose a different model."
         )
     return codebook
 
@@ -247,7 +249,7 @@ def _largest(shares: Float64Array, n: int) -> list[int]:
 def _codeword_shares(
     codebook: codebooks.Codebook, codewords: Sequence[int], one: Side, other: Side, before: Shares, after: Shares | None
 ) -> tuple[CodewordShare, ...]:
-    more_in = _histograms(one, other).argmax(axis=0).tolist()  # the first if equal
+    more_in = _histograms(one, other).argmax(axis=0).tolist()  # the first song if equal
     return tuple(
         CodewordShare(
             codeword=w,
@@ -275,7 +277,7 @@ def _nearest(side: Side, codebook: codebooks.Codebook) -> Int64Array:
 
 
 def _smooth(values: npt.ArrayLike) -> Float64Array:
-    """Return means over 1.5 s around each frame, over fewer frames at both ends."""
+    """Return means over 1.5 s around each frame; at both ends, over fewer frames."""
     sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
     n, half = len(sums) - 1, _SMOOTH_FRAMES // 2
     start = np.maximum(np.arange(n) - half, 0)
@@ -284,7 +286,7 @@ def _smooth(values: npt.ArrayLike) -> Float64Array:
 
 
 def _curve(nearest: Int64Array, similarity: Float64Array, side: Side) -> Float32Array:
-    """Spread the share of each codeword evenly over the frames that are near it; return means per bin."""
+    """Distribute each codeword's share evenly over the frames nearest to it, and return means per bin."""
     if not len(nearest):
         return np.empty(0, dtype=np.float32)
     assert side.histogram is not None
@@ -297,7 +299,7 @@ def _curve(nearest: Int64Array, similarity: Float64Array, side: Side) -> Float32
 def _passages(
     first: Int64Array, second: Int64Array, codewords: Sequence[int]
 ) -> tuple[tuple[Passage, ...], tuple[Passage, ...]]:
-    """Return a passage in both songs for each codeword that has one in both; those of a song do not overlap."""
+    """Return a passage in each song for every codeword that has one in both; passages do not overlap."""
     if not len(first) or not len(second):
         return (), ()
     passages: tuple[list[Passage], list[Passage]] = ([], [])
@@ -316,9 +318,9 @@ def _passages(
 
 
 def _densest_part(density: Float64Array, used: BoolArray) -> tuple[int, int] | None:
-    """Return start and stop around the largest unused value, as far as values are at least half of it.
+    """Return start and stop of the part around the largest unused value whose values are at least half as large.
 
-    None if that value is too small compared to the largest of all, or the part is too short.
+    Returns None if that value is too small compared to the largest one, or if the part is too short.
     """
     free = np.where(used, 0.0, density)
     middle = int(np.argmax(free))

@@ -1,9 +1,9 @@
 """Shares of named groups of features in the similarity of two songs.
 
-For models of Gaussians and fluctuation the groups are parts of the sound. The logarithm of a Gaussian has a number for
-each column of the frames and for each pair of columns; each group has some of these pairs, fluctuation is its own
-group. Whitening mixes the columns a little: groups count the columns after whitening, each closest to one before.
-Other models have a single group.
+For models like Sound, the groups are aspects of the sound. The logarithm of a Gaussian has a number for each column of
+the frames and for each pair of columns. Each group contains some of these pairs; fluctuation is a separate group.
+Whitening mixes the columns slightly, but each whitened column stays closest to one original column, whose group it
+gets. Other models have a single group.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
+from musicsim.audio import FLUCTUATION_SIZE
 from musicsim.audio.features import N_MFCC
 
-_COVERED = 0.8  # share of the similarity that is shown by group; the remainder is one bar
+_COVERED = 0.8  # share of the similarity that is shown as groups; the remainder is one bar
 REST = "everything else"
-_N_COARSE = 5  # MFCC of the coarse tone color: the level, and four of the spectrum's shape
+N_SOUND_FEATURES = (3 * N_MFCC + 1) * (3 * N_MFCC + 2) // 2 + FLUCTUATION_SIZE
+"""Number of features of a Sound model: pairs of columns of a Gaussian's matrix, and fluctuation."""
+_N_COARSE = 5  # MFCC for the coarse tone color: one for the level, four for the spectrum's shape
 
 Shares: TypeAlias = tuple[Float64Array, Float64Array]  # shares of the squared distance, and of the similarity
 
@@ -39,17 +42,17 @@ GROUPS = {
     + [(moves, _MEAN) for moves in (_LEVEL_MOVES, _TONE_MOVES, _TONE_TURNS)],
     "rhythm and fluctuation": [],
 }
-"""Pairs of kinds of columns by group; each pair is in one group. The last group does not have pairs."""
+"""Group -> pairs of kinds of columns; each pair is in one group. The last group has no pairs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
     """Features of two songs under a model, in named groups."""
 
-    names: tuple[str, ...]  # of the groups
-    group: Int64Array  # (n_features,)
+    names: tuple[str, ...]  # names of the groups
+    group: Int64Array  # (n_features,): the group of each feature
     pair: Float32Array  # (2, n_features)
-    sample: Float32Array  # (n, n_features): other songs of the library
+    sample: Float32Array  # (n, n_features): other songs in the library
     before: Float64Array  # (r, n_features): L of the metric M = L^T L
     after: Float64Array | None  # None without a learned metric
 
@@ -107,22 +110,22 @@ def group_shares(
     group: Int64Array,
     n_groups: int,
 ) -> Shares:
-    """Return the share of each group of features in the squared distance of two songs, and in their similarity.
+    """Return each feature group's share of the squared distance between two songs, and of their similarity.
 
-    The songs a and b (n_features,) and `sample` (n, n_features), other songs of the library, are mapped features.
-    `components` (r, n_features) are L of the metric M = L^T L; `group` (n_features,) is the group of each feature. The
+    The songs a and b (n_features,) and `sample` (n, n_features), other songs in the library, are mapped features.
+    `components` (r, n_features) is L of the metric M = L^T L; `group` (n_features,) is the group of each feature. The
     shares (n_groups,) sum to d^2 = (a - b)^T M (a - b) and to 1 - d^2 / 2, which the pages show as similarity.
 
-    With delta = a - b, feature w has the share delta_w (M delta)_w of the distance. The share of a group in the
-    similarity is its mean share of the squared distances of the sample, minus half its share of this distance. A group
-    in which two songs are equal gives all of its mean share; one with a typical distance gives half.
+    With delta = a - b, feature w has the share delta_w (M delta)_w of the squared distance. A group's share of the
+    similarity is its mean share of squared distances in the sample, minus half its share of this distance. A group in
+    which two songs are equal contributes all of its mean share; a group with a typical distance contributes half.
     """
     a, b, X, L = (np.asarray(x, dtype=np.float64) for x in (a, b, sample, components))
     delta = a - b
     distance = np.bincount(group, delta * (L.T @ (L @ delta)), n_groups).astype(np.float64)
     X = X - X.mean(axis=0)
     typical = np.bincount(group, ((X @ L.T) @ L * X).mean(axis=0), n_groups).astype(np.float64)
-    # a single song, or duplicates, lack variance
+    # a single song, or duplicates alone, have no variance
     typical = typical / typical.sum() if typical.sum() > 0 else np.full(len(typical), 1.0 / len(typical))
     return distance, typical - distance / 2
 
@@ -149,7 +152,7 @@ def largest_shares(names: Sequence[str], before: Shares, after: Shares | None) -
 
 def sound_groups(n_features: int) -> Int64Array:
     """Return the index in :data:`GROUPS` of each feature of a Sound model, (n_features,)."""
-    # kind of each column of a Gaussian's matrix: MFCC, their deltas, the deltas of these, the mean
+    # kind of each column of a Gaussian's matrix: MFCC, their deltas, their second deltas, the mean
     kinds = np.empty(3 * N_MFCC + 1, dtype=np.int64)
     kinds[0], kinds[1:_N_COARSE], kinds[_N_COARSE:N_MFCC] = _LEVEL, _TONE, _DETAIL
     kinds[N_MFCC : 2 * N_MFCC], kinds[2 * N_MFCC : -1] = _TONE_MOVES, _TONE_TURNS

@@ -1,4 +1,4 @@
-"""The data of two songs that :mod:`musicsim.explorer.search.why` explains, from a library."""
+"""Collect the data of two songs from a library, for :mod:`musicsim.explorer.search.why`."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -20,11 +20,11 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import Vectors
 
-_SAMPLE = 300  # songs for typical distances, 1 MB
+_SAMPLE = 300  # number of songs for typical distances; 1 MB
 
 
 def explain_result(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[Side, Side, Why]:
-    """Return a query, a result, and why they are similar under the model; raises NotFoundError or ModelError."""
+    """Return the query, the result, and an explanation of their similarity; raises NotFoundError or ModelError."""
     model = model_to_compare_with(snapshot)
     one, other = sides_of(snapshot, query, other_id)
     if model.representation in CODEWORDS:
@@ -34,7 +34,7 @@ def explain_result(snapshot: Snapshot, query: int | Example, other_id: int) -> t
 
 
 def _compare(snapshot: Snapshot, model: SimilarityModel, query: int | Example, other_id: int) -> Compared:
-    """Return the features of two songs; those of a joint model for each of its models, with the groups of Sound."""
+    """Return the features of two songs; for a joint model, those of each part, with the groups of Sound."""
     model_id = snapshot.record.id if snapshot.record else None
     songs = [_representative(snapshot, song) if isinstance(song, int) else song for song in (query, other_id)]
     song_ids = _features(snapshot.library, model_id, snapshot.revision).song_ids
@@ -52,7 +52,7 @@ def _compare(snapshot: Snapshot, model: SimilarityModel, query: int | Example, o
             (part.kind.description,), whole.group[block], whole.pair[:, block], whole.sample[:, block], before, after
         )
         if part.representation == SOUND:
-            with suppress(NotFoundError):  # without its features Sound is a single group
+            with suppress(NotFoundError):  # without stored features, Sound is a single group
                 sound, axes = _compare_under(snapshot, part, part_id, songs, sample), part.components_
                 compared = replace(sound, before=before @ axes, after=None if after is None else after @ axes)
         parts.append(compared)
@@ -62,7 +62,7 @@ def _compare(snapshot: Snapshot, model: SimilarityModel, query: int | Example, o
 def _compare_under(
     snapshot: Snapshot, model: SimilarityModel, model_id: str | None, songs: Sequence[int | Example], sample: list[int]
 ) -> Compared:
-    """Return features of two songs and of a sample under a model; raises NotFoundError if any is not stored."""
+    """Return features of two songs and of a sample under a model; raises NotFoundError if any are missing."""
     stored_ids = sample + [song for song in songs if isinstance(song, int)]
     stored = dict(zip(stored_ids, _rows(snapshot, model_id, stored_ids), strict=True))
     pair = [stored[song] if isinstance(song, int) else _example_features(snapshot, song, model) for song in songs]
@@ -70,7 +70,7 @@ def _compare_under(
     features = np.array([row for row in rows if row is not None])
     if len(features) < len(rows):
         raise NotFoundError(
-            "songs of this library have not been compared yet: wait until the running job has finished."
+            "some songs in this library have not been compared yet: wait until the running job has finished."
         )
     mapped = model.map_features(features)
     is_sound = model.representation == SOUND
@@ -92,7 +92,7 @@ def _example_features(snapshot: Snapshot, example: Example, model: SimilarityMod
 
 
 def sides_of(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[Side, Side]:
-    """Return a query and a result, ready to be explained; parameters and errors are those of :func:`explain_result`."""
+    """Return the data of a query and a result; parameters and errors are those of :func:`explain_result`."""
     if isinstance(query, int):
         first, second = _song_sides(snapshot, [query, other_id])
         return first, second
@@ -101,7 +101,7 @@ def sides_of(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[S
 
 
 def _example_side(snapshot: Snapshot, example: Example) -> Side:
-    """Return sound from outside; it has tags and listeners if the library has the same sound."""
+    """Return sound from outside the library, with tags and listeners if the library has a song with this sound."""
     song = next(iter(snapshot.songs_by_id([example.song_id] if example.song_id is not None else [])), None)
     histogram: Float32Array | None = example.features
     if not _compares_codewords(snapshot):
@@ -146,7 +146,7 @@ def _compares_codewords(snapshot: Snapshot) -> bool:
 
 
 def _codeword_model(snapshot: Snapshot) -> SimilarityModel | None:
-    """Return the library's model of codewords, which finds similar passages."""
+    """Return the library's codeword model, which finds similar passages."""
     record = snapshot.library.models.codewords()
     return None if record is None else _load_model(snapshot.library, record.id)
 
@@ -157,7 +157,7 @@ def _load_model(library: Library, model_id: str) -> SimilarityModel:
 
 
 def _representative(snapshot: Snapshot, song_id: int) -> int:
-    """Return the song whose features represent a song: itself, or for a duplicate the song that is shown."""
+    """Return the id of the song whose features represent a song: itself, or the song shown for a duplicate."""
     return int(snapshot.row_ids[snapshot.row_of(song_id)])
 
 
@@ -170,14 +170,14 @@ def _rows(snapshot: Snapshot, model_id: str | None, song_ids: list[int]) -> list
 
 @lru_cache(maxsize=4)
 def _features(library: Library, model_id: str | None, revision: int) -> Vectors:
-    """Return a memory map and its song ids, 8 bytes per song; reading the ids takes longer than an explanation."""
+    """Return mapped features and song ids (8 bytes each), cached because reading the ids takes long."""
     return library.models.features(model_id)
 
 
 def _frame_blocks(library: Library, song: Song) -> Iterator[Float32Array] | None:
     try:
         return library.frame_files.frames(song.content_hash).blocks()
-    except (FeatureVersionError, AudioTooShortError):  # not stored, or of another version
+    except (FeatureVersionError, AudioTooShortError):  # the frames are not stored, or have a different version
         return None
 
 

@@ -1,4 +1,4 @@
-"""Conditions on songs: the parts of a filter. Their method ``rows`` returns which songs pass, bool (n_songs,)."""
+"""Conditions on songs, the parts of a filter. Their method ``rows`` returns a mask of passing songs, (n_songs,)."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from musicsim.library.db.columns import SongColumns
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """The text of a column is one of `names`; a song without a text does not pass."""
+    """Condition: the value of a column is one of `names`; a song without a value does not pass."""
 
     column: str
     names: frozenset[str]
@@ -22,7 +22,7 @@ class Among:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """The number of a column is in a range, ends included; unknown numbers (nan) do not pass."""
+    """Condition: the number in a column is in a range, ends included; unknown numbers (nan) do not pass."""
 
     column: str
     first: float
@@ -35,7 +35,7 @@ class Within:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Listed:
-    """Rows that were found elsewhere, such as by tags or lyrics."""
+    """Condition: the row is in a mask that was computed elsewhere, such as from tags or lyrics."""
 
     passing: BoolArray  # (n_songs,)
 
@@ -45,7 +45,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The condition does not hold."""
+    """Condition: the given condition does not hold."""
 
     condition: "Condition"
 
@@ -55,7 +55,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """All conditions hold; there is at least one."""
+    """Condition: all given conditions hold; there is at least one."""
 
     conditions: "tuple[Condition, ...]"
 

@@ -1,4 +1,4 @@
-"""Evaluation of filters; the one implementation for searches, maps and playlists."""
+"""Evaluate filters, for searches, maps and playlists alike."""
 
 import os
 from collections.abc import Iterable
@@ -18,13 +18,13 @@ from musicsim.public import is_public, refuse_visitors
 
 
 def filter_rows(snapshot: Snapshot, filters: Filters) -> BoolArray | None:
-    """Return which rows pass (n_indexed,), None for an empty filter; raises NotFoundError for unknown words."""
+    """Return a mask of passing rows (n_indexed,); None for an empty filter. Raises NotFoundError for unknown words."""
     condition = condition_of(snapshot, filters)
     return None if condition is None else condition.rows(snapshot.columns)
 
 
 def condition_of(snapshot: Snapshot, filters: Filters) -> All | None:
-    """Return a filter as a condition; None for an empty filter. Raises like :func:`filter_rows`."""
+    """Convert a filter to a condition; None for an empty filter. Raises the errors of :func:`filter_rows`."""
     if filters.folders or filters.no_folders:
         refuse_visitors()
     choices = {"artist": filters.artists, "folder": filters.folders, "key": filters.keys, "mode": filters.modes}
@@ -55,9 +55,9 @@ def condition_of(snapshot: Snapshot, filters: Filters) -> All | None:
 
 @dataclass(frozen=True, slots=True)
 class FilterChoices:
-    """Possible values of filters, by field; fields without a choice are left out."""
+    """Possible values of filters, keyed by field; fields without a choice are left out."""
 
-    names: dict[str, list[str]]  # genres and tags by falling number of songs, keys from C to B, others by name
+    names: dict[str, list[str]]  # genres and tags by descending number of songs, keys from C to B, others by name
     ranges: dict[str, tuple[int, int]]
 
 

@@ -1,10 +1,10 @@
-"""The columns of a map: places, colors and the names of regions, and all as bytes for a browser.
+"""The columns of a map (places, colors and names of regions), and their encoding for a browser.
 
-Labels keep their color in the library's settings, so that a change of a few songs does not recolor the map.
+The library's settings store the color of each label, so that a change to a few songs does not recolor the map.
 
-For a browser, each column is a line of JSON, padded with spaces so that it ends, with its line feed, at a multiple of
-four bytes. Arrays follow, little-endian, with an entry for every song in the order of :class:`MapView`. Places are
-shares of the home window: 0 to 1 from left to right and from bottom to top.
+For a browser, each column is a line of JSON and then little-endian arrays, which have an entry for every song in the
+order of :class:`MapView`. Spaces pad the line to a multiple of four bytes, including its line feed. Places are shares
+of the home window: 0 to 1 from left to right and from bottom to top.
 """
 
 import json
@@ -35,21 +35,21 @@ COLOUR_BY = ("genre", "artist", "folder", "tag", "year", "cluster", "key", "mode
 UNKNOWN_COLOUR = "#b9b4a8"
 _UNKNOWN = ("unknown", UNKNOWN_COLOUR)
 _OTHERS = ("others", "#8f897c")
-# Okabe and Ito's colors, which people with any kind of color vision can tell apart; then Paul Tol's muted ones.
+# Okabe and Ito's colors, which people with any kind of color vision can tell apart; then Paul Tol's muted colors.
 _FULL = (
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9",
     "#882255", "#999933", "#332288", "#44aa99", "#aa4499", "#117733",
 )  # fmt: skip
-# Plasma without its palest end: none of its steps is gray, the color of unknown values.
+# The color map "plasma" without its palest end. No step is gray, because gray means unknown.
 _SCALE = ("#0d0887", "#46039f", "#7201a8", "#9c179e", "#bd3786", "#d8576b", "#ed7953", "#fb9f3a")
 _N_STEPS = 64
-_PERCENTILES = (2, 98)  # ends of a scale: a few outliers do not use up the colors
-_TYPICAL = 0.6  # standard deviations of all songs by which the mean of a region must differ
+_PERCENTILES = (2, 98)  # ends of a scale, so that a few outliers do not use up the colors
+_TYPICAL = 0.6  # how far a region's mean must differ, in standard deviations of all songs
 _MAX_WORDS = 2
 # a genre names a region if more than this share of the region's songs with a genre have it
 _MAIN_SHARE = 0.5
-_MAIN_LEAD = 1.5  # and this times its share among all songs
-_STEPS = 65_535  # along each axis: a third of a pixel at the largest zoom
+_MAIN_LEAD = 1.5  # and if its share is at least this many times its share among all songs
+_STEPS = 65_535  # steps along each axis; a step is a third of a pixel at the largest zoom
 
 Places = npt.NDArray[np.floating[Any]]
 
@@ -59,14 +59,14 @@ class Region:
     """A cluster on the map."""
 
     cluster: int
-    name: str  # "" if nothing is typical
-    # the median of its songs, in the map's unit
+    name: str  # empty if nothing is typical
+    # median place of its songs, in the map's unit
     x: float
     y: float
     n_songs: int
 
 
-Levels = list[list[Region]]  # regions by zoom: those of the fewest clusters first
+Levels = list[list[Region]]  # regions at each zoom level, those of the fewest clusters first
 
 
 def regions_of(snapshot: Snapshot) -> Levels:
@@ -93,7 +93,7 @@ def _find_regions(clusters: Int64Array, places: Float32Array, columns: SongColum
 
 
 def _differences(clusters: Int64Array, n_clusters: int, values: Float32Array) -> Float64Array:
-    """Return by how many standard deviations each cluster's mean differs from the overall mean; 0 if unknown."""
+    """Return how far each cluster's mean is from the overall mean, in standard deviations; 0 if unknown."""
     known = np.isfinite(values) & (clusters >= 0)
     if not known.any():
         return np.zeros(n_clusters)
@@ -128,7 +128,7 @@ def _hex(rgb: Float64Array) -> str:
 
 
 PALETTE = (*_FULL, *(_hex(0.55 * _rgb(colour) + 0.45 * 255.0) for colour in _FULL))
-"""Colors of labels; the second half are tints of the first."""
+"""Colors of labels; the second half are tints of the first half."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The range of numbers that colors show; numbers outside have the color of the nearer end."""
+    """The range of numbers that colors show; numbers outside it have the color of the nearer end."""
 
     low: float
     high: float
@@ -155,7 +155,7 @@ class Colouring:
     """A code for every row of a snapshot."""
 
     codes: Uint8Array  # (n_indexed,): indices in `entries`
-    entries: list[Entry]  # labels by falling number of songs, then "others"; or the steps of `scale`. Last "unknown".
+    entries: list[Entry]  # labels by number of songs, then "others"; or the steps of `scale`. Last "unknown".
     scale: Scale | None = None  # None for labels
 
 
@@ -172,7 +172,7 @@ def colouring(snapshot: Snapshot, by: str) -> Colouring:
 
 
 def label_colours(snapshot: Snapshot, by: str) -> dict[str, str]:
-    """Return the color of each label that has its own."""
+    """Return the color of each label that has a color of its own."""
     slots = _assign_slots(snapshot.library, by, _labels(snapshot, by))
     return {name: PALETTE[slot] for name, slot in slots.items()}
 
@@ -183,7 +183,7 @@ def colours_offered() -> tuple[str, ...]:
 
 
 def _labels(snapshot: Snapshot, by: str) -> Labels:
-    if by == "tag":  # the heaviest of each song
+    if by == "tag":  # the heaviest tag of each song
         places: dict[str, int] = {}
         tag_of = {i: places.setdefault(tags[0][0], len(places)) for i, tags in snapshot.tags_of().items()}
         codes = [tag_of.get(i, -1) for i in snapshot.row_ids.tolist()]
@@ -207,22 +207,19 @@ def _short_folder_names(names: Sequence[str]) -> list[str]:
 
 
 def _assign_slots(library: Library, by: str, labels: Labels) -> dict[str, int]:
-    """Return the index in the palette of the most frequent labels, and save it.
-
-    Labels keep their slots. A label that many others have overtaken loses its slot.
-    """
+    """Return and save palette indices of the most frequent labels; a label loses its index once many overtake it."""
     n_songs = labels.counts()
     n_songs.pop("", None)
     saved = {name: slot for name, slot in library.colours(by).items() if slot < len(PALETTE)}
     frequent = nsmallest(2 * len(PALETTE), n_songs, key=lambda name: (-n_songs[name], name))
     slots = {name: slot for name, slot in saved.items() if name in frequent}
-    # unused colors come before those of labels without songs, whose songs may come back
+    # unused colors come first, because labels that have lost their songs may get them back
     free = set(range(len(PALETTE))) - set(slots.values())
     ordered = sorted(free, key=lambda slot: (slot in saved.values(), slot))
     slots |= dict(zip([name for name in frequent if name not in slots], ordered, strict=False))
     new = {name: slot for name, slot in saved.items() if slot not in slots.values()} | slots
     if new != library.colours(by):
-        with suppress(StorageError):  # a read-only library cannot save them
+        with suppress(StorageError):  # a read-only library cannot save the colors
             library.keep_colours(by, new)
     return slots
 
@@ -234,7 +231,7 @@ def _colour_by_label(labels: Labels, slots: dict[str, int]) -> Colouring:
     others, unknown = len(own), len(own) + 1
     codes = [unknown if name == "" else code_of.get(name, others) for name in labels.names]
     return _count(
-        np.array([*codes, unknown], dtype=np.uint8)[labels.codes],  # code -1: the last
+        np.array([*codes, unknown], dtype=np.uint8)[labels.codes],  # code -1 selects the last entry
         [*((name, PALETTE[slots[name]]) for name in own), _OTHERS, _UNKNOWN],
     )
 
@@ -271,7 +268,7 @@ def _colour_by_number(values: Float64Array, by: str) -> Colouring:
 
 
 def _count(codes: Uint8Array, looks: list[tuple[str, str]], scale: Scale | None = None) -> Colouring:
-    """Return a coloring from codes and the name and color of each; the last is the unknown."""
+    """Return a coloring from codes, and the name and color for each code; the last code means unknown."""
     counts = np.bincount(codes, minlength=len(looks)).tolist()
     entries = [
         Entry(name, colour, n, is_known=i < len(looks) - 1)
@@ -281,13 +278,13 @@ def _count(codes: Uint8Array, looks: list[tuple[str, str]], scale: Scale | None 
 
 
 def to_unit(home: Window, places: Places) -> Float64Array:
-    """Return places (n, 2) as shares of the map's width and height."""
+    """Convert places (n, 2) to shares of the map's width and height."""
     low, size = np.array([home.left, home.bottom]), np.array([home.right - home.left, home.top - home.bottom])
     return np.asarray((places.astype(np.float64) - low) / size)
 
 
 def from_unit(home: Window, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[list[float], list[float]]:
-    """Return shares of the map's width and height as coordinates in the map's unit."""
+    """Convert shares of the map's width and height to coordinates in the map's unit."""
     across = home.left + np.asarray(x, dtype=np.float64) * (home.right - home.left)
     up = home.bottom + np.asarray(y, dtype=np.float64) * (home.top - home.bottom)
     return across.tolist(), up.tolist()
@@ -296,8 +293,8 @@ def from_unit(home: Window, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[list[fl
 def map_column(snapshot: Snapshot, name: str) -> bytes:
     """Return a column of the map; raise NotFoundError for an unknown one.
 
-    Columns are "places": song ids (uint32), then x, then y (uint16); "regions": JSON alone; and each of
-    :func:`musicsim.explorer.snapshot.map_columns.colours_offered`: codes (uint8).
+    "places" has song ids (uint32), then x, then y (uint16). "regions" has only JSON. Each of :func:`colours_offered`
+    has codes (uint8).
     """
     view = map_view(snapshot.map)
     if name == "regions":
@@ -313,7 +310,7 @@ def map_column(snapshot: Snapshot, name: str) -> bytes:
             )
         return _pack({"levels": levels})
     ids = snapshot.row_ids[view.rows]
-    # the same in all columns with the same songs in the same order
+    # this digest is the same in all columns with the same songs in the same order
     order = blake2b(ids.tobytes(), digest_size=8).hexdigest()
     if name == "places":
         x, y = np.round(to_unit(view.home, snapshot.map[view.rows]) * _STEPS).astype("<u2").T
@@ -323,9 +320,7 @@ def map_column(snapshot: Snapshot, name: str) -> bytes:
         scale = asdict(colours.scale) if colours.scale else None
         header = {"order": order, "entries": [asdict(entry) for entry in colours.entries], "scale": scale}
         return _pack(header, colours.codes[view.rows])
-    raise NotFoundError(
-        f"a map does not have a column {name!r}: ask for places, regions, {', '.join(colours_offered())}."
-    )
+    raise NotFoundError(f"a map has no column {name!r}: ask for places, regions, {', '.join(colours_offered())}.")
 
 
 def _pack(header: dict[str, Any], *arrays: npt.NDArray[Any]) -> bytes:

@@ -1,7 +1,7 @@
 """The songs of a map in drawing order, and the songs inside an outline.
 
-A browser that cannot draw all of a large library draws the songs in view that come first in this order. So the sample
-is always the same, and the points of a window stay after zooming in.
+If a library is too large to draw completely, a browser draws those songs in view that come first in this order. So the
+sample is always the same, and points stay in view after zooming in.
 """
 
 import threading
@@ -18,7 +18,7 @@ from musicsim._arrays import Float32Array, Int64Array
 from musicsim.explorer.snapshot.neighbours import Neighbours
 
 MAX_UNFOLDED = 20_000
-"""Songs on a map up to which the map's own method places new ones; for larger maps it takes too long."""
+"""Maximum size of a map on which its own method places new songs; for larger maps it takes too long."""
 
 _ROOM = 0.06  # margin as a share of the map's width, so that marks at the edge are not cut off
 _COARSE, _FINE = 64, 256  # cells per side
@@ -34,7 +34,7 @@ class OncePer(Generic[Source, Made]):
     def __init__(self, make: Callable[..., Made], most: int = 6) -> None:
         self._make, self._most = make, most
         self._lock = threading.Lock()
-        # holds the object, too: an id is unique only while its object lives
+        # the cache keeps each source alive, because an id is unique only while its object lives
         self._made: OrderedDict[Hashable, tuple[Source, Made]] = OrderedDict()
 
     def __call__(self, source: Source, *rest: Hashable) -> Made:
@@ -61,10 +61,10 @@ class Window:
 class MapView:
     """The places of songs, in an order that makes the first n of them a fair sample for every n.
 
-    First comes one song of each cell of 64 x 64, so that no region is empty, then the others at random. A song of a
-    fine cell of 256 x 256 with c songs weighs 1 / sqrt(c): four times as many songs give twice as many points. Songs
-    without a place, nan in `places` (n_songs, 2), are not drawn. Memory: 16 bytes per song, and 8 more after the first
-    outline.
+    One song from each cell of a 64 x 64 grid comes first, so that no region is empty; the others follow at random. A
+    song in a cell of a 256 x 256 grid with c songs weighs 1 / sqrt(c), so four times as many songs give twice as many
+    points. Songs without a place, nan in `places` (n_songs, 2), are not drawn. Memory: 16 bytes per song, plus 8 bytes
+    after the first outline.
     """
 
     def __init__(self, places: Float32Array, random_state: int = 0) -> None:
@@ -82,7 +82,7 @@ class MapView:
     def inside(self, x: Sequence[float], y: Sequence[float]) -> Int64Array:
         """Return the rows of all songs inside an outline, in the order of the sample.
 
-        The last corner is joined to the first. If the outline crosses itself, areas that are encircled twice are
+        The last corner is joined to the first. If the outline crosses itself, areas that are enclosed twice are
         outside (even-odd rule). A song is inside if a ray from it to the right crosses an odd number of edges. Songs
         are sorted by height, so the time per edge is linear in the number of songs at its height.
         """
@@ -103,7 +103,7 @@ map_view: "OncePer[Float32Array, MapView]" = OncePer(MapView)
 
 
 def place_by_neighbours(places: Float32Array, rows: Int64Array) -> Float32Array:
-    """Return the median place (2,) of neighbors that have one, as openTSNE does to start from; nan without any."""
+    """Return the median place (2,) of neighbors, which openTSNE also uses as a start; nan if none has a place."""
     near = places[rows]
     near = near[np.isfinite(near).all(axis=1)]
     return np.median(near, axis=0) if len(near) else np.full(2, np.nan, dtype=np.float32)
@@ -114,8 +114,8 @@ def place_vector(
 ) -> Float32Array:
     """Return a place (2,) on the map for a song that is not on it; nan if it cannot be placed.
 
-    `vector` (n_dimensions,) is the song, `places` (n_songs, 2) the map, and `index` has the map's songs. `unfold`
-    places vectors by the map's own method; it is used up to :data:`MAX_UNFOLDED` songs.
+    `vector` (n_dimensions,) is the song, `places` (n_songs, 2) is the map, and `index` contains the map's songs.
+    `unfold` places vectors with the map's own method; it is used for at most :data:`MAX_UNFOLDED` songs.
     """
     if len(places) <= MAX_UNFOLDED:
         return unfold(vector[None, :])[0]
@@ -132,10 +132,7 @@ def _home(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Window:
 
 
 def _fair_order(x: npt.NDArray[Any], y: npt.NDArray[Any], home: Window, rng: np.random.Generator) -> Int64Array:
-    """Return songs in the order that :class:`MapView` describes.
-
-    Weighted sampling without replacement: sort by E / w with E exponential (Efraimidis and Spirakis 2006).
-    """
+    """Return songs in the order of :class:`MapView`: a weighted sample (Efraimidis and Spirakis 2006)."""
 
     def cells(values: npt.NDArray[Any], low: float, high: float) -> Int64Array:
         scaled = (values.astype(np.float64) - low) * (_FINE / max(high - low, _FINE * np.finfo(float).tiny))

@@ -1,7 +1,7 @@
 """The rows of a model, shared by all snapshots of a library until songs with a vector are added or removed.
 
-Everything that depends on the rows alone (ids, vectors, index, hub reduction) takes seconds for a million songs, and a
-new title or thumb does not change it.
+For a million songs, it takes seconds to compute what depends on the rows alone (ids, vectors, index, hub reduction). A
+new title or thumb changes none of these.
 """
 
 import threading
@@ -30,13 +30,13 @@ from musicsim.places import places_in_order
 
 T = TypeVar("T")
 
-_MAX_MODELS = 4  # models of a library whose rows stay in memory, for comparisons of models
+_MAX_MODELS = 4  # models per library whose rows stay in memory, for comparisons of models
 _MAX_IN_ADVANCE = 100_000
 _SAMPLE_SIZE = 5_000
 
 
 class _RowInputs(NamedTuple):
-    """The inputs of rows; they have not changed if they are the same objects."""
+    """The inputs for rows; if they are the same objects, they have not changed."""
 
     stored: SongRows
     song_ids: Int64Array
@@ -44,10 +44,11 @@ class _RowInputs(NamedTuple):
 
 
 class HubReduction:
-    """Adjust distances by mutual proximity: how close they are for both songs.
+    """Adjusts distances by mutual proximity: a distance must be small for both songs.
 
-    Up to 100,000 songs, it is fitted once on all. A million would delay the first search by 13 s, so for larger
-    libraries it is computed for the candidates of each query, 500 at a time, and the average song comes from a sample.
+    With up to 100,000 songs, mutual proximity is fitted once on all songs. Fitting a million songs would delay the
+    first search by 13 s. So in larger libraries, it is computed only for each query's 500 candidates, and the average
+    song comes from a sample.
 
     `vectors` returns the vectors of some rows, float32 (k, n_dimensions); `proximity` returns the mutual proximity of
     all rows, and is called for small libraries only.
@@ -64,13 +65,13 @@ class HubReduction:
         self._is_small = n_rows <= max_in_advance
 
     def adjust_distances(self, vector: Float32Array, distances: FloatingArray, rows: Int64Array) -> Float64Array:
-        """Return the distances (k,) of candidates from a query (n_dimensions,), adjusted by mutual proximity."""
+        """Return the distances (k,) from a query (n_dimensions,) to candidates, adjusted by mutual proximity."""
         if self._is_small:
             proximity = self._proximity()
             mean, deviation = proximity.moments(vector[None, :])
             return proximity.rescore(distances, rows, (mean[0], deviation[0]))
         sample = self._sample
-        # the average song does not include the candidates: they are all from one region
+        # the average song does not depend on the candidates, which are all from one region
         candidate_moments = sample.moments(self._vectors(rows))
         return sample.rescore_others(distances, candidate_moments, sample.moments(vector[None, :]))
 
@@ -84,10 +85,10 @@ class HubReduction:
 class ModelRows:
     """Songs with a vector under a model, without duplicates: arrays that pages and searches share.
 
-    Made from all songs that are not missing, the rows of the model's files, and the song shown for each duplicate, by
-    id. `ids` (n_rows,) are song ids, and `places` (n_rows,) their indices in `table`, and in every later table of the
-    same songs. `file` (n_file_rows, n_dimensions) are all vectors of the model's file, as a memory map; also of songs
-    that are not rows here. `file_rows` (n_rows,), ascending, are indices in `file`.
+    `table` contains all songs that are not missing, and `stored` the rows of the model's file. `representative_of` maps
+    the id of each duplicate to the song that is shown. `ids` (n_rows,) are song ids, and `places` (n_rows,) are their
+    indices in `table` and in every later table of the same songs. `file` (n_file_rows, n_dimensions) is a memory map
+    of all vectors in the model's file, including other songs. `file_rows` (n_rows,), ascending, are indices in `file`.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class ModelRows:
         self._lock = threading.RLock()
 
     def find_rows(self, song_ids: npt.ArrayLike) -> Int64Array:
-        """Return the rows of songs, int64 (n_ids,); -1 for songs without one."""
+        """Return the rows of songs, int64 (n_ids,); -1 for songs without a row."""
         places = places_in_order(self.inputs.song_ids, np.asarray(song_ids, dtype=np.int64))
         return np.where(places >= 0, self._row_of_place[places], -1) if len(self.ids) else np.full_like(places, -1)
 
@@ -124,16 +125,16 @@ class ModelRows:
 
     @cached_property
     def X(self) -> Float32Array:  # noqa: N802  # the name of the field
-        """Vectors, float32 (n_rows, n_dimensions): the memory map, or a copy if it also holds other songs."""
+        """Vectors, float32 (n_rows, n_dimensions): the memory map, or a copy if the map also contains other songs."""
         return self.file if len(self.file) == len(self.ids) else self.file[self.file_rows]
 
     def vectors(self, rows: npt.ArrayLike) -> Float32Array:
-        """Return the vectors of some rows, float32 (k, n_dimensions), without a copy of all."""
+        """Return the vectors of some rows, float32 (k, n_dimensions), without copying all vectors."""
         return np.asarray(self.file[self.file_rows[np.asarray(rows, dtype=np.int64)]])
 
     @property
     def index(self) -> neighbours.Neighbours:
-        """Nearest neighbors among the rows: by the index next to the model, or by comparing all."""
+        """Nearest neighbors among the rows: with the index next to the model, or by comparing all rows."""
         return self._from_file(
             neighbours.INDEX_FILE,
             lambda: neighbours.load_index(self.folder, self.file, self.file_rows, lambda: self.X, self.index_kind),
@@ -146,7 +147,7 @@ class ModelRows:
         return neighbours.index_kind((len(self.ids), self.file.shape[1]), choice, memory_mb)
 
     def choose_index(self, settings: dict[str, Any]) -> None:
-        """Follow the settings of the library; an index of another kind is used until the chosen one is built."""
+        """Follow the library's settings; an index of a different kind stays in use until the chosen one is built."""
         chosen = float(settings["index_memory_mb"]), str(settings["index_kind"])
         with self._lock:
             if chosen != self.index_settings:
@@ -154,10 +155,7 @@ class ModelRows:
                 self._files.pop(neighbours.INDEX_FILE, None)
 
     def build_index_in_background(self) -> None:
-        """Build a missing index and warm it up on a thread, once per process, model and kind of index.
-
-        Without a first query, loading what numba has compiled delays the first search by a second.
-        """
+        """Build a missing index and load its compiled code on a thread, once per process, model and kind of index."""
 
         def prepare() -> None:
             with suppress(OwnerOnlyError):
@@ -181,7 +179,7 @@ class ModelRows:
 
     @cached_property
     def model(self) -> SimilarityModel:
-        """The model, loaded."""
+        """The loaded model."""
         return SimilarityModel.load(self.folder)
 
     @cached_property
@@ -190,7 +188,7 @@ class ModelRows:
         return SimilarityModel.load_local(self.folder)
 
     def columns(self, table: SongTable) -> SongColumns:
-        """Return the columns of the rows, from a table of the songs that the rows were made for."""
+        """Return the columns of the rows; `table` must have the same songs as the table of the constructor."""
         with self._lock:
             if self._columns is None or self._columns[0] is not table.columns:
                 is_whole = np.array_equal(self.places, np.arange(len(table.ids)))
@@ -199,7 +197,7 @@ class ModelRows:
 
     @property
     def clusters(self) -> dict[str, Int64Array]:
-        """Cluster labels (n_rows,) by the number of clusters; -1 for songs without one."""
+        """Cluster labels (n_rows,), keyed by the number of clusters; -1 for songs without a label."""
 
         def read() -> dict[str, Int64Array]:
             ids, labels = load_clusters(self.folder)
@@ -209,7 +207,7 @@ class ModelRows:
 
     @property
     def map(self) -> Float32Array:
-        """Places on the map, float32 (n_rows, 2); nan for songs without one."""
+        """Places on the map, float32 (n_rows, 2); nan for songs without a place."""
         return self._from_file("map.npz", lambda: self._align(*load_map(self.folder), np.nan))
 
     def _from_file(self, name: str, read: Callable[[], T]) -> T:
@@ -245,7 +243,7 @@ _lock = threading.Lock()
 
 
 def representatives_of(library: Library) -> dict[int, int]:
-    """Return the song shown for each duplicate, by id; the same object until one of them changes."""
+    """Map each duplicate's id to the id of the song shown instead; the same object until a pair changes."""
     pairs = library.same_pairs()
     with _lock:
         if library not in _representatives or _representatives[library][0] is not pairs:
@@ -263,7 +261,7 @@ def share_rows(library: Library, record: ModelRecord, table: SongTable, represen
         if rows is None or any(a is not b for a, b in zip(rows.inputs, inputs, strict=True)):
             rows = ModelRows(library, record, table, inputs.stored, representative_of)
         rows.choose_index(library.settings)
-        cache[record.id] = rows  # the last used is the last entry
+        cache[record.id] = rows  # the last entry is the one used last
         while len(cache) > _MAX_MODELS:
             del cache[next(iter(cache))]
         return rows

@@ -1,9 +1,9 @@
-"""The search index of a library: a file next to the model for a large library; a small one does not need an index.
+"""The search index of a library, stored next to the model; a small library does not need an index.
 
-The setting `index_kind` chooses the index. The default is a partition or, if that would exceed the memory in the
-library's settings, bit codes, which leave the vectors on disk. The index covers the rows of the model's file, which
-only grows: removed songs leave it unchanged, new ones are added. The job that places new songs updates it. Until it is
-built, every song is compared.
+The setting `index_kind` chooses the index. The default is a partition. If it would exceed the memory in the library's
+settings, the default is bit codes, which leave the vectors on disk. The index covers the rows of the model's file,
+which only grows: new songs are added, but removed songs stay. The job that places new songs updates the index. Until
+it is built, every search compares all songs.
 """
 
 import logging
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-INDEXED_FROM = 100_000  # songs from which a library gets an index: comparing fewer takes less than 15 ms
+INDEXED_FROM = 100_000  # minimum number of songs for an index; comparing fewer takes less than 15 ms
 
-CHOSEN_FROM = 1_000  # songs from which a library gets the kind of index that its settings choose
+CHOSEN_FROM = 1_000  # minimum number of songs for an index that the settings choose explicitly
 
-# Names of classes, because importing the one of bit codes takes a second.
+# Classes are names here, because importing the class of bit codes takes a second.
 _CLASSES = {"partition": "PartitionIndex", "forest": "SpillForest", "tree": "SpillTree", "codes": "CompactIndex"}
 KINDS = (*_CLASSES, "exact")
 TITLES = {
@@ -45,18 +45,18 @@ TITLES = {
 }
 """Labels of the values of the setting `index_kind`."""
 
-_PARTITION_BYTES = 1.3  # per number of a vector: 0.13 GB for a million songs of 100 dimensions
+_PARTITION_BYTES = 1.3  # bytes per number in a vector: 0.13 GB for a million songs with 100 dimensions
 _FOLDER = "index"
 INDEX_FILE = f"{_FOLDER}/index.json"
 
-N_CANDIDATES = 500  # candidates that hub reduction reorders
+N_CANDIDATES = 500  # number of candidates that hub reduction re-ranks
 
-_RECALL = 0.95  # of all candidates; of the nearest ten more than 99%
+_RECALL = 0.95  # recall of all candidates; the recall of the nearest ten is above 99%
 _N_QUERIES = 100
-_ADDED_ON_READING = 0.02  # new rows, as a share of all, up to which the file stays unchanged
-_GROWTH = 1.5  # a partition whose cells have grown this much is rebuilt
+_ADDED_ON_READING = 0.02  # share of new rows up to which the index file stays unchanged
+_GROWTH = 1.5  # an index that has grown by this factor is rebuilt
 _SEED = 0
-# spill tree: overlap of the sides, and rows per leaf, as a number and as a share of all
+# spill tree: overlap of the sides, and rows per leaf, as a number and as a share of all rows
 _SPILL, _LEAF_SIZE, _LEAF_SHARE = 0.2, 512, 1 / 32
 
 
@@ -91,8 +91,8 @@ def _calibrate(kind: str, index: Any, X: Float32Array) -> None:
 class Neighbours:
     """Nearest-neighbor search among a library's songs.
 
-    The index has all rows of a model's file. `file_rows` (n_rows,), ascending, are the rows of the library's songs; the
-    others are removed from the index. Pickling sends all vectors, or only paths if the index is in `files`.
+    The index contains all rows of a model's file. `file_rows` (n_rows,), ascending, are the rows of the library's
+    songs; all others are removed from the index. Pickling sends all vectors, or only paths if the index is in `files`.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Neighbours:
     def query(
         self, Q: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None
     ) -> tuple[Float32Array, Int64Array]:
-        """Return distances and rows of the library, like :meth:`ExactIndex.query`."""
+        """Return the distances and rows of the library's nearest songs, like :meth:`ExactIndex.query`."""
         if self._file_rows is None:
             return self.index.query(Q, k, allowed=allowed)
         if allowed is not None:
@@ -126,7 +126,7 @@ class Neighbours:
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """Paths of an index in files: its folder, and the file of the vectors with its shape."""
+    """Paths of an index in files: its folder, and the vector file with its shape."""
 
     folder: Path
     vectors: Path
@@ -134,7 +134,7 @@ class _Files:
 
 
 class _MappedNeighbours:
-    """:class:`Neighbours` in another process, mapped on first use; raises FileNotFoundError without the files."""
+    """:class:`Neighbours` in a worker process, mapped on first use; raises FileNotFoundError without the files."""
 
     def __init__(self, files: _Files, file_rows: Int64Array) -> None:
         self._files, self._file_rows = files, file_rows
@@ -153,9 +153,9 @@ class _MappedNeighbours:
 def load_index(
     folder: Path, vectors: Float32Array, file_rows: Int64Array, rows: Callable[[], Float32Array], kind: str
 ) -> Neighbours:
-    """Load the index next to a model, or compare all songs if it is missing or the kind is ``exact``.
+    """Load the index next to a model; compare all songs if there is no index or the kind is ``exact``.
 
-    `vectors` (n_file_rows, n_dimensions) are all rows of the model's file, `file_rows` (n_rows,), ascending, the
+    `vectors` (n_file_rows, n_dimensions) are all rows of the model's file. `file_rows` (n_rows,), ascending, are the
     rows of the library's songs; `rows` returns their vectors, float32. Raises ModelError if these are damaged.
     """
     if kind != "exact":
@@ -164,9 +164,9 @@ def load_index(
             files = None if filename is None else _Files(folder / _FOLDER, Path(filename), vectors.shape)
             return Neighbours(_load(folder / _FOLDER, vectors), file_rows, files)
         except FileNotFoundError:
-            _log.info("%s does not have an index yet: every song is compared.", folder)
+            _log.info("%s has no index yet, so every search compares all songs.", folder)
         except (ValueError, OSError) as error:
-            _log.warning("The index in %s is not used, every song is compared: %s", folder, error)
+            _log.warning("The index in %s cannot be used, so every search compares all songs: %s", folder, error)
     X = rows()
     return Neighbours(build_exact_index(folder, X), np.arange(len(X)))
 
@@ -177,14 +177,14 @@ def build_exact_index(folder: Path, X: Float32Array) -> "search.ExactIndex":
         return search.ExactIndex().fit(X)
     except ValueError as error:
         raise ModelError(
-            f"the vectors in {folder} are damaged: {error} Choose another model, or run `musicsim doctor`."
+            f"the vectors in {folder} are damaged: {error} Choose a different model, or run `musicsim doctor`."
         ) from error
 
 
 def _load(folder: Path, X: Float32Array) -> "FileIndex":
     name = search.read_index_kind(folder)
     if name not in _CLASSES.values():
-        raise ValueError(f"{folder} contains a {name}, which is not an index of a library.")
+        raise ValueError(f"{folder} contains a {name}, which is not an index for a library.")
     index: FileIndex = getattr(search, name).load(folder, X)
     return index
 
@@ -192,15 +192,15 @@ def _load(folder: Path, X: Float32Array) -> "FileIndex":
 def update_index(folder: Path, X: Float32Array, memory_mb: float = np.inf, choice: str = "automatic") -> bool:
     """Build the index of a model, or add new rows; return whether it was written.
 
-    X (n_rows, n_dimensions) are all rows of its file; `memory_mb` and `choice` are the settings, see
-    :func:`index_kind`. Nothing is written while another process writes, or to a read-only folder.
+    X (n_rows, n_dimensions) are all rows of the model's file; :func:`index_kind` describes the settings `memory_mb` and
+    `choice`. Nothing is written while another process writes, or to a read-only folder.
     """
     kind = index_kind(X.shape, choice, memory_mb)
     if kind == "exact":
         return False
     try:
         with filelock.FileLock(folder / f"{_FOLDER}.lock", timeout=0):
-            for leftover in folder.glob(f".{_FOLDER}-*"):  # of a process that was killed while it wrote
+            for leftover in folder.glob(f".{_FOLDER}-*"):  # left by a process that was killed while it wrote
                 shutil.rmtree(leftover, ignore_errors=True)
             index = _extend_or_build(folder / _FOLDER, X, kind)
             if index is None:
@@ -210,7 +210,7 @@ def update_index(folder: Path, X: Float32Array, memory_mb: float = np.inf, choic
     except filelock.Timeout:
         return False
     except OSError as error:
-        _log.warning("%s cannot be written to, every song is compared: %s", folder, error)
+        _log.warning("cannot write to %s, so every search compares all songs: %s", folder, error)
         return False
 
 
@@ -219,7 +219,7 @@ def _extend_or_build(target: Path, X: Float32Array, kind: str) -> Any:
     index_class = getattr(search, _CLASSES[kind])
     try:
         n, n_built = index_class.count_saved_rows(target)
-        index_class.load(target, X[:n])  # raises if it was made from other rows, or is of another kind
+        index_class.load(target, X[:n])  # raises if it was built from different rows or has a different kind
         if len(X) - n <= _ADDED_ON_READING * n:
             return None
         if len(X) <= _GROWTH * n_built:
@@ -227,7 +227,7 @@ def _extend_or_build(target: Path, X: Float32Array, kind: str) -> Any:
             _calibrate(kind, index, X)
             return index
     except FileNotFoundError:
-        shutil.rmtree(target, ignore_errors=True)  # leftovers of an index without its description
+        shutil.rmtree(target, ignore_errors=True)  # leftovers of an index without a description
     except (ValueError, OSError) as error:
         _log.warning("The index in %s is rebuilt: %s", target, error)
         shutil.rmtree(target, ignore_errors=True)

@@ -20,7 +20,7 @@ def _worth(song: Song) -> tuple[bool, bool, float, int]:
 
 
 def groups(songs: Sequence[Song], pairs: Iterable[SamePair]) -> list[list[Song]]:
-    """Group songs with the same sound, the representative first; pairs that a listener has separated do not count."""
+    """Group songs with the same sound, the representative first; ignore pairs that a listener has separated."""
     by_id = {song.id: song for song in songs}
     same = [p for p in pairs if p.is_same and p.first_id in by_id and p.second_id in by_id]
     if not same:
@@ -37,7 +37,7 @@ def groups(songs: Sequence[Song], pairs: Iterable[SamePair]) -> list[list[Song]]
 
 
 def representatives(songs: Sequence[Song], pairs: Sequence[SamePair]) -> dict[int, int]:
-    """Return the id of the representative of each other duplicate."""
+    """Map the id of each duplicate to the id of its representative, the song that is shown."""
     return {song.id: first.id for first, *others in groups(songs, pairs) for song in others}
 
 
@@ -48,8 +48,8 @@ def find_new_duplicates(library: Library, progress: Callable[..., None]) -> None
         return
     progress("looking for duplicates")
     native = library.models.native()
-    assert native is not None  # songs are placed before they are compared
-    vectors = library.vectors(native.id)  # a learned model compares taste, not recordings
+    assert native is not None  # songs get vectors before they are compared
+    vectors = library.vectors(native.id)  # a learned model would compare taste, not recordings
     table = library.table()
     places = table.places_of(vectors.song_ids)
     known = places >= 0
@@ -63,7 +63,7 @@ def find_new_duplicates(library: Library, progress: Callable[..., None]) -> None
     rows = np.flatnonzero(np.isin(ids, list(new)))
     pairs = []
     for pair in search.find_duplicates(X, durations, frames_of, rows=rows):
-        # vectors and durations alone would join different songs with one drum machine; an offset needs frames
+        # an offset proves that frames were compared; vectors and durations alone would join songs with the same drums
         if pair.offset_s is not None:
             first, second = int(ids[pair.first]), int(ids[pair.second])
             sign = 1.0 if first < second else -1.0

@@ -1,4 +1,4 @@
-"""A library at one revision, in memory: the data of pages, command line and HTTP interface."""
+"""A library at one revision, in memory: the data for the pages, the command line and the HTTP interface."""
 
 import threading
 from collections import OrderedDict
@@ -42,7 +42,7 @@ class Found:
 
 
 class SearchEngine(Protocol):
-    """An engine that searches for neighbors instead of this machine.
+    """An external engine that replaces the local search for neighbors.
 
     The hook ``search_engine`` is ``function(snapshot: Snapshot, rows: ModelRows) -> SearchEngine | None``. It gets the
     rows of the active model.
@@ -50,24 +50,24 @@ class SearchEngine(Protocol):
 
     @property
     def trouble(self) -> str | None:
-        """The reason why this machine searches instead, in one sentence; None if the engine searches."""
+        """The reason for searching locally instead, in one sentence; None if the engine works."""
 
     def nearest(
         self, vector: Float32Array, k: int, allowed: BoolArray | None, condition: All | None
     ) -> Int64Array | None:
-        """Return rows like :meth:`Snapshot.nearest`; None if this machine has to find them."""
+        """Return rows like :meth:`Snapshot.nearest`; None if they have to be found locally."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Songs, model, vectors, clusters and map of one revision.
+    """Songs, model, vectors, clusters and map at one revision.
 
-    Loaded lazily and never changed: a new revision makes a new snapshot. It shares unchanged data with the one before,
-    above all the rows (:class:`musicsim.explorer.snapshot.model_rows.ModelRows`).
+    A snapshot is loaded lazily and never changes; each revision has a new one. It shares unchanged data with the
+    previous snapshot, above all the rows (:class:`musicsim.explorer.snapshot.model_rows.ModelRows`).
 
-    Arrays are aligned with :attr:`row_ids`, the songs that have a vector, without duplicates. Memory: 0.3 kB per song
-    and the index's norms, shared by all snapshots of a library. Vectors stay on disk until they are used, and songs
-    are read (2 kB each) when they are shown.
+    Arrays are aligned with :attr:`row_ids`, the songs that have a vector, without duplicates. Memory: 0.3 kB per song,
+    plus the index's norms, shared by all snapshots of a library. Vectors stay on disk until they are used, and songs
+    (2 kB each) are read when they are shown.
     """
 
     library: Library
@@ -82,12 +82,12 @@ class Snapshot:
 
     @property
     def model(self) -> SimilarityModel | None:
-        """The model, loaded."""
+        """The loaded model."""
         return self.model_rows.model if self.model_rows else None
 
     @property
     def local_metrics(self) -> LocalMetrics | None:
-        """The metrics of the model by region; None for most models."""
+        """The model's metrics, one per region; None for most models."""
         return self.model_rows.local_metrics if self.model_rows else None
 
     @cached_property
@@ -96,17 +96,17 @@ class Snapshot:
 
     @cached_property
     def representative_of(self) -> dict[int, int]:
-        """The song that is shown for each duplicate, by id."""
+        """Duplicate id -> id of the song that is shown instead."""
         return representatives_of(self.library)
 
     @cached_property
     def model_rows(self) -> ModelRows | None:
-        """Rows of the model and all that is computed from them; None without a model."""
+        """The model's rows and everything computed from them; None without a model."""
         return share_rows(self.library, self.record, self._table, self.representative_of) if self.record else None
 
     @property
     def n_songs(self) -> int:
-        """Songs with or without a vector, including duplicates, without missing ones."""
+        """Number of songs with or without a vector, including duplicates but not missing songs."""
         return len(self._table.ids)
 
     @property
@@ -120,7 +120,7 @@ class Snapshot:
         return self.model_rows.ids if self.model_rows else np.empty(0, dtype=np.int64)
 
     def rows_of(self, ids: Iterable[int]) -> Int64Array:
-        """Return the rows of songs, int64 (n_ids,); -1 for songs without one. Duplicates share a row."""
+        """Return the rows of songs, int64 (n_ids,); -1 for songs without a row. Duplicates share a row."""
         if not isinstance(ids, np.ndarray):  # ids of songs have at most 64 bits
             ids = np.array([i if -(2**63) <= i < 2**63 else -1 for i in ids], dtype=np.int64)
         if self.model_rows is None:
@@ -134,7 +134,7 @@ class Snapshot:
         return rows
 
     def row_of(self, song_id: int) -> int:
-        """Return the row of a song; raise NotFoundError if the library does not have it, or it lacks a vector."""
+        """Return the row of a song; raise NotFoundError if it is not in the library or has no vector."""
         row = int(self.rows_of([song_id])[0])
         if row < 0:
             song = self.library.song(song_id)  # raises if the song does not exist
@@ -152,26 +152,23 @@ class Snapshot:
 
     @cached_property
     def columns(self) -> SongColumns:
-        """Artist, genre, folder, group, year, duration and descriptors of every row, without reading a song.
-
-        All spellings of a genre (:mod:`musicsim.library.stores.genres`) become the most frequent one.
-        """
+        """Artist, genre (most frequent spelling), folder, group, year, duration and descriptors of every row."""
         columns = self.model_rows.columns(self._table) if self.model_rows else self._table.columns.take(self.row_ids)
         return columns.replace_genre(lambda: merge_spellings(columns.genre))
 
     @cached_property
     def clusters(self) -> dict[str, Int64Array]:
-        """Cluster labels (n_indexed,) by the number of clusters ("16", "64", ...); -1 for songs without one."""
+        """Cluster labels (n_indexed,), keyed by the number of clusters ("16", "64", ...); -1 for unlabeled songs."""
         return self.model_rows.clusters if self.model_rows else {}
 
     @cached_property
     def map(self) -> Float32Array:
-        """Places on the map, float32 (n_indexed, 2); nan for songs without one."""
+        """Places on the map, float32 (n_indexed, 2); nan for songs without a place."""
         return self.model_rows.map if self.model_rows else np.empty((0, 2), dtype=np.float32)
 
     @property
     def index(self) -> Neighbours:
-        """Nearest neighbors among :attr:`X` on this machine; searches use :meth:`nearest`."""
+        """The local index of :attr:`X`; searches use :meth:`nearest`, which may ask an external engine."""
         return self._needed.index
 
     @property
@@ -180,15 +177,15 @@ class Snapshot:
         return self._needed.index_kind
 
     def index_of(self, X: Float32Array) -> search.ExactIndex:
-        """Return an index of some of the vectors; raise ModelError if they are damaged."""
+        """Return an exact index of some of the vectors; raise ModelError if they are damaged."""
         return build_exact_index(self._needed.folder, X)
 
     def nearest(
         self, vector: Float32Array, k: int, *, allowed: BoolArray | None = None, condition: All | None = None
     ) -> Int64Array:
-        """Return the rows of the k songs nearest to a vector, nearest first, from the engine or this machine.
+        """Return the rows of the k songs nearest to a vector, nearest first, from the engine or the local index.
 
-        There are fewer if few rows are `allowed` (n_indexed,). `condition`, from which `allowed` was computed, is for
+        Returns fewer rows if few are `allowed` (n_indexed,). `condition`, from which `allowed` was computed, is for
         engines that filter themselves.
         """
         rows = self.engine.nearest(vector, k, allowed, condition) if self.engine is not None else None
@@ -196,7 +193,7 @@ class Snapshot:
 
     @cached_property
     def engine(self) -> SearchEngine | None:
-        """The engine that searches under the active model; None if this machine searches."""
+        """The external engine for the active model; None if searches are local."""
         if self.model_rows is None or self.record is None or not self.record.is_active:
             return None
         engines = (hook(self, self.model_rows) for hook in load_hooks("search_engine"))
@@ -204,11 +201,11 @@ class Snapshot:
 
     @property
     def search_trouble(self) -> str | None:
-        """The reason why this machine searches instead of a server, in one sentence; None if the server works."""
+        """The reason why searches are local although there is a server, in one sentence; None if the server works."""
         return None if self.engine is None else self.engine.trouble
 
     def build_index_in_background(self) -> None:
-        """Build a missing index on a thread; for long-running processes."""
+        """Build a missing index in a thread; for long-running processes."""
         if self.model_rows is not None:
             self.model_rows.build_index_in_background()
 
@@ -218,7 +215,7 @@ class Snapshot:
         return self._needed.proximity
 
     def adjust_distances(self, vector: Float32Array, distances: FloatingArray, rows: Int64Array) -> Float64Array:
-        """Return the distances (k,) of a query to some rows after hub reduction."""
+        """Return the distances (k,) from a query to some rows, after hub reduction."""
         return self._needed.hubs.adjust_distances(vector, distances, rows)
 
     @property
@@ -236,17 +233,17 @@ class Snapshot:
         return _LruCache(lambda ids: {i: [] for i in ids} | self.library.tags(ids))
 
     def songs_by_id(self, ids: Iterable[int]) -> list[Song]:
-        """Return songs in the order of the ids, without missing ones."""
+        """Return songs in the order of the ids, without songs that are missing."""
         wanted = [int(i) for i in ids]
         songs = self._song_cache.get(wanted)
         return [songs[i] for i in wanted if i in songs]
 
     def songs_at(self, rows: Rows | None = None) -> list[Song]:
-        """Return songs by row, or all, 2 kB each; raises NotFoundError for a song removed after the snapshot."""
+        """Return the songs of some rows, or all songs; raises NotFoundError for songs removed after the snapshot."""
         ids = (self.row_ids if rows is None else self.row_ids[np.asarray(rows, dtype=np.int64)]).tolist()
         songs = {song.id: song for song in self.songs_by_id(ids)}
         missing = [i for i in ids if i not in songs]
-        if missing:  # usually only their files, and only if the library has just changed
+        if missing:  # usually only the files are missing, and only if the library has just changed
             songs |= {song.id: song for song in self.library.songs(missing, missing=True)}
         try:
             return [songs[i] for i in ids]
@@ -254,17 +251,17 @@ class Snapshot:
             raise NotFoundError(f"{self.library.name}: song {error} has just been removed. Try again.") from None
 
     def names_at(self, rows: Rows | None = None) -> list[tuple[str, str]]:
-        """Return :attr:`Song.title` and :attr:`Song.by` of some rows, or of all, without reading songs; 2 us each."""
+        """Return :attr:`Song.title` and :attr:`Song.by` of some rows, or of all rows, in 2 us each."""
         if self.model_rows is None:
             return []
         places = self.model_rows.places
         return self._table.names_at(places if rows is None else places[np.asarray(rows)])
 
     def find(self, text: str, limit: int = 20) -> Found:
-        """Return at most `limit` artists, albums and songs whose name contains a text in any case.
+        """Return at most `limit` artists, albums and songs whose name contains `text`, ignoring case.
 
-        If nothing is found, a typo in the text is allowed. Names that begin with the text come first, artists with many
-        songs before others. At least half of the results are songs, if there are enough.
+        If nothing is found, a typo in `text` is allowed. Names that begin with it come first, then names with more
+        songs. At least half of the results are songs, if there are enough.
         """
         all_albums, lines = _albums_of(self._table, self.library)
         for nearly in (False, True):
@@ -280,7 +277,7 @@ class Snapshot:
         return Found(artists[:n_artists], albums[:n_albums], songs[: limit - n_artists - n_albums])
 
     def songs_with(self, text: str, limit: int) -> list[Song]:
-        """Return at most `limit` songs for which :meth:`Song.matches` is true: titles first, then by id."""
+        """Return at most `limit` songs for which :meth:`Song.matches` is true: matching titles first, then by id."""
         return self.songs_by_id(self._table.ids_with(text, limit).tolist())
 
     def songs_of_artist(self, name: str) -> Int64Array:
@@ -289,7 +286,7 @@ class Snapshot:
         return np.flatnonzero(artist.is_in([name]))
 
     def tags_of(self, song_ids: Iterable[int] | None = None) -> dict[int, list[tuple[str, float]]]:
-        """Return tags with weights of some songs, or of all, heaviest first; songs without tags are left out."""
+        """Return tags with weights, heaviest first, of some or all songs; songs without tags are left out."""
         if song_ids is None:
             return self.library.tags()
         return {i: tags for i, tags in self._tag_cache.get(list(song_ids)).items() if tags}
@@ -302,11 +299,11 @@ def _read_albums(_: SongTable, library: Library) -> tuple[list[tuple[str, str, i
 
 
 _albums_of: OncePer[SongTable, tuple[list[tuple[str, str, int]], PackedTexts]] = OncePer(_read_albums)
-"""Albums by falling number of songs, and a text index; read again when a song has changed (3 s for a million)."""
+"""Albums by descending number of songs, and a text index; reread when a song has changed (3 s for a million)."""
 
 
 class _LruCache(Generic[T]):
-    """Values by song id, read when needed; the last used stay. Thread-safe."""
+    """Thread-safe cache of values keyed by song id, which are read when needed; those used last stay."""
 
     def __init__(self, read: Callable[[list[int]], Mapping[int, T]]) -> None:
         self._read = read
@@ -314,7 +311,7 @@ class _LruCache(Generic[T]):
         self._lock = threading.Lock()
 
     def get(self, ids: list[int]) -> dict[int, T]:
-        """Return the values by id; ids without one are left out."""
+        """Return the values, keyed by id; ids without a value are left out."""
         with self._lock:
             values = {i: self._values[i] for i in ids if i in self._values}
         unread = [i for i in dict.fromkeys(ids) if i not in values]
@@ -330,10 +327,10 @@ class _LruCache(Generic[T]):
 
 
 def take_snapshot(library: Library, model_id: str | None = None) -> Snapshot:
-    """Return the present snapshot of a library, under the active model or another one."""
+    """Return the current snapshot of a library, under the active model or a given one."""
     return Snapshot(library, library.revision, model_id)
 
 
 def snapshot_under(library: Library, model: str | None) -> Snapshot:
-    """Return the present snapshot under a model by name, None for the active one; raises NotFoundError."""
+    """Return the current snapshot under the model of this name, or the active model; raises NotFoundError."""
     return take_snapshot(library, library.models.find(model).id if model else None)

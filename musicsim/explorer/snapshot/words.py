@@ -1,4 +1,4 @@
-"""Read texts such as "slow piano 1960s", "fast bright minor" or "not rock" as filters; typos are corrected.
+"""Parse text such as "slow piano 1960s", "fast bright minor" or "not rock" into filters; typos are corrected.
 
 Texts are read from left to right, the longest known phrase first, in this order: tags and genres, descriptors, years,
 keys, artists. A word that is none of these may be part of a tag, a folder or a title, have a typo, or belong to an
@@ -58,19 +58,19 @@ _SAME_KEY = {"Db": "C#", "D#": "Eb", "Fb": "E", "E#": "F", "Gb": "F#", "G#": "Ab
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Words that are one condition."""
+    """Words that together are one condition."""
 
     text: str  # the words, without typos
     words: str  # their meaning
     filters: Filters = field(default_factory=Filters)  # the condition, unless there are `song_ids`
     song_ids: Int64Array | None = field(default=None, compare=False)  # matching songs, found by an extension
-    along: tuple[str, int] | None = None  # column, and 1 or -1 if songs with larger or smaller values match better
+    along: tuple[str, int] | None = None  # column, and 1 if songs with larger values match better, else -1
     is_not: bool = False  # matching songs are excluded
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The conditions of a text, and its words that the library does not know."""
+    """The conditions in a text, and words that the library does not know."""
 
     parts: tuple[Part, ...]
     unknown: tuple[str, ...]
@@ -131,7 +131,7 @@ class _Reader:
         return Words(tuple(parts), tuple(unknown))
 
     def _read_part(self, tokens: Sequence[str], is_very: bool) -> tuple[Part | None, int]:
-        """Return the longest part at the start of the tokens, and its length; allow typos if nothing else matches."""
+        """Return the longest part at the start of the tokens, and its length; allow typos only if nothing matches."""
         phrases = [(" ".join(tokens[:n]), n) for n in range(min(_LONGEST_PHRASE, len(tokens)), 0, -1)]
         for phrase, n in phrases:
             part = self._read_phrase(phrase, is_very)

@@ -1,12 +1,12 @@
-"""Questions of the Compare page: selection of the next question, and reliability of the answers so far.
+"""Questions on the Compare page: selection of the next question, and reliability of the answers so far.
 
-A fifth of the questions are random, for an unbiased estimate of the share of answers that the model predicts. Half of
-these repeat a random question of another listener, to measure agreement. A tenth repeat an earlier question of the same
-listener, in another order; this consistency bounds the accuracy of any model.
+A fifth of the questions are random, for an unbiased estimate of the share of answers that the model predicts. If
+possible, half of these repeat a random question that another listener was asked, to measure agreement. A tenth repeat
+an earlier question to the same listener, in a different order; this consistency bounds the accuracy of any model.
 
-All others are the most informative: those on which sampled tastes disagree while each is certain
+All others are the most informative questions: sampled tastes disagree on them, but each taste is certain
 (:mod:`musicsim.explorer.survey.tastes`). For simulated listeners, the model then predicts 0.75, 0.79 and 0.84 of unseen
-answers after 40, 80 and 150 questions; after random questions, 0.70, 0.75 and 0.80.
+answers after 40, 80 and 150 questions. With random questions, it predicts 0.70, 0.75 and 0.80.
 """
 
 import math
@@ -25,9 +25,9 @@ from musicsim.library.stores.judgments import FORMS, Judgment, QuestionKey, comp
 
 _KINDS, SHARES = ("telling", "random", "repeat"), (0.7, 0.2, 0.1)
 _SHARED = 1 / 2  # share of random questions that were drawn for another listener
-_MIN_BETWEEN = 5  # answers between a question and its repetition
+_MIN_BETWEEN = 5  # minimum number of answers between a question and its repetition
 _N_SONGS = (3, 4)
-_N_POOL = 1_000  # songs that questions are drawn from
+_N_POOL = 1_000  # number of songs that questions are drawn from
 _N_CANDIDATES = 300
 _MAX_COMPARISONS = 500
 _Z = 1.959964  # normal quantile of a 95% interval
@@ -35,12 +35,12 @@ _Z = 1.959964  # normal quantile of a 95% interval
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question on three or four songs."""
+    """A question about three or four songs."""
 
     form: str  # "odd": which one does not belong? "like": which one is more like the first?
     song_ids: tuple[int, ...]  # in the order on the page; for "like", the reference song comes first
     is_random: bool  # whether the songs were drawn at random; stored with the answer
-    is_repeat: bool  # whether this listener has answered it before, in another order
+    is_repeat: bool  # whether this listener has answered it before, in a different order
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +51,19 @@ class Rate:
     n: int  # number of cases
     low: float  # Wilson 95% interval; 0 and 1 without cases
     high: float
-    chance: float | None  # expected share of random answers; None without cases
+    chance: float | None  # share expected from random answers; None without cases
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerSummary:
     """Number and reliability of the answers so far."""
 
-    n_answers: int  # including unsure ones
+    n_answers: int  # including unsure answers
     n_unsure: int
-    n_listeners: int  # with at least one answer
-    consistency: Rate  # equal answers of one listener to a repeated question
-    agreement: Rate  # equal first answers of two listeners to one question
-    foreseen: Rate  # answers to random questions that the model in use predicted
+    n_listeners: int  # number of listeners with at least one answer
+    consistency: Rate  # how often a listener answers a repeated question the same way
+    agreement: Rate  # how often two listeners' first answers to the same question are equal
+    foreseen: Rate  # how often the model in use predicted answers to random questions
 
 
 def next_question(
@@ -77,13 +77,13 @@ def next_question(
 ) -> Question:
     """Return the next question; the module docstring describes the selection.
 
-    `snapshot` has the model to be trained, and `answers` are those of all listeners, oldest first. Only intended
-    repetitions are asked twice, unless nearly all questions have been answered. `form` is "odd" or "like"; `n_songs` is
-    3 or 4, including the reference song of "like". Raises ModelError if fewer than `n_songs` songs can be compared.
+    `snapshot` uses the model to be trained, and `answers` come from all listeners, oldest first. No question is asked
+    twice, except for intended repetitions or if nearly all questions have been answered. `form` is "odd" or "like";
+    `n_songs` is 3 or 4, including the reference song of "like". Raises ModelError if fewer songs can be compared.
 
-    Samples 1000 songs, 300 questions about them, and uses the last 500 comparisons of the listener. The information of
-    a question is divided by 1 + the mean number of earlier questions about its songs. With a million songs of 100
-    dimensions this takes 3 ms before the first answer, and 25 to 60 ms after 5000.
+    Samples 1000 songs and 300 questions about them, and uses the listener's last 500 comparisons. The information of a
+    question is divided by 1 + the mean number of earlier questions about its songs. With a million songs and 100
+    dimensions, this takes 3 ms before the first answer, and 25 to 60 ms after 5000 answers.
     """
     if form not in FORMS:
         raise ValueError(f"form={form!r} must be one of {', '.join(FORMS)}.")
@@ -124,7 +124,7 @@ def _pool(snapshot: Snapshot, n_songs: int, rng: np.random.Generator) -> tuple[I
         if is_finite.sum() >= n_songs:
             return rows[is_finite], vectors[is_finite]
     raise ModelError(
-        f"{snapshot.library.name}: fewer than {n_songs} songs can be compared. Add more songs, or use another model."
+        f"{snapshot.library.name}: fewer than {n_songs} songs can be compared. Add songs, or use a different model."
     )
 
 
@@ -151,7 +151,7 @@ def _gaps(snapshot: Snapshot, answers: Sequence[Judgment]) -> tuple[Float64Array
 
 
 class _History:
-    """Answered questions of a form and size. Songs are compared by row, because duplicates share one."""
+    """Answered questions of one form and size. Songs are compared by row, because duplicates share a row."""
 
     def __init__(self, snapshot: Snapshot, answers: Sequence[Judgment], listener: str, form: str, n_songs: int) -> None:
         self._snapshot, self._form = snapshot, form
@@ -179,7 +179,7 @@ class _History:
         return np.where(mine[at] == rows, counts[at], 0)
 
     def repeat_one(self, rng: np.random.Generator, min_between: int = _MIN_BETWEEN) -> Question | None:
-        """Return a question that the listener answered once, not as unsure, and not recently."""
+        """Return a question that the listener answered once, but not recently and not as unsure."""
         counts = Counter(key for key, _ in self._mine)
         earlier = self._mine[: max(0, len(self._mine) - min_between)]
         return self._draw(
@@ -187,7 +187,7 @@ class _History:
         )
 
     def share_one(self, rng: np.random.Generator) -> Question | None:
-        """Return a random question of another listener that is new to this one."""
+        """Return a random question that another listener was asked and that is new to this listener."""
         new = {key: answer for key, answer in self._others if key not in self.keys}
         return self._draw(list(new.values()), rng, is_repeat=False)
 
@@ -213,7 +213,7 @@ def is_predicted(snapshot: Snapshot, question: Question, chosen: int) -> bool:
     `chosen` is a place in ``question.song_ids``. For "odd", the model chooses the song whose removal minimizes the mean
     squared distance of the others; for "like", the song nearest to the first.
 
-    Raises NotFoundError if a song lacks a vector in the model; ValueError if `chosen` is not a valid place.
+    Raises NotFoundError if a song has no vector in the model; ValueError if `chosen` is not a valid place.
     """
     first = 1 if question.form == "like" else 0
     if not first <= chosen < len(question.song_ids):
@@ -221,7 +221,7 @@ def is_predicted(snapshot: Snapshot, question: Question, chosen: int) -> bool:
     rows = snapshot.rows_of(question.song_ids)
     if (rows < 0).any():
         gone = [i for i, row in zip(question.song_ids, rows.tolist(), strict=True) if row < 0]
-        raise NotFoundError(f"{snapshot.library.name}: song {gone[0]} does not have a vector in the model. Try again.")
+        raise NotFoundError(f"{snapshot.library.name}: song {gone[0]} has no vector in the model. Try again.")
     vectors = snapshot.vectors_at(rows).astype(np.float64)
     apart = pairs_apart(vectors, np.arange(len(rows))[None, :]).sum(axis=2)
     choice_costs = costs(apart, len(rows), question.form)[0]
@@ -231,10 +231,11 @@ def is_predicted(snapshot: Snapshot, question: Question, chosen: int) -> bool:
 def summarize_answers(answers: Sequence[Judgment], listener: str | None = None) -> AnswerSummary:
     """Summarize the answers of all listeners, oldest first.
 
-    With `listener`, only their answers count, and their agreement with others; `n_listeners` always counts all.
-    Unsure answers count only in `n_answers` and `n_unsure`.
+    With `listener`, only this listener's answers and agreement with others count; `n_listeners` always counts all
+    listeners. Unsure answers count only in `n_answers` and `n_unsure`.
 
-    Intervals assume independent cases. If many listeners answered one question, that of `agreement` is too narrow.
+    Intervals assume independent cases. If many listeners answered the same question, the interval of `agreement` is too
+    narrow.
     """
     counted = [a for a in answers if listener is None or a.listener == listener]
     by_question: dict[QuestionKey, dict[str, list[Judgment]]] = defaultdict(lambda: defaultdict(list))
@@ -265,7 +266,7 @@ def _guess(answer: Judgment) -> float:
 
 
 def _compare_answers(a: Judgment, b: Judgment) -> tuple[bool, float]:
-    """Return whether two answers to one question are equal, and the probability of that by chance."""
+    """Return whether two answers to the same question are equal, and the probability of this by chance."""
     assert a.chosen is not None
     assert b.chosen is not None
     return a.song_ids[a.chosen] == b.song_ids[b.chosen], _guess(a)

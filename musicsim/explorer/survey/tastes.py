@@ -3,8 +3,8 @@
 A taste is a vector of weights w >= 0 for the dimensions of a model; its squared distances are w . (x - y)^2. The prior
 of each weight is exponential with mean 1, so that the mean taste is the model itself. The likelihood of an answer is
 logistic in its comparisons, d(i, j) < d(k, l), with a scale of 0.3 of the median squared distance. Posterior tastes are
-drawn by the weighted Bayesian bootstrap (Newton, Polson and Xu 2021). Each answer gets an exponential weight. A taste
-minimizes the weighted loss plus the distance from one draw of the prior.
+drawn with the weighted Bayesian bootstrap (Newton, Polson and Xu 2021). Each answer gets an exponential weight. A taste
+minimizes the weighted loss plus the distance from one draw from the prior.
 """
 
 from itertools import combinations
@@ -21,7 +21,7 @@ _N_POWERS, _MARGIN = 20, 1.2
 
 
 def pairs_apart(vectors: Float64Array, places: Int64Array) -> Float64Array:
-    """Return squared differences of all pairs of songs of each question, (n_questions, n_pairs, n_dimensions).
+    """Return squared differences between all pairs of songs in each question, (n_questions, n_pairs, n_dimensions).
 
     `places` (n_questions, n_shown) are rows of `vectors` (n_songs, n_dimensions); pairs come in the order of
     :func:`itertools.combinations`.
@@ -47,18 +47,18 @@ def sample_tastes(gaps: Float64Array, answer: Int64Array, rng: np.random.Generat
     """Draw tastes from their posterior, given answers: nonnegative (n_dimensions, 32).
 
     `gaps` (n_comparisons, n_dimensions) are squared differences of the farther pair minus those of the nearer pair,
-    divided by the scale. `answer` (n_comparisons,) is the number of the answer of each comparison, from 0.
+    divided by the scale. `answer` (n_comparisons,) is the number of each comparison's answer, from 0.
 
     Minimizes sum_c u_c log(1 + exp(-gaps_c . w)) + |w - w_0|^2 / 2 for each taste, with exponential u (per answer) and
-    w_0, by accelerated projected gradients (Beck and Teboulle 2009) with one step size per dimension and adaptive
-    restart (O'Donoghue and Candès 2015), until no weight changes by 0.001; at most 500 steps. For 500 comparisons in
-    139 dimensions this takes 20 ms of CPU time. Memory: two arrays of the size of `gaps`.
+    w_0. The method is accelerated projected gradients (Beck and Teboulle 2009) with one step size per dimension and
+    adaptive restart (O'Donoghue and Candès 2015). It stops when no weight changes by 0.001, or after 500 steps. For 500
+    comparisons in 139 dimensions, this takes 20 ms of CPU time. Memory: two arrays of the size of `gaps`.
     """
     prior = rng.exponential(size=(gaps.shape[1], _N_TASTES))
     if not len(gaps):
         return prior
     counts = rng.exponential(size=(int(answer.max()) + 1, _N_TASTES))[answer]
-    with one_blas_thread():  # matrices are small, and threads would wait for each other
+    with one_blas_thread():  # the matrices are small, so threads would wait for each other
         lengths = step_lengths(gaps, counts, prior)
         tastes, ahead, momentum = prior, prior, np.ones(_N_TASTES)
         for _ in range(_MAX_STEPS):
@@ -75,11 +75,11 @@ def sample_tastes(gaps: Float64Array, answer: Int64Array, rng: np.random.Generat
 
 
 def step_lengths(gaps: Float64Array, counts: Float64Array, vectors: Float64Array) -> Float64Array:
-    """Return gradient step sizes by dimension and taste, (n_dimensions, n_tastes).
+    """Return a gradient step size for each dimension and taste, (n_dimensions, n_tastes).
 
     The Hessian is at most I + gaps^T diag(u) gaps / 4. Dimensions are scaled to similar curvature, because variances
-    may differ by orders of magnitude. The power method then finds the largest eigenvalue of each taste. It starts from
-    random `vectors`: informative questions are nearly orthogonal to a constant vector.
+    may differ by orders of magnitude. The power method then finds the largest eigenvalue for each taste. It starts from
+    random `vectors`, because informative questions are nearly orthogonal to a constant vector.
     """
     scale = 1 / (1 + (gaps**2).sum(axis=0) / 4)
     scaled = gaps * np.sqrt(scale)
@@ -91,7 +91,7 @@ def step_lengths(gaps: Float64Array, counts: Float64Array, vectors: Float64Array
 
 
 def information(apart: Float64Array, n_shown: int, form: str, tastes: Float64Array, scale: float) -> Float64Array:
-    """Return the mutual information of each question's answer and the taste, (n_questions,) in nats.
+    """Return the mutual information between each question's answer and the taste, (n_questions,) in nats.
 
     This is the entropy of the mean answer minus the mean entropy of the answers (Houlsby et al. 2011). A taste
     answers with probabilities proportional to exp(-cost / scale). `apart` comes from :func:`pairs_apart`, `scale`
@@ -105,7 +105,7 @@ def information(apart: Float64Array, n_shown: int, form: str, tastes: Float64Arr
 
 
 def softness(apart: Float64Array) -> float:
-    """Return the scale of answers: 0.3 of the median squared distance of :func:`pairs_apart`; 1 if that is 0."""
+    """Return the scale of answers: 0.3 times the median squared distance from :func:`pairs_apart`; 1 if that is 0."""
     return _SOFTNESS * float(np.median(apart.sum(axis=2))) or 1.0
 
 

@@ -1,4 +1,4 @@
-"""Listening data from beets: play counts, ratings and tags. Also see the plugin in ``beetsplug``."""
+"""Tags, ratings and MusicBrainz ids from beets. See also the plugin in ``beetsplug``."""
 
 from musicsim.hooks import Extension
 

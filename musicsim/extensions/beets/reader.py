@@ -1,8 +1,7 @@
-"""Genres, styles, ratings and MusicBrainz ids from the library of beets, an SQLite file that is only read.
+"""Genres, styles, ratings and MusicBrainz ids from a beets library, an SQLite file that is opened read-only.
 
-Songs are matched by the paths of their files, which newer versions store relative to beets' music folder. Four of five
-stars become the tag "rated 4". beets stores ids of other services in the same columns, so only ids in the format of
-MusicBrainz are read.
+Songs are matched by the paths of their files. Four out of five stars become the tag "rated 4". beets stores ids from
+other services in the same columns, so only ids in MusicBrainz format are read.
 """
 
 import os
@@ -20,15 +19,15 @@ from musicsim.library.tags.file_tags import MBID
 _TAG_COLUMNS = ("genres", "genre", "style")  # "genres" replaces "genre" since beets 2.6
 _COLUMNS = ("id", "path", "artist", "title", "album", "mb_trackid", *_TAG_COLUMNS)
 _SEPARATOR = re.compile(r"\\␀|[;,\0]")
-_WEIGHT = 100.0  # of tags without weights
-_SCALES = (1, 5, 10, 100)  # maximum of ratings: mpdstats uses 1, people enter stars
+_WEIGHT = 100.0  # weight of every tag, because beets stores none
+_SCALES = (1, 5, 10, 100)  # possible maximum ratings: 1 with the plugin mpdstats, otherwise what people enter
 
 
 def read_beets(data: RawBytes, rows: Gatherer) -> None:
-    """Read items with their tags; songs without tags are included for their ids."""
+    """Read beets items with their tags; songs without tags are included for their MusicBrainz ids."""
     source = data.source
     if source.member is not None:
-        raise LibraryError(f"{source.label}: the library of beets cannot be read inside an archive. Unpack it first.")
+        raise LibraryError(f"{source.label}: a beets library inside an archive cannot be read. Unpack it first.")
     try:
         address = f"{source.path.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(address, uri=True, timeout=5)) as connection:
@@ -41,12 +40,12 @@ def read_beets(data: RawBytes, rows: Gatherer) -> None:
                 _enter(rows, item, ratings.get(item["id"], 0.0))
     except sqlite3.Error as error:
         raise LibraryError(
-            f"{source.label}: cannot be read as a library of beets ({error}). Wait until beets is done, or restore it."
+            f"{source.label}: cannot read this beets library ({error}). Wait until beets is done, or restore a backup."
         ) from error
 
 
 def _ratings(connection: sqlite3.Connection) -> dict[int, float]:
-    """Return ratings by item, scaled to 0 to 1."""
+    """Return a dict from item id to rating, scaled to the range 0 to 1."""
     query = "SELECT entity_id, CAST(value AS REAL) FROM item_attributes WHERE key = 'rating'"
     ratings = {item: value or 0.0 for item, value in connection.execute(query)}
     top = max(ratings.values(), default=0.0)
@@ -73,7 +72,7 @@ def _enter(rows: Gatherer, item: dict[str, Any], rating: float) -> None:
 
 FORMATS = {
     "beets": Format(
-        "library of beets (library.db)", "tags", read_beets, RawBytes,
+        "beets library (library.db)", "tags", read_beets, RawBytes,
         signs=("SQLite format 3\0", "item_attributes", "album_attributes"),  # the file type, and names of two tables
     )
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Blind comparison of two playlists for the same request."""
+"""Blind comparison of two playlists generated for the same request."""
 
 from musicsim.hooks import Extension, Section
 

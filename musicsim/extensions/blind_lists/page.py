@@ -1,4 +1,4 @@
-"""The blind test on the Playlist page: two anonymous playlists, an answer, then the names."""
+"""The blind test on the Playlist page: two anonymous playlists and, after the answer, their names."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,29 +40,29 @@ class _Question:
     answer_id: int | None = None
 
 
-_QUESTION: Key[_Question | None] = Key("blind_asked", lambda: None, "the two playlists that are compared")
+_QUESTION: Key[_Question | None] = Key("blind_asked", lambda: None, "the two playlists to compare, and the answer")
 _ANSWERS: Key[list[tuple[Path, int]]] = Key(
-    "blind_answers", list, "answers of this session that can be undone, each with the folder of its library"
+    "blind_answers", list, "answers from this session that can be undone, each with its library's folder"
 )
 _FIRST: Key[blind.Contender | None] = Key("blind_first", lambda: None, "one of the two contenders")
 _SECOND: Key[blind.Contender | None] = Key("blind_second", lambda: None, "the other contender")
 _SONG: Key[int | None] = Key("blind_song", lambda: None, "id of the first song of both playlists")
 _WHY: Key[tuple[int, int] | None] = Key(
-    "blind_why", lambda: None, "number of the playlist, and place of the song in it, whose transition is explained"
+    "blind_why", lambda: None, "playlist number, and position in it of the song whose transition is explained"
 )
-_LENGTH: Key[int] = Key("blind_length", lambda: _DEFAULT_LENGTH, "songs of each playlist")
+_LENGTH: Key[int] = Key("blind_length", lambda: _DEFAULT_LENGTH, "number of songs in each playlist")
 
 
 @visitor_may
 def draw(_snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw two playlists side by side, the question, the contenders after the answer, and a tally of all answers."""
+    """Draw two playlists side by side, the question or the contenders' names, and a tally of all answers."""
     snapshot = openers.snapshot()
     if snapshot.n_indexed < 2:
         st.info("Comparing playlists needs at least two songs. Add more.", icon=":material/info:")
         return
     st.caption(
-        "Two playlists are generated from the same request; their origin is hidden until you answer. Listen to how "
-        "one song leads to the next, not to single songs."
+        "Two playlists are generated from the same request. After you answer, you see which model made which. Pay "
+        "attention to how one song leads to the next, not to single songs."
     )
     sides = _choose(snapshot)
     request = _request(snapshot)
@@ -75,7 +75,7 @@ def draw(_snapshot: Snapshot, *, busy: bool) -> None:
         wants_pair = st.button("Generate two playlists", icon=":material/casino:", key="blind_draw", type="primary")
     else:
         _show_pair(snapshot, question)
-        # the names replace the question at the same place, where the listener is looking
+        # the names replace the question in the same place, where the listener is looking
         wants_pair = _ask(question.pair) if question.chosen is None else _reveal(question, question.chosen)
     if wants_pair:
         _generate(snapshot, sides, request)
@@ -99,7 +99,7 @@ def _choose(snapshot: Snapshot) -> tuple[blind.Contender, blind.Contender]:
         choices,
         key=_FIRST.name,
         format_func=_label,
-        help="A model's playlists, or those of one of its dialects.",
+        help="A model, or one of its dialects, whose playlists are compared.",
     )
     others = [one for one in choices if one != first]
     if _SECOND.get() not in others:
@@ -108,7 +108,7 @@ def _choose(snapshot: Snapshot) -> tuple[blind.Contender, blind.Contender]:
     _SECOND.keep()
     second = right.selectbox(
         "with", others, key=_SECOND.name, format_func=_label,
-        help="The shuffle is the baseline that each of them should beat.",
+        help="The shuffle is the baseline that every model should beat.",
     )  # fmt: skip
     return first, second
 
@@ -145,7 +145,7 @@ def _generate(snapshot: Snapshot, sides: tuple[blind.Contender, blind.Contender]
         st.error(plain(error), icon=":material/error:")
         return
     _QUESTION.set(_Question(snapshot.library.folder, pair))
-    st.rerun()  # the button above has another label now
+    st.rerun()  # needed because the button above now has a different label
 
 
 def _show_pair(snapshot: Snapshot, question: _Question) -> None:
@@ -166,11 +166,11 @@ def _show_pair(snapshot: Snapshot, question: _Question) -> None:
 
 
 def _ask(pair: blind.BlindPair) -> bool:
-    """Draw the question; return True if the user wants other playlists instead of answering."""
+    """Draw the question; return True if the user wants different playlists instead of answering."""
     if pair.is_equal:
         st.info(
-            "Both keep producing the same list, because they are too similar or there are too few songs. Compare two "
-            "others, or request longer lists.", icon=":material/info:",
+            "Both keep producing the same playlist, because they are too similar or there are too few songs. Compare "
+            "a different pair, or request longer playlists.", icon=":material/info:",
         )  # fmt: skip
     with st.container(horizontal=True, horizontal_alignment="center"):
         for choice, label in _LABELS.items():
@@ -178,11 +178,11 @@ def _ask(pair: blind.BlindPair) -> bool:
                 label, key=f"blind_{choice}", shortcut=_SHORTCUTS[choice], on_click=_answer, args=(choice,),
                 disabled=pair.is_equal and choice != "same",
             )  # fmt: skip
-        return st.button("Generate two others", icon=":material/casino:", key="blind_draw", type="tertiary")
+        return st.button("Generate two new playlists", icon=":material/casino:", key="blind_draw", type="tertiary")
 
 
 def _show_playlist(snapshot: Snapshot, drawn: GeneratedPlaylist, number: int, *, is_answered: bool) -> None:
-    """Draw a playlist. Its reasons and notes are hidden until the answer, because they reveal the contender."""
+    """Draw a playlist. Reasons and notes stay hidden until the answer, because they reveal the contender."""
     songs = list(drawn.songs)
 
     def act(action: Action) -> None:
@@ -195,7 +195,7 @@ def _show_playlist(snapshot: Snapshot, drawn: GeneratedPlaylist, number: int, *,
         elif action.kind == "similar":
             st.toast("Listen now starts from this song.", icon=":material/check_circle:")
 
-    # the first song was given: no transition led to it
+    # no transition leads to the first song
     reasons = [None, *(edge.reason if edge is not None else None for edge in drawn.edges[1:])]
     rows = [row_of(song, link=reason if is_answered else None) for song, reason in zip(songs, reasons, strict=True)]
     song_list(rows, key=f"blind_list_{number}", on_action=act)
@@ -218,8 +218,8 @@ def _explain(drawn: GeneratedPlaylist, index: int, contender: blind.Contender) -
         text = f"{edge.probability:.0%} · {plain(edge.reason)}"
         st.progress(min(1.0, edge.probability), text=f":material/check: **{text}**" if edge.reason == reason else text)
     if reason not in {edge.reason for edge in reasons}:
-        st.caption(plain(f"It was chosen for a less likely reason: {reason}."))
-    st.caption("How likely each reason was; the ticked one was used.")
+        st.caption(plain(f"The song was chosen for a less likely reason: {reason}."))
+    st.caption("Percentages show how likely each reason was; a check marks the reason that was used.")
 
 
 def _answer(choice: blind.Choice) -> None:
@@ -234,13 +234,13 @@ def _answer(choice: blind.Choice) -> None:
 
 def _reveal(question: _Question, chosen: blind.Choice) -> bool:
     left, right = (plain(one.name) for one in (question.pair.left_is, question.pair.right_is))
-    names = f"List 1 was made by **{left}**, list 2 by **{right}**."
+    names = f"List 1 was generated by **{left}**, list 2 by **{right}**."
     st.success(f"{_CONFIRMATIONS[chosen]} {names}", icon=":material/visibility:")
     return st.button("Next two lists", icon=":material/casino:", key="blind_draw", type="primary", shortcut="n")
 
 
 def _undo(library: Library) -> None:
-    """Delete the last answer. Its question is deleted too, because the names were shown."""
+    """Delete the last answer, and also its question, because the names were shown."""
     *before, (folder, answer_id) = _ANSWERS.get()
     opinions(library).judgments.forget(answer_id)
     _ANSWERS.set([*before])
@@ -254,7 +254,7 @@ def _tally(library: Library) -> None:
     st.subheader("So far", anchor=False)
     tallies = blind.tally(library, opinions(library))
     if not tallies:
-        st.caption("No answers yet. Ten or more are needed to show a difference.")
+        st.caption("No answers yet. It takes ten or more to show a difference.")
         return
     st.markdown("\n".join(f"- {plain(f'“{one.first}” and “{one.second}”: {blind.describe(one)}.')}" for one in tallies))
     table = {
@@ -265,9 +265,9 @@ def _tally(library: Library) -> None:
     }
     st.table(pd.DataFrame(table), hide_index=True, border="horizontal")
     st.caption(
-        "p is the chance of a lead at least this large, for either, if both are equally good (sign test; "
-        "“no difference” answers are left out). Decide beforehand how many answers to give: stopping at a lucky "
-        "moment gives a false lead."
+        "p is the probability of a lead at least this large, for either contender, if both are equally good (sign "
+        "test; “no difference” answers are ignored). Decide beforehand how many answers to give: if you stop at a "
+        "lucky moment, the lead may be false."
     )
     answers = _ANSWERS.get()
     if answers and answers[-1][0] == library.folder:

@@ -1,4 +1,4 @@
-"""Read-only copies of a library for visitors, in one file without its music."""
+"""Read-only copies of a library for visitors, each in one file without the music."""
 
 from musicsim.hooks import Command, Extension
 
@@ -7,7 +7,7 @@ EXTENSION = Extension(
     commands={
         "snapshot": Command(
             "cli:snapshot",
-            "Write a copy of the library for visitors as one file, for `musicsim app --snapshot FILE`.",
+            "Write a copy of the library for visitors to one file, to use with `musicsim app --snapshot FILE`.",
             "Maintain",
         )
     },

@@ -1,9 +1,4 @@
-"""A bundle (on the pages: a snapshot file) is one file with a library for visitors, without its music.
-
-It is an archive (:mod:`musicsim.library.disk.archive_file`) with the database of
-:mod:`musicsim.extensions.bundles.public_copy`, and the necessary files and index of models. Unpacked, it is the folder
-of a library.
-"""
+"""Bundles (on the pages: snapshot files): a library for visitors in one file, without the music."""
 
 import fcntl
 import json
@@ -57,13 +52,13 @@ _BUNDLE = ArchiveKind(
         rf"|{re.escape(_WALK_SOURCES)}|{re.escape(LIBRARY_FILE)}",
         re.ASCII,
     ),
-    ". Fetch or write it again.",
+    ". Download it again, or write a new one.",
     mode=0o644,
 )
-_IN_USE, _UNPACKING = ".used", ".lock"  # locked by all processes that use a folder, and by the one that unpacks it
-_BITRATE = 96_000  # of excerpts
+_IN_USE, _UNPACKING = ".used", ".lock"  # locked by the processes that use a folder, and by the one that unpacks it
+_BITRATE = 96_000  # bitrate of excerpts
 _SONGS_AT_ONCE = 1000
-_META = {"schema_version", "revision", "settings", "colours"}  # the only keys of the table `meta`
+_META = {"schema_version", "revision", "settings", "colours"}  # the only keys allowed in the table `meta`
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +71,10 @@ class BundleReport:
 def write_bundle(
     library: Library, target: Path, progress: Progress, *, models: Iterable[str] = (), with_excerpts: bool = False
 ) -> BundleReport:
-    """Write a bundle of a library, and replace an existing one when it is complete.
+    """Write a bundle of a library; an existing bundle is replaced once the new one is complete.
 
-    `models` are names of models to include next to the active, the built-in, and those with shared features.
-    `with_excerpts` adds the most typical 30 seconds of each song. Raises LibraryError if `target` is another kind of
-    file, the library is damaged, or a model is deleted meanwhile.
+    The active and built-in models are included; `models` names others. Models whose features these share are added,
+    too. `with_excerpts` adds the most typical 30 seconds of each song.
     """
     store = library.models
     records = [store.get(), *map(store.find, models), *(record for record in store.all() if record.kind in BUILT_IN)]
@@ -108,7 +102,7 @@ def write_bundle(
 
 
 def _add_model(archive: ArchiveWriter, copy: Library, record: ModelRecord) -> None:
-    """Add a model, its index, and its report, without the listener's name."""
+    """Add a model, its index, and its report with the listener's name removed."""
     folder = copy.models.path(record.id)
     name = f"models/{record.id}"
     is_whole = add_model(archive, copy, record, left_out={_REPORT})
@@ -118,7 +112,7 @@ def _add_model(archive: ArchiveWriter, copy: Library, record: ModelRecord) -> No
     if not is_whole:
         raise LibraryError(
             f"{copy.folder}: the model {record.name!r} was just deleted, or its files are damaged. Refit it, or "
-            "activate another one, and try again."
+            "activate a different model, and try again."
         )
     if report := load_report(folder):
         report["detail"] = report["settings"]["listener"] = ""
@@ -126,13 +120,13 @@ def _add_model(archive: ArchiveWriter, copy: Library, record: ModelRecord) -> No
 
 
 def _write_excerpt(part: tuple[int, Path, float, Path]) -> None:
-    """Write an excerpt of a song, given as (id, file, start in seconds, target); runs in a worker."""
+    """Write an excerpt of a song in a worker process; `part` is (song id, file, start in seconds, target)."""
     _, source, start_s, target = part
     transcode(source, target, bitrate=_BITRATE, start_s=start_s, length_s=TYPICAL_S)
 
 
 def _add_excerpts(library: Library, archive: ArchiveWriter, work: Path, suffix: str, progress: Progress) -> set[int]:
-    """Add an excerpt of every song with a readable file, and return their ids."""
+    """Add an excerpt of every song with a readable file; return the ids of these songs."""
     with library.engine.connect() as connection:
         ids = [int(row.song_id) for row in connection.execute(schema.ids_with_file().distinct())]
     parts = (
@@ -160,7 +154,7 @@ def _add_excerpts(library: Library, archive: ArchiveWriter, work: Path, suffix: 
 
 
 def unpack_bundle(stream: BinaryIO, name: str, target: Path, progress: Progress) -> None:
-    """Unpack a bundle, called `name` in messages, into an empty folder, which is unusable after an error."""
+    """Unpack a bundle, called `name` in messages, into an empty folder. After an error, the folder is unusable."""
     with _BUNDLE.refusing(name):
         _BUNDLE.unpack(stream, name, target, progress)
         progress("checking the database", 0, 0)
@@ -170,24 +164,24 @@ def unpack_bundle(stream: BinaryIO, name: str, target: Path, progress: Progress)
             library.table()
             for record in library.models.all(retired=True):
                 library.models.song_rows(record.id)
-    # so that readers do not need WAL files
+    # turn off WAL mode, so that readers create no extra files
     with closing(sqlite3.connect(target / LIBRARY_FILE)) as connection:
         connection.execute("PRAGMA journal_mode=DELETE")
 
 
 def _check_is_public(library: Library) -> None:
-    """Raise ValueError if the database has more than a public copy: the app might serve other files."""
+    """Raise ValueError if the database holds anything that a public copy does not; the app might serve other files."""
     with library.engine.connect() as connection:
         meta = {str(row.key): str(row.value) for row in connection.execute(sa.select(schema.meta))}
         names = {key for key in meta if not key.startswith(CHANGES_PREFIX)}
-        read_settings(meta.get("settings"))  # checks their values
+        read_settings(meta.get("settings"))  # raises ValueError for invalid values
         if not names <= _META or not json.loads(meta.get("settings", "{}")).keys() <= public_copy.SETTINGS:
             raise ValueError("it contains private settings")
         for table in schema.metadata.sorted_tables:
             if table.name not in (*public_copy.FILLED, schema.meta.name) and connection.scalar(
                 sa.select(sa.exists().select_from(table))
             ):
-                raise ValueError(f"it has rows in the table {table.name}")
+                raise ValueError(f"its table {table.name} is not empty")
         paths = sa.select(sa.type_coerce(schema.files.c.path, sa.Text))
         if not all(map(re.compile(_EXCERPT, re.ASCII).fullmatch, connection.scalars(paths))):
             raise ValueError("it lists files that it does not contain")
@@ -195,7 +189,7 @@ def _check_is_public(library: Library) -> None:
 
 @contextmanager
 def open_bundle(file: Path, progress: Progress) -> Iterator[Path]:
-    """Unpack a bundle, if needed, and yield the folder of its library, which does not change within the block."""
+    """Unpack a bundle, if needed, and yield its library's folder, which does not change within the block."""
     file = file.expanduser().resolve()
     if not file.is_file():
         raise NotFoundError(f"{file}: this file does not exist.")
@@ -225,7 +219,7 @@ def _key(file: Path, status: os.stat_result) -> str:
 
 def _unpack(stream: BinaryIO, file: Path, home: Path, library_name: str, progress: Progress) -> None:
     temporary = home.with_name(f".{home.name}")
-    shutil.rmtree(temporary, ignore_errors=True)  # left by a process that was killed
+    shutil.rmtree(temporary, ignore_errors=True)  # remove a folder left by a process that was killed
     try:
         (temporary / library_name).mkdir(parents=True)
         unpack_bundle(stream, file.name, temporary / library_name, progress)
@@ -235,7 +229,7 @@ def _unpack(stream: BinaryIO, file: Path, home: Path, library_name: str, progres
 
 
 def _mark_used(home: Path, file: Path) -> int:
-    """Mark a folder as used by this process until the descriptor is closed; the mark contains the file's path."""
+    """Mark a folder as in use until the returned descriptor is closed; the mark contains the bundle's path."""
     mark = home.with_suffix(_IN_USE)
     while True:
         descriptor = os.open(mark, os.O_RDWR | os.O_CREAT, 0o600)
@@ -249,7 +243,7 @@ def _mark_used(home: Path, file: Path) -> int:
 
 def _remove_unused(folder: Path) -> None:
     for mark in folder.glob(f"*{_IN_USE}"):
-        with suppress(OSError), mark.open("rb") as stream:  # OSError: used, removed by another process, or not ours
+        with suppress(OSError), mark.open("rb") as stream:  # OSError: in use, removed by another process, or not ours
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             file = Path(os.fsdecode(stream.read()))
             if file.is_file() and _key(file, file.stat()) == mark.stem:

@@ -1,4 +1,4 @@
-"""The command ``musicsim snapshot``, and the option ``musicsim app --snapshot``."""
+"""The command ``musicsim snapshot`` and the option ``musicsim app --snapshot``."""
 
 import os
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from musicsim.extensions.bundles.bundle import open_bundle, write_bundle
 
 def snapshot(
     file: Annotated[
-        Path, typer.Argument(help="The file to write, such as music.tar.zst; an existing snapshot file is replaced.")
+        Path, typer.Argument(help="File to write, such as music.tar.zst; an existing snapshot file is replaced.")
     ],
     library: LibraryOption = None,
     as_json: JsonOption = False,
@@ -23,11 +23,10 @@ def snapshot(
         bool, typer.Option("--with-excerpts", help="Include 30 seconds of each song, so that visitors can listen.")
     ] = False,
     model: Annotated[
-        list[str] | None,
-        typer.Option(help="Name of a model to include next to the one in use and the built-in ones.", metavar="NAME"),
+        list[str] | None, typer.Option(help="Name of a model to add to the active and built-in models.", metavar="NAME")
     ] = None,
 ) -> None:
-    """It has songs, models, map and playlists, but no listeners, files, servers or settings."""
+    """The copy contains songs, models, the map and playlists, but no listeners, files, servers or settings."""
     with open_library(library) as lib, progress_bar() as progress:
         report = write_bundle(lib, file, progress, models=model or (), with_excerpts=with_excerpts)
     if as_json:
@@ -44,18 +43,18 @@ def add_snapshot_option(
     snapshot: Annotated[
         Path | None,
         typer.Option(
-            help="Serve a snapshot file (`musicsim snapshot`) instead of a library, as with --public. Several "
-            "processes can serve the same file.",
+            help="Serve a snapshot file (see `musicsim snapshot`) to visitors instead of a library; implies --public. "
+            "Several processes can serve the same file.",
             metavar="FILE",
         ),
     ] = None,
     **values: Any,
 ) -> None:
-    """Run the app; with a snapshot file, on the library in it."""
+    """Run the app on a library or, if `snapshot` is given, on the library in the snapshot file."""
     if snapshot is None:
         command(**values)
         return
-    os.environ.pop("MUSICSIM_PUBLIC", None)  # visitors must not unpack anything
+    os.environ.pop("MUSICSIM_PUBLIC", None)  # unpacking is forbidden in a public demonstration
     with ExitStack() as stack:
         with progress_bar(is_noted=False) as progress:
             folder = stack.enter_context(open_bundle(snapshot, progress))

@@ -1,7 +1,6 @@
 """A copy of a library's database for visitors, limited to the content of the public pages.
 
-This module lists every column of the copy. New tables and columns are missing until they are added here. The copy
-excludes listeners, plays, answers, imports, jobs, servers and paths.
+This module lists every column that is copied, so a new table or column stays private until someone adds it.
 """
 
 import json
@@ -22,8 +21,8 @@ from musicsim.library.db.schema_version import create_tables
 from musicsim.library.tags.artists import artist_group, parse_artist, stand_in_name
 from musicsim.storage import storage_error
 
-EXCERPTS = "excerpts"  # folder of the excerpts
-NOWHERE = "."  # folder of a song with a known artist
+EXCERPTS = "excerpts"  # folder for the excerpts
+NOWHERE = "."  # stands for the folder of a song whose artist is known
 _PLAIN = (
     *("title", "artist", "album_artist", "album", "track", "year", "genre", "duration_s"),
     *("feature_version", "mb_recording_id", "mb_artist_id", "mb_album_id", "sound_hash"),
@@ -33,11 +32,11 @@ _MODEL = (
     *("id", "name", "created_at", "n_songs_fitted", "n_features", "n_dimensions", "is_active", "is_complete"),
     *("kind", "base_id", "is_retired"),
 )
-# settings that pages show; others may contain names of files or listeners
+# model settings that pages show; others may contain names of files or listeners
 _SETTINGS_OF_MODELS = (
     *("supervision", "representation", "label", "n_codewords", "tau", "sources", "model_ids", "vectors"),
 )
-SETTINGS = frozenset({"hub_reduction", "index_kind", "index_memory_mb"})  # the only settings of a library in a copy
+SETTINGS = frozenset({"hub_reduction", "index_kind", "index_memory_mb"})  # the only library settings in a copy
 _HERE = "SELECT id FROM songs"
 _LABELS = {"artist": "songs", "genre": "songs", "key": "songs", "mode": "songs", "tag": "tags"}
 
@@ -61,13 +60,13 @@ FILLED: dict[str, dict[str, str]] = {
     },
     "duplicates": {name: f"s.{name}" for name in ("first_id", "second_id", "similarity", "offset_s", "is_same")},
     "tags": {"song_id": "s.song_id", "tag": "s.tag", "source": "''", "weight": "max(s.weight)"},
-    # the song's third by plays; each song has a separate listener, so the copy does not reveal tastes
+    # only the third to which a song belongs by its plays; one listener per song, so that tastes stay private
     "plays": {"listener": "song_id", "song_id": "song_id", "source": "''", "count": "third_of(n)"},
     "playlists": {
         "id": "s.id",
         "name": "s.name",
         "category": "s.category",
-        # the sources of imported playlists contain names of files
+        # the sources of imported playlists contain file names
         "source": "CASE source WHEN 'saved' THEN source ELSE 'list ' || s.id END",
         "created_at": "0",
     },
@@ -75,7 +74,7 @@ FILLED: dict[str, dict[str, str]] = {
     "models": {**{name: f"s.{name}" for name in _MODEL}, "settings": "settings_of(s.settings)"},
     "vectors": {name: f"s.{name}" for name in ("model_id", "row", "song_id")},
 }
-"""SQL values of each column of each table of a copy. All other tables are empty, except ``meta``."""
+"""SQL expression for each column of each table in a copy. All other tables are empty, except ``meta``."""
 
 _FROM = {
     "songs": "src.songs s WHERE s.id IN (SELECT song_id FROM src.files WHERE missing_since IS NULL) ORDER BY s.id",
@@ -97,7 +96,7 @@ _FROM = {
 
 @dataclass(frozen=True, slots=True)
 class Excerpts:
-    """The excerpts in a copy, each at :func:`excerpt_path`."""
+    """The excerpts in a copy; :func:`excerpt_path` returns the path of each."""
 
     song_ids: Collection[int] = frozenset()
     suffix: str = ".mp3"
@@ -107,7 +106,7 @@ class Excerpts:
 def copy_for_visitors(
     source: Path, target: Path, model_ids: Collection[str], thirds: tuple[float, float], excerpts: Excerpts = Excerpts()
 ) -> None:
-    """Write a copy of the public part of a database; `thirds` bound the plays of the two less played thirds."""
+    """Copy the public part of a database; `thirds` are the play counts that split the songs into three equal groups."""
     engine = open_engine(target, read_only=False)
     with engine.begin() as connection:
         create_tables(connection)
@@ -115,7 +114,7 @@ def copy_for_visitors(
     engine.dispose()
     try:
         with closing(sqlite3.connect(target, uri=True, isolation_level=None)) as copy:
-            # no other process reads it before it is complete
+            # speed is safe here: no other process reads the copy before it is complete
             for pragma in ("journal_mode=DELETE", "journal_mode=OFF", "synchronous=OFF", "cache_size=-65536"):
                 copy.execute(f"PRAGMA {pragma}")
             copy.execute("ATTACH DATABASE ? AS src", (read_only_address(source),))
@@ -133,14 +132,14 @@ def copy_for_visitors(
 
 
 def excerpt_path(song_id: int, suffix: str) -> str:
-    """Return the relative path of a song's excerpt in the folder of a copy."""
+    """Return the path of a song's excerpt, relative to the folder of the copy."""
     return f"{EXCERPTS}/{song_id % 1000:03d}/{song_id}{suffix}"
 
 
 def _add_functions(
     copy: sqlite3.Connection, model_ids: Collection[str], thirds: tuple[float, float], excerpts: Excerpts
 ) -> None:
-    """Define the SQL functions of :data:`FILLED` and :data:`_FROM`."""
+    """Define the SQL functions that :data:`FILLED` and :data:`_FROM` use."""
     with_excerpt = frozenset(excerpts.song_ids)
     roots = [schema.path_of(text) for (text,) in copy.execute("SELECT path FROM src.roots")]
     is_unknown = cache(lambda artist: parse_artist(artist) is None)
@@ -148,7 +147,7 @@ def _add_functions(
 
     @cache
     def stand_in(folder: str) -> str:
-        """Return a unique name for the folder that groups songs without an artist."""
+        """Return a unique name that replaces the path of a folder, for songs that are grouped by folder."""
         path = schema.path_of(folder)
         group = artist_group(None, path, roots)
         if group is None:

@@ -1,7 +1,6 @@
 """Addresses of Dask clusters, and the clusters that the owner of this machine trusts.
 
-Another person may have written a library's settings, which contain the address of a cluster. So trust is never stored
-in a library, but per address in the user's configuration folder.
+Trust is stored per address in the user's configuration, never in a library, which may come from someone else.
 """
 
 import ipaddress
@@ -12,21 +11,21 @@ from pathlib import Path
 
 from musicsim.library.disk.arrays import private_path
 
-CLUSTER_VARIABLE = "MUSICSIM_CLUSTER"  # environment variable with the address of a cluster
+CLUSTER_VARIABLE = "MUSICSIM_CLUSTER"  # environment variable for the address of a cluster
 TRUST_VARIABLE = "MUSICSIM_TRUST_CLUSTER"
 """If this environment variable is 1, only the address in MUSICSIM_CLUSTER is trusted."""
 _LOCAL = re.compile(r"local:([1-9]\d{0,2})")
-# a plain host, because programs disagree on which part of user@host is the host
+# only a plain host is allowed, because programs disagree on which part of user@host is the host
 _SCHEDULER = re.compile(r"(?P<protocol>tcp|tls|ws|wss)://(\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<host>[\w.-]+)):\d{1,5}/?")
 _ENCRYPTED = ("tls", "wss")
 
 
 def check_address(address: str) -> str:
-    """Return the stripped address of a cluster. Raises ValueError if it is malformed."""
+    """Return a cluster's address without surrounding spaces. Raises ValueError if the address is malformed."""
     address = address.strip()
     if not (_LOCAL.fullmatch(address) or _SCHEDULER.fullmatch(address)):
         raise ValueError(
-            f"cluster={address!r} should be the address of a Dask scheduler, such as tcp://10.0.0.5:8786, or local:4 "
+            f"cluster={address!r} must be the address of a Dask scheduler, such as tcp://10.0.0.5:8786, or local:4 "
             "for four workers on this machine."
         )
     return address
@@ -38,7 +37,7 @@ def is_encrypted(address: str) -> bool:
 
 
 def is_on_this_machine(address: str) -> bool:
-    """Return whether a cluster runs on this machine only. Names are not resolved, because their address can change."""
+    """Return whether a cluster runs only on this machine. Host names are not resolved: their addresses can change."""
     if n_own(address):
         return True
     match = _SCHEDULER.fullmatch(address.strip())
@@ -58,11 +57,11 @@ def n_own(address: str) -> int:
 
 
 SETTINGS = {"cluster": check_address}
-"""The setting with the address of a library's cluster; empty for worker processes of this machine."""
+"""Setting for the address of a library's cluster. If it is empty, worker processes on this machine are used."""
 
 
 def needs_trust(address: str) -> bool:
-    """Return whether a cluster is on another machine without TLS, so that it must be trusted to be used."""
+    """Return whether a cluster must be trusted before use, because it is on a different machine without TLS."""
     return bool(address) and not (is_on_this_machine(address) or is_encrypted(address))
 
 
@@ -73,7 +72,7 @@ def is_trusted(address: str) -> bool:
 
 
 def trust(address: str, *, is_trusted: bool = True) -> None:
-    """Store on this machine that a cluster is trusted, or no longer. Raises ValueError if `address` is malformed."""
+    """Save on this machine whether a cluster is trusted. Raises ValueError if `address` is malformed."""
     address = check_address(address)
     addresses = _read_trusted() - {address}
     if is_trusted:

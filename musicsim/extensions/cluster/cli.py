@@ -1,4 +1,4 @@
-"""Options for a Dask cluster, and the command that shows one."""
+"""Options for a Dask cluster, and the command that shows its state."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -12,19 +12,19 @@ from musicsim.extensions.cluster.address import CLUSTER_VARIABLE, check_address,
 from musicsim.extensions.cluster.connection import choosing, cluster_state
 from musicsim.extensions.cluster.pool import UNTRUSTED
 
-_RISK = "Dask exchanges pickles: whoever controls the scheduler or the network on the way can run code on this machine."
+_RISK = "Dask exchanges pickles, so anyone who controls the scheduler or network can run code on this machine."
 _Cluster = Annotated[
     str | None,
     typer.Option(
         envvar=CLUSTER_VARIABLE,
         show_envvar=True,
-        help="Dask cluster that does the work: tcp://10.0.0.5:8786, or local:4 for four workers here.",
+        help="Dask cluster to run the work on: tcp://10.0.0.5:8786, or local:4 for four workers on this machine.",
     ),
 ]
 _TrustCluster = Annotated[
     bool,
     typer.Option(
-        "--trust-cluster", help=f"Use a cluster on another machine without TLS for this command only. {_RISK}"
+        "--trust-cluster", help=f"For this command only, use a cluster on a different machine without TLS. {_RISK}"
     ),
 ]
 
@@ -37,7 +37,7 @@ def status(
     as_json: JsonOption = False,
     trust_cluster: _TrustCluster = False,
 ) -> None:
-    """Show the state of the cluster, its workers and its dashboard."""
+    """Show the cluster's state, its workers and its dashboard."""
     with open_library(library, create=True) as lib:
         state = cluster_state(lib, cluster, trusted=trust_cluster)
     if as_json:
@@ -49,7 +49,7 @@ def status(
 
 
 group.command()(status)
-group.callback()(lambda: None)  # otherwise Typer would drop the name of the only command
+group.callback()(lambda: None)  # without a callback, Typer would drop the name of the only command
 
 
 @add_options
@@ -68,15 +68,15 @@ def add_trust_option(
         bool | None,
         typer.Option(
             "--trust-cluster/--no-trust-cluster",
-            help=f"Store on this machine whether the new cluster is trusted without TLS. {_RISK}",
+            help=f"Save on this machine whether the new cluster is trusted without TLS. {_RISK}",
         ),
     ] = None,
     **values: Any,
 ) -> None:
-    """Run `musicsim settings`, but refuse the address of a cluster that is not trusted."""
+    """Run `musicsim settings`, but reject the address of a cluster that is not trusted."""
     name, value = values["name"], values["value"]
     if trust_cluster is not None and (name != "cluster" or not value):
-        raise typer.BadParameter("it needs an address: settings cluster ADDRESS.", param_hint="--trust-cluster")
+        raise typer.BadParameter("use this option with settings cluster ADDRESS.", param_hint="--trust-cluster")
     if name == "cluster" and value and value.strip():
         try:
             address = check_address(value)

@@ -17,7 +17,7 @@ _chosen: ContextVar[tuple[str | None, bool]] = ContextVar("chosen", default=(Non
 
 @contextmanager
 def choosing(address: str | None, *, trusted: bool) -> Iterator[None]:
-    """Set the cluster that :func:`pool` uses within the block; None for the environment's or the settings' one."""
+    """Set the cluster that :func:`pool` uses within the block; None selects the environment's or the library's."""
     token = _chosen.set((address, trusted))
     try:
         yield
@@ -31,7 +31,7 @@ def pool(library: libraries.Library) -> AbstractContextManager[None]:
 
 
 def cluster_of(library: libraries.Library, address: str | None = None) -> str:
-    """Return the address of a library's cluster: `address`, else the environment's, else the settings'; "" for none."""
+    """Return `address`, else the cluster from the environment, else the one from the library's settings, else ""."""
     if address is not None:
         return address
     return os.environ.get(CLUSTER_VARIABLE) or str(library.settings["cluster"])
@@ -39,7 +39,7 @@ def cluster_of(library: libraries.Library, address: str | None = None) -> str:
 
 @contextmanager
 def on_cluster(library: libraries.Library, address: str | None = None, *, trusted: bool = False) -> Iterator[None]:
-    """Use the cluster of a library, if any, within the block. Raises LibraryError unless it is trusted and answers."""
+    """Use a library's cluster, if any, within the block. Raises LibraryError if it is not trusted or unreachable."""
     address = cluster_of(library, address).strip()
     if not address:
         yield
@@ -53,15 +53,15 @@ def on_cluster(library: libraries.Library, address: str | None = None, *, truste
 
 
 def cluster_state(library: libraries.Library, address: str | None = None, *, trusted: bool = False) -> ClusterState:
-    """Return the current state of a library's cluster. Raises LibraryError without one that is trusted and answers."""
+    """Return the state of a library's cluster. Raises LibraryError if it is not set, not trusted or unreachable."""
     address = cluster_of(library, address).strip()
     if not address:
         raise LibraryError(
-            "no cluster is set: give one with --cluster, in MUSICSIM_CLUSTER of the environment, or in the settings."
+            "no cluster is set. Set an address with --cluster, with MUSICSIM_CLUSTER, or in the library's settings."
         )
     if n_own(address):
         raise LibraryError(
-            f"{address}: each scan starts these workers on this machine and then ends them. None are running now."
+            f"{address}: these workers run on this machine, but only during a scan. None are running now."
         )
     with open_cluster(address, is_trusted=trusted or is_trusted(address)) as pool:
         return pool.state()

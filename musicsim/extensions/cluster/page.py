@@ -1,4 +1,4 @@
-"""The Dask cluster in the settings of a library."""
+"""The Dask cluster in a library's settings."""
 
 import streamlit as st
 
@@ -10,9 +10,9 @@ from musicsim.library import Library
 from musicsim.ui.base.text import plain
 
 _TRUST = (
-    "Without it, a cluster on another machine is not used. Dask exchanges pickles: whoever controls the scheduler or "
-    "the network on the way can run code on this machine. Trust is stored on this machine, not in the library. It is "
-    "not needed with tls:// and your own certificates."
+    "A cluster on a different machine is used only if you trust it. Dask exchanges pickles, so anyone who controls the "
+    "scheduler or the network in between can run code on this machine. Your choice is saved on this machine, not in "
+    "the library. With tls:// and your own certificates, trust is not needed."
 )
 
 
@@ -30,20 +30,20 @@ def _set_trust(address: str, key: str) -> None:
         st.toast(plain(error), icon=":material/error:")
 
 
-def draw(snapshot: Snapshot, *, busy: bool) -> None:  # it may change while a job runs
-    """Draw the address of the cluster, whether it is trusted, and its state on request."""
+def draw(snapshot: Snapshot, *, busy: bool) -> None:  # stays enabled while a job runs
+    """Draw the cluster's address, whether it is trusted, and its state on request."""
     library = snapshot.library
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
             "Dask cluster", str(library.settings["cluster"]), key="setting_cluster",
             on_change=_set_cluster, args=(library,), placeholder="tcp://10.0.0.5:8786",
-            help="Scans run on its workers: the address of a scheduler, or local:4 for four workers on this machine. "
-            f"Empty = worker processes of this machine. {CLUSTER_VARIABLE} in the environment takes precedence.",
+            help="Address of a Dask scheduler whose workers run the scans, or local:4 for four workers on this machine."
+            f" Leave empty to use no cluster. The environment variable {CLUSTER_VARIABLE} takes precedence.",
         )  # fmt: skip
         wants_check = st.button("Check", icon=":material/lan:", key="check_cluster", disabled=not cluster_of(library))
     address = str(library.settings["cluster"])
     if needs_trust(address):
-        # a key per address, so that a tick does not apply to a new address
+        # each address has its own key, so that a checkmark does not apply to a new address
         key = f"trust_cluster_{address}"
         st.checkbox(
             f"Trust {plain(address)} without TLS", is_trusted(address), key=key, on_change=_set_trust,

@@ -1,11 +1,8 @@
 """Tasks on the workers of a Dask cluster.
 
-The client sends tasks in batches of a few seconds of work, at most two per thread of the workers. So memory is bounded
-for any number of tasks. A Dask worker passes its batch to one of our worker processes
-(:mod:`musicsim.library.processes.workers`), with the same limits per file as on one machine.
-
-Dask repeats the tasks of a worker that dies. If the scheduler dies, this client repeats its tasks when it is back. A
-batch that has killed too many workers is repeated at the end, file by file.
+The client sends tasks in batches of a few seconds of work, at most two batches per worker thread. If a worker dies,
+Dask repeats its tasks. If the scheduler dies, the client repeats its tasks once the scheduler is back. A batch that has
+killed too many workers is repeated at the end, one file at a time.
 """
 
 import logging
@@ -36,27 +33,27 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_AHEAD = 2  # batches per thread of the cluster: one running, one waiting
-_BATCH_S = 2.0  # of work, much longer than a message takes
+_AHEAD = 2  # batches per worker thread: one running, one waiting
+_BATCH_S = 2.0  # seconds of work in a batch, much longer than sending a message
 MAX_BATCH = 32  # tasks
 _TICK_S = 0.5
 _COUNT_EVERY_S = 2.0
 CONNECT_S = 10.0
 _FETCH_S = 120.0
 _GONE_S = 600.0  # maximum wait for a scheduler that has died
-_RETRIES = 2  # of a batch that could not start on any worker
+_RETRIES = 2  # retries of a batch that could not start on any worker
 UNTRUSTED = (
-    "this cluster is on another machine and is not trusted. Dask exchanges pickles, so whoever controls the scheduler "
-    "can run code on this machine. Use tls:// with your own certificates, or trust the address: with "
+    "this cluster is on a different machine and is not trusted. Dask exchanges pickles, so anyone who controls the "
+    "scheduler can run code on this machine. Use tls:// with your own certificates, or trust the address: with "
     "--trust-cluster, with MUSICSIM_TRUST_CLUSTER=1 and MUSICSIM_CLUSTER, or in the settings on the Library page."
 )
-"""Message for a cluster that the owner of this machine has not trusted."""
+"""Message for a cluster that the owner of this machine does not trust."""
 _CERTIFICATES = (
-    "Set DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ...__CLIENT__CERT and ...__CLIENT__KEY, or the same in "
+    "Set DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ...__CLIENT__CERT and ...__CLIENT__KEY, or the same options in "
     "~/.config/dask/distributed.yaml (docs/scale.md)."
 )
-_IDLE_S = 30.0  # after this time, an unused worker process on a cluster ends
-_KILLED = object()  # result of tasks whose batch has killed too many workers
+_IDLE_S = 30.0  # seconds after which an unused worker process on a cluster ends
+_KILLED = object()  # result of the tasks in a batch that has killed too many workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +62,7 @@ class ClusterState:
     dashboard: str | None  # URL of the scheduler's page
     n_workers: int
     n_threads: int
-    memory_bytes: int  # limit of all workers; 0 if unlimited
+    memory_bytes: int  # memory limit of all workers together; 0 if unlimited
 
     @property
     def summary(self) -> str:
@@ -79,8 +76,8 @@ class ClusterState:
 def open_cluster(address: str, *, is_trusted: bool = False) -> "Iterator[ClusterPool]":
     """Open the cluster at an address: ``local:N``, or a scheduler's address.
 
-    `is_trusted` allows a connection to another machine without TLS. Dask exchanges pickles: anyone who controls the
-    scheduler, or the network in between, can run code on this machine. So the machine's owner decides, never a library.
+    `is_trusted` allows a connection to a different machine without TLS. Anyone who controls its scheduler or the
+    network can then run code on this machine. So this machine's owner must decide to trust it, never a library.
     """
     try:
         address = check_address(address)
@@ -89,7 +86,7 @@ def open_cluster(address: str, *, is_trusted: bool = False) -> "Iterator[Cluster
     if not (is_trusted or is_encrypted(address) or is_on_this_machine(address)):
         raise LibraryError(f"{address}: {UNTRUSTED}")
     if find_spec("distributed") is None:
-        raise LibraryError(f"{address}: a cluster needs Dask. Install it: pip install 'musicsim[cluster]'.")
+        raise LibraryError(f"{address}: a cluster needs Dask. Install it with: pip install 'musicsim[cluster]'")
     if is_encrypted(address):
         _check_certificates(address)
     n_workers = n_own(address)
@@ -115,13 +112,13 @@ def _local_scheduler(n_workers: int) -> Iterator[str]:
 
 
 def _check_certificates(address: str) -> None:
-    """Check that this machine has its own certificates for Dask: else ``wss://`` trusts any public authority."""
+    """Check that this machine has its own certificates for Dask; otherwise ``wss://`` trusts any public authority."""
     from distributed import Security
 
     try:
-        security: Any = Security()  # sets its attributes by name
+        security: Any = Security()  # Any, because Security sets its attributes dynamically
         certificates = security.tls_ca_file and security.tls_client_cert
-        security.get_connection_args("client")  # reads the files
+        security.get_connection_args("client")  # reads the certificate files
     except (OSError, TypeError, ValueError) as error:  # SSLError is an OSError
         raise LibraryError(f"{address}: Dask cannot read its certificates ({error}). {_CERTIFICATES}") from error
     if not certificates:
@@ -129,7 +126,7 @@ def _check_certificates(address: str) -> None:
 
 
 class ClusterPool(AbstractContextManager["ClusterPool"]):
-    """A client of the scheduler at an address; see :class:`musicsim.library.processes.pools.Pool`."""
+    """A client for the scheduler at an address (see :class:`musicsim.library.processes.pools.Pool`)."""
 
     shares_disk = False
 
@@ -146,7 +143,7 @@ class ClusterPool(AbstractContextManager["ClusterPool"]):
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         try:
             dashboard = self._client.dashboard_link
-        except KeyError:  # the cluster lacks workers
+        except KeyError:  # the cluster has no workers
             dashboard = None
         return ClusterState(
             self.address,
@@ -159,7 +156,7 @@ class ClusterPool(AbstractContextManager["ClusterPool"]):
     def outcomes(
         self, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits, preload: tuple[str, ...] = ()
     ) -> Generator[tuple[T, Any] | None, None, None]:
-        """Run tasks like `Pool.outcomes`. Raises LibraryError if the scheduler is away for ten minutes."""
+        """Run tasks like `Pool.outcomes`. Raises LibraryError if the scheduler is unreachable for ten minutes."""
         work = _Work(uuid.uuid4().hex, function, limits, preload, __version__)
         suspects: list[T] = []
         for item in self._run(work, tasks, MAX_BATCH, None):
@@ -167,15 +164,15 @@ class ClusterPool(AbstractContextManager["ClusterPool"]):
                 suspects.append(item[0])
             else:
                 yield item
-        # one at a time, because a worker that dies loses all its tasks
+        # one task at a time, because a worker that dies loses all its tasks
         for item in self._run(work, suspects, 1, 1):
             yield (item[0], WorkerDied(None)) if item is not None and item[1] is _KILLED else item
 
     def _run(
         self, work: "_Work", tasks: Iterable[T], max_batch: int, max_pending: int | None
     ) -> Generator[tuple[T, Any] | None, None, None]:
-        """Yield each task with its result, `_KILLED` if its batch kills workers; lost batches are repeated."""
-        shared: Future | None = None  # the work, sent to each worker once
+        """Yield each task with its result, or `_KILLED` if its batch kills workers; lost batches are repeated."""
+        shared: Future | None = None  # `work`, sent to each worker only once
         waiting = iter(tasks)
         pending: dict[Future, list[T]] = {}
         lost: deque[list[T]] = deque()
@@ -205,13 +202,13 @@ class ClusterPool(AbstractContextManager["ClusterPool"]):
                 except Empty:
                     yield None
                     continue
-                if future not in pending:  # of the previous scheduler
+                if future not in pending:  # a result from the previous scheduler
                     continue
                 batch = pending.pop(future)
                 done = self._fetch(future)
                 if done is None:
                     lost.append(batch)
-                    shared = None  # it may have been lost, too
+                    shared = None  # `work` may have been lost, too
                     continue
                 size = min(max(1, round(_BATCH_S * len(batch) / max(done.seconds, 1e-3))), 2 * size, max_batch)
                 yield from zip(batch, done.results or [_KILLED] * len(batch), strict=True)
@@ -235,7 +232,7 @@ class ClusterPool(AbstractContextManager["ClusterPool"]):
         return _AHEAD * max(1, self._n_threads)
 
     def _fetch(self, future: "Future") -> "_Done | None":
-        """Return the results of a batch, and release them on the cluster; None if they were lost."""
+        """Return the results of a batch and release them on the cluster; None if they were lost."""
         from distributed import KilledWorker
 
         try:
@@ -244,22 +241,22 @@ class ClusterPool(AbstractContextManager["ClusterPool"]):
                 if isinstance(error, KilledWorker):
                     return _Done([], _BATCH_S)
                 raise LibraryError(
-                    f"{self.address}: its workers cannot do the work ({error}). Install the same version of musicsim "
-                    f"({__version__}) on all of them, and check that they have enough memory."
+                    f"{self.address}: the cluster's workers cannot run the tasks ({error}). Install musicsim "
+                    f"{__version__} on all of them, and check that they have enough memory."
                 )
             if future.status == "finished":
                 return future.result(timeout=_FETCH_S)
         except (OSError, TimeoutError, CancelledError) as error:
-            _log.warning("a batch was lost between cluster and client: %s", error)
+            _log.warning("a batch was lost between the cluster and the client: %s", error)
         finally:
             future.release()
         return None
 
     def _reconnect(self, pending: "dict[Future, list[T]]", lost: deque[list[T]]) -> Iterator[None]:
-        """If the client has given up on its scheduler, wait for a new one; pending batches are lost."""
+        """If the client has given up on its scheduler, wait for a new scheduler; pending batches are lost."""
         if self._client.status not in ("closing", "closed"):
             return
-        _log.warning("the scheduler is gone; waiting for it")
+        _log.warning("the connection to the scheduler was lost; waiting for the scheduler")
         lost.extend(pending.values())
         pending.clear()
         deadline = time.monotonic() + _GONE_S
@@ -280,28 +277,28 @@ class ClusterPool(AbstractContextManager["ClusterPool"]):
             return Client(self.address, timeout=CONNECT_S, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             raise LibraryError(
-                f"{self.address}: no Dask scheduler answers there. Start one (dask scheduler), or check the address."
+                f"{self.address}: no Dask scheduler responds. Check the address, or start one with `dask scheduler`."
             ) from error
 
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    results: list[Any]  # of each task; empty if the batch has killed its workers
+    results: list[Any]  # one result per task; empty if the batch has killed its workers
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    name: str  # unique
+    name: str  # unique name
     function: Callable[[Any], Any]
     limits: Limits
     preload: tuple[str, ...]
-    version: str  # of the client
+    version: str  # musicsim version of the client
 
 
 def _do(work: _Work, tasks: list[Any]) -> _Done:
     if work.version != __version__:
-        raise LibraryError(f"a worker has version {__version__}")
+        raise LibraryError(f"a worker has musicsim {__version__}")
     started = time.perf_counter()
     places = {id(task): place for place, task in enumerate(tasks)}
     results: list[Any] = [None] * len(tasks)
@@ -318,10 +315,10 @@ def _do(work: _Work, tasks: list[Any]) -> _Done:
 
 
 class _Crews:
-    """The worker processes of a Dask worker: one per thread, reused for the next batch."""
+    """The worker processes of a Dask worker: one per thread, reused for later batches."""
 
     def __init__(self) -> None:
-        self._idle: dict[str, list[Crew[Any]]] = {}  # by the name of their work
+        self._idle: dict[str, list[Crew[Any]]] = {}  # maps the name of the work to idle crews
         self._lock = threading.Lock()
 
     def take(self, work: _Work) -> Crew[Any]:
@@ -329,9 +326,9 @@ class _Crews:
             idle = self._idle.get(work.name)
             if idle:
                 return idle.pop()
-        # Dask workers are daemons of their nanny and may not have children; ours end when their pipe closes
+        # Dask workers are daemonic and may not have children; musicsim's workers end when their pipe closes
         multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
-        # set by Dask for its own workers; analysis would constantly release and allocate memory
+        # Dask sets this variable for its own workers; it would make analysis constantly release and allocate memory
         os.environ.pop("MALLOC_TRIM_THRESHOLD_", None)
         return Crew(work.function, work.limits, work.preload, 1)
 

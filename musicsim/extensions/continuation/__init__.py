@@ -1,4 +1,4 @@
-"""Evaluation of playlists: methods continue lists whose second half is held out."""
+"""Evaluation of playlists: methods predict the held-out second half of a list from its first half."""
 
 from musicsim.hooks import Extension, Job, Section
 

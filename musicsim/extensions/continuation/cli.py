@@ -13,7 +13,7 @@ from musicsim.cli.options import add_options
 from musicsim.explorer.evaluation.quality import Figure
 from musicsim.extensions.continuation.continuation import LISTS, MEASURES, continue_lists
 
-_HELP = "Evaluate how well the walk and other methods continue held-out lists: playlists or sittings."
+_HELP = "Evaluate how well the walk and other methods continue playlists or sittings (listening sessions)."
 _Lists = Annotated[str | None, typer.Option("--continue", help=_HELP, metavar="LISTS")]
 
 
@@ -25,7 +25,7 @@ def evaluate_options(command: Callable[..., None], *, lists: _Lists = None, **va
     if values["model"] or values["by"] or values["split"]:
         raise typer.BadParameter("cannot be combined with --model, --by or --split.", param_hint="--continue")
     if lists not in LISTS:
-        raise typer.BadParameter(f"{lists!r} should be one of {', '.join(LISTS)}.", param_hint="--continue")
+        raise typer.BadParameter(f"{lists!r} must be one of {', '.join(LISTS)}.", param_hint="--continue")
     with open_library(values["library"]) as library, progress_bar() as progress:
         result = continue_lists(library, lists, progress)
     if values["as_json"]:
@@ -35,4 +35,4 @@ def evaluate_options(command: Callable[..., None], *, lists: _Lists = None, **va
         (way, *(format_figure(Figure(*scores[name])) for name in MEASURES)) for way, scores in result.scores.items()
     ]
     columns = [Column(name, overflow="fold") for name in ("way", *MEASURES.values())]
-    show(columns, rows, caption=f"{result.summary} {result.method} The 95% interval over lists is in brackets.")
+    show(columns, rows, caption=f"{result.summary} {result.method} Brackets contain the 95% interval over lists.")

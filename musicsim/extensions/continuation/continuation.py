@@ -1,7 +1,6 @@
 """Evaluation of playlists: the walk and other methods continue held-out lists of a library.
 
-A list of six songs or more is split in halves. The new songs of its second half must be found among 500
-recommendations. Methods do not learn from judged lists, except that BPR and ALS need the first halves.
+A method sees the first half of a list of six or more songs. Its 500 recommendations should include the second half.
 """
 
 from __future__ import annotations
@@ -28,21 +27,21 @@ from musicsim.library import Library
 from musicsim.progress import Progress, add_prefix, no_progress
 
 LISTS = ("playlists", "sittings")
-"""Kinds of lists: playlists, except those generated here, and sittings (songs played in a row)."""
-MIN_SONGS = 6  # minimum number of songs of a judged list
-MIN_LISTS = 10  # minimum number of such lists for a useful interval
+"""Kinds of lists: playlists (except those that musicsim generated), and listening sessions (songs played in a row)."""
+MIN_SONGS = 6  # minimum number of songs in an evaluated list
+MIN_LISTS = 10  # minimum number of long enough lists for a useful interval
 MEASURES = {"ndcg": "NDCG", "r_precision": "R-precision", "clicks": "Clicks", "hit@10": "Hit rate at 10"}
-"""Measures with their names; methods are sorted by the first."""
-MAX_JUDGED = 500  # lists of a part
+"""Measures with their names; methods are sorted by the first measure."""
+MAX_JUDGED = 500  # maximum number of lists evaluated in a part
 _N_PARTS = 5
-_ENOUGH = 200  # judged lists, after which no further part is judged
+_ENOUGH = 200  # number of evaluated lists after which no further part is evaluated
 _N_RECOMMENDED = 500
 
-Interval = tuple[float, float, float]  # a mean over lists, and the ends of its 95% interval
+Interval = tuple[float, float, float]  # a mean over lists, and the lower and upper end of its 95% interval
 Lists = Sequence[Sequence[int]]
 Score = Callable[[int, Sequence[int]], Float64Array]
-"""Takes the number of a judged list and its first songs; returns the scores of all songs, (n_songs,)."""
-Ways = dict[str, Callable[[], Score]]  # functions that fit the methods, by name
+"""Takes the number of an evaluated list and its first songs; returns the scores of all songs, (n_songs,)."""
+Ways = dict[str, Callable[[], Score]]  # maps the name of each method to the function that fits it
 
 POPULARITY, ARTIST, SOUND, ITEM_KNN, ALS, BPR, WALK = (
     "popularity", "same artist", "nearest in sound", "item-kNN", "ALS (implicit)", "BPR (implicit)", "walk",
@@ -52,23 +51,23 @@ N_FACTORS, ALS_STEPS, BPR_STEPS = 64, 20, 100
 ALS_REGULARIZATION, ALS_ALPHA = 0.1, 10.0
 BPR_REGULARIZATION, BPR_LEARNING_RATE = 0.002, 0.05
 _BLOCK = 65_536  # songs per block of distances
-_TIES = 1e-6  # weight of popularity next to cosines, to break ties
+_TIES = 1e-6  # weight of popularity relative to cosines; only breaks ties
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Lists of song rows to learn from, and the first songs of lists to continue."""
+    """Training lists and the first halves of the lists to continue; lists contain song rows."""
 
     n_songs: int
     train: Lists
     begun: Lists
     fit_walk: Callable[[Lists], playlist.PlaylistModel]
-    artists: IntegerArray | None = None  # (n_songs,), -1 if unknown; None without artists
-    vectors: FloatingArray | None = None  # (n_songs, n_dimensions) of the sound; None without a model
+    artists: IntegerArray | None = None  # artist code of each song, (n_songs,), -1 if unknown
+    vectors: FloatingArray | None = None  # Sound vectors, (n_songs, n_dimensions); None without a model
     random_state: int = 0
 
     def matrix(self, lists: Lists) -> sparse.csr_matrix:
-        """Return an indicator matrix, float32 (n_lists, n_songs); implicit needs csr_matrix, not csr_array."""
+        """Return an indicator matrix, float32 (n_lists, n_songs); the package implicit does not accept csr_array."""
         rows = np.repeat(np.arange(len(lists)), [len(songs) for songs in lists])
         songs = np.concatenate([np.empty(0, np.int64), *(np.asarray(songs, np.int64) for songs in lists)])
         shape = (len(lists), self.n_songs)
@@ -78,9 +77,9 @@ class Task:
 
 
 def ways(task: Task) -> Ways:
-    """Return every method that the task has data for."""
+    """Return all methods for which the task has data."""
     plays = np.asarray(task.matrix(task.train).sum(axis=0)).ravel().astype(np.float64)
-    popularity = plays / (1 + plays.max())  # below 1, so that it only breaks ties of counts
+    popularity = plays / (1 + plays.max())  # below 1, so that it only breaks ties between counts
     result: Ways = {POPULARITY: lambda: lambda _, songs: popularity}
     if task.artists is not None:
         result[ARTIST] = partial(_same_artist, task.artists, popularity)
@@ -95,7 +94,7 @@ def ways(task: Task) -> Ways:
 
 
 def score_by_walk(model: playlist.PlaylistModel) -> Score:
-    """Score songs by the mean probability that they follow one of the first songs, whose own scores are meaningless."""
+    """Score songs by the mean probability that they follow a first song; first songs get meaningless scores."""
     graph = model.hypergraph
 
     def score(_: int, songs: Sequence[int]) -> Float64Array:
@@ -109,10 +108,10 @@ def score_by_walk(model: playlist.PlaylistModel) -> Score:
 
 
 def _same_artist(codes: IntegerArray, popularity: Float64Array) -> Score:
-    """Score songs by the number of first songs by their artist, then by popularity."""
+    """Score songs by how many of the list's first songs are by the same artist, then by popularity."""
 
     def score(_: int, songs: Sequence[int]) -> Float64Array:
-        # index 0 is the unknown artist, which does not count
+        # index 0 counts songs by unknown artists, which are ignored
         n_of = np.bincount(codes[list(songs)] + 1, minlength=codes.max(initial=-1) + 2)
         n_of[0] = 0
         return n_of[codes + 1] + popularity
@@ -132,7 +131,7 @@ def _nearest(vectors: FloatingArray) -> Score:
 
 
 def _item_knn(task: Task, popularity: Float64Array) -> Score:
-    """Score songs by the sum of their cosines with the first songs, by lists; each has 200 nearest songs."""
+    """Score songs by how often they share lists with the first songs (sum of cosines to 200 neighbors of each)."""
     lists = task.matrix(task.train).astype(np.float64)
     together = sparse.csr_array(lists.T @ lists)
     scale = sparse.diags_array(1 / np.sqrt(np.maximum(together.diagonal(), 1)))
@@ -150,14 +149,14 @@ def _item_knn(task: Task, popularity: Float64Array) -> Score:
 
 
 def _als(task: Task) -> Score:
-    """Alternating least squares (Hu, Koren, Volinsky 2008); a list's factors are solved for from its first songs."""
+    """Alternating least squares (Hu, Koren, Volinsky 2008); a list's factors are computed from its first songs."""
     from implicit.cpu.als import AlternatingLeastSquares
 
     model = AlternatingLeastSquares(
         N_FACTORS, regularization=ALS_REGULARIZATION, alpha=ALS_ALPHA, iterations=ALS_STEPS, num_threads=1,
         random_state=task.random_state,
     )  # fmt: skip
-    with one_blas_thread():  # otherwise implicit warns that it is slow
+    with one_blas_thread():  # with more threads, implicit warns that it is slow
         model.fit(task.matrix(task.train), show_progress=False)
     begun = task.matrix(task.begun)
 
@@ -168,7 +167,7 @@ def _als(task: Task) -> Score:
 
 
 def _bpr(task: Task) -> Score:
-    """Bayesian personalized ranking (Rendle et al. 2009); it cannot add lists later, so it learns the first songs."""
+    """Bayesian personalized ranking (Rendle et al. 2009), trained on first songs as well: it cannot add lists later."""
     from implicit.cpu.bpr import BayesianPersonalizedRanking
 
     model = BayesianPersonalizedRanking(
@@ -186,47 +185,48 @@ def _bpr(task: Task) -> Score:
 
 @dataclass(frozen=True, slots=True)
 class Continued:
-    """Scores of methods that continue the lists of a library, as JSON values."""
+    """Scores of the methods that continued the lists of a library, as JSON values."""
 
     kind: str  # one of LISTS
-    n_lists: int  # that are long enough
+    n_lists: int  # lists that are long enough
     n_judged: int
     n_parts: int
-    n_songs: int  # that can be recommended
-    scores: Mapping[str, Mapping[str, Interval]]  # by method and measure, best NDCG first
-    leads: Mapping[str, Interval]  # by other method: NDCG of the walk minus its own
+    n_songs: int  # songs that can be recommended
+    scores: Mapping[str, Mapping[str, Interval]]  # maps each method and measure to a score; best NDCG first
+    leads: Mapping[str, Interval]  # maps each other method to the walk's NDCG minus its own
 
     @property
     def summary(self) -> str:
-        """The best method and its lead, in one sentence."""
+        """A sentence about the best method and its lead."""
         best = next(iter(self.scores))
         second = next(way for way in self.scores if way != WALK)
         mean, low, high = self.leads[second]
         if low <= 0 <= high:
-            return f"By NDCG, {WALK} and {second} are level ({mean:+.3f}, 95% interval {low:+.3f} to {high:+.3f})."
+            numbers = f"{mean:+.3f} (95% interval {low:+.3f} to {high:+.3f})"
+            return f"No significant difference in NDCG between the {WALK} and {second}: {numbers}."
         low, high = sorted((abs(low), abs(high)))
         lead = f"by {abs(mean):.3f} (95% interval {low:.3f} to {high:.3f})"
         if best == WALK:
-            return f"By NDCG, the walk is first, ahead of {second} {lead}."
-        return f"By NDCG, {best} is first; the walk is behind {lead}."
+            return f"The walk has the best NDCG, ahead of {second} {lead}."
+        return f"The method with the best NDCG is {best}; the walk is behind {lead}."
 
     @property
     def method(self) -> str:
         parts = "one part" if self.n_parts == 1 else f"{self.n_parts} parts"
         return (
-            f"{self.n_judged:,} of {self.n_lists:,} {self.kind} of {MIN_SONGS} songs or more, in {parts}. The second "
-            f"half of each is searched among {self.n_songs:,} songs; methods learn from all lists outside the part."
+            f"Evaluated on {self.n_judged:,} of {self.n_lists:,} {self.kind} with at least {MIN_SONGS} songs, in "
+            f"{parts}. Methods choose from {self.n_songs:,} songs and are trained on the lists in all other parts."
         )
 
 
 def parts_of(lists: Lists, random_state: int) -> list[Int64Array]:
-    """Split the numbers of the lists that are long enough into five random parts."""
+    """Split the lists that are long enough into five random parts; return the list numbers in each part."""
     long = np.array([at for at, songs in enumerate(lists) if len(set(songs)) >= MIN_SONGS], dtype=np.int64)
     return np.array_split(np.random.default_rng(random_state).permutation(long), _N_PARTS)
 
 
 def split(lists: Lists, judged: Int64Array) -> tuple[Lists, Lists, Lists]:
-    """Return the training lists, and the first and second halves of the judged lists, without repeats."""
+    """Return the training lists, and the first and second halves of the evaluated lists, without repeated songs."""
     held_out = set(judged.tolist())
     whole = [list(dict.fromkeys(lists[at])) for at in judged.tolist()]
     return (
@@ -237,7 +237,7 @@ def split(lists: Lists, judged: Int64Array) -> tuple[Lists, Lists, Lists]:
 
 
 def lists_of(snapshot: Snapshot, kind: str) -> Lists:
-    """Return the lists of a kind (:data:`LISTS`) as rows of songs."""
+    """Return the lists of one kind (see :data:`LISTS`) as song rows."""
     check_choice("kind", kind, LISTS)
     if kind == "playlists":
         return collect_playlists(snapshot, generated=False).rows
@@ -254,7 +254,7 @@ def n_long_lists(snapshot: Snapshot) -> dict[str, int]:
 
 
 def recommend(scores: Float64Array, begun: Sequence[int]) -> Int64Array:
-    """Return the 500 songs with the best scores that are not in the list; ties are in row order."""
+    """Return the 500 best-scored songs that are not among the first songs; ties are in row order."""
     new_scores = scores.copy()
     new_scores[list(begun)] = -np.inf
     n = min(_N_RECOMMENDED, len(scores) - len(begun))
@@ -265,7 +265,7 @@ def recommend(scores: Float64Array, begun: Sequence[int]) -> Int64Array:
 
 
 def measure(task: Task, rest: Lists, by: Ways, progress: Progress = no_progress) -> dict[str, dict[str, Float64Array]]:
-    """Return the scores of the methods `by`, by measure, for each list, (n_judged,); `rest` are the second halves."""
+    """Score the methods `by` with each measure on each list, (n_judged,); `rest` contains the second halves."""
     scores = {}
     for number, (name, fit) in enumerate(by.items()):
         n_done, total = number * len(rest), len(by) * len(rest)
@@ -281,10 +281,10 @@ def measure(task: Task, rest: Lists, by: Ways, progress: Progress = no_progress)
 def task_of(
     snapshot: Snapshot, kind: str, train: Lists, begun: Lists, progress: Progress = no_progress, random_state: int = 0
 ) -> Task:
-    """Return the task to continue lists as the app does; co-occurrence edges use only the training lists."""
+    """Return a task with the data that the app uses, except that co-occurrence edges use only the training lists."""
     sources = load_sources(snapshot)
     if kind == "sittings":
-        sources = replace(sources, listeners={})  # these groups contain the judged sittings
+        sources = replace(sources, listeners={})  # drop listeners' groups, which contain the evaluated sessions
 
     def graph_of(lists: Listed) -> playlist.Hypergraph:
         return build_hypergraph(snapshot, replace_company(sources, lists.rows, progress), own=False)
@@ -300,11 +300,7 @@ def task_of(
 def continue_lists(
     library: Library, kind: str, progress: Progress = no_progress, *, random_state: int = 0
 ) -> Continued:
-    """Judge every method on the lists of a library, with the built-in Sound model, which does not learn from lists.
-
-    The parts are judged in turn, each after learning from all other lists, until 200 lists are judged. Raises
-    ModelError if there are fewer than ten lists of six songs or more.
-    """
+    """Evaluate every method on about 200 lists; songs are compared by Sound, which does not learn from lists."""
     native = library.models.native()
     snapshot = take_snapshot(library, native.id if native else None)
     lists = lists_of(snapshot, kind)
@@ -337,7 +333,7 @@ def continue_lists(
 
 
 def run_job(library: Library, *, lists: str, progress: Any) -> bool:
-    """Evaluate `lists`, one of LISTS, as a background job; its trace is the result."""
+    """Evaluate `lists`, one of LISTS, as a background job; the result is saved in the job's trace."""
     result = continue_lists(library, lists, progress)
     progress.trace(asdict(result))
     progress.outcome = result.summary
@@ -346,6 +342,6 @@ def run_job(library: Library, *, lists: str, progress: Any) -> bool:
 
 def too_few(n_long: int, kind: str) -> str:
     return (
-        f"This library has {n_long:,} {kind} with {MIN_SONGS} songs or more; at least {MIN_LISTS} are "
-        "needed to hold some out. Import playlists or a listening history."
+        f"This library has {n_long:,} {kind} with at least {MIN_SONGS} songs; the evaluation needs {MIN_LISTS} or "
+        "more. Import playlists or a listening history."
     )

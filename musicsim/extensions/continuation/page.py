@@ -15,7 +15,7 @@ from musicsim.ui.base.text import interval, plain
 from musicsim.ui.components.downloads import show_table
 from musicsim.ui.components.jobs_view import job_panel, start_job
 
-_CHOSEN: Key[str] = Key("evaluate_lists", lambda: LISTS[0], "kind of the evaluated lists: playlists or sittings")
+_CHOSEN: Key[str] = Key("evaluate_lists", lambda: LISTS[0], "kind of lists to evaluate, one of LISTS")
 _PLACES = {"clicks": 2}  # decimal places; 3 by default
 
 
@@ -66,7 +66,7 @@ def _start(library: Library, kind: str, last: Job | None) -> None:
 
     @st.fragment(run_every=1.0 if last.is_active else None)
     def panel() -> None:
-        jobs.current(library)  # updates the state of a job whose process has died
+        jobs.current(library)  # update the state of the job in case its process has died
         job = library.jobs.get(last.id)
         if job.is_active != last.is_active:
             st.rerun()
@@ -84,6 +84,6 @@ def _show(result: Continued) -> None:
     show_table(pd.DataFrame(lines), name="continuation", key="evaluate_continuation")
     st.caption(
         f"{result.method} The 95% interval over lists is in gray. NDCG, R-precision and the hit rate range from 0 to "
-        "1, higher is better. Clicks: pages of ten songs to skip before the first right one (51 if none of 500 is "
-        "right); lower is better."
+        "1; higher is better. Clicks: pages of ten songs to skip before the first correct song (51 if none of the 500 "
+        "songs is correct); lower is better."
     )

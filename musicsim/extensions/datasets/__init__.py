@@ -1,4 +1,4 @@
-"""Public data sets with their labels and official splits, through the loaders of mirdata."""
+"""Public data sets with their labels and official splits, read with mirdata's loaders."""
 
 from musicsim.hooks import Extension
 

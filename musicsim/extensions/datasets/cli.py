@@ -18,19 +18,19 @@ def add_dataset_options(
     mirdata: Annotated[
         str | None,
         typer.Option(
-            help="Add a data set by its mirdata name, such as gtzan_genre, with its labels and official split."
+            help="Add a data set with its labels and official split. Use the name in mirdata, such as gtzan_genre."
         ),
     ] = None,
     data_home: Annotated[Path | None, typer.Option(help="The data set's folder (mirdata's data_home).")] = None,
     mirdata_version: Annotated[str, typer.Option(help="Version of the data set's index.")] = "default",
     **values: Any,
 ) -> None:
-    """Add music, or the files of a data set with their labels."""
+    """Add music, or a data set's files with their labels."""
     if mirdata is None:
         command(**values)
         return
     if values["sources"] or data_home is None:
-        raise typer.BadParameter("--mirdata needs the folder of the data set as --data-home, and no other folders.")
+        raise typer.BadParameter("--mirdata needs --data-home, the data set's folder, and no other folders.")
     tracks = read_dataset(mirdata, data_home.expanduser(), mirdata_version)
     failed = None
     try:
@@ -40,7 +40,7 @@ def add_dataset_options(
     with open_library(values["library"]) as library:
         label_songs(library, tracks)
     if tracks.parts and not values["as_json"]:
-        typer.echo(f"It includes a split: musicsim evaluate --split {mirdata}")
+        typer.echo(f"The data set has an official split. To use it: musicsim evaluate --split {mirdata}")
     if tracks.n_absent:
         warn("missing", f"{tracks.n_absent:,} files of {mirdata}.")
     if failed is not None:

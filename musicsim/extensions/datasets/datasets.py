@@ -1,4 +1,4 @@
-"""A local copy of a public data set as a library, through the loaders of mirdata."""
+"""Import of a local copy of a public data set into a library, with mirdata's loaders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from musicsim import library as libraries
 from musicsim.errors import LibraryError
 
-# attributes of loaders, by label; the first that exists is used
+# maps each label to attributes of mirdata's tracks; the first attribute with a value is used
 _LABELS = {
     "artist": ("artist", "artists", "composer"),
     "title": ("title",),
@@ -23,33 +23,33 @@ _LABELS = {
     "genre": ("genre", "genres", "style"),
 }
 _TAGS = ("tags", "genres", "instruments", "instrument", "moods")
-_MAX_METADATA, _MAX_ANNOTATIONS = 4 << 30, 64 << 20  # bytes of a file, for the whole data set or a track
-_MAX_TEXT, _MAX_TAGS, _MAX_WEIGHT = 1_000, 10_000, 1e9  # characters of a label; tags of a song; excludes infinity
-_NAMES = "datasets"  # key of a text of the library with a JSON list of names
+_MAX_METADATA, _MAX_ANNOTATIONS = 4 << 30, 64 << 20  # bytes of a file about the data set, or about one track
+_MAX_TEXT, _MAX_TAGS, _MAX_WEIGHT = 1_000, 10_000, 1e9  # characters in a label, tags per song, weight of a tag
+_NAMES = "datasets"  # key under which the library stores a JSON list of data set names
 _KNOWN_FAULTS = {
-    "gtzan_genre": "GTZAN contains repetitions, several excerpts of one recording, wrong labels and distortions, and "
-    "lacks artists (Sturm 2013, arXiv:1306.1461). Repetitions that sound the same count once here. Wrong labels "
-    "limit every score, and songs cannot be split by artist, so scores are too high."
+    "gtzan_genre": "GTZAN contains repetitions, several excerpts of the same recording, wrong labels and distortions, "
+    "and does not name artists (Sturm 2013, arXiv:1306.1461). musicsim counts identical repetitions once. Wrong labels "
+    "limit every score. Scores are too high, because songs cannot be split by artist."
 }
-"""Known faults, by mirdata's name of the data set."""
+"""Known faults, keyed by mirdata's name for the data set."""
 
 
 @dataclass(slots=True)
 class DatasetTracks:
     name: str
-    labels: dict[Path, dict[str, str]] = field(default_factory=dict)  # text by label
-    tags: dict[Path, dict[str, float]] = field(default_factory=dict)  # weight by tag
-    parts: dict[Path, str] = field(default_factory=dict)  # of the official split; empty without one
-    n_absent: int = 0  # tracks whose file is not in the folder
+    labels: dict[Path, dict[str, str]] = field(default_factory=dict)  # maps each file and label to a value
+    tags: dict[Path, dict[str, float]] = field(default_factory=dict)  # maps each file and tag to a weight
+    parts: dict[Path, str] = field(default_factory=dict)  # maps each file to its part of the official split, if any
+    n_absent: int = 0  # tracks whose file is missing from the folder
 
     @property
     def folders(self) -> list[Path]:
-        """Folders with audio. As folders of the library, they do not replace missing artists."""
+        """Folders with audio. Each becomes a root of the library, so its name does not replace a missing artist."""
         return sorted({path.parent for path in self.labels})
 
 
 def read_dataset(name: str, data_home: Path, version: str = "default") -> DatasetTracks:
-    """Read the index, labels and split of a data set. Raises LibraryError if one is missing, damaged or elsewhere."""
+    """Read a data set's index, labels and split. Raises LibraryError if they cannot be read or files are elsewhere."""
     dataset, track_ids = _open_dataset(name, data_home, version)
     tracks = DatasetTracks(name)
     files = _list_files(dataset, data_home)
@@ -77,8 +77,8 @@ def read_dataset(name: str, data_home: Path, version: str = "default") -> Datase
             tracks.parts[path] = part
     if not tracks.labels:
         raise LibraryError(
-            f"{data_home}: none of the {len(track_ids):,} files of {name} was found. Give the folder that "
-            "mirdata calls data_home."
+            f"{data_home}: none of the {len(track_ids):,} files of {name} was found in this folder. Use the folder "
+            "that mirdata calls data_home."
         )
     return tracks
 
@@ -87,42 +87,39 @@ def _open_dataset(name: str, data_home: Path, version: str) -> tuple[Any, list[s
     try:
         import mirdata
     except ImportError as error:
-        raise LibraryError("mirdata is needed for this: python -m pip install mirdata.") from error
+        raise LibraryError("data sets need the package mirdata: python -m pip install mirdata.") from error
     try:
         dataset = mirdata.initialize(name, data_home=str(data_home), version=version)
         return dataset, dataset.track_ids
     except FileNotFoundError as error:
         raise LibraryError(
-            f"{name}: mirdata does not have its index yet. Fetch it and the data: "
+            f"{name}: mirdata has no index for this data set yet. Download the index and the data: "
             f"python -c \"import mirdata; mirdata.initialize('{name}', '{data_home}').download()\""
         ) from error
     except ImportError as error:
         raise LibraryError(
-            f"{name}: mirdata lacks a package ({error}): python -m pip install --upgrade mirdata."
+            f"{name}: mirdata cannot import a package ({error}). Run: python -m pip install --upgrade mirdata."
         ) from error
-    # damaged index, unknown name or version, or no tracks
+    # the index is damaged, the name or version is unknown, or there are no tracks
     except (ValueError, AttributeError, TypeError, LookupError) as error:
-        raise LibraryError(f"{name}: mirdata cannot load it ({error}).") from error
+        raise LibraryError(f"{name}: mirdata cannot load this data set ({error}).") from error
 
 
 def _damage_error(name: str, error: BaseException) -> LibraryError:
     return LibraryError(
-        f"{name}: the index of the data set is damaged ({type(error).__name__}). Fetch it again with mirdata."
+        f"{name}: the data set's index is damaged ({type(error).__name__}). Download it again with mirdata."
     )
 
 
 def _list_files(dataset: Any, data_home: Path) -> dict[str, list[Path]]:
-    """Return the files in the index by track. Raises LibraryError if the index is damaged, or a file is elsewhere.
-
-    Loaders would read a file outside the folder of the data set, even through a link, and its text would become tags.
-    """
+    """Return a dict from track id to files in the index. Raises LibraryError for files outside the data set."""
     top, home = data_home.absolute(), data_home.resolve()
 
     def inside(name: str) -> Path:
         path = Path(os.path.normpath(top / name))
         if not path.is_relative_to(os.path.normpath(top)) or not path.resolve().is_relative_to(home):
             raise LibraryError(
-                f"{data_home}: the data set lists {name!r}, which is outside this folder. Copy the files into it."
+                f"{data_home}: the data set lists {name!r}, which is outside this folder. Copy that file into it."
             )
         return path
 
@@ -137,15 +134,15 @@ def _list_files(dataset: Any, data_home: Path) -> dict[str, list[Path]]:
         raise _damage_error(dataset.name, error) from error
     for path in metadata:
         if _is_too_large(path, _MAX_METADATA):
-            raise LibraryError(f"{path}: larger than {_MAX_METADATA >> 30} GB, so it is not read. Fetch it again.")
+            raise LibraryError(f"{path}: this file is larger than {_MAX_METADATA >> 30} GB. Download it again.")
     return tracks
 
 
 def _is_too_large(path: Path, max_bytes: int = _MAX_ANNOTATIONS) -> bool:
-    """Return True if a file has more than `max_bytes` bytes, or is a pipe or a device."""
+    """Return True if a file is larger than `max_bytes`, or is a pipe or a device."""
     try:
         status = path.stat()
-    except OSError:  # a missing file is not read
+    except OSError:  # a missing file needs no check
         return False
     return status.st_size > max_bytes or not stat.S_ISREG(status.st_mode)
 
@@ -153,7 +150,7 @@ def _is_too_large(path: Path, max_bytes: int = _MAX_ANNOTATIONS) -> bool:
 def _official_parts(dataset: Any) -> dict[str, str]:
     try:
         return {track_id: str(part) for part, ids in dataset.get_track_splits().items() for track_id in ids}
-    except Exception:  # no split, or a missing or damaged file of it
+    except Exception:  # there is no split, or its file is missing or damaged
         return {}
 
 
@@ -161,19 +158,19 @@ def read_attribute(track: Any, name: str) -> Any:
     """Return an attribute of a track; None if the attribute or its file is missing or damaged."""
     try:
         return getattr(track, name, None)
-    except Exception:  # each data set's loader may raise other errors
+    except Exception:  # loaders of different data sets raise different errors
         return None
 
 
 def label_text(value: Any) -> str:
-    """Return the text of a label, or of the first of several."""
+    """Return a label as a string; if there are several labels, return the first."""
     if isinstance(value, Mapping | list | tuple):
         value = next(iter(value), "")
     return str(value)[:_MAX_TEXT].replace("\0", " ").strip() if value else ""
 
 
 def tag_weights(value: Any) -> dict[str, float]:
-    """Return tags with their weights, without those with a probability below 0.5."""
+    """Return a dict from tag to weight; tags with a probability below 0.5 are dropped."""
     if isinstance(value, Mapping):
         numbers = {label_text(tag): w for tag, w in islice(value.items(), _MAX_TAGS) if isinstance(w, int | float)}
         return {tag: float(w) for tag, w in numbers.items() if tag and 0.5 <= w <= _MAX_WEIGHT}
@@ -183,7 +180,7 @@ def tag_weights(value: Any) -> dict[str, float]:
 
 
 def label_songs(library: libraries.Library, tracks: DatasetTracks) -> int:
-    """Label the songs of a data set by edits, add its official split under its name, and return their number."""
+    """Save a data set's labels as edits of its songs, and its official split; return the number of songs."""
     song_at = library.files.songs_at(tracks.labels)
     ids_by_labels: defaultdict[tuple[tuple[str, str], ...], list[int]] = defaultdict(list)
     for path, song_id in song_at.items():
@@ -207,7 +204,7 @@ def label_songs(library: libraries.Library, tracks: DatasetTracks) -> int:
 def _datasets(library: libraries.Library) -> list[str]:
     try:
         stored = json.loads(library.text(_NAMES) or "[]")
-    except ValueError:  # a library from another program
+    except ValueError:  # a different program wrote the list
         return []
     return [name for name in stored if isinstance(name, str)] if isinstance(stored, list) else []
 

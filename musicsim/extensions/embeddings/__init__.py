@@ -1,4 +1,4 @@
-"""Models with vectors from other programs: from a file, or from an ONNX model that runs on the library."""
+"""Models with vectors from other programs: read from a file, or computed by running an ONNX model on the library."""
 
 from musicsim.hooks import Command, Extension, Section
 
@@ -7,11 +7,11 @@ EXTENSION = Extension(
     needs=("onnxruntime",),
     commands={
         "models add-embedding": Command(
-            "cli:add_embedding", "Make a model from another program's vectors, for searching and training."
+            "cli:add_embedding", "Make a model for searching and training from another program's vectors."
         ),
         "models add-onnx": Command(
             "cli:add_onnx",
-            "Run an ONNX model on all songs, and make a model from its vectors, for searching and training.",
+            "Run an ONNX model on all songs, and make a model for searching and training from its vectors.",
         ),
     },
     sections=(Section("train", "Vectors of your own", "page:draw"),),

@@ -1,4 +1,4 @@
-"""Make models from other programs' vectors and from ONNX models."""
+"""Functions that make models from other programs' vectors and from ONNX models."""
 
 from pathlib import Path
 
@@ -19,16 +19,12 @@ def add_own_vectors(library: Library, file: Path, name: str, progress: Progress)
 
 
 def add_onnx(library: Library, onnx: OnnxModel, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
-    """Run an ONNX model on the songs of a library, and make a model from its vectors; a second run resumes the first.
-
-    The problems of `AboutEmbedding` are the songs without a vector. Raises ModelError if the file cannot be run on
-    sound, or no song gets a vector.
-    """
+    """Run an ONNX model on a library's songs, and make a model from its vectors; a second run resumes the first."""
     with library.exclusive("running a model on the songs"):
         described = compute_vectors(library, onnx, progress)
     if not described.hashes:
         reason = described.problems[0] if described.problems else "add some songs first."
-        raise ModelError(f"{onnx.path.name}: no song of this library got a vector: {reason}")
+        raise ModelError(f"{onnx.path.name}: no song in this library got a vector: {reason}")
     about = EmbeddingStore(library).keep_vectors(
         described.hashes,
         described.vectors,
@@ -47,10 +43,10 @@ def _add(library: Library, about: AboutEmbedding, name: str, progress: Progress)
 
 def describe_matches(about: AboutEmbedding, matched: Matched) -> str:
     text = (
-        f"{about.n_rows:,} vectors of {about.n_dimensions:,} numbers in {about.label}: {len(matched.song_ids):,} for "
-        f"songs of this library, {matched.n_unmatched:,} for other songs"
+        f"{about.label} contains {about.n_rows:,} vectors with {about.n_dimensions:,} dimensions: "
+        f"{len(matched.song_ids):,} for songs in this library, {matched.n_unmatched:,} for other songs"
     )
-    text += f", {matched.n_double:,} are second vectors of songs" if matched.n_double else ""
+    text += f", and {matched.n_double:,} for songs that already have a vector" if matched.n_double else ""
     if matched.unmatched:
         text += f" ({', '.join(matched.unmatched[:3])}{', …' if matched.n_unmatched > 3 else ''})"
     return f"{text}. {about.note}".rstrip()

@@ -18,16 +18,16 @@ _STOPPED = 130
 def add_embedding(
     file: Annotated[
         Path,
-        typer.Argument(help="An .npz, .npy or .parquet file with one vector per song and the song's id, path or hash."),
+        typer.Argument(help=".npz, .npy or .parquet file with one vector per song and the song's id, path or hash."),
     ],
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
     name: Annotated[str, typer.Option(help="Name of the model; the file's name by default.")] = "",
 ) -> None:
-    """Make a model from another program's vectors, for searching and training.
+    """Make a model for searching and training from another program's vectors.
 
     Songs are matched by id, by path (absolute, or in a folder of the library), or by the hash of their file.
-    The exit code is 3 if rows were left out or match no song of the library.
+    The exit code is 3 if rows were left out or match no song in the library.
     """
     with console.open_library(library) as lib, console.progress_bar() as progress:
         source = file.expanduser().absolute()
@@ -37,17 +37,17 @@ def add_embedding(
 
 
 def add_onnx(
-    file: Annotated[Path, typer.Argument(help="An ONNX file of a sound model, including its weights.")],
+    file: Annotated[Path, typer.Argument(help="ONNX file of an audio model, including the weights.")],
     sample_rate: Annotated[int, typer.Option(help="Sample rate that the model was trained on, in Hz.", metavar="HZ")],
-    window: Annotated[float, typer.Option(help="Seconds of sound per input of the model.", metavar="SECONDS")],
+    window: Annotated[float, typer.Option(help="Seconds of audio per input to the model.", metavar="SECONDS")],
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
-    output: Annotated[str, typer.Option(help="Output with the vector, if the model has several.", metavar="NAME")] = "",
+    output: Annotated[str, typer.Option(help="Name of the output with the vector, if several.", metavar="NAME")] = "",
     name: Annotated[str, typer.Option(help="Name of the model; the file's name by default.")] = "",
 ) -> None:
-    """Run an ONNX model on all songs, and make a model from its vectors, for searching and training.
+    """Run an ONNX model on all songs, and make a model for searching and training from its vectors.
 
-    After Ctrl-C, run the same command to resume. The exit code is 3 if songs lack a vector.
+    After Ctrl-C, run the same command to resume. The exit code is 3 if some songs have no vector.
     """
     try:
         onnx = OnnxModel(file.expanduser().absolute(), sample_rate, window, output)
@@ -58,7 +58,7 @@ def add_onnx(
             model_id, about, matched = run_onnx(lib, onnx, free_name(lib, name or onnx.path.stem), progress)
             record = lib.models.get(model_id)
     except KeyboardInterrupt:
-        console.errors.print("stopped; run the same command to resume.")
+        console.errors.print("stopped. Run the same command to resume.")
         raise typer.Exit(_STOPPED) from None
     _show_added(record.name, about, matched, as_json=as_json)
 

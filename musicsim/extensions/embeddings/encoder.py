@@ -1,4 +1,4 @@
-"""Imported vectors as a representation of models."""
+"""Imported vectors as a representation for models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from musicsim.library import Library, Song
 from musicsim.library.stores.models import ModelRecord
 from musicsim.progress import Progress
 
-OWN = "own"  # the representation of imported vectors
+OWN = "own"  # name of the representation for imported vectors
 
 
 @dataclass(frozen=True, slots=True)
 class VectorEncoder(encoders.Encoder):
     stored: ClassVar = {"key": encoders.StoredArray((), np.str_), "n_dimensions": encoders.StoredArray((), np.int64, 1)}
 
-    key: str  # in EmbeddingStore
+    key: str  # key of the vectors in EmbeddingStore
     n_dimensions: int
 
     @classmethod
@@ -39,8 +39,8 @@ class VectorEncoder(encoders.Encoder):
         described = [song for song in songs if song.id in matched]
         about = store.describe(settings.vectors)
         if not described:
-            problem = f"none of the {about.n_rows:,} vectors in {about.label} belongs to a song of this library"
-            raise ModelError(f"{problem}: songs are matched by id, by path, or by the hash of their file.")
+            problem = f"none of the {about.n_rows:,} vectors in {about.label} belongs to a song in this library"
+            raise ModelError(f"{problem}. Songs are matched by id, by path, or by the hash of their file.")
         return described, cls(about.key, about.n_dimensions)
 
     def reader(self, library: Library, _tell: Progress, /) -> encoders.ReadFeatures:
@@ -50,9 +50,9 @@ class VectorEncoder(encoders.Encoder):
         )
         try:
             vectors, matched = store.vectors(self.key), store.match(self.key)
-        except LibraryError:  # the model is from another library, or the vectors are damaged
+        except LibraryError:  # the model is from a different library, or the vectors are damaged
             return nothing
-        if vectors.shape[1] != width:  # the model file is forged
+        if vectors.shape[1] != width:  # the model file was tampered with
             return nothing
         return encoders.make_row_reader(matched.song_ids, lambda at: vectors[matched.rows[at]], width)
 
@@ -76,7 +76,7 @@ class VectorEncoder(encoders.Encoder):
 
 
 def _unit(features: encoders.Floats, _weights: Float64Array | None) -> encoders.Floats:
-    X = np.asarray(features, dtype=np.float64)  # squares of float32 may overflow
+    X = np.asarray(features, dtype=np.float64)  # float64, because squares may overflow in float32
     return (X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(float).tiny)).astype(np.float32)
 
 
@@ -87,7 +87,7 @@ def _describe(library: Library, record: ModelRecord) -> str:
         about = EmbeddingStore(library).describe(record.settings["vectors"])
     except LibraryError as error:
         return f"{text}; {error}"
-    text += f"; the import has {about.n_rows:,} vectors of {about.n_dimensions:,} numbers, compared by cosine."
+    text += f"; {about.n_rows:,} vectors with {about.n_dimensions:,} dimensions were imported (cosine similarity)."
     return f"{text} {about.note}".rstrip()
 
 

@@ -1,11 +1,11 @@
-"""Files of vectors from other programs: ``.npz``, ``.npy`` and ``.parquet``, one vector per song.
+"""Files with vectors from other programs: ``.npz``, ``.npy`` and ``.parquet``, one vector per song.
 
-- ``.npz``: an array `vectors` (n, d), and `ids`, `paths` or `hashes` (n,) of the songs;
-- ``.npy``: a structured array with a field `vector` and one of `id`, `path`, `hash`; or a plain array (n, d) of
-  numbers, with a row for each song of the library by ascending id;
-- ``.parquet``: a column `id`, `path` or `hash`, and either one column of lists of numbers or a column per dimension.
+- ``.npz``: an array `vectors` (n, d), and an array `ids`, `paths` or `hashes` (n,) that identifies the songs;
+- ``.npy``: a structured array with a field `vector` and a field `id`, `path` or `hash`. A plain array (n, d) has one
+  row for each song in the library, in ascending order of song ids;
+- ``.parquet``: a column `id`, `path` or `hash`, and either one column of lists of numbers or one column per dimension.
 
-Whole numbers are song ids; text is the hash of a file's bytes, or a path. Files are not trusted: nothing is unpickled,
+Whole numbers are song ids. Text is a path or the hash of a file's bytes. Files are not trusted: nothing is unpickled,
 and declared sizes are checked before memory is allocated.
 """
 
@@ -33,46 +33,42 @@ from musicsim.library.disk.npy_headers import read_header
 ENDINGS = (".npz", ".npy", ".parquet")
 _VECTORS = ("vectors", "vector", "embeddings", "embedding")
 _NAMES = ("ids", "id", "song_ids", "song_id", "paths", "path", "files", "file", "hashes", "hash", "content_hash")
-MAX_NUMBERS = 2**29  # 2 GB as float32: a million songs of 512 numbers
-MAX_BYTES = 2**32  # per array; as many numbers as float64
+MAX_NUMBERS = 2**29  # 2 GB as float32: a million songs with 512 dimensions
+MAX_BYTES = 2**32  # bytes per array: MAX_NUMBERS as float64
 _MAX_ROWS = 2**22
-_MAX_RATIO = 100  # maximum ratio of bytes in memory to bytes in the file; numbers compress little, bombs a thousandfold
-_ALWAYS_READ = 2**26  # bytes in memory that are allowed for any file
+_MAX_RATIO = 100  # maximum ratio of memory to file size; numbers compress slightly, decompression bombs a lot
+_ALWAYS_READ = 2**26  # bytes in memory that are allowed for any file, whatever its size
 MAX_WIDE = 4_096
 _MAX_NAME = 4_096
-_BATCH = 4_096  # rows of a parquet file at a time
-_MAX_RUNS = 8  # of columns in a message
+_BATCH = 4_096  # rows read from a Parquet file at a time
+_MAX_RUNS = 8  # runs of columns in a message
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingFile:
-    names: list[int] | list[str] | None  # song ids, hashes or paths; None: the songs by ascending id
+    names: list[int] | list[str] | None  # song ids, hashes or paths; None: all songs in ascending order of id
     vectors: Float32Array  # (n, d), finite and not 0
-    problems: tuple[str, ...]  # sentences on the first 20 rows left out, and the number of others
-    note: str = ""  # sentence on the columns that were used as names and numbers
+    problems: tuple[str, ...]  # one sentence for each of the first 20 rows left out, and the number of others
+    note: str = ""  # sentence about the columns that were used as names and numbers
 
 
 def read_embedding(path: Path) -> EmbeddingFile:
-    """Read a file of vectors in the format of its ending; invalid and repeated rows are left out and reported.
-
-    Raises LibraryError if the file cannot be read, lacks valid rows, or is too large: over 2 GB of numbers, or a
-    hundred times its own size.
-    """
+    """Read a file of vectors; its extension selects the format. Invalid and repeated rows are left out and reported."""
     read = {".npz": _read_npz, ".npy": _read_npy, ".parquet": _read_parquet}.get(path.suffix.lower())
     if read is None:
-        raise LibraryError(f"{path.name}: vectors can be read from {', '.join(ENDINGS)} files, not from this one.")
+        raise LibraryError(f"{path.name}: vectors can only be read from {', '.join(ENDINGS)} files.")
     try:
         if read is _read_parquet:
             _check_in_process(path)
         names, vectors, note = read(path)
     except OSError as error:
-        raise LibraryError(f"{path.name}: it cannot be read ({shorten_message(error.strerror or error)}).") from error
+        raise LibraryError(f"{path.name}: cannot be read ({shorten_message(error.strerror or error)}).") from error
     except (ValueError, TypeError, KeyError, EOFError, MemoryError, RuntimeError) as error:
         # pyarrow's errors are subclasses of these
         raise LibraryError(f"{path.name}: no vectors can be read from this file ({shorten_message(error)}).") from error
     except (zipfile.BadZipFile, zlib.error) as error:
         raise LibraryError(
-            f"{path.name}: it is not an .npz file, or a damaged one ({shorten_message(error)})."
+            f"{path.name}: this is not an .npz file, or it is damaged ({shorten_message(error)})."
         ) from error
     return _check(path.name, names, vectors, note)
 
@@ -86,7 +82,7 @@ def _read_npz(path: Path) -> _Read:
         chosen = [_choose(members, _NAMES), _choose(members, _VECTORS)]
         for name in chosen:
             if members[name].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise ValueError(f"{name} has a compression that numpy does not use")
+                raise ValueError(f"{name} uses a compression method that NumPy does not support")
             with archive.open(members[name]) as stream:
                 _check_header(stream, members[name].file_size)
         _check_ratio(sum(members[name].file_size for name in chosen), path)
@@ -117,16 +113,16 @@ def _check_header(stream: IO[bytes], n_bytes: int) -> None:
 def _check_ratio(n_bytes: int, path: Path) -> None:
     if n_bytes > max(_ALWAYS_READ, _MAX_RATIO * path.stat().st_size):
         size = f"{n_bytes >> 20:,} MB, at least {_MAX_RATIO} times its size"
-        raise ValueError(f"it would unpack to {size}; if these are vectors, save them as .npy")
+        raise ValueError(f"it would unpack to {size}; if it contains vectors, save them as .npy")
 
 
 def _check_in_process(path: Path) -> None:
-    """Read a table in a separate process first, because damaged ones can crash pyarrow; raise ValueError if so."""
+    """Read a table in a separate process first, because a damaged table can crash pyarrow; raise ValueError if so."""
     code = f"import pathlib, sys, {__name__} as files; files._read_parquet(pathlib.Path(sys.argv[1]))"
-    package = Path(__file__).parents[3]  # so that a checkout that is not installed can be imported
+    package = Path(__file__).parents[3]  # working folder from which a checkout can be imported
     command = [sys.executable, "-c", code, str(path.absolute())]
     if subprocess.run(command, cwd=package, capture_output=True, check=False).returncode < 0:
-        raise ValueError("it is damaged, and crashes the program that reads it")
+        raise ValueError("it is damaged and crashes the program that reads it")
 
 
 def _read_parquet(path: Path) -> _Read:
@@ -134,21 +130,21 @@ def _read_parquet(path: Path) -> _Read:
         parquet = importlib.import_module("pyarrow.parquet")
         pa = importlib.import_module("pyarrow")
     except ImportError as error:
-        raise ValueError("pyarrow is needed for it: python -m pip install pyarrow") from error
+        raise ValueError("Parquet files need the package pyarrow: python -m pip install pyarrow") from error
     schema = parquet.read_schema(path)
     kinds = {name: schema.field(name).type for name in schema.names}
     name_column = _choose(kinds, _NAMES)
     lists = [name for name, kind in kinds.items() if pa.types.is_nested(kind)]
     if len(lists) > 1:
         lists = [_choose(lists, _VECTORS)]
-    # pandas saves an index as __index_...
+    # columns called __index_... are indexes that pandas saved
     columns = lists or [
         n for n, kind in kinds.items() if n != name_column and _is_number(pa, kind) and not n.startswith("__index_")
     ]
     if not columns:
         raise ValueError("it has neither a column of lists nor columns of numbers")
     names, values, masks = [], [], []
-    # names stay dictionary-encoded: a long one may occur a million times
+    # names stay dictionary-encoded, because a long name may occur a million times
     with parquet.ParquetFile(path, read_dictionary=[name_column]) as file:
         _check_table(file.metadata, path)
         for batch in file.iter_batches(_BATCH, columns=[name_column, *columns]):
@@ -164,14 +160,14 @@ def _read_parquet(path: Path) -> _Read:
     if len(widths) != 1:
         raise _length_error(widths)
     n_rows = sum(map(len, masks))
-    _check_ratio(4 * n_rows * max(widths), path)  # rows without a vector also take memory
+    _check_ratio(4 * n_rows * max(widths), path)  # rows without a vector take memory, too
     rows = np.full((n_rows, *widths), np.nan, dtype=np.float32)
     end = 0
     for numbers, is_there in zip(values, masks, strict=True):
         start, end = end, end + len(is_there)
         if len(numbers):
             rows[start:end][is_there] = numbers
-    note = "" if lists else f"The column {name_column} has the names of songs, {_format_runs(columns)} the numbers."
+    note = "" if lists else f"Song names are in the column {name_column}, numbers in {_format_runs(columns)}."
     return np.concatenate(names), rows, note
 
 
@@ -185,7 +181,7 @@ def _check_table(metadata: Any, path: Path) -> None:
 
 
 def _format_runs(columns: Sequence[str]) -> str:
-    """Format column names, with numbered ones as one run ("d0 to d99"), so that other columns are visible."""
+    """Format column names; a run of numbered columns is shortened ("d0 to d99"), so that other columns are visible."""
     runs = [list(names) for _, names in groupby(columns, key=lambda name: re.sub(r"\d+$", "", name))]
     texts = [names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}" for names in runs]
     more = len(texts) - _MAX_RUNS
@@ -193,7 +189,7 @@ def _format_runs(columns: Sequence[str]) -> str:
 
 
 def _to_floats(column: Any) -> Float32Array:
-    with np.errstate(over="ignore"):  # numbers too large for float32 become infinite, and are reported
+    with np.errstate(over="ignore"):  # numbers too large for float32 become infinite and are reported later
         return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.float32)
 
 
@@ -217,7 +213,7 @@ def _read_lists(column: Any) -> tuple[npt.NDArray[Any], BoolArray]:
 
 def _length_error(lengths: Iterable[int]) -> ValueError:
     numbers = ", ".join(map(str, sorted(lengths))) or "no"
-    return ValueError(f"its vectors have {numbers} numbers; all should have the same length")
+    return ValueError(f"its vectors have {numbers} dimensions; all vectors must have the same number of dimensions")
 
 
 def _is_number(pa: Any, kind: Any) -> bool:
@@ -225,32 +221,32 @@ def _is_number(pa: Any, kind: Any) -> bool:
 
 
 def _choose(names: Any, known: Sequence[str]) -> str:
-    """Return the first existing name of `known`, in its own spelling."""
+    """Return the first of the `known` names that exists, with its original capitalization."""
     spelling = {str(name).lower(): str(name) for name in names}
     for name in known:
         if name in spelling:
             return spelling[name]
     expected = f"{', '.join(map(repr, known[:-1]))} or {known[-1]!r}"
-    raise ValueError(f"it lacks {expected}; it has {_format_runs(list(spelling)) or 'nothing'}")
+    raise ValueError(f"it has no {expected}; it has {_format_runs(list(spelling)) or 'nothing'}")
 
 
 def _check(label: str, names: npt.NDArray[Any] | None, vectors: npt.NDArray[Any], note: str) -> EmbeddingFile:
     if vectors.dtype.kind not in "fiu":
-        raise LibraryError(f"{label}: its vectors are of type {vectors.dtype}; they should be numbers.")
+        raise LibraryError(f"{label}: the vectors have type {vectors.dtype}; they must be numbers.")
     if vectors.ndim != 2 or not vectors.size or vectors.shape[1] > MAX_WIDE or vectors.size > MAX_NUMBERS:
-        expected = f"(songs, numbers), with at most {MAX_WIDE:,} numbers per song and {MAX_NUMBERS:,} in all"
-        raise LibraryError(f"{label}: its vectors have the shape {vectors.shape}; it should be {expected}.")
+        expected = f"(songs, dimensions), with at most {MAX_WIDE:,} dimensions and {MAX_NUMBERS:,} numbers in all"
+        raise LibraryError(f"{label}: the vectors have shape {vectors.shape}; it must be {expected}.")
     if names is not None and names.shape != vectors.shape[:1]:
-        raise LibraryError(f"{label}: it has {names.shape} names for {len(vectors):,} vectors; each needs a name.")
+        raise LibraryError(f"{label}: there are {len(vectors):,} vectors, but the names have shape {names.shape}.")
     keys = None if names is None else _check_names(label, names)
-    with np.errstate(over="ignore"):  # numbers too large for float32 become infinite, and are reported
+    with np.errstate(over="ignore"):  # numbers too large for float32 become infinite and are reported below
         rows = np.asarray(vectors, dtype=np.float32)
     invalid = _find_problems(rows, keys)
     problems = shorten_problems([problem for _, problem in sorted(invalid.items())])
     if len(invalid) == len(rows):
-        raise LibraryError(f"{label}: none of its {len(rows):,} rows can be used. {problems[0]}")
+        raise LibraryError(f"{label}: none of the {len(rows):,} rows can be used. {problems[0]}")
     if keys is None:
-        rows[list(invalid)] = np.nan  # rows belong to songs by position, so none may be removed
+        rows[list(invalid)] = np.nan  # a row's position identifies its song, so no row may be removed
     elif invalid:
         valid = [i for i in range(len(rows)) if i not in invalid]
         chosen: Any = [keys[i] for i in valid]
@@ -272,7 +268,7 @@ def _find_problems(rows: Float32Array, names: list[int] | list[str] | None) -> d
         if i in problems:
             continue
         if name in ("", -1):
-            problems[i] = f"row {i + 1} lacks a name."
+            problems[i] = f"row {i + 1} has no name."
         elif name in seen:
             problems[i] = f"{label(i)} occurs more than once."
         seen.add(name)
@@ -280,14 +276,14 @@ def _find_problems(rows: Float32Array, names: list[int] | list[str] | None) -> d
 
 
 def _check_names(label: str, names: npt.NDArray[Any]) -> list[int] | list[str]:
-    """Return names as whole numbers or text; -1 or "" for missing ones."""
+    """Return the names as whole numbers or strings; missing names become -1 or ""."""
     if names.dtype.kind in "iu":
         return [int(name) for name in names.tolist()]
-    if names.dtype.kind == "f" and np.isfinite(names).any():  # ids, some of them missing
+    if names.dtype.kind == "f" and np.isfinite(names).any():  # ids, some of which are missing
         return [int(name) if np.isfinite(name) and name == int(name) else -1 for name in names.tolist()]
     texts = [
         n.decode("utf-8", "surrogateescape") if isinstance(n, bytes) else "" if n is None else n for n in names.tolist()
     ]
     if any(not isinstance(text, str) or len(text) > _MAX_NAME for text in texts):
-        raise LibraryError(f"{label}: names should be whole numbers or text of at most {_MAX_NAME:,} letters.")
+        raise LibraryError(f"{label}: names must be whole numbers, or text of at most {_MAX_NAME:,} characters.")
     return texts

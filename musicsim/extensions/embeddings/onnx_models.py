@@ -1,8 +1,8 @@
-"""Song vectors from an ONNX model of sound. It is not trusted, so it runs in worker processes with limits.
+"""Song vectors from an ONNX model for audio. The model is not trusted, so it runs in worker processes with limits.
 
-A song's vector is the mean of the outputs for evenly placed windows that cover it (a short song is padded with zeros).
-The model has one float32 input (batch, samples), (batch, 1, samples) or (samples,), and an output (batch, d) or (batch,
-frames, d), whose frames are averaged. It cannot open other files.
+A song's vector is the mean of the outputs for evenly spaced windows; a short song is padded with zeros. The model's
+only input is float32 of shape (batch, samples), (batch, 1, samples) or (samples,). The output has shape (batch, d) or
+(batch, frames, d).
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from musicsim.storage import writing_to
 
 MIN_RATE, MAX_RATE = 1_000, 192_000
 MIN_WINDOW_S, MAX_WINDOW_S = 0.1, 120.0
-MAX_SONG_S = 1_800.0  # maximum number of seconds that are used per song
-_MAX_BYTES = 2**31  # of an ONNX file; the limit of protobuf
-_SAMPLES_AT_ONCE = 2**20  # of a batch
+MAX_SONG_S = 1_800.0  # seconds of a song that are used; the rest is ignored
+_MAX_BYTES = 2**31  # maximum size of an ONNX file, a limit of protobuf
+_SAMPLES_AT_ONCE = 2**20  # samples in a batch
 _HASH_BYTES = 32
-_TIMES_ITS_SIZE = 4  # memory of a loaded model
+_TIMES_ITS_SIZE = 4  # memory of a loaded model, relative to the size of its file
 _SEED = 0
-_METHOD = 1  # increase this when the same file and settings give other vectors
+_METHOD = 1  # increase this number when the same file and settings give different vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +52,15 @@ class OnnxModel:
 
     path: Path
     sample_rate: int  # Hz
-    window_s: float  # seconds per input
-    output: str = ""  # name of the output with the vector; empty: the only one
+    window_s: float  # seconds of audio per input
+    output: str = ""  # name of the output with the vector; may be empty if there is only one output
     digest: str = ""  # hash of the file's bytes
 
     def __post_init__(self) -> None:
         if not MIN_RATE <= self.sample_rate <= MAX_RATE:
-            raise ValueError(f"sample_rate={self.sample_rate} should be from {MIN_RATE} to {MAX_RATE} Hz.")
+            raise ValueError(f"sample_rate={self.sample_rate} must be from {MIN_RATE} to {MAX_RATE} Hz.")
         if not MIN_WINDOW_S <= self.window_s <= MAX_WINDOW_S:
-            raise ValueError(f"window_s={self.window_s:g} should be from {MIN_WINDOW_S:g} to {MAX_WINDOW_S:g} seconds.")
+            raise ValueError(f"window_s={self.window_s:g} must be from {MIN_WINDOW_S:g} to {MAX_WINDOW_S:g} seconds.")
 
     @property
     def n_samples(self) -> int:
@@ -68,7 +68,7 @@ class OnnxModel:
 
     @property
     def key(self) -> str:
-        """Hash of everything that changes the vectors: the file's bytes and the settings."""
+        """Hash of everything that affects the vectors: the file's bytes and the settings."""
         return content_hash(json.dumps([_METHOD, self.digest, self.sample_rate, self.n_samples, self.output]).encode())
 
     @property
@@ -83,25 +83,21 @@ class OnnxModel:
 @dataclass(frozen=True, slots=True)
 class Described:
     model: OnnxModel
-    hashes: list[str]  # of the songs' files
+    hashes: list[str]  # hash of each song's file
     vectors: Float32Array  # (n_songs, d)
     problems: list[str]  # one sentence per song without a vector
     n_known: int  # songs with vectors from earlier runs
 
 
 def compute_vectors(library: Library, model: OnnxModel, progress: Progress) -> Described:
-    """Run an ONNX model on the songs of a library, in as many processes as a scan.
-
-    Each vector is saved immediately in the library's folder ``cache``; later runs only process the other songs. Raises
-    ModelError if the file cannot be run; LibraryError if it cannot be read, or onnxruntime is not installed.
-    """
+    """Run an ONNX model on the songs in a library; vectors are cached, so a second run resumes the first."""
     try:
         if not model.path.is_file() or not 0 < model.path.stat().st_size < _MAX_BYTES:
-            raise LibraryError(f"{model.path.name}: use an ONNX file of less than 2 GB.")
+            raise LibraryError(f"{model.path.name} is missing, empty or too large. Use an ONNX file of less than 2 GB.")
         model = replace(model, digest=content_hash(model.path))
         n_mb = _TIMES_ITS_SIZE * model.path.stat().st_size >> 20
     except OSError as error:
-        raise LibraryError(f"{model.path.name}: it cannot be read ({error.strerror or error}).") from error
+        raise LibraryError(f"{model.path.name}: this file cannot be read ({error.strerror or error}).") from error
     limits = library.file_limits
     limits = Limits(limits.seconds, limits.memory_mb + n_mb)
     progress(f"reading {model.path.name}", 0, 0)
@@ -126,7 +122,7 @@ def compute_vectors(library: Library, model: OnnxModel, progress: Progress) -> D
 
 
 def _try_out(model: OnnxModel, limits: Limits, progress: Progress) -> int:
-    """Run a model once in a worker, and return the length of its vectors; raise ModelError with one sentence."""
+    """Run a model once in a worker; return the length of its vectors, or raise ModelError with a reason."""
     outcome: Any = None
     with closing(LocalPool(1).outcomes(n_dimensions, [model], limits=limits)) as items:
         for item in items:
@@ -144,11 +140,11 @@ def _try_out(model: OnnxModel, limits: Limits, progress: Progress) -> int:
         reason = shorten_message(outcome)
     else:
         return int(outcome)
-    raise ModelError(f"{model.path.name}: it cannot be run as an ONNX model: {reason}.")
+    raise ModelError(f"{model.path.name} cannot be run as an ONNX model: {reason}.")
 
 
 class _VectorCache:
-    """Vectors by hash, in an append-only file; an incomplete last row is overwritten."""
+    """Vectors in an append-only file, found by the hash of a song's file; an incomplete last row is overwritten."""
 
     def __init__(self, path: Path, width: int) -> None:
         self._path = path
@@ -175,23 +171,23 @@ class _VectorCache:
 
 
 def n_dimensions(model: OnnxModel) -> int:
-    """Run a model on noise, and return the length of its vectors."""
+    """Run a model on noise and return the length of its vectors."""
     noise = np.random.default_rng(_SEED).uniform(-0.1, 0.1, (2, model.n_samples)).astype(np.float32)
     return len(_load(model).mean_vector(noise))
 
 
 def song_vector(model: OnnxModel, path: Path) -> Float32Array:
-    """Return the vector of a song, float32 (d,). Raises ModelError if the model's output is not finite or 0."""
+    """Return the vector of a song, float32 (d,). Raises ModelError if the output is not finite, or only zeros."""
     sound = decode(resolve_address(path), sr=model.sample_rate, duration=MAX_SONG_S, name=str(path))
     vector = _load(model).mean_vector(windows(sound.samples, model.n_samples))
     if not np.isfinite(vector).all() or not vector.any():
         output = "only zeros" if np.isfinite(vector).all() else "NaN or infinite values"
-        raise ModelError(f"{path}: {model.path.name} gives {output}.")
+        raise ModelError(f"{path}: the output of {model.path.name} contains {output}.")
     return vector
 
 
 def windows(samples: Float32Array, length: int) -> Float32Array:
-    """Cut samples (n,) into the fewest evenly placed windows that cover them: a copy, (n_windows, length)."""
+    """Copy samples, (n,), into the smallest number of evenly spaced windows that cover them, (n_windows, length)."""
     if len(samples) < length:
         samples = np.pad(samples, (0, length - len(samples)))
     starts = np.linspace(0, len(samples) - length, -(-len(samples) // length)).astype(np.int64)
@@ -199,31 +195,31 @@ def windows(samples: Float32Array, length: int) -> Float32Array:
 
 
 class _Session:
-    """A loaded model. Raises ModelError if the file cannot be loaded, or its input is not sound."""
+    """A loaded model. Raises ModelError if the file cannot be loaded, or its input is not audio."""
 
     def __init__(self, model: OnnxModel) -> None:
         try:
             import onnxruntime
         except ImportError as error:
-            raise LibraryError(f"{model.path.name} needs onnxruntime: pip install 'musicsim[onnx]'.") from error
+            raise LibraryError(f"{model.path.name} needs onnxruntime. Run: pip install 'musicsim[onnx]'") from error
         self._model = model
         data = model.path.read_bytes()
         if content_hash(data) != model.digest:
             raise ModelError(f"{model.path.name} changed during the run. Start again.")
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1  # one process per core
+        options.intra_op_num_threads = options.inter_op_num_threads = 1  # there is one process per core
         options.enable_cpu_mem_arena = False  # the arena would double the memory
         options.log_severity_level = 4
         try:
             with tempfile.TemporaryDirectory(prefix="musicsim-") as empty_folder:
-                # external weights would not be part of the hash
+                # an empty folder rules out external weights, which would not be part of the hash
                 options.add_session_config_entry("session.model_external_initializers_file_folder_path", empty_folder)
                 self._session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
         except MemoryError:
             raise
         except Exception as error:
             reason = f"it cannot be loaded ({_shorten(error)})"
-            raise self._error(f"{reason}. It should be one file that includes its weights") from error
+            raise self._error(f"{reason}. Use a single file that includes the weights") from error
         self._input, self._shape = self._find_input()
         self._output = self._find_output()
         fixed = self._shape[0] if len(self._shape) > 1 and isinstance(self._shape[0], int) else None
@@ -238,19 +234,19 @@ class _Session:
         if len(inputs) != 1:
             names = ", ".join(one.name for one in inputs) or "none"
             raise self._error(
-                f"it has {len(inputs)} inputs ({shorten_message(names)}); it should have one, the samples"
+                f"it has {len(inputs)} inputs ({shorten_message(names)}); it must have one input, the samples"
             )
         shape = list(inputs[0].shape)
         is_mono = len(shape) < 3 or not isinstance(shape[1], int) or shape[1] == 1
         if inputs[0].type != "tensor(float)" or not 1 <= len(shape) <= 3 or not is_mono:
             raise self._error(
-                f"its input is {inputs[0].type} of the shape {_format_shape(shape)}; it should be tensor(float) of the "
+                f"its input is {inputs[0].type} of shape {_format_shape(shape)}; it must be tensor(float) of "
                 f"shape (batch, samples), (batch, 1, samples) or (samples)"
             )
         if isinstance(shape[-1], int) and shape[-1] != model.n_samples:
             raise self._error(
-                f"its input is {shape[-1]:,} samples, {shape[-1] / model.sample_rate:g} s at "
-                f"{model.sample_rate:,} Hz; a window of {model.window_s:g} s has {model.n_samples:,}"
+                f"its input has {shape[-1]:,} samples ({shape[-1] / model.sample_rate:g} s at "
+                f"{model.sample_rate:,} Hz), but a window of {model.window_s:g} s has {model.n_samples:,}"
             )
         return inputs[0].name, shape
 
@@ -259,8 +255,8 @@ class _Session:
         if wanted in names:
             return wanted
         if wanted or len(names) != 1:
-            problem = f"it lacks an output {wanted!r}" if wanted else f"it has {len(names)} outputs"
-            raise self._error(f"{problem}: choose the output with the vector ({shorten_message(', '.join(names))})")
+            problem = f"it has no output named {wanted!r}" if wanted else f"it has {len(names)} outputs"
+            raise self._error(f"{problem}. Choose the output with the vector ({shorten_message(', '.join(names))})")
         return names[0]
 
     def mean_vector(self, sound: Float32Array) -> Float32Array:
@@ -271,7 +267,7 @@ class _Session:
             return np.asarray(total / len(sound), dtype=np.float32)
 
     def _run(self, sound: Float32Array) -> npt.NDArray[np.float64]:
-        """Return a vector per window, float64 (n, d)."""
+        """Return one vector per window, float64 (n, d)."""
         n = len(sound)
         if self._is_fixed and n < self._batch:
             sound = np.concatenate([sound, np.zeros((self._batch - n, sound.shape[1]), np.float32)])
@@ -281,7 +277,7 @@ class _Session:
         except MemoryError:
             raise
         except Exception as error:
-            sound_text = f"{self._model.window_s:g} s of sound at {self._model.sample_rate:,} Hz"
+            sound_text = f"{self._model.window_s:g} s of audio at {self._model.sample_rate:,} Hz"
             raise self._error(f"it fails on {sound_text} ({_shorten(error)})") from error
         if not isinstance(output, np.ndarray) or output.dtype.kind != "f" or not 0 < output.ndim <= 3:
             raise self._output_error(output)
@@ -295,7 +291,7 @@ class _Session:
     def _output_error(self, output: Any) -> ModelError:
         kind = _format_shape(output.shape) if isinstance(output, np.ndarray) else type(output).__name__
         return self._error(
-            f"its output {self._output} is {kind}; it should be floats of the shape (batch, d) or (batch, frames, d), "
+            f"its output {self._output} is {kind}; it must contain floats of shape (batch, d) or (batch, frames, d), "
             f"where d is at most {MAX_WIDE:,}"
         )
 

@@ -1,4 +1,4 @@
-"""Import of vectors from other programs on the Train page."""
+"""Import of vectors from other programs, on the Train page."""
 
 import tempfile
 from dataclasses import asdict
@@ -19,7 +19,7 @@ from musicsim.ui.base.text import plain
 from musicsim.ui.components.jobs_view import start_job
 
 _RESULT: Key[tuple[Path, str, str] | None] = Key(
-    "models_brought", lambda: None, "folder of the library, error and report of the last import of vectors"
+    "models_brought", lambda: None, "library folder, error message and report from the last import of vectors"
 )
 
 
@@ -48,8 +48,8 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     file = st.file_uploader(
         f"Embeddings as {', '.join(ENDINGS)}", type=[ending.lstrip(".") for ending in ENDINGS],
         key="models_vectors",
-        help="One vector per song, for example from a neural network, with the ids, paths or hashes of the songs. "
-        "They become a model for searching and training, alone or with other models.",
+        help="A file with one vector per song, for example from a neural network, and each song's id, path or hash. "
+        "The vectors become a model for searching and training, alone or with other models.",
     )  # fmt: skip
     if file is not None:
         st.button(

@@ -1,8 +1,4 @@
-"""Imported vectors of songs, and their matches in the library.
-
-Each file is saved completely under the hash of its content. So songs that are added later get their vectors, and a file
-has the same key in every library.
-"""
+"""Imported song vectors: complete files, named by their hash, so that songs added later get their vectors, too."""
 
 import hashlib
 import json
@@ -24,38 +20,38 @@ from musicsim.library.disk.arrays import atomic_folder
 from musicsim.library.importing.places import PlaceIndex
 from musicsim.library.library import Library
 
-UNUSED_S = 24 * 3600.0  # unused vectors stay for a day, because their model may not exist yet
+UNUSED_S = 24 * 3600.0  # unused vectors are kept for a day, because their model may not exist yet
 _SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
 class AboutEmbedding:
-    key: str  # hash of their content
-    label: str  # name of their file
+    key: str  # hash of the names and vectors
+    label: str  # name of the imported file
     n_rows: int
     n_dimensions: int
     problems: tuple[str, ...]  # reasons why rows of the file were left out
-    note: str = ""  # sentence on the columns used, or on the model that computed the vectors
+    note: str = ""  # sentence about the columns used, or about the model that computed the vectors
 
 
 @dataclass(frozen=True, slots=True)
 class Matched:
     song_ids: Int64Array  # (n,), ascending
-    rows: Int64Array  # (n,): the row of each song's vector
-    n_unmatched: int  # rows of songs that are not in the library
-    unmatched: tuple[str, ...]  # names of the first 20 of them
-    n_double: int  # rows of songs that have an earlier row
+    rows: Int64Array  # (n,): row of each song's vector
+    n_unmatched: int  # number of rows for songs that are not in the library
+    unmatched: tuple[str, ...]  # names in the first 20 unmatched rows
+    n_double: int  # number of rows for songs that already have an earlier row
 
 
 class EmbeddingStore:
-    """The imported vectors in a library's folder ``embeddings``, read as memory maps."""
+    """The imported vectors in a library's ``embeddings`` folder, read as memory maps."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
         self.folder = library.folder / "embeddings"
 
     def keep(self, path: Path, label: str = "") -> AboutEmbedding:
-        """Import a file of vectors, all or nothing; a plain array needs a row for each song."""
+        """Import a file of vectors, all or nothing; a plain array needs one row for each song."""
         file = read_embedding(path)
         names: Sequence[int | str] | None = file.names
         vectors = file.vectors
@@ -63,8 +59,8 @@ class EmbeddingStore:
             ids = np.sort(self._library.table().ids)
             if len(ids) != len(vectors):
                 raise LibraryError(
-                    f"{path.name}: a plain array needs a row for each of the {len(ids):,} songs, by ascending id; it "
-                    f"has {len(vectors):,}. Save it with ids or paths as .npz."
+                    f"{path.name}: a plain array needs one row for each of the {len(ids):,} songs, but this array has "
+                    f"{len(vectors):,} rows. Save the vectors with ids or paths as .npz."
                 )
             is_valid = np.isfinite(vectors).all(axis=1)
             names = ids[is_valid].tolist()
@@ -75,7 +71,7 @@ class EmbeddingStore:
         self, names: Sequence[int | str], vectors: Float32Array, label: str, problems: tuple[str, ...] = (),
         note: str = "",
     ) -> AboutEmbedding:  # fmt: skip
-        """Save vectors (n, d), finite and not 0, with unique names. Raises StorageError if the disk is full."""
+        """Save vectors, (n, d), finite and not 0, with unique names. Raises StorageError if the disk is full."""
         names_json = json.dumps(list(names))
         digest = hashlib.blake2b(names_json.encode(), digest_size=16)
         digest.update(np.ascontiguousarray(vectors).data.cast("B"))
@@ -83,7 +79,7 @@ class EmbeddingStore:
         folder = self.folder / about.key
         try:
             if self._is_complete(about.key):
-                os.utime(folder)  # protects it from the next sweep
+                os.utime(folder)  # protects the folder from the next sweep
                 return about
             shutil.rmtree(folder, ignore_errors=True)
             with atomic_folder(folder) as temporary:
@@ -92,7 +88,7 @@ class EmbeddingStore:
                 facts = {"format": 1, "label": about.label, "problems": problems, "note": note}
                 (temporary / "about.json").write_text(json.dumps(facts), encoding="utf-8")
         except OSError:
-            if not self._is_complete(about.key):  # another process may have written the same file meanwhile
+            if not self._is_complete(about.key):  # another process may just have written the same file
                 raise
         return about
 
@@ -110,11 +106,11 @@ class EmbeddingStore:
             return AboutEmbedding(key, facts["label"], n_rows, n_dimensions, problems, facts.get("note", ""))
 
     def vectors(self, key: str) -> Float32Array:
-        """Return vectors, float32 (n_rows, n_dimensions), as a read-only memory map. Raises LibraryError."""
+        """Return the vectors as a memory map, float32 (n_rows, n_dimensions). Raises LibraryError if damaged."""
         with self._find(key, "vectors.npy") as path:
             array: Float32Array = np.lib.format.open_memmap(path, mode="r")
             if array.ndim != 2 or array.dtype != np.float32:
-                raise ValueError(f"{array.dtype} of the shape {array.shape}")
+                raise ValueError(f"vectors.npy contains {array.dtype} of shape {array.shape}")
             return array
 
     def _names(self, key: str) -> list[int | str]:
@@ -127,17 +123,17 @@ class EmbeddingStore:
 
     @contextmanager
     def _find(self, key: str, name: str) -> Iterator[Path]:
-        """Yield the path of a file; errors while it is read become LibraryErrors."""
-        # the key of an imported model may be any text, such as "../.."
+        """Yield the path of a file; errors during reading are converted to LibraryError."""
+        # the key in an imported model can be any string, such as "../.."
         if not (key.isalnum() and (self.folder / key).is_dir()):
-            raise NotFoundError("the vectors of this model are not in this library. Import their file.")
+            raise NotFoundError("this model's vectors are not in this library. Import the file with the vectors.")
         try:
             yield self.folder / key / name
         except (OSError, ValueError, TypeError, KeyError, AttributeError, tokenize.TokenError) as error:
-            raise LibraryError(f"the model's vectors are damaged ({key}/{name}): import their file again.") from error
+            raise LibraryError(f"the model's vectors are damaged ({key}/{name}). Import the file again.") from error
 
     def match(self, key: str) -> Matched:
-        """Match vectors to songs by id, hash of a file, or path, absolute or in a folder of the library."""
+        """Match vectors to songs by id, by the hash of a file, or by path (absolute, or in a folder of the library)."""
         names = self._names(key)
         song_ids = self._find_songs(names)
         row_of: dict[int, int] = {}
@@ -167,7 +163,7 @@ class EmbeddingStore:
         return [find(str(name)) for name in names]
 
     def sweep(self, used: Iterable[str]) -> None:
-        """Delete vectors that no model uses, and the remains of interrupted writes."""
+        """Delete vectors that no model uses, and files left by interrupted writes."""
         keys = set(used)
         for folder in self.folder.iterdir() if self.folder.exists() else ():
             if folder.name not in keys and time.time() - folder.stat().st_mtime > UNUSED_S:

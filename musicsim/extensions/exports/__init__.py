@@ -1,4 +1,4 @@
-"""Files for other programs: vectors, neighbors, the map, splits, tags, plays and answers."""
+"""Exports for other programs: vectors, neighbors, the map, splits, tags, plays and answers."""
 
 from musicsim.hooks import Command, Extension, Job, Section
 

@@ -17,13 +17,13 @@ from musicsim.extensions.exports.request import EXPORTS, ExportRequest
 def export(
     request: ExportRequest,
     what: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPORTS)}.", metavar="WHAT")],
-    file: Annotated[Path, typer.Argument(help="The file to write: .parquet, .npz, .csv; .txt (MIREX) or .zip (JAMS).")],
+    file: Annotated[Path, typer.Argument(help="File to write: .parquet, .npz, .csv, .txt (MIREX) or .zip (JAMS).")],
     library: LibraryOption = None,
     as_json: JsonOption = False,
     model: ModelOption = None,
 ) -> None:
     if what not in EXPORTS:
-        raise typer.BadParameter(f"{what!r} should be one of {', '.join(EXPORTS)}.", param_hint="WHAT")
+        raise typer.BadParameter(f"{what!r} must be one of {', '.join(EXPORTS)}.", param_hint="WHAT")
     with (
         open_library(library) as lib,
         use_pool(lib) if EXPORTS[what].compares else nullcontext(),
@@ -34,8 +34,8 @@ def export(
     if as_json:
         emit({"file": str(exported.path), "rows": n_rows, "bytes": n_bytes, "model": exported.model or None})
     else:
-        by = f", by the model {exported.model}" if exported.model else ""
-        typer.echo(plain(f"{n_rows:,} rows, {n_bytes / 1e6:.1f} MB{by}: {exported.path}"))
+        source = f", from the model {exported.model}" if exported.model else ""
+        typer.echo(plain(f"{n_rows:,} rows, {n_bytes / 1e6:.1f} MB{source}: {exported.path}"))
 
 
 export.__doc__ = "  ".join(f"{name}: {kind.help}" for name, kind in EXPORTS.items())

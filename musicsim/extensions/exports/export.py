@@ -1,4 +1,4 @@
-"""Exports as files: tables, the distance list of MIREX, and JAMS."""
+"""Exports to files: tables, MIREX's distance lists, and JAMS annotations."""
 
 import os
 import zipfile
@@ -26,13 +26,13 @@ from musicsim.library.stores.models import CODEWORDS_KIND
 from musicsim.progress import Progress, no_progress
 
 _MIREX_K = 100
-_MAX_ROWS, _MAX_SONGS = 10_000, 1_000  # of a block
+_MAX_ROWS, _MAX_SONGS = 10_000, 1_000  # rows or songs per block
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
     path: Path
-    n_rows: int  # rows of a table, queries of a distance list, songs of JAMS
+    n_rows: int  # number of table rows, queries in a distance list, or songs in a JAMS archive
     n_bytes: int
     model: str  # empty if the export does not depend on a model
 
@@ -46,16 +46,13 @@ def export(
     model: str | None = None,
     progress: Progress = no_progress,
 ) -> Exported:
-    """Write an export of a kind in :data:`EXPORTS`, all or nothing; the ending selects the format.
-
-    `model` is a name, by default of the active model, or of Codewords if that lacks histograms.
-    """
+    """Write one kind of export (see :data:`EXPORTS`), all or nothing; the file extension selects the format."""
     target = target.expanduser().absolute()
     ending, endings = target.suffix.lower(), EXPORTS[kind].endings
     if ending not in endings:
-        raise LibraryError(f"{target.name}: {kind} are exported as {', '.join(endings)}: use one of these endings.")
+        raise LibraryError(f"{target.name}: {kind} can be exported as {', '.join(endings)}. Use one of these.")
     if not target.parent.is_dir() or target.is_dir():
-        raise LibraryError(f"{target}: cannot be written. Use a file in an existing folder.")
+        raise LibraryError(f"{target}: this file cannot be written. Use a file name in an existing folder.")
     snapshot = take_snapshot(library, _model_id(library, kind, model))
     if (kind, ending) == ("neighbours", MIREX):
         n_rows = _write_mirex(snapshot, target, request, progress)
@@ -87,10 +84,7 @@ def _model_id(library: Library, kind: str, name: str | None) -> str | None:
 
 
 def _write_mirex(snapshot: Snapshot, target: Path, request: ExportRequest, progress: Progress) -> int:
-    """Write the sparse distance list of MIREX's *Audio Music Similarity and Retrieval*, 2007 to 2013.
-
-    After the algorithm's name, each line has a query's file name, and tab, name, comma and distance of each result.
-    """
+    """Write the sparse distance list of MIREX's *Audio Music Similarity and Retrieval* task, 2007 to 2013."""
     rows, name = queries(snapshot, request), _file_names(snapshot)
     k = _MIREX_K if request.k is None else request.k
     assert snapshot.record is not None
@@ -104,7 +98,7 @@ def _write_mirex(snapshot: Snapshot, target: Path, request: ExportRequest, progr
 
 
 def _file_names(snapshot: Snapshot) -> Callable[[int], str]:
-    """Return a function from rows to file names, or paths if several songs have that name; 0.1 kB per song."""
+    """Return a function from rows to file names (paths, if several songs share the name); takes 0.1 kB per song."""
     parts, hashes = [], []
     for block in row_blocks(all_rows(snapshot), _MAX_ROWS, no_progress, ""):
         paths = [_one_line(path) for _, path in files_at(snapshot, block)]
@@ -141,7 +135,7 @@ def _jams(song: Song, tags: list[tuple[int, str, str, float]]) -> str:
     try:
         import jams
     except ImportError as error:
-        raise LibraryError("jams is needed for JAMS files: python -m pip install jams.") from error
+        raise LibraryError("JAMS files need the package jams: python -m pip install jams.") from error
     file = jams.JAMS()
     file.file_metadata = jams.FileMetadata(
         title=utf8(song.title), artist=utf8(song.artist), release=utf8(song.album), duration=song.duration_s

@@ -1,4 +1,4 @@
-"""Buttons for exports to other programs, and the exported files."""
+"""The Export section of the Library page: buttons to export data, and links to the exported files."""
 
 from urllib.parse import quote
 
@@ -15,7 +15,7 @@ NAMES = {".parquet": "Parquet", ".npz": "NPZ", ".csv": "CSV", ".txt": "MIREX lis
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw a button per kind of export of the active model, and links to the exported files."""
+    """Draw a button for each kind of export, with the active model, and links to the exported files."""
     library = snapshot.library
     has_songs = snapshot.n_indexed > 0
     for kind, what in EXPORTS.items():
@@ -39,6 +39,6 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         size = f"{n_bytes / 1e6:,.1f} MB" if n_bytes >= 1e6 else f"{n_bytes / 1e3:,.1f} kB"
         st.link_button(plain(f"{path.name} · {size}"), address, icon=":material/download:", type="tertiary")
     st.caption(
-        "Neighbours of more than 100,000 songs take hours: `musicsim export neighbours FILE --sample 1000` exports "
-        "those of some songs, and a cluster is faster. A new export replaces the previous one."
+        "Exporting the neighbors of more than 100,000 songs takes hours: use a cluster, or export a sample with "
+        "`musicsim export neighbours FILE --sample 1000`. A new export replaces the previous one."
     )

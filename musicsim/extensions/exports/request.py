@@ -1,4 +1,4 @@
-"""Kinds of exports, and their options."""
+"""Kinds of exports and their options."""
 
 from dataclasses import dataclass
 
@@ -13,35 +13,35 @@ class ExportKind:
     label: str
     help: str
     endings: tuple[str, ...] = TABLES
-    compares: bool = False  # compares songs with each other, so a cluster can do it
+    compares: bool = False  # compares songs with each other, so that the work can be sent to a cluster
 
 
 EXPORTS = {
-    "vectors": ExportKind("Vectors", "One vector per song, as compared by the model."),
+    "vectors": ExportKind("Vectors", "One vector per song, in the form the model compares."),
     "histograms": ExportKind("Histograms", "Codeword histograms: the frequency of each codeword in each song."),
     "neighbours": ExportKind(
-        "Neighbours",
-        "The nearest songs of each song, with distances; .txt is a distance list for MIREX.",
+        "Neighbors",
+        "The songs nearest to each song, with distances; .txt is a distance list for MIREX.",
         (*TABLES, MIREX),
         compares=True,
     ),
     "map": ExportKind(
-        "Map", "Positions on the map with all columns; the Parquet file opens in Embedding Atlas.", compares=True
+        "Map", "Map positions and all columns; Embedding Atlas can open the Parquet file.", compares=True
     ),
-    "splits": ExportKind("Splits", "Training, validation and test songs: split by artist, and fixed splits."),
-    "tags": ExportKind("Tags", "Tags with weights and sources; .zip contains a JAMS file per song.", (*TABLES, JAMS)),
+    "splits": ExportKind("Splits", "Training, validation and test songs, from a split by artist and fixed splits."),
+    "tags": ExportKind("Tags", "Tags with weights and sources; .zip contains one JAMS file per song.", (*TABLES, JAMS)),
     "plays": ExportKind("Plays", "Play counts per listener and song."),
-    "answers": ExportKind("Answers", "Answers of listeners to questions that compare songs."),
+    "answers": ExportKind("Answers", "Listeners' answers to questions that compare songs."),
 }
-"""Kinds of exports, by their names on the command line."""
+"""Kinds of exports, keyed by their names on the command line."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportRequest:
     k: int | None = option(
         None,
-        "Number of nearest songs per song, for neighbors and the map (0: no neighbors on the map). Default: 10; "
-        "100 in a MIREX distance list; 0 on the map of more than 100,000 songs.",
+        "Number of neighbors per song, in exports of neighbors and the map (0 exports a map without neighbors). "
+        "Default: 10; 100 in a MIREX distance list; 0 for a map of more than 100,000 songs.",
         flags=("--k", "-k"),
         min=0,
         max=1_000,

@@ -1,4 +1,4 @@
-"""Exported files in a library's folder, and their downloads."""
+"""Exported files in a library's folder, and the route to download them."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def _download(request: Request) -> Response:
     name = request.path_params["name"]
     path = next((path for path in files if path.name == name), None)
     if path is None:
-        return JSONResponse({"error": f"the export {name!r} does not exist. Export it on the Library page."}, 404)
+        return JSONResponse({"error": f"there is no export named {name!r}. Export it on the Library page."}, 404)
     return FileResponse(path, filename=path.name)
 
 

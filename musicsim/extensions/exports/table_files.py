@@ -1,8 +1,7 @@
-"""Tables as Parquet, NPZ or CSV files, written one block of rows at a time.
+"""Tables as Parquet, NPZ or CSV files, written one block of rows at a time; one block is in memory.
 
-A column has numbers, vectors or texts. In Parquet, vectors are lists, and a name with a dot is a field of a struct. NPZ
-has an array per column. CSV has a column per number, from ``name_1``, and texts that are harmless in spreadsheets
-(:mod:`musicsim.library.disk.csv_cells`). Memory: one block of rows.
+In Parquet, vectors are lists, and a column whose name contains a dot is a field of a struct. A CSV file has one column
+per dimension of a vector (``name_1``, ``name_2`` ...), and strings are made harmless in spreadsheets.
 """
 
 import csv
@@ -28,24 +27,24 @@ TEXT = "text"
 @dataclass(frozen=True, slots=True)
 class Column:
     name: str
-    kind: str  # TEXT, or a dtype of numpy
-    width: int = 0  # dimensions of vectors; 0 for single values
+    kind: str  # TEXT, or a NumPy dtype
+    width: int = 0  # number of dimensions of a vector; 0 for single values
 
 
 Block = Sequence[npt.NDArray[Any] | Sequence[str | None]]
-"""Values of some rows, one entry per column: texts, numbers (n_rows,) or vectors (n_rows, width)."""
+"""Values of some rows, one entry per column: strings, numbers (n_rows,) or vectors (n_rows, width)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns, and an iterable of blocks of rows, which is consumed once."""
+    """Columns, and blocks of rows, which can be iterated over only once."""
 
     columns: tuple[Column, ...]
     blocks: Iterable[Block]
 
 
 def write_table(target: Path, table: Table) -> int:
-    """Write a table, all or nothing, in the format of the ending; return the number of rows."""
+    """Write a table, all or nothing, in the format of the file extension; return the number of rows."""
     with atomic_path(target) as temporary:
         return _WRITERS[target.suffix.lower()](temporary, table)
 
@@ -101,7 +100,7 @@ def _write_csv(path: Path, table: Table) -> int:
 
 
 def _cells(column: Column, values: Any) -> list[list[Any]]:
-    """Return the cells of each row: harmless texts, and numbers in the shortest exact form, empty for nan."""
+    """Return the cells of each row: protected strings, and numbers in their shortest exact form (empty for nan)."""
     if column.kind == TEXT:
         return [[protect_cell(value)] for value in values]
     numbers = np.asarray(values, dtype=column.kind)
@@ -113,7 +112,7 @@ def _cells(column: Column, values: Any) -> list[list[Any]]:
 
 def _write_npz(path: Path, table: Table) -> int:
     with ExitStack() as stack:
-        # unnamed files disappear when the process ends for any reason
+        # unnamed files disappear when the process ends, for whatever reason
         spools = [
             _Spool(column, stack.enter_context(tempfile.TemporaryFile(dir=path.parent))) for column in table.columns
         ]
@@ -130,7 +129,7 @@ def _write_npz(path: Path, table: Table) -> int:
 
 
 class _Spool:
-    """A column in a temporary file; its header needs the number of rows and the length of the longest text."""
+    """A column in a temporary file; the NPY header needs the number of rows and the length of the longest string."""
 
     def __init__(self, column: Column, file: IO[bytes]) -> None:
         self.column, self._file = column, file
@@ -162,7 +161,7 @@ class _Spool:
 
 
 def utf8(value: str | None) -> str:
-    """Return a text that UTF-8 can encode; file names may contain any bytes."""
+    """Return a string that UTF-8 can encode, because file names may contain any bytes."""
     return (value or "").encode("utf-8", "replace").decode()
 
 
@@ -170,7 +169,7 @@ _WRITERS: dict[str, Callable[[Path, Table], int]] = {".parquet": _write_parquet,
 
 
 def split_into_blocks(rows: Iterable[Sequence[Any]], size: int) -> Iterator[list[list[Any]]]:
-    """Yield rows of single values as blocks of columns."""
+    """Group rows of single values into blocks of `size` rows; yield each block as a list of columns."""
     rows = iter(rows)
     while block := list(islice(rows, size)):
         yield [list(column) for column in zip(*block, strict=True)]

@@ -1,7 +1,4 @@
-"""The columns and rows of each export, described in docs/data.md.
-
-Songs are in the order of the model's rows, without duplicates.
-"""
+"""Columns and rows of each export, as described in docs/data.md, in the order of the model's rows."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -25,15 +22,15 @@ from musicsim.library.importing.answer_csv import ANSWER_COLUMNS, answer_cells
 from musicsim.library.importing.answers import collect_answers
 from musicsim.progress import Progress
 
-_MAX_ROWS, _MIN_ROWS, _MAX_NUMBERS = 10_000, 256, 1 << 20  # of a block
-_MAX_WITH_NEIGHBORS = 100_000  # songs of a map that has neighbors by default
+_MAX_ROWS, _MIN_ROWS, _MAX_NUMBERS = 10_000, 256, 1 << 20  # limits for the size of a block
+_MAX_WITH_NEIGHBORS = 100_000  # maximum number of songs for which the map has neighbors by default
 _K = 10
 
 _SONG = (Column("id", "i8"), *(Column(name, TEXT) for name in ("hash", "path", "title", "artist")))
 
 
 def files_at(snapshot: Snapshot, rows: Int64Array) -> list[tuple[str, str]]:
-    """Return the hash and path of each row's file; empty if the song was removed after the snapshot."""
+    """Return the hash and path of each row's file; both are empty if the song was removed after the snapshot."""
     ids = snapshot.row_ids[rows].tolist()
     files = snapshot.library.files_of(ids)
     return [files.get(i, ("", "")) for i in ids]
@@ -46,7 +43,7 @@ def _song_cells(snapshot: Snapshot, rows: Int64Array) -> list[Any]:
 
 
 def row_blocks(rows: Int64Array, size: int, progress: Progress, message: str) -> Iterator[Int64Array]:
-    """Yield rows in blocks, and release the file pages that each block has read."""
+    """Yield rows in blocks; after each block, release the file pages that were read for it."""
     for start in range(0, len(rows), size):
         progress(message, start, len(rows))
         yield rows[start : start + size]
@@ -55,14 +52,14 @@ def row_blocks(rows: Int64Array, size: int, progress: Progress, message: str) ->
 
 def all_rows(snapshot: Snapshot) -> Int64Array:
     if not snapshot.n_indexed:
-        raise NotFoundError(f"{snapshot.library.name}: no song has a vector to export yet. Add a folder.")
+        raise NotFoundError(f"{snapshot.library.name}: there are no song vectors to export yet. Add a folder.")
     return np.arange(snapshot.n_indexed)
 
 
 def neighbor_blocks(
     snapshot: Snapshot, rows: Int64Array, k: int, progress: Progress, message: str
 ) -> Iterator[tuple[Int64Array, Int64Array, Float32Array]]:
-    """Yield blocks of rows, the rows of the `k` nearest other songs of each, and Euclidean distances, (n_rows, k)."""
+    """Yield blocks of rows, the rows of their `k` nearest other songs, and the Euclidean distances, (n_rows, k)."""
     k = min(k, snapshot.n_indexed - 1)
     blocks = [rows[start : start + QUERIES_AT_ONCE] for start in range(0, len(rows), QUERIES_AT_ONCE)]
     with_vectors = ((block, snapshot.vectors_at(block)) for block in blocks)
@@ -74,7 +71,7 @@ def neighbor_blocks(
 def _nearest(index: Neighbours, k: int, block: tuple[Int64Array, Float32Array]) -> tuple[Int64Array, Float32Array]:
     rows, vectors = block
     distances, neighbors = index.query(vectors, k + 1)
-    order = np.argsort(neighbors == rows[:, None], axis=1, kind="stable")[:, :k]  # the song itself is last
+    order = np.argsort(neighbors == rows[:, None], axis=1, kind="stable")[:, :k]  # puts the song itself last
     return np.take_along_axis(neighbors, order, axis=1), np.take_along_axis(distances, order, axis=1)
 
 
@@ -101,13 +98,13 @@ def _vectors(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> 
 
 
 def _histograms(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Table:
-    all_rows(snapshot)  # raises if the model lacks rows
+    all_rows(snapshot)  # raises if the model has no rows
     record = snapshot.record
     assert record is not None
     assert snapshot.model is not None
     if not isinstance(snapshot.model.encoder_, CodewordEncoder):
         raise ModelError(
-            f"the model {record.name!r} lacks histograms of codewords. Use another one, such as Codewords."
+            f"the model {record.name!r} has no codeword histograms. Use a different model, such as Codewords."
         )
     stored, X = snapshot.library.models.feature_file(record.id)
     order = np.argsort(stored.song_ids)
@@ -120,7 +117,7 @@ def _neighbors(snapshot: Snapshot, request: ExportRequest, progress: Progress) -
     k = min(_K if request.k is None else request.k, snapshot.n_indexed - 1)
     if k < 1:
         name = snapshot.library.name
-        raise NotFoundError(f"{name}: no neighbors to export. This needs at least two songs and a k of at least 1.")
+        raise NotFoundError(f"{name}: no neighbors to export. This needs at least two songs, and k must be at least 1.")
     blocks = (
         (*_song_cells(snapshot, block), snapshot.row_ids[neighbors], distances)
         for block, neighbors, distances in neighbor_blocks(snapshot, rows, k, progress, "finding neighbors")
@@ -136,7 +133,7 @@ def _map(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Tabl
     k = min(k, len(rows) - 1)
     columns = [Column(name, TEXT) for name in ("genre", "key", "mode")]
     columns += [Column("year", "i2"), *(Column(name, "f4") for name in ("duration_s", *HEARD, "x", "y"))]
-    if k:  # in the format of Embedding Atlas, with rows of this table as ids
+    if k:  # use Embedding Atlas's format, where ids are row numbers in this table
         columns += [Column("neighbors.ids", "i8", k), Column("neighbors.distances", "f4", k)]
 
     def blocks() -> Iterator[Block]:
@@ -175,7 +172,7 @@ def _splits(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> T
 
 
 def _add_songs(snapshot: Snapshot, blocks: Iterator[list[list]], place: int) -> Iterator[Block]:
-    """Replace the column `place` of song ids by the columns `_SONG`; songs that were just removed are left out."""
+    """Replace column `place`, which contains song ids, with the columns `_SONG`; skip songs that were just removed."""
     for block in blocks:
         songs = {song.id: song for song in snapshot.library.songs(set(block[place]), missing=True)}
         is_there = [song_id in songs for song_id in block[place]]
@@ -218,4 +215,4 @@ TABLE_OF: dict[str, Callable[[Snapshot, ExportRequest, Progress], Table]] = {
     "plays": _plays,
     "answers": _answers,
 }
-"""Functions that make the tables of :data:`musicsim.extensions.exports.request.EXPORTS`."""
+"""Functions that make the tables for :data:`musicsim.extensions.exports.request.EXPORTS`."""

@@ -1,4 +1,4 @@
-"""The command that guesses missing labels."""
+"""The command ``musicsim guess``."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -21,7 +21,7 @@ class _Voters(StrEnum):
 
 
 def guess(
-    target: Annotated[_Target, typer.Argument(help="The missing field to guess.")] = _Target.GENRE,
+    target: Annotated[_Target, typer.Argument(help="Field to guess.")] = _Target.GENRE,
     library: LibraryOption = None,
     model: ModelOption = None,
     as_json: JsonOption = False,
@@ -29,21 +29,21 @@ def guess(
         bool,
         typer.Option(
             "--accept",
-            help="Save the guesses as edits if at least 80% of such guesses are right. The files do not change.",
+            help="Save the guesses as edits if at least 80% of guesses like these are right. Files are not changed.",
         ),
     ] = False,
     by: Annotated[
-        _Voters, typer.Option(help="Songs that vote: the nearest ones, or those with the nearest learned codes.")
+        _Voters, typer.Option(help="Songs that vote: those with the nearest vectors or the nearest learned codes.")
     ] = _Voters.VECTORS,
     votes: Annotated[
         int | None,
-        typer.Option(help="Minimum number of votes; by default 6 of 10 for a genre, 2 of 3 for an artist.", min=1),
+        typer.Option(help="Minimum number of votes. Default: 6 of 10 for a genre, 2 of 3 for an artist.", min=1),
     ] = None,
 ) -> None:
     min_votes = USUAL_VOTES[target] if votes is None else votes
     if min_votes > N_VOTES[target]:
         raise typer.BadParameter(
-            f"{min_votes} should be at most {N_VOTES[target]}, the number of songs that vote.", param_hint="--votes"
+            f"{min_votes} is more than {N_VOTES[target]}, the number of songs that vote.", param_hint="--votes"
         )
     with open_library(library) as lib:
         result = guess_labels(snapshot_under(lib, model), target, by=by)
@@ -65,8 +65,8 @@ def guess(
     typer.echo(result.summary(min_votes))
     if accept and guesses and not saves:
         typer.echo(
-            f"Nothing was saved: fewer than {MIN_RIGHT:.0%} of such guesses are known to be right. Use more --votes, "
-            "or accept single songs in the app."
+            f"Nothing was saved, because fewer than {MIN_RIGHT:.0%} of guesses like these are known to be right. Use "
+            "more --votes, or accept guesses one by one in the app."
         )
     elif accept:
-        typer.echo(f"Saved for {n_accepted:,} song{'s' * (n_accepted != 1)}. The files did not change.")
+        typer.echo(f"Saved for {n_accepted:,} song{'s' * (n_accepted != 1)}. The files were not changed.")

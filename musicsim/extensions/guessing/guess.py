@@ -1,7 +1,4 @@
-"""Missing labels, guessed by votes of near songs with a label.
-
-Nearest-neighbor voting, level by level if labels have several (WWW 2012, 3.5.1 and 3.5.3).
-"""
+"""Guesses of missing labels by votes of the nearest labeled songs, level by level (WWW 2012, 3.5.1 and 3.5.3)."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -17,32 +14,32 @@ from musicsim.extensions.guessing.voters import CodeVoters, VectorVoters, Voters
 from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import TagChange
 
-N_VOTES = {"genre": 10, "artist": 3}  # number of voters by target; libraries have few songs per artist
-USUAL_VOTES = {"genre": 6, "artist": 2}  # default minimum of votes by target
+N_VOTES = {"genre": 10, "artist": 3}  # number of voters for each target; libraries have few songs per artist
+USUAL_VOTES = {"genre": 6, "artist": 2}  # default minimum number of votes for each target
 TARGETS = tuple(LEVELS_OF)  # labels that can be guessed: "genre" with its sub-genres, "artist" with the album
-MIN_RIGHT = 0.8  # share of right guesses that is needed to accept all guesses at once
-VOTERS = ("vectors", "codes")  # kinds of voters: the nearest by the model, or by codes learned from the labels
+MIN_RIGHT = 0.8  # share of correct guesses above which all guesses can be accepted together
+VOTERS = ("vectors", "codes")  # kinds of voters: nearest by the model's vectors, or by codes learned from the labels
 _MAX_JUDGED = 1_000
-_JUDGED = 0.2  # held-out share of the labeled songs, if voters learn from the others
-_REACH = 100  # neighbors to search for songs of other groups
+_JUDGED = 0.2  # share of the labeled songs that is held out if codes are learned from the labels
+_REACH = 100  # number of neighbors to search for songs by a different artist or from a different album
 _SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Shares of guesses whose levels with the minimum number of votes all match the song's known labels."""
+    """Shares of correct guesses. A guess is correct if all levels with enough votes match the song's known labels."""
 
-    right: dict[int, float]  # by minimum number of votes; minimums that no guess reaches are missing
-    # for the widest level, without votes by songs of the same artist (for genres) or album (for artists); None without
-    # other voters
+    right: dict[int, float]  # maps the minimum number of votes to the share; minimums without a guess are missing
+    # share on the widest level if songs by the same artist (for genres) or from the same album (for artists) have no
+    # vote; None if there are no other voters
     right_apart: float | None
-    n_judged: int  # number of songs for `right`; 0 if too few have a label
+    n_judged: int  # number of songs used for `right`; 0 if too few songs have a label
 
 
 def judge(
     voters_of: Callable[[Int64Array], Voters], levels: Levels, known: Int64Array, n_votes: int, *, learned: bool
 ) -> Judged:
-    """Measure the accuracy of guesses; voters that are `learned` from the labels are judged on held-out songs."""
+    """Measure the accuracy of guesses, on held-out songs if the voters' codes are `learned` from the labels."""
     rows = np.random.default_rng(_SEED).permutation(known)
     result = Judged({}, None, 0)
     for apart in (False, True):
@@ -51,7 +48,7 @@ def judge(
             continue
         try:
             voters = voters_of(others)
-        except ModelError:  # too few labels to learn from
+        except ModelError:  # there are too few labels to learn from
             continue
         if apart:
             result = replace(result, right_apart=_right_apart(voters, judged, levels, n_votes))
@@ -61,7 +58,7 @@ def judge(
 
 
 def _split(levels: Levels, rows: Int64Array, *, learned: bool, apart: bool) -> tuple[Int64Array, Int64Array]:
-    """Split labeled rows randomly into judged rows and voters; for learned voters a fifth is held out."""
+    """Split labeled rows randomly into rows to evaluate and voters; a fifth is held out for learned voters."""
     if not learned:
         return rows[:_MAX_JUDGED], rows
     if not apart:
@@ -80,7 +77,7 @@ def _right(voters: Voters, judged: Int64Array, levels: Levels, n_votes: int) -> 
         codes, votes = elect(levels.codes[near])
         own = levels.codes[row][levels.codes[row] >= 0]
         for min_votes, is_right in outcomes.items():
-            # levels without a label of the song cannot be judged
+            # levels on which the song has no label cannot be evaluated
             guess = codes[: sum(n >= min_votes for n in votes)][: len(own)]
             if guess:
                 is_right.append(guess == tuple(own[: len(guess)].tolist()))
@@ -98,13 +95,13 @@ def _right_apart(voters: Voters, judged: Int64Array, levels: Levels, n_votes: in
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The most frequent label of a song's nearest labeled songs, on levels from wide to narrow."""
+    """The most frequent label among a song's nearest labeled songs, on levels from wide to narrow."""
 
     song: Song
-    names: tuple[str, ...]  # the most frequent label among the voters who agree on the wider levels
+    names: tuple[str, ...]  # most frequent label on each level, among voters who agree on the wider levels
     votes: tuple[int, ...]
     n_voters: int
-    tags: tuple[str, ...]  # that store the labels
+    tags: tuple[str, ...]  # tag that stores the label of each level
 
     def new_tags(self, min_votes: int) -> dict[str, str]:
         names = (name for name, votes in zip(self.names, self.votes, strict=True) if votes >= min_votes)
@@ -123,14 +120,14 @@ class Guesses:
         return [guess for guess in self.guesses if guess.votes[0] >= min_votes]
 
     def can_accept_all(self, min_votes: int) -> bool:
-        """Return True if guesses with so many votes are accurate enough to accept them without a review."""
+        """Return True if guesses with at least `min_votes` votes are accurate enough to be accepted unreviewed."""
         return self.judged.right.get(min_votes, 0.0) >= MIN_RIGHT
 
     def summary(self, min_votes: int) -> str:
         """Describe the guesses with at least `min_votes` votes, and their accuracy."""
         label = {"genre": "a genre", "artist": "an artist"}[self.target]
         if not self.n_known:
-            return f"No analyzed song has {label} to guess from."
+            return f"Guesses need songs with {label}; none of the analyzed songs has one."
         if not self.guesses:
             return f"Every analyzed song already has {label}."
         text = (
@@ -141,17 +138,17 @@ class Guesses:
         if not judged.n_judged:
             return f"{text} Too few songs have {label} to measure how often such guesses are right."
         if min_votes not in judged.right:
-            return f"{text} No song with {label} has enough votes to check this."
+            return f"{text} Their accuracy is unknown, because no song with {label} gets that many votes."
         right = f"{judged.right[min_votes]:.0%} of such guesses are right."
-        text += f" Of {judged.n_judged:,} songs whose {self.target} is known, {right}"
+        text += f" On {judged.n_judged:,} songs whose {self.target} is known, {right}"
         if judged.right_apart is None:
             return text
-        group = {"genre": "artist", "artist": "album"}[self.target]
-        return f"{text} When songs of the same {group} may not vote, {judged.right_apart:.0%} of all guesses are right."
+        group = {"genre": "by the same artist", "artist": "from the same album"}[self.target]
+        return f"{text} Without votes by songs {group}, {judged.right_apart:.0%} of all guesses are right."
 
 
 def enter_guesses(library: Library, guesses: Iterable[Guess], min_votes: int) -> list[TagChange]:
-    """Save the guesses with enough votes for songs that still lack the label; return the changes that undo it."""
+    """Save guesses with enough votes for songs that still have no label; return the changes to undo this."""
     entries = ((guess.song.id, guess.new_tags(min_votes)) for guess in guesses)
     return library.edits.change(TagChange(i, dict.fromkeys(tags), tags) for i, tags in entries if tags)
 
@@ -159,13 +156,10 @@ def enter_guesses(library: Library, guesses: Iterable[Guess], min_votes: int) ->
 def guess_labels(
     snapshot: Snapshot, target: str = "genre", *, by: str = "vectors", n_votes: int | None = None
 ) -> Guesses:
-    """Guess the label of every row without one; songs without a row, such as duplicates, do not get a guess.
+    """Guess the label of every row without a label; songs without a row, such as duplicates, get no guess.
 
-    A guess of an artist includes the album, if voters agree. Codes are learned from the labels three times, in about 3
-    s each. They are judged on held-out songs, unless the other songs have too few labels. Ties go to the label of the
-    nearest of `n_votes` voters. Accuracy is measured on at most 1,000 songs, drawn with a fixed seed.
-
-    Raises ModelError if there are too few labels to learn codes from.
+    A guessed artist includes the album if voters agree on it. Codes are learned three times, in about 3 s each, and
+    evaluated on held-out songs if there are enough labels. Accuracy is measured on at most 1,000 songs.
     """
     check_choice("target", target, TARGETS)
     check_choice("by", by, VOTERS)
@@ -189,7 +183,7 @@ def _guess(snapshot: Snapshot, voters: Voters, unknown: Int64Array, levels: Leve
     songs = {song.id: song for song in snapshot.songs_by_id(ids)}
     guesses = []
     for song_id, near in zip(ids, voters.nearest(unknown, n_votes), strict=True):
-        if song_id not in songs:  # just removed
+        if song_id not in songs:  # the song was just removed
             continue
         codes, votes = elect(levels.codes[near])
         names = tuple(labels[code] for labels, code in zip(levels.names, codes, strict=False))

@@ -1,4 +1,4 @@
-"""Labels of songs on levels from wide to narrow: genre and sub-genre, artist and album."""
+"""Song labels on levels from wide to narrow: genre and sub-genre, artist and album."""
 
 import re
 from collections import Counter
@@ -12,27 +12,22 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 
 Path = tuple[str, ...]
 
-# Separators of genre and sub-genre in tags: "Electronic / House", "Metal > Doom", "Jazz; Bebop".
+# Separators between genre and sub-genre in tags, as in "Electronic / House", "Metal > Doom" and "Jazz; Bebop".
 _SEPARATOR = re.compile(r"\s*(?:::|[/\\>›»|;,])\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Labels of many songs."""
-
-    codes: Int64Array  # (n_songs, n_levels): indices in `names`; -1 if unknown, and then on all narrower levels
-    names: list[list[str]]  # per level
-    tags: tuple[str, ...]  # that store the labels of each level
-    # (n_songs,): songs with the same number are similar for other reasons than the label, so a fair measurement
+    codes: Int64Array  # (n_songs, n_levels): indices into `names`; -1 if unknown, then also on all narrower levels
+    names: list[list[str]]  # names of the labels on each level
+    tags: tuple[str, ...]  # tag that stores the labels of each level
+    # (n_songs,): songs with the same number are similar for reasons other than the label, so a fair measurement
     # excludes their votes for each other
     apart: Int64Array
 
 
 def _genres(snapshot: Snapshot) -> Levels:
-    """Return genre and sub-genres of every row; groups are artists.
-
-    "Electronic / House" is a sub-genre if another genre begins with "Electronic", else one name, such as "R&B/Soul".
-    """
+    """Return the genre and sub-genres of every row: "A / B" is a sub-genre if another genre begins with "A"."""
     columns = snapshot.columns
     genres = columns.genre.names
     prefixes = [[genre[: m.start()] for m in _SEPARATOR.finditer(genre) if m.start()] for genre in genres]
@@ -58,13 +53,13 @@ def _albums(snapshot: Snapshot) -> Levels:
     return Levels(codes, names, ("artist", "album")[: len(names)], apart)
 
 
-LEVELS_OF = {"genre": _genres, "artist": _albums}  # functions that return the labels of a snapshot, by target
+LEVELS_OF = {"genre": _genres, "artist": _albums}  # maps each target to the function that returns a snapshot's labels
 
 
 def _encode(paths: Sequence[Path], which: IntegerArray) -> tuple[Int64Array, list[list[str]]]:
-    """Return the codes of the paths `which`, -1 for none, and the names of the codes by level."""
+    """Return the codes of the paths at the indices `which` (-1: no path), and the codes' names on each level."""
     places: list[dict[Path, int]] = [{} for _ in range(max(map(len, paths), default=1) or 1)]
-    table = np.full((len(paths) + 1, len(places)), -1)  # the last row: no path
+    table = np.full((len(paths) + 1, len(places)), -1)  # the last row means "no path"
     for codes, path in zip(table, paths, strict=False):
         for level in range(len(path)):
             codes[level] = places[level].setdefault(path[: level + 1], len(places[level]))

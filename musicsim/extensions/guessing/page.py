@@ -1,4 +1,4 @@
-"""Guesses of missing labels on the Library page, to accept and undo."""
+"""Guesses of missing labels on the Library page, with buttons to accept and undo them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,17 +28,16 @@ from musicsim.ui.library.review import pick_rows
 
 _VOTER_LABELS = {"vectors": "Nearest songs", "codes": "Learned codes"}
 _CODES_HELP = (
-    "Learned codes: takes a few seconds to learn codes that separate your labels; the songs with the "
-    "nearest codes then vote. Use the kind that is right more often."
+    "Learned codes: musicsim learns bit codes that separate your labels, which takes a few seconds. The songs with the "
+    "nearest codes then vote. Use the kind whose guesses are right more often."
 )
 
 
-# name of the library, and changes that undo the last accepted guesses
+# name of the library, and the changes that undo the last accepted guesses
 _ACCEPTED: dict[str, Key[tuple[str, list[TagChange]] | None]] = {
-    target: Key(f"{target}s_accepted", lambda: None, f"the guesses of {target}s that were last accepted")
-    for target in TARGETS
+    target: Key(f"{target}s_accepted", lambda: None, f"last accepted guesses of {target}s") for target in TARGETS
 }
-_BY = {target: Key(f"{target}s_by", lambda: VOTERS[0], f"who votes on the {target}s of songs") for target in TARGETS}
+_BY = {target: Key(f"{target}s_by", lambda: VOTERS[0], f"kind of voters for {target}s") for target in TARGETS}
 
 
 @st.cache_data(max_entries=8, show_spinner="Asking similar songs…")
@@ -59,7 +58,7 @@ def _undo(library: Library, target: str, changes: list[TagChange]) -> None:
 
 def _draw_guesses(snapshot: Snapshot, target: str) -> None:
     if not snapshot.n_indexed:
-        st.caption("Songs have not been compared yet.")
+        st.caption("The songs have not been compared yet.")
         return
     accepted = _ACCEPTED[target].get()
     if accepted is not None and accepted[0] == snapshot.library.name:
@@ -96,7 +95,7 @@ def _draw_guesses(snapshot: Snapshot, target: str) -> None:
 def _draw_table(snapshot: Snapshot, target: str, result: Guesses, min_votes: int) -> None:
     guesses = result.select(min_votes)
     actions = st.container(horizontal=True, vertical_alignment="center")
-    # a key per list of songs: otherwise selected rows would stay selected with other songs in them
+    # each list of songs has its own key, because row numbers would otherwise stay selected for different songs
     songs = hash((snapshot.library.name, *(guess.song.id for guess in guesses)))
     selected = st.dataframe(
         _table(guesses, min_votes), hide_index=True, key=f"library_{target}s_{songs}", on_select="rerun",
@@ -113,8 +112,8 @@ def _draw_table(snapshot: Snapshot, target: str, result: Guesses, min_votes: int
         st.caption(
             "Select rows to accept only these; without a selection, the button accepts all. The files do not change."
             if can_accept_all
-            else f"Select rows to accept them. You can accept all at once if at least {MIN_RIGHT:.0%} of such "
-            "guesses are right. The files do not change."
+            else f"Select rows to accept them. You can accept all of them together if at least {MIN_RIGHT:.0%} of "
+            "guesses like these are right. The files do not change."
         )
 
 
@@ -133,17 +132,16 @@ def _table(guesses: Sequence[Guess], min_votes: int) -> pd.DataFrame:
 
 
 def draw_artists(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw guesses of missing artists, if enabled."""
+    """Draw guesses of missing artists, if the owner has turned them on."""
     st.subheader("Songs without an artist", anchor=False)
     if st.toggle(
         "Guess artists from similar songs",
         key="guess_artists",
-        help="Few such guesses are right, because songs of other artists sound similar, too.",
+        help="Few of these guesses are right, because songs by different artists can sound similar, too.",
     ):
         _draw_guesses(snapshot, "artist")
 
 
 def draw_genres(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw guesses of missing genres."""
     st.subheader("Songs without a genre", anchor=False)
     _draw_guesses(snapshot, "genre")

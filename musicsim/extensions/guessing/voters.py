@@ -11,12 +11,12 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 
 BITS, _STEPS, _NOISE = 128, 500, 0.6
 _MAX_LEARNED = 5_000
-_READ_BLOCK = 10_000  # rows whose vectors are read at once
-QUERY_BLOCK = 256  # queries at once; one search for many takes a third of the time or less
+_READ_BLOCK = 10_000  # rows whose vectors are read together
+QUERY_BLOCK = 256  # queries per search; a search for many queries is at least three times as fast
 
 
 class VectorVoters:
-    """The labeled songs that are nearest by the active model."""
+    """The labeled songs that are nearest according to the active model."""
 
     def __init__(self, snapshot: Snapshot, rows: Int64Array) -> None:
         self._snapshot = snapshot
@@ -33,14 +33,11 @@ class VectorVoters:
 
 
 class CodeVoters:
-    """The labeled songs that share the most bits of learned codes. Songs with the same labels get similar codes.
+    """The labeled songs whose learned bit codes are nearest, ordered by Hamming distance, then by vector distance.
 
-    The loss is hierarchical (WWW 2012, equation 10): songs that share more levels, from the widest, should be nearer.
-    Songs at the same Hamming distance are ordered by their vectors. `labels` are (n_labeled, n_levels), -1 if unknown.
-    Learns from at most 5,000 songs in about 3 s; 16 bytes per song. A query reads the vectors of all songs up to the
-    distance of the k-th.
-
-    Raises ModelError if all labels of the sample are equal, or all are different.
+    The loss is hierarchical (WWW 2012, equation 10): songs that share more levels, starting with the widest, should be
+    nearer. `labels` has shape (n_labeled, n_levels), with -1 for unknown labels. Codes are learned from at most 5,000
+    songs in about 3 s. Raises ModelError if all labels in the sample are equal, or if all are different.
     """
 
     def __init__(self, snapshot: Snapshot, rows: Int64Array, labels: Int64Array, random_state: int = 0) -> None:
@@ -48,7 +45,7 @@ class CodeVoters:
         sample = np.sort(np.random.default_rng(random_state).permutation(len(rows))[:_MAX_LEARNED])
         counts = [np.unique(level[level >= 0], return_counts=True)[1] for level in labels[sample].T]
         if not any(len(n_songs) > 1 and n_songs.max() > 1 for n_songs in counts):
-            raise ModelError("Learning codes needs at least two labels, one of them on several songs.")
+            raise ModelError("Learning codes needs two different labels or more, and one of them on several songs.")
         self.hash = hashing.RankHash(
             BITS, "hierarchy", method="ranknet", ranknet_steps=_STEPS, noise=_NOISE, random_state=random_state
         ).fit(snapshot.vectors_at(rows[sample]), labels[sample])
@@ -61,7 +58,7 @@ class CodeVoters:
             codes = self.hash.transform(vectors)
             radii = self._index.query(codes, k + 1)[0][:, -1]
             for i, row in enumerate(block):
-                # one query at a time: many songs may be as near as the last one
+                # one query at a time, because many songs may tie with the last one
                 bits, places = self._index.radius(codes[i : i + 1], radii[i])
                 near = self._rows[places[0]]
                 distances = np.linalg.norm(self._snapshot.vectors_at(near) - vectors[i], axis=1)
@@ -77,10 +74,7 @@ def _blocks(rows: Int64Array, size: int) -> Iterator[Int64Array]:
 
 
 def elect(ballots: Int64Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the most frequent code of each level among the voters who agree on the wider ones, and its votes.
-
-    In `ballots`, (n_voters, n_levels), -1 is unknown. Ties go to the first voter.
-    """
+    """Return the most frequent code on each level, among voters who agree on the wider levels, and its votes."""
     codes, votes = [], []
     for level in range(ballots.shape[1]):
         cast = ballots[:, level][ballots[:, level] >= 0]

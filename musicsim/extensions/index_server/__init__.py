@@ -1,4 +1,4 @@
-"""Search on a Milvus server, for libraries that one machine cannot search."""
+"""Search on a Milvus server, for libraries that are too large to search on one machine."""
 
 from musicsim.hooks import Command, Extension
 

@@ -1,4 +1,4 @@
-"""The command for the index server: push the songs, and show its state."""
+"""The command for the index server: push the songs, and show the server's state."""
 
 import typer
 
@@ -9,7 +9,7 @@ from musicsim.extensions.index_server.remote_index import remote_of
 
 
 def index(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """The app and commands that add songs do this automatically."""
+    """The app does this automatically, and so do the commands that add songs."""
     with open_library(library) as lib:
         with progress_bar() as progress:
             is_pushed = push(take_snapshot(lib), progress)
@@ -19,6 +19,6 @@ def index(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     if as_json:
         emit({"server": server, "songs": n, "pushed": is_pushed, "trouble": trouble})
     elif remote is None:
-        typer.echo("This machine answers searches; MUSICSIM_INDEX is not set.")
+        typer.echo("Searches run on this machine, because MUSICSIM_INDEX is not set.")
     else:
-        typer.echo(plain(trouble or f"{server} answers searches; all {n:,} songs are up to date there."))
+        typer.echo(plain(trouble or f"Searches run on {server}, where all {n:,} songs are up to date."))

@@ -1,8 +1,7 @@
-"""Push of songs to the index server (:mod:`musicsim.extensions.index_server.remote_index`).
+"""Functions that push songs to the index server (:mod:`musicsim.extensions.index_server.remote_index`).
 
-Each library and model has a collection. Its entries are compared with the songs by digest, so the next push resumes one
-that was killed. A complete collection gets the alias for searches; until then every machine searches its own index. At
-the end the collections of other models are dropped.
+A push sends the songs whose digests differ from those in the collection, and so resumes an interrupted push. A complete
+collection gets the alias for searches; until then, every machine searches its own index.
 """
 
 import logging
@@ -30,20 +29,19 @@ from musicsim.public import refuse_visitors
 
 _log = logging.getLogger(__name__)
 
-_BATCH_BYTES = 4 << 20  # of vectors in one call: servers accept 64 MB
+_BATCH_BYTES = 4 << 20  # bytes of vectors in one call; servers accept 64 MB
 _MAX_BATCH = 5_000
 _READ_BATCH = 10_000
-_MAX_RATIO = 10  # of entries to songs; a collection may also have those of an earlier state
-LONG_S = 600.0  # one call may build the index of a collection
+_MAX_RATIO = 10  # maximum ratio of entries to songs; a collection may also contain entries from an earlier state
+LONG_S = 600.0  # seconds allowed for one call, which may build the index of a collection
 
 
 def push(snapshot: Snapshot, progress: Progress = no_progress, *, exact: bool | None = None) -> bool:
-    """Push the songs of a snapshot under the active model to the server; return False if nothing was to do.
+    """Push a snapshot's songs and their vectors to the server; return False if there was nothing to do.
 
-    The result is also False if no server is set, or another process is pushing. If `exact`, the server compares with
-    all songs, else it builds a graph (HNSW); by default as this machine would. Existing collections keep their kind.
+    With `exact`, the server compares a query with all songs; otherwise it builds a graph (HNSW).
     """
-    refuse_visitors()  # the barrier does not cover gRPC
+    refuse_visitors()  # musicsim's barrier for network access does not cover gRPC
     remote = index.remote_of(snapshot)
     if remote is None or snapshot.record is None or not snapshot.n_indexed:
         return False
@@ -56,18 +54,18 @@ def push(snapshot: Snapshot, progress: Progress = no_progress, *, exact: bool | 
 
 
 class Push:
-    """A push of one state of the songs to a collection."""
+    """One push of a snapshot's songs to a collection."""
 
     def __init__(
         self, snapshot: Snapshot, remote: index.RemoteIndex, folder: Path, collection: str, exact: bool | None
     ) -> None:
         self._snapshot, self._remote, self._collection = snapshot, remote, collection
         self._exact = snapshot.n_indexed < INDEXED_FROM if exact is None else exact
-        self._record = folder / "pushed.npz"  # content of the alias
+        self._record = folder / "pushed.npz"  # song ids and digests for which the alias was created
         self._ask = partial(self._remote.server.ask, timeout=LONG_S)
 
     def run(self, prefix: str, progress: Progress) -> bool:
-        """Push the songs, and drop the library's other collections (names that begin with `prefix`)."""
+        """Push the songs, and drop the library's other collections (those whose names begin with `prefix`)."""
         pushed = {"ids": self._snapshot.row_ids, "digests": self._remote.digests}
         alias = index.alias_of(self._collection, **pushed)
         is_there = self._ask("has_collection", alias)
@@ -85,7 +83,7 @@ class Push:
         return not is_there
 
     def _entries_there(self) -> tuple[Int64Array, Int64Array]:
-        """Return ids and digests of the collection, which is created if needed, and drop its aliases."""
+        """Return the ids and digests in the collection, and drop its aliases; create the collection if needed."""
         if not self._ask("has_collection", self._collection):
             self._create()
             return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -93,7 +91,7 @@ class Push:
         is_current = bool(recorded) and index.alias_of(self._collection, **recorded) in self._aliases(self._collection)
         self._drop_aliases(self._collection)
         self._ask("load_collection", self._collection)
-        # the record is wrong after a push that was killed, or a push of a copy of the library
+        # the record is wrong after an interrupted push, or after a push from a copy of the library
         return (recorded["ids"], recorded["digests"]) if is_current else self._remote.server.call(self.read_entries)
 
     def _create(self) -> None:
@@ -108,7 +106,7 @@ class Push:
         index_params = MilvusClient.prepare_index_params()
         kind, params = ("FLAT", {}) if self._exact else ("HNSW", {"M": 16, "efConstruction": 200})
         index_params.add_index("vector", index_type=kind, metric_type="L2", params=params)
-        # strong: searches find entries that were just pushed
+        # with "Strong", searches find entries that were just pushed
         options = {"schema": schema, "index_params": index_params, "consistency_level": "Strong"}
         self._ask("create_collection", self._collection, **options)
 
@@ -129,7 +127,7 @@ class Push:
         self._ask("load_collection", self._collection)
 
     def read_entries(self, client: Any) -> tuple[Int64Array, Int64Array]:
-        """Read ids and digests of the collection: 30 s for 200,000 songs on Milvus Lite."""
+        """Read the ids and digests of the collection's entries; takes 30 s for 200,000 songs on Milvus Lite."""
         ids, digests = [], []
         entries = client.query_iterator(
             self._collection, batch_size=_READ_BATCH, filter="", output_fields=["id", "digest"]
@@ -140,7 +138,7 @@ class Push:
                 ids += [operator.index(entry["id"]) for entry in batch]
                 digests += [operator.index(entry["digest"]) for entry in batch]
                 if len(ids) > max_entries:
-                    raise ValueError(f"more than {max_entries:,} songs. Drop the collection {self._collection} there")
+                    raise ValueError(f"more than {max_entries:,} songs. Drop the server's {self._collection}")
             entries.close()
             return np.array(ids, dtype=np.int64), np.array(digests, dtype=np.int64)
 
@@ -168,7 +166,7 @@ _lock = threading.Lock()
 
 
 def push_in_background(snapshot: Snapshot) -> None:
-    """Push on a separate thread, then push the last snapshot that was given meanwhile."""
+    """Push on a separate thread; if more snapshots are given during a push, push the last of them afterwards."""
     refuse_visitors()
     folder = snapshot.library.folder
     if index.remote_of(snapshot) is None:
@@ -200,4 +198,4 @@ def _try_to_push(snapshot: Snapshot, progress: Progress = no_progress) -> None:
     try:
         push(snapshot, progress)
     except (index.IndexServerError, OwnerOnlyError) as error:
-        _log.warning("The songs were not pushed to the index server: %s", error)
+        _log.warning("the songs were not pushed to the index server: %s", error)

@@ -1,9 +1,8 @@
-"""Neighbors from the Milvus server in ``MUSICSIM_INDEX``, for libraries that one machine cannot search.
+"""Neighbors from the Milvus server in ``MUSICSIM_INDEX``, for libraries that are too large to search on one machine.
 
-A collection has the songs of a library under one model: ids, vectors, and the columns for filters, with hashes instead
-of names. So expressions never contain user text, and names and paths stay here. An alias contains the digest of all
-rows of a collection. A process with another state of the songs does not find the collection, and searches on this
-machine. :mod:`musicsim.extensions.index_server.push` sends songs to the server.
+A collection contains ids, vectors, and the columns for filters; hashes replace names, which stay on this machine. An
+alias contains a digest of all rows, so a process with different songs does not find the collection and searches
+locally.
 """
 
 import logging
@@ -36,22 +35,22 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-NAMES = ("artist", "genre", "folder", "key", "mode")  # columns with the hash of a name; 0 if unknown
-NUMBERS = ("year", "duration_s", *HEARD)  # columns with a number
+NAMES = ("artist", "genre", "folder", "key", "mode")  # columns that contain hashes of names; 0 if unknown
+NUMBERS = ("year", "duration_s", *HEARD)  # columns that contain numbers
 _UNKNOWN = -1e30  # replaces nan, which Milvus does not accept
-_MAX_NUMBER = 1e29  # of a bound
+_MAX_NUMBER = 1e29  # largest bound in a filter
 
-MAX_ROWS = 16_384  # maximum number of results of one search on Milvus
-MAX_LISTED = 10_000  # names or ids of one expression: 0.2 MB
-SPARE = 16  # additional results that replace songs filtered here
+MAX_ROWS = 16_384  # maximum number of results that Milvus returns for one search
+MAX_LISTED = 10_000  # names or ids in one expression, 0.2 MB
+SPARE = 16  # additional results to replace songs that are filtered out on this machine
 WITHIN_S = 5.0
 MAX_ANSWER = 64 << 20  # bytes
-ASK_AGAIN_S = 30.0  # pause after a server did not answer
-LOOK_AGAIN_S = 3.0  # pause after a server did not have the songs
+ASK_AGAIN_S = 30.0  # pause after the server did not respond
+LOOK_AGAIN_S = 3.0  # pause after the server did not have the songs
 
 _NO_CONNECTION = 2  # pymilvus' error code
-_NAME = "machine.index_name"  # key of the library's name on servers
-_SYNTAX = "MUSICSIM_INDEX should be milvus:http://host:19530 or milvus:/path/of/a/file.db"
+_NAME = "machine.index_name"  # key under which the library stores its name on servers
+_SYNTAX = "MUSICSIM_INDEX must be milvus:http://host:19530 or milvus:/path/to/a/file.db"
 
 
 class IndexServerError(MusicsimError):
@@ -59,7 +58,7 @@ class IndexServerError(MusicsimError):
 
 
 class Server:
-    """A client of a Milvus server, or of a Milvus Lite file; `setting` is the value of ``MUSICSIM_INDEX``."""
+    """A client for a Milvus server or a Milvus Lite file; `setting` is the value of ``MUSICSIM_INDEX``."""
 
     def __init__(self, setting: str) -> None:
         self.address = setting.removeprefix("milvus:")
@@ -69,14 +68,14 @@ class Server:
         self._lock = threading.Lock()
 
     def __str__(self) -> str:
-        shown = re.sub("^https?://([^/]*@)?", "", self.address)  # not a link on a page, and without the password
+        shown = re.sub("^https?://([^/]*@)?", "", self.address)  # pages must show neither a link nor the password
         return "The index server" if is_public() else f"Milvus at {shown}"
 
     def ask(self, method: str, *args: Any, **options: Any) -> Any:
         return self.call(lambda client: getattr(client, method)(*args, **options))
 
     def call(self, request: Callable[[Any], T]) -> T:
-        """Call a function with pymilvus' client. Raises IndexServerError if the server does not answer, or refuses."""
+        """Call a function with pymilvus' client. Raises IndexServerError if the server fails or refuses the request."""
         with self._lock:
             if self._failure is not None and time.monotonic() < self._failure[0] + ASK_AGAIN_S:
                 raise self._fail(self._failure[1])
@@ -89,10 +88,10 @@ class Server:
         except IndexServerError:
             raise
         except Exception as error:
-            # a call that lost its connection has a code of gRPC, which is not a number
+            # if the connection was lost, the code comes from gRPC and is not a number
             code = getattr(error, "code", None)
             if isinstance(code, int) and code != _NO_CONNECTION:
-                raise self._error("refuses the request", _reason(error)) from error
+                raise self._error("refused the request", _reason(error)) from error
             raise self._fail(_reason(error)) from error
 
     def _connect(self) -> Any:
@@ -100,10 +99,14 @@ class Server:
         if not self._setting.startswith("milvus:") or not (is_file or re.match("https?://", self.address)):
             raise ValueError(_SYNTAX)
         if is_file and is_public():
-            raise ValueError("Milvus Lite writes to its file")
+            raise ValueError("a public demonstration cannot use Milvus Lite, which writes to its file")
         from pymilvus import MilvusClient
 
-        for name in ("pymilvus", "pymilvus.milvus_client", "milvus_lite"):  # this class reports their errors
+        for name in (
+            "pymilvus",
+            "pymilvus.milvus_client",
+            "milvus_lite",
+        ):  # silent, because this class reports their errors
             logging.getLogger(name).setLevel(logging.CRITICAL)
         _limit_lengths()
         address = os.path.expanduser(self.address) if is_file else self.address
@@ -113,31 +116,31 @@ class Server:
 
     @contextmanager
     def understood(self) -> Iterator[None]:
-        """Raise IndexServerError if the block cannot process a response of the server."""
+        """Raise IndexServerError if the block fails to process a response from the server."""
         try:
             yield
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            raise self._error("sends a response that cannot be understood", _reason(error)) from error
+            raise self._error("sent a response that cannot be understood", _reason(error)) from error
 
     def _fail(self, reason: str) -> IndexServerError:
         now = time.monotonic()
         if self._failure is None or now >= self._failure[0] + ASK_AGAIN_S:
             self._failure = now, reason
-            # a broken channel would reconnect slowly
+            # drop the client, because a broken gRPC channel would reconnect slowly
             client, self._client = self._client, None
             with suppress(Exception):
                 client.close()
-            _log.info("The index server does not answer; this machine searches instead: %s", reason)
-        return self._error("does not answer", reason)
+            _log.info("the index server does not respond; searching locally instead: %s", reason)
+        return self._error("does not respond", reason)
 
     def _error(self, problem: str, reason: str) -> IndexServerError:
-        """Return an error; for visitors, without the reason, which may contain addresses and paths."""
+        """Return an error; visitors do not see the reason, which may contain addresses and paths."""
         return IndexServerError(f"{self} {problem}" + ("" if is_public() else f" ({reason})"))
 
 
 @cache
 def _limit_lengths() -> None:
-    """Refuse responses with fewer results than they declare, because pymilvus pads them to any declared length."""
+    """Make pymilvus reject responses with fewer results than declared; it would pad them to any declared length."""
     from pymilvus.client import grpc_handler
 
     class LimitedResult(grpc_handler.SearchResult):
@@ -152,17 +155,17 @@ def _limit_lengths() -> None:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ImportError):
-        return "pymilvus is not installed: pip install 'musicsim[milvus]'"
+        return "pymilvus is not installed; run pip install 'musicsim[milvus]'"
     if getattr(error, "code", None) == _NO_CONNECTION:
         return "no connection"
     return str(getattr(error, "message", "") or error).split("\n", 1)[0][:200].rstrip(".")
 
 
-server_named = cache(Server)  # one `Server` per setting
+server_named = cache(Server)  # returns the same `Server` for the same setting
 
 
 def index_server() -> Server | None:
-    """Return the server that answers searches; None if this machine does."""
+    """Return the server on which searches run; None if they run on this machine."""
     setting = os.environ.get("MUSICSIM_INDEX", "")
     return None if setting in ("", "local") else server_named(setting)
 
@@ -178,7 +181,7 @@ def give_name(library: Library) -> str:
 
 
 def remote_index(snapshot: Snapshot, rows: ModelRows) -> "RemoteIndex | None":
-    """Return the index of a snapshot on the server; None if ``MUSICSIM_INDEX`` is not set."""
+    """Return the index for a snapshot on the server; None if ``MUSICSIM_INDEX`` is not set."""
     server = index_server()
     if server is None or snapshot.record is None:
         return None
@@ -186,24 +189,24 @@ def remote_index(snapshot: Snapshot, rows: ModelRows) -> "RemoteIndex | None":
 
 
 def remote_of(snapshot: Snapshot) -> "RemoteIndex | None":
-    """Return the server's index that a snapshot uses; None if this machine or another engine searches."""
+    """Return the index that a snapshot uses on the server; None if it uses this machine or another search engine."""
     return snapshot.engine if isinstance(snapshot.engine, RemoteIndex) else None
 
 
 class RemoteIndex:
-    """An index on a server of one state of a library's songs; `columns` are those of `rows`."""
+    """An index on a server for one state of a library's songs; `columns` contains the values of `rows`."""
 
     def __init__(self, server: Server, library: Library, model_id: str, rows: ModelRows, columns: SongColumns) -> None:
         self.server, self._library, self._model_id = server, library, model_id
         self._rows, self._columns = rows, columns
         self._alias: str | None = None
-        self._checked: float | None = None  # when the songs were missing on the server; None if they are there
+        self._checked: float | None = None  # last time at which the server lacked the songs; None if it has them
         self._trouble: str | None = None
         self._is_ready = False
 
     @cached_property
     def values(self) -> dict[str, npt.NDArray[Any]]:
-        """Columns of the collection by name, (n_rows,) each."""
+        """Dict from name to column of the collection, each (n_rows,)."""
         labels: dict[str, Labels] = {name: getattr(self._columns, name) for name in NAMES}
         texts = {n: np.array([*map(_hash, c.names), 0], dtype=np.int64)[c.codes] for n, c in labels.items()}
         numbers = {name: getattr(self._columns, name).astype(np.float64) for name in NUMBERS}
@@ -211,7 +214,7 @@ class RemoteIndex:
 
     @cached_property
     def digests(self) -> Int64Array:
-        """Hash of each row's vector and columns, int64 (n_rows,), not negative."""
+        """Hashes of each row's vector and columns, int64 (n_rows,), not negative."""
         digest = _mix(self._rows.file_rows.view(np.uint64))
         for values in self.values.values():
             digest = _mix(digest ^ values.view(np.uint64))
@@ -219,21 +222,21 @@ class RemoteIndex:
 
     @property
     def alias(self) -> str | None:
-        """Name of a collection with exactly these rows; None before the first push."""
+        """Alias of a collection that contains exactly these rows; None before the first push."""
         if self._alias is None and (name := name_on_servers(self._library)) is not None:
             self._alias = alias_of(collection_of(name, self._model_id), self._rows.ids, self.digests)
         return self._alias
 
     @property
     def trouble(self) -> str | None:
-        """A sentence on why this machine searches; None if the server does."""
+        """Reason why searches run on this machine; None if they run on the server."""
         self._try(lambda: None)
         return self._trouble
 
     def nearest(
         self, vector: Float32Array, k: int, allowed: BoolArray | None, condition: All | None
     ) -> Int64Array | None:
-        """Return the rows nearest to a vector; None if the server is away, lacks songs, or would exceed its limit."""
+        """Return the rows nearest to a vector; None if the server fails, lacks songs, or limits results to fewer."""
         n = min(k, len(self._rows.ids) if allowed is None else int(np.count_nonzero(allowed)))
         if n + SPARE > MAX_ROWS:
             return None
@@ -245,7 +248,7 @@ class RemoteIndex:
             result = search()
             self._trouble = None
         except IndexServerError as error:
-            self._is_ready, self._trouble = False, f"{error}. This machine searches instead."
+            self._is_ready, self._trouble = False, f"{error}. Searching locally instead."
             return None
         return result
 
@@ -283,14 +286,14 @@ class RemoteIndex:
             if len(rows) >= n:
                 return rows[:n]
             if limit == MAX_ROWS or n_results < limit:
-                return None  # too few of the nearest songs pass a filter that the server cannot apply
+                return None  # too few of the nearest songs pass a filter that only this machine can apply
             limit = min(4 * limit, MAX_ROWS)
 
     def _filter(self, allowed: BoolArray | None, condition: All | None) -> str:
-        """Return a filter for the server.
+        """Return a filter expression for the server.
 
-        Collections lack tags and lyrics, because every import changes them; such conditions become ids of songs if
-        these are few, or filter the results here.
+        Collections do not contain tags and lyrics, because every import changes them. Conditions on these become a
+        list of song ids if few songs meet them; otherwise the results are filtered on this machine.
         """
         if allowed is None or condition is None:
             return ""
@@ -302,13 +305,13 @@ class RemoteIndex:
 
 
 def expression_of(condition: Condition) -> str | None:
-    """Return a condition as an expression of Milvus, with column names and numbers only; None if impossible."""
+    """Convert a condition to a Milvus expression of column names and numbers; None if this is impossible."""
     if isinstance(condition, Among):
         too_many = len(condition.names) > MAX_LISTED
         return None if too_many else f"{condition.column} in {sorted(map(_hash, condition.names))}"
     if isinstance(condition, Within):
         first, last = np.clip([condition.first, condition.last], -_MAX_NUMBER, _MAX_NUMBER).tolist()
-        if condition.column in HEARD:  # float32 columns, with which numpy would compare in their precision
+        if condition.column in HEARD:  # round as NumPy does for these float32 columns
             first, last = float(np.float32(first)), float(np.float32(last))
         return f"({condition.column} >= {first!r} and {condition.column} <= {last!r})"
     if isinstance(condition, Not):
@@ -333,7 +336,7 @@ def _mix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 def alias_of(collection: str, ids: Int64Array, digests: Int64Array) -> str:
-    """Return the name of a collection with exactly the given songs and digests."""
+    """Return the alias of a collection that contains exactly the given songs and digests."""
     order = np.argsort(ids)
     content = ids[order].tobytes() + digests[order].tobytes()
     return f"{collection}_{blake2b(content, digest_size=8).hexdigest()}"

@@ -1,4 +1,4 @@
-"""Commands for ListenBrainz: store a user's token, and send playlists with it."""
+"""Commands for ListenBrainz: save a user's token, and use it to send playlists."""
 
 from typing import Annotated
 
@@ -15,9 +15,9 @@ group = typer.Typer(no_args_is_help=True)
 
 def token(
     library: console.LibraryOption = None,
-    remove: Annotated[bool, typer.Option("--remove", help="Remove the token.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the saved token.")] = False,
 ) -> None:
-    """Store the token of your ListenBrainz account in the library's folder. The command prompts for it and hides it."""
+    """Save your ListenBrainz token in the library's folder. The command prompts for the token and hides your input."""
     with console.open_library(library) as lib:
         save_token(lib, "" if remove else typer.prompt("Token", hide_input=True))
     typer.echo("The token was removed." if remove else "The token was saved.")
@@ -30,12 +30,12 @@ def send(
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
     saved: SavedOption = None,
-    public: Annotated[bool, typer.Option("--public", help="Make it visible to everyone.")] = False,
+    public: Annotated[bool, typer.Option("--public", help="Make the playlist visible to everyone.")] = False,
     model: console.ModelOption = None,
 ) -> None:
-    """Send the songs with MusicBrainz ids of a generated or saved playlist to ListenBrainz.
+    """Send a generated or saved playlist to ListenBrainz.
 
-    The other songs are listed, and the exit code is then 3.
+    Songs without a MusicBrainz id cannot be sent. If there are any, they are listed and the exit code is 3.
     """
     with console.open_library(library) as lib:
         playlist = load_or_generate(lib, request, saved, model)
@@ -47,7 +47,7 @@ def send(
     else:
         console.echo("\n".join([f"{n_sent} songs sent: {sent.address}", *playlist.notes]))
         for song in sent.lacking:
-            console.warn("lacks a MusicBrainz id", song.label)
+            console.warn("no MusicBrainz id", song.label)
     if sent.lacking:
         raise typer.Exit(console.SOME_FAILED)
 

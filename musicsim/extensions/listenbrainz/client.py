@@ -1,4 +1,4 @@
-"""Playlists for ListenBrainz, sent with a user's token as JSPF with the MusicBrainz ids of recordings."""
+"""Playlists for ListenBrainz: JSPF documents with MusicBrainz recording ids, sent with a user's token."""
 
 import http.client
 import json
@@ -29,7 +29,7 @@ _TOKEN = re.compile(r"[!-~]{1,200}")
 @dataclass(frozen=True, slots=True)
 class Sent:
     address: str
-    lacking: tuple[Song, ...]  # songs that were left out because they lack a MusicBrainz id
+    lacking: tuple[Song, ...]  # songs that were left out because they have no MusicBrainz id
 
 
 def _token_file(library: Library) -> Path:
@@ -41,47 +41,43 @@ def has_token(library: Library) -> bool:
 
 
 def save_token(library: Library, token: str) -> None:
-    """Store a user's token in a file that only its owner can read; an empty token removes the file."""
+    """Save a user's token in a file that only its owner can read; an empty token removes the file."""
     token, path = token.strip(), _token_file(library)
     if not token:
         path.unlink(missing_ok=True)
         return
     if not _TOKEN.fullmatch(token):
-        raise ServerError("this is not a token: copy it from the settings of your ListenBrainz account.")
+        raise ServerError("this is not a valid token. Copy the token from your ListenBrainz account's settings.")
     with private_path(path) as temporary:
         temporary.write_text(token)
 
 
 def send_playlist(library: Library, title: str, songs: Sequence[Song], *, public: bool = False) -> Sent:
-    """Create a playlist on ListenBrainz; songs without an id are left out, and file paths are not sent.
-
-    ``MUSICSIM_LISTENBRAINZ_URL`` sets another server. Raises ServerError if token, title or all ids are missing, or the
-    server refuses or fails.
-    """
+    """Create a playlist on ListenBrainz; songs without a MusicBrainz id are left out, and file paths are not sent."""
     known = [song for song in songs if song.mb_recording_id]
     if not title.strip():
-        raise ServerError("ListenBrainz needs a name for the playlist: give it one.")
+        raise ServerError("the playlist has no name. Give it one, because ListenBrainz requires it.")
     if not known:
         raise ServerError(
-            "none of these songs has a MusicBrainz id, which ListenBrainz needs. Tag the files with Picard or beets "
-            "and scan again, or import the library.db of beets."
+            "none of these songs has a MusicBrainz id, which ListenBrainz requires. Tag the files with Picard or "
+            "beets and scan again, or import beets' library.db."
         )
     playlist = json.loads(jspf(title.strip(), known))["playlist"]
     for track in playlist["track"]:
         track.pop("location", None)
-        (track["identifier"],) = track["identifier"]  # the server accepts only one
+        (track["identifier"],) = track["identifier"]  # the server accepts a string, not a list
     playlist["extension"] = {_EXTENSION: {"public": public}}
     answer = _post(library, "/1/playlist/create", {"playlist": playlist})
     mbid = answer.get("playlist_mbid")
     if not isinstance(mbid, str) or not re.fullmatch(MBID, mbid):
         raise ServerError(
-            "ListenBrainz did not return the playlist's address. Look for it there before you send it again."
+            "ListenBrainz did not return the playlist's address. Check whether it was saved before you send it again."
         )
     return Sent(f"https://listenbrainz.org/playlist/{mbid}", tuple(song for song in songs if not song.mb_recording_id))
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Send the token to no other server."""
+    """Refuses redirects, so that the token is not sent to a different server."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -90,9 +86,9 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 def _post(library: Library, path: str, document: dict[str, Any]) -> dict[str, Any]:
     address = os.environ.get("MUSICSIM_LISTENBRAINZ_URL", "").rstrip("/") or _ADDRESS
     if not address.startswith(("https://", "http://")):
-        raise ServerError(f"MUSICSIM_LISTENBRAINZ_URL is {address!r}: set it to an address that begins with https://.")
+        raise ServerError(f"MUSICSIM_LISTENBRAINZ_URL is {address!r}. Set it to an address that begins with https://.")
     if not has_token(library):
-        raise ServerError("this library lacks a ListenBrainz token. Add it with `musicsim listenbrainz token`.")
+        raise ServerError("this library has no ListenBrainz token. Add one with `musicsim listenbrainz token`.")
     token = _token_file(library).read_text().strip()
     logs.hide(token)
     headers = {"Authorization": f"Token {token}", "Content-Type": "application/json"}
@@ -103,8 +99,8 @@ def _post(library: Library, path: str, document: dict[str, Any]) -> dict[str, An
     except urllib.error.HTTPError as error:
         with error:
             reason = _reason(error.read(_MAX_ANSWER)).replace(token, "…")
-        raise ServerError(f"ListenBrainz at {address} refuses the playlist ({error.code}{reason}).") from None
-    except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: not JSON
+        raise ServerError(f"ListenBrainz at {address} refused the playlist ({error.code}{reason}).") from None
+    except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: the response is not JSON
         raise ServerError(f"The request to ListenBrainz at {address} failed ({error}). Try again later.") from None
     if not isinstance(answer, dict):
         raise ServerError(f"ListenBrainz at {address} sent an unexpected response. Try again later.")

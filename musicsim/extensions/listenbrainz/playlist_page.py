@@ -1,4 +1,4 @@
-"""Sending a playlist to ListenBrainz."""
+"""The button that sends a playlist to ListenBrainz."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -9,7 +9,7 @@ from musicsim.ui.playlist.sending import Sending, target_button
 
 
 def target(sending: Sending) -> Callable[[], None] | None:
-    """Offer ListenBrainz if the library's folder has a token."""
+    """Return a function that draws the button, or None if the library has no token."""
     if not has_token(sending.snapshot.library):
         return None
     label, icon = "Send to ListenBrainz", ":material/cloud_upload:"
@@ -18,4 +18,4 @@ def target(sending: Sending) -> Callable[[], None] | None:
 
 def _send(library: Library, name: str, songs: Sequence[Song]) -> tuple[str, Sequence[Song], str]:
     sent = send_playlist(library, name, songs)
-    return f"Sent to [ListenBrainz]({sent.address}).", sent.lacking, "Left out because they lack a MusicBrainz id:"
+    return f"Sent to [ListenBrainz]({sent.address}).", sent.lacking, "Left out because they have no MusicBrainz id:"

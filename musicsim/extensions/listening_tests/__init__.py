@@ -1,4 +1,4 @@
-"""Listening tests: several people, each with a link, grade the results of several models blind."""
+"""Listening tests: several people grade the results of several models without knowing which model found them."""
 
 from musicsim.hooks import Extension, Section
 

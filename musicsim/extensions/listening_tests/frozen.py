@@ -1,8 +1,4 @@
-"""The file of a listening test: songs, pairs, orders and consent text, which never change.
-
-It includes the names of models and songs, which listeners do not see. With the file and the songs, anyone can repeat
-the test. A digest shows whether the file was altered.
-"""
+"""The file that defines a listening test: songs, pairs, orders and consent text. A digest shows any later change."""
 
 import json
 from hashlib import blake2b
@@ -21,27 +17,25 @@ _Index = Annotated[int, Field(ge=0)]
 
 
 class FileModel(BaseModel):
-    """Strictly validated content of a file, without conversions or unknown fields."""
+    """Strictly validated content of a file: no type conversions and no unknown fields."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
 
 class FrozenSong(FileModel):
-    """A song and its excerpt."""
-
     content_hash: Annotated[str, Field(pattern="^[0-9a-f]{1,128}$")]
-    sound_hash: Annotated[str, Field(pattern="^[0-9a-f]{0,128}$")]  # finds the song with other tags; empty if unknown
+    sound_hash: Annotated[str, Field(pattern="^[0-9a-f]{0,128}$")]  # stays the same if tags change; empty if unknown
     title: _Text
     artist: _Text
     start_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Pair(FileModel):
-    """A query song and a result, as indices of songs."""
+    """A query song and a result, as indices into the test's songs."""
 
     query: _Index
     result: _Index
-    # indices of the models with this result; empty for an attention check, a query with itself
+    # indices of the models that found this result; empty for an attention check, which pairs a query with itself
     models: Annotated[tuple[_Index, ...], Field(strict=False, max_length=MAX_MODELS)]
 
     @property
@@ -57,7 +51,7 @@ class ListeningTest(FileModel):
     max_failed_checks: _Index
     songs: Annotated[tuple[FrozenSong, ...], Field(strict=False, max_length=_MAX_SONGS)]
     pairs: Annotated[tuple[Pair, ...], Field(strict=False, min_length=1, max_length=_MAX_PAIRS)]
-    # indices of pairs, one order per row; rows are assigned to listeners in turn
+    # one order per row, as indices of pairs; rows are assigned to listeners in turn
     orders: Annotated[
         tuple[Annotated[tuple[_Index, ...], Field(strict=False)], ...],
         Field(strict=False, min_length=1, max_length=MAX_LISTENERS),
@@ -67,12 +61,12 @@ class ListeningTest(FileModel):
     def _check(self) -> Self:
         for i, pair in enumerate(self.pairs):
             if max(pair.query, pair.result) >= len(self.songs) or max(pair.models, default=0) >= len(self.models):
-                raise ValueError(f"pair {i} refers to a missing song or model")
+                raise ValueError(f"pair {i} refers to a song or model that the file does not contain")
             if pair.is_check != (pair.query == pair.result) or len(set(pair.models)) < len(pair.models):
-                raise ValueError(f"pair {i} is neither a result nor an attention check")
+                raise ValueError(f"pair {i} is neither a query with a result nor an attention check")
         every = list(range(len(self.pairs)))
         if any(sorted(order) != every for order in self.orders):
-            raise ValueError("an order does not contain each pair once")
+            raise ValueError("an order must contain each pair exactly once")
         return self
 
     def order_of(self, number: int) -> tuple[int, ...]:
@@ -89,22 +83,22 @@ class ListeningTest(FileModel):
 
 
 def read_test(data: str | bytes, name: str = "the file") -> ListeningTest:
-    """Read a test from its file. Raises LibraryError if it is not a test, is too large, or was altered."""
+    """Read a test from its file. Raises LibraryError if the file is not a test, is too large, or was altered."""
     if len(data) > MAX_BYTES:
         raise LibraryError(f"{name} is larger than {MAX_BYTES >> 20} MB, so it is not a listening test.")
     try:
         content = json.loads(data)
         if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise ValueError("it has another format")
+            raise ValueError("it has a different format")
         if content.get("version") != VERSION:
-            raise LibraryError(f"{name} has version {content.get('version')}: update musicsim to read it.")
+            raise LibraryError(f"{name} has version {content.get('version')}. Update musicsim to read it.")
         test = ListeningTest.model_validate(content.get("test"))
-    except (ValueError, RecursionError) as error:  # errors of pydantic and json are ValueErrors
+    except (ValueError, RecursionError) as error:  # pydantic's and json's errors are ValueErrors
         reason = str(error)
         if isinstance(error, ValidationError):
             first = error.errors()[0]
             reason = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
         raise LibraryError(f"{name} cannot be read as a listening test ({reason}).") from error
     if content.get("digest") != test.digest:
-        raise LibraryError(f"{name} was altered after it was saved: get the original file.")
+        raise LibraryError(f"{name} was altered after it was saved. Use the original file.")
     return test

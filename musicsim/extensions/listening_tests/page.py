@@ -1,4 +1,4 @@
-"""The owner's section Listening tests on the Compare page: create tests, share links, see results."""
+"""The Listening tests section of the Compare page, for the owner: create tests, share links, see results."""
 
 import json
 import math
@@ -24,7 +24,7 @@ from musicsim.ui.components.downloads import show_table
 
 _NUMBERS = ("queries", "results", "checks", "failed_checks", "seconds", "seed")
 _CHOSEN: Key[int | None] = Key("listening_test", lambda: None, "id of the selected listening test", per_library=True)
-_PROBLEM: Key[str] = Key("listening_said", str, "error of the last action", per_library=True)
+_PROBLEM: Key[str] = Key("listening_said", str, "error message from the last action", per_library=True)
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
@@ -53,7 +53,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
 def _draw_form(library: Library) -> None:
     models = [record.name for record in library.models.all()]
     if len(models) < 2:
-        st.info("A test needs at least two models: add songs, or train one.", icon=":material/info:")
+        st.info("A test needs at least two models. Add songs, or train a model.", icon=":material/info:")
         return
     active = library.models.active()
     first = [active.name] if active else []
@@ -73,10 +73,10 @@ def _draw_form(library: Library) -> None:
         people = st.number_input(
             "Listeners", 1, store.MAX_LISTENERS, 5, help="Each listener gets a link. You can add more later."
         )
-        if st.form_submit_button("Make the test", type="primary", icon=":material/headphones:"):
+        if st.form_submit_button("Create the test", type="primary", icon=":material/headphones:"):
             try:
                 options = request(name=name, models=tuple(chosen), same_artist=same_artist, consent=consent, **numbers)
-                with st.spinner("Searching with the models…"):
+                with st.spinner("Searching with each model…"):
                     test = make_test(library, options)
             except (MusicsimError, ValueError) as error:
                 st.error(plain(error), icon=":material/error:")
@@ -95,7 +95,7 @@ def _draw_upload(library: Library) -> None:
             return
         n_absent = sum(library.song_with_sound(s.content_hash, s.sound_hash) is None for s in test.songs)
         if n_absent:
-            st.error(f"{n_absent:,} of its {len(test.songs):,} songs are not in this library.", icon=":material/error:")
+            st.error(f"{n_absent:,} of {len(test.songs):,} songs are not in this library.", icon=":material/error:")
             return
         _add(library, test, 5)
         st.rerun()
@@ -135,28 +135,28 @@ def _draw_test(library: Library, test: store.KeptTest) -> None:
 def _draw_listeners(library: Library, test: store.KeptTest, results: Results) -> None:
     st.subheader("Listeners", anchor=False)
     n_counted = sum(one.counts for one in results.progress)
-    st.caption(f"{n_counted} of {len(results.progress)} have finished and passed the attention checks.")
+    st.caption(f"{n_counted} of {len(results.progress)} listeners have finished and passed the attention checks.")
     for one in results.progress:
         share = one.n_graded / one.n_pairs
-        failed = f", {one.n_failed_checks} checks failed" if one.n_failed_checks else ""
-        left_out = "" if one.counts or share < 1 else " (does not count)"
+        failed = f", {one.n_failed_checks} failed attention checks" if one.n_failed_checks else ""
+        left_out = "" if one.counts or share < 1 else " (not counted)"
         st.progress(share, text=f"**{plain(one.listener.name)}**: {one.n_graded} of {one.n_pairs}{failed}{left_out}")
     with st.expander("Links", icon=":material/link:", expanded=not n_counted):
         st.caption(
-            "Send each link to one person. Anyone with the link can grade under this name, but not open other pages."
+            "Send each link to one person. Anyone with the link can grade under this name, but cannot open other pages."
         )
         if urlsplit(st.context.url or "").hostname in ("localhost", "127.0.0.1", "::1"):
             st.caption(
-                ":material/info: Others cannot reach this machine at this address: start the app with --host, or, for "
-                "strangers, as a public demonstration with --keep-answers (docs/listening_tests.md)."
+                ":material/info: Other people cannot reach this machine at this address. Start the app with --host or, "
+                "for strangers, as a public demonstration with --keep-answers (docs/listening_tests.md)."
             )
         links = [f"{one.listener.name}: {_link(library, one.listener)}" for one in results.progress]
         st.code("\n".join(links), language=None, wrap_lines=True)
         st.button(
-            "One more listener", icon=":material/person_add:", key="listening_more", on_click=_invite,
+            "Add a listener", icon=":material/person_add:", key="listening_more", on_click=_invite,
             args=(library, test.id, 1),
         )  # fmt: skip
-    st.button("Look again", icon=":material/refresh:", key="listening_again", type="tertiary")
+    st.button("Refresh", icon=":material/refresh:", key="listening_again", type="tertiary")
 
 
 def _link(library: Library, listener: store.InvitedListener) -> str:
@@ -166,9 +166,9 @@ def _link(library: Library, listener: store.InvitedListener) -> str:
 
 
 def _draw_results(results: Results) -> None:
-    st.subheader("Which model is better", anchor=False)
+    st.subheader("Which model is better?", anchor=False)
     if not results.pairs:
-        st.info("Results appear once a listener has finished.", icon=":material/hourglass_empty:")
+        st.info("Results will appear once a listener has finished.", icon=":material/hourglass_empty:")
         return
     for pair in results.pairs:
         show = st.success if pair.is_sure else st.info
@@ -190,8 +190,7 @@ def _draw_results(results: Results) -> None:
     st.caption(
         "A difference is significant if Tukey's test on ranks within each query song finds it at the 5% level and "
         "the interval excludes 0. Fix the number of listeners in advance: testing until a difference appears gives "
-        "false "
-        "positives."
+        "false positives."
     )
 
 

@@ -1,8 +1,7 @@
-"""Make a listening test from the pooled results of several models for the same songs, without their sources.
+"""Make a listening test from the results of several models for the same queries, pooled so that no source is visible.
 
-As in MIREX's Audio Music Similarity, results by the query's artist are left out by default, and a song that several
-models find is graded once. Queries are in the order of a Williams square, which balances positions and predecessors.
-The results of a query stay together, and rotate from listener to listener.
+As in MIREX's Audio Music Similarity task, results by the query's artist are left out by default, and a song that
+several models find is graded once. A Williams square orders the queries, and balances positions and predecessors.
 """
 
 from collections import Counter
@@ -22,62 +21,58 @@ from musicsim.extensions.listening_tests.store import MAX_LISTENERS, MAX_MODELS
 from musicsim.library import Library, Song
 from musicsim.library.media.sound import has_sound
 
-_MORE = 20  # additional results, because some may lack a file
+_MORE = 20  # additional results, because some songs may have no file
 _MAX_TRIES = 10  # candidate songs per query
 CONSENT = (
-    "You will hear pairs of short excerpts and grade how similar they sound. It takes about half an hour; you can "
-    "continue later with the same link. We save your grades and this consent under the name of your link, each with "
-    "its time, and nothing else. You can stop at any time."
+    "You will hear pairs of short excerpts and grade how similar they sound. The test takes about half an hour; you "
+    "can continue later with the same link. We save your grades and your consent, with the time of each, under the "
+    "name that belongs to your link. We save nothing else. You can stop at any time."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListeningTestRequest:
-    """The models of a listening test, and its pairs."""
+    """Options for a listening test: the models to compare, the pairs and the consent text."""
 
-    name: str = option("Listening test", "Listeners see the name, so it should not reveal the models.", label="Name")
+    name: str = option("Listening test", "Listeners see this name, so it should not reveal the models.", label="Name")
     models: tuple[str, ...] = option((), "Models to compare.", label="Models")
     queries: int = option(
-        30, "Songs whose results are graded; more songs give more precise results.",
+        30, "Number of songs to search with. More query songs make the comparison more precise.",
         label="Query songs", min=2, max=100,
     )  # fmt: skip
     results: int = option(
-        1, "Results of each model per query song; a song that several models find is graded once.",
+        1, "Results from each model per query song. A song that several models find is graded once.",
         label="Results per model", min=1, max=5,
     )  # fmt: skip
     checks: int = option(
-        4, "Pairs of a song with itself. Listeners who do not grade these as very similar are not paying attention.",
+        4, "Number of pairs of a song with itself. Listeners fail a check unless they grade it as very similar.",
         label="Attention checks", min=0, max=10,
     )  # fmt: skip
     failed_checks: int = option(
-        1, "Grades of listeners who fail more checks do not count.", label="Failed checks allowed", min=0, max=10
+        1, "Listeners who fail more checks than this are ignored.", label="Failed checks allowed", min=0, max=10
     )
-    same_artist: bool = option(
-        False, "Allow results by the artist of the query song.", label="Results by the same artist"
-    )
-    seconds: int = option(20, "Seconds of each song, from its most typical part.", label="Seconds", min=5, max=30)
-    consent: str = option(CONSENT, "Text that listeners agree to before they begin.", label="Consent")
+    same_artist: bool = option(False, "Allow results by the query song's artist.", label="Results by the same artist")
+    seconds: int = option(20, "Seconds to play of each song's most typical part.", label="Seconds", min=5, max=30)
+    consent: str = option(CONSENT, "Text that listeners must agree to before they begin.", label="Consent")
     seed: int = option(0, "Random seed for the query songs and their order.", label="Seed", min=0)
 
     def __post_init__(self) -> None:
         settle(self)
         if not 2 <= len(set(self.models)) == len(self.models) <= MAX_MODELS:
-            raise ValueError(f"models={self.models} should be 2 to {MAX_MODELS} different ones.")
+            raise ValueError(f"models={self.models} must contain 2 to {MAX_MODELS} different models.")
         for field in ("name", "consent"):
             if not getattr(self, field).strip():
-                raise ValueError(f"{field} should not be empty.")
+                raise ValueError(f"{field} must not be empty.")
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The results for one query."""
-
     query: FrozenSong
-    results: Sequence[tuple[FrozenSong, tuple[int, ...]]]  # with the indices of their models
+    results: Sequence[tuple[FrozenSong, tuple[int, ...]]]  # results, each with the indices of the models that found it
 
 
 def make_test(library: Library, request: ListeningTestRequest) -> ListeningTest:
-    """Search under all models with songs of as many artists as possible. Raises ModelError if results are too few."""
+    """Search with all models, for songs by many artists, and make a test. Raises ModelError if results are too few."""
     rng = np.random.default_rng(request.seed)
     snapshots = [snapshot_under(library, name) for name in request.models]
     common = reduce(np.intersect1d, [snapshot.row_ids for snapshot in snapshots])
@@ -90,7 +85,7 @@ def make_test(library: Library, request: ListeningTestRequest) -> ListeningTest:
         rounds.append(n_of[song.group])
         n_of[song.group] += 1
     pools: list[Pool] = []
-    for i in np.argsort(rounds, kind="stable"):  # first one song per artist, then a second, and so on
+    for i in np.argsort(rounds, kind="stable"):  # one song per artist first, then a second song per artist, and so on
         pool = _make_pool(library, snapshots, candidates[i], request)
         if pool is not None:
             pools.append(pool)
@@ -103,7 +98,7 @@ def make_test(library: Library, request: ListeningTestRequest) -> ListeningTest:
 def _make_pool(
     library: Library, snapshots: Sequence[Snapshot], query: Song, request: ListeningTestRequest
 ) -> Pool | None:
-    """Return the results of all models; None if a model has too few."""
+    """Return the pooled results of all models for one query; None if a model has too few."""
     pooled: dict[int, tuple[Song, list[int]]] = {}
     for model, snapshot in enumerate(snapshots):
         own: list[int] = []
@@ -126,7 +121,7 @@ def _freeze(library: Library, song: Song) -> FrozenSong:
 
 
 def arrange(pools: Sequence[Pool], request: ListeningTestRequest, rng: np.random.Generator) -> ListeningTest:
-    """Return a test of the pools, with random attention checks and orders."""
+    """Make a test from the pools, with random attention checks and orders."""
     index_of: dict[str, int] = {}
     songs: list[FrozenSong] = []
 
@@ -145,7 +140,7 @@ def arrange(pools: Sequence[Pool], request: ListeningTestRequest, rng: np.random
         block += [Pair(query=query, result=query, models=())] if i in checked else []
         blocks.append(list(range(len(pairs), len(pairs) + len(block))))
         pairs += [block[j] for j in rng.permutation(len(block))]
-    query_of = rng.permutation(len(pools))  # the query of each number in the square
+    query_of = rng.permutation(len(pools))  # query assigned to each number in the Williams square
     orders = []
     for turn, row in enumerate(evaluation.williams_square(len(pools))[:MAX_LISTENERS]):
         rotated = [np.roll(blocks[q], -turn).tolist() for q in query_of[row]]

@@ -1,7 +1,6 @@
-"""Results of a listening test: progress, agreement and comparison of the models, and tables for other programs.
+"""Results of a listening test, from listeners who graded every pair and passed the attention checks.
 
-Only listeners who graded every pair and passed the attention checks count. So incomplete and careless grades do not
-count. Models are compared by query, because the results of one query are not independent.
+Models are compared per query, because the results of one query are not independent.
 """
 
 import json
@@ -24,7 +23,7 @@ from musicsim.library.disk.csv_cells import as_csv
 
 _VERY = len(CATEGORIES) - 1
 _LEVEL = 0.05
-_SEED = 0  # of intervals
+_SEED = 0  # random seed for intervals
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +32,27 @@ class Participation:
     n_graded: int
     n_pairs: int
     n_failed_checks: int
-    counts: bool  # has finished and passed the checks
+    counts: bool  # whether the listener has finished and passed the checks
 
 
 @dataclass(frozen=True, slots=True)
 class ModelGrades:
     name: str
     mean_fine: float  # mean fine score over queries; nan without grades
-    shares: tuple[float, ...]  # share of each category
+    shares: tuple[float, ...]  # share of grades in each category
 
 
 @dataclass(frozen=True, slots=True)
 class PairOfModels:
-    """Two models, the better one by mean rank first."""
+    """Two models; `better` has the better mean rank."""
 
     better: str
     worse: str
-    difference: float  # of mean fine scores
-    # 95% interval over queries; nan with fewer than two
+    difference: float  # difference between the mean fine scores
+    # 95% interval over queries; nan with fewer than two queries
     low: float
     high: float
-    p_value: float  # of Tukey's honestly significant difference on ranks
+    p_value: float  # p-value of Tukey's honestly significant difference test on ranks
 
     @property
     def is_sure(self) -> bool:
@@ -67,7 +66,7 @@ class PairOfModels:
             verdict = f"No significant difference between “{self.better}” and “{self.worse}”"
         p = "p < .001" if self.p_value < 0.001 else f"p = {self.p_value:.3f}".replace("0.", ".", 1)
         return (
-            f"{verdict}: fine scores differ by {self.difference:+.1f} on average "
+            f"{verdict}: the fine scores differ by {self.difference:+.1f} on average "
             f"(95% interval {self.low:+.1f} to {self.high:+.1f}; {p})."
         )
 
@@ -76,18 +75,18 @@ class PairOfModels:
 class Results:
     progress: tuple[Participation, ...]
     models: tuple[ModelGrades, ...]
-    n_queries: int  # with scores for every model
+    n_queries: int  # queries with scores for every model
     ranks: "evaluation.RankComparison | None"  # None with fewer than two such queries
-    pairs: tuple[PairOfModels, ...]  # of models; empty without ranks
-    by_category: "evaluation.Agreement"  # of listeners, ordinal
-    by_fine: "evaluation.Agreement"  # of listeners, interval
+    pairs: tuple[PairOfModels, ...]  # all pairs of models; empty without ranks
+    by_category: "evaluation.Agreement"  # listeners' agreement on categories (ordinal)
+    by_fine: "evaluation.Agreement"  # listeners' agreement on fine scores (interval)
 
 
-Grades = Mapping[int, Sequence[Grade]]  # grades by listener id
+Grades = Mapping[int, Sequence[Grade]]  # maps each listener's id to grades
 
 
 def results_of(library: Library, test_id: int) -> Results:
-    """Return the current results of a test. Raises NotFoundError if the id is unknown."""
+    """Return a test's current results. Raises NotFoundError if there is no test with this id."""
     tests = ListeningTestStore(library)
     return results(test_of(library, test_id), tests.listeners(test_id), tests.grades(test_id))
 
@@ -120,7 +119,7 @@ def _progress(test: ListeningTest, listener: InvitedListener, grades: Sequence[G
 
 
 def _matrix(listeners: Sequence[InvitedListener], grades: Grades, n_pairs: int, name: str) -> Float64Array:
-    """Return categories or fine scores, (n_listeners, n_pairs); nan for pairs that could not be played."""
+    """Return the categories or fine scores, (n_listeners, n_pairs); nan for pairs that could not be played."""
     matrix = np.full((len(listeners), n_pairs), np.nan)
     for row, listener in zip(matrix, listeners, strict=True):
         for grade in grades[listener.id]:
@@ -170,7 +169,7 @@ def grades_csv(library: Library, test_id: int) -> bytes:
 
 
 def results_json(library: Library, test_id: int) -> bytes:
-    """Return the test, every grade and the results as JSON, without links; null instead of nan."""
+    """Return the test, every grade and the results as JSON, without links; nan becomes null."""
     test, tests = test_of(library, test_id), ListeningTestStore(library)
     listeners, grades = tests.listeners(test_id), tests.grades(test_id)
     result = asdict(results(test, listeners, grades))

@@ -1,7 +1,4 @@
-"""The page of a listening test, which shows only its pairs.
-
-The token in the link identifies the listener. It does not give access to other pages, songs or names.
-"""
+"""The page of a listening test, which shows only the test's pairs; the token in the link identifies the listener."""
 
 import json
 from collections.abc import Callable
@@ -37,13 +34,13 @@ def _open(request: Request) -> tuple[Library, TakingPart]:
 
 def _error_response(error: Exception) -> JSONResponse:
     if isinstance(error, NotFoundError):
-        status, text = 404, "this link is not valid, or the pair is not available now."
+        status, text = 404, "this link is not valid, or this pair is not available now."
     elif isinstance(error, OwnerOnlyError):
         status, text = 403, str(error)
     elif isinstance(error, ValueError):
         status, text = 422, "this grade is not valid."
     else:
-        status, text = 500, "the test cannot be opened now. Try again later."
+        status, text = 500, "the test cannot be opened right now. Try again later."
     return JSONResponse({"error": text}, status, _HEADERS)
 
 
@@ -61,7 +58,7 @@ def _page(request: Request) -> Response:
 
 @visitor_may
 def _state(request: Request) -> Response:
-    """Return the data of the page, for a place in the listener's order or the first pair without a grade."""
+    """Return the page's data for a place in the listener's order, or for the first pair without a grade."""
     place = request.query_params.get("place")
     return _respond(lambda: _open(request)[1].state(None if place is None else int(place)))
 
@@ -88,7 +85,7 @@ async def _grade(request: Request) -> Response:
         content = json.loads(body)
         values = [content.get(name) for name in ("place", "category", "fine")] if isinstance(content, dict) else [None]
         if type(values[0]) is not int or any(value is not None and type(value) is not int for value in values):
-            raise ValueError("place, category and fine should be whole numbers")
+            raise ValueError("place, category and fine must be whole numbers")
         _, part = _open(request)
         part.grade(*values)
         return part.state()
@@ -98,7 +95,7 @@ async def _grade(request: Request) -> Response:
 
 @visitor_may
 async def _sound(request: Request) -> Response:
-    """Return the sound of a song of a pair; errors do not name the song."""
+    """Return the audio of one song in a pair; errors do not reveal the song's name."""
 
     def find() -> tuple[Library, Any]:
         library, part = _open(request)
@@ -121,7 +118,7 @@ def _asset(request: Request) -> Response:
 
 
 def listen_routes(prefix: str = "") -> list[BaseRoute]:
-    """Return the routes for ``st.App`` under a path, see :func:`musicsim.api.path_prefix`."""
+    """Return the routes for ``st.App`` under a path (see :func:`musicsim.api.path_prefix`)."""
     listener = prefix + "/listen/{token}"
     return [
         *(Route(f"{prefix}/{name}", _asset) for name in ("listen.css", "listen.js")),

@@ -1,4 +1,4 @@
-"""Listening tests of a library, their listeners and links, and the grades."""
+"""A library's listening tests, with their listeners, links and grades."""
 
 import secrets
 import sqlite3
@@ -20,7 +20,7 @@ MAX_LISTENERS = 200  # listeners per test
 MAX_MODELS = 6
 
 
-# the document of a test identifies songs by hashes, not by ids
+# a test's document identifies songs by hashes, not by ids
 _tests = sa.Table(
     "listening_tests",
     metadata,
@@ -33,13 +33,13 @@ _tests = sa.Table(
     info=IN_SMALL_COPY,
 )
 
-# Participants of a test, each with a link.
+# Participants in a test, each with a link.
 _listeners = sa.Table(
     "test_listeners",
     metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("test_id", sa.ForeignKey("listening_tests.id", ondelete="CASCADE"), nullable=False, index=True),
-    sa.Column("number", sa.Integer, nullable=False),  # within the test, from 0; determines the order of the pairs
+    sa.Column("number", sa.Integer, nullable=False),  # 0 for the first listener; determines the order of the pairs
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("token", sa.Text, nullable=False, unique=True),
     sa.Column("consented_at", sa.Float),
@@ -51,9 +51,9 @@ _grades = sa.Table(
     "grades",
     metadata,
     sa.Column("listener_id", sa.ForeignKey("test_listeners.id", ondelete="CASCADE"), primary_key=True),
-    sa.Column("pair", sa.Integer, primary_key=True),  # index in the document
-    sa.Column("category", sa.Integer),  # 0 not, 1 somewhat, 2 very similar; None: could not be played
-    sa.Column("fine", sa.Integer),  # 0 to 100; None as above
+    sa.Column("pair", sa.Integer, primary_key=True),  # index of the pair in the document
+    sa.Column("category", sa.Integer),  # 0: not, 1: somewhat, 2: very similar; None if a song could not be played
+    sa.Column("fine", sa.Integer),  # 0 to 100; None if a song could not be played
     sa.Column("graded_at", sa.Float, nullable=False),
     info=IN_SMALL_COPY,
 )
@@ -65,47 +65,45 @@ class KeptTest:
     name: str
     digest: str
     created_at: float  # seconds since 1970
-    document: str  # JSON, see musicsim.extensions.listening_tests.frozen
+    document: str  # JSON (see musicsim.extensions.listening_tests.frozen)
 
 
 @dataclass(frozen=True, slots=True)
 class InvitedListener:
-    """A participant of a test."""
-
     id: int
     test_id: int
-    number: int  # within the test, from 0
+    number: int  # 0 for the first listener of the test
     name: str
-    token: str  # in the link
+    token: str  # secret part of the link
     consented_at: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """A listener's grade of a pair; category and fine score are None if a song could not be played."""
+    """A listener's grade for a pair; the category and fine score are None if a song could not be played."""
 
-    pair: int  # index in the test
-    category: int | None  # index in CATEGORIES
+    pair: int  # index of the pair in the test
+    category: int | None  # index into CATEGORIES
     fine: int | None  # 0 to 100
     graded_at: float
 
     def __post_init__(self) -> None:
         if (self.category is None) != (self.fine is None):
-            raise ValueError("category and fine should both be given, or neither.")
+            raise ValueError("give both category and fine, or neither.")
         if self.category is not None and not 0 <= self.category < len(CATEGORIES):
-            raise ValueError(f"category={self.category} should be from 0 to {len(CATEGORIES) - 1}.")
+            raise ValueError(f"category={self.category} must be from 0 to {len(CATEGORIES) - 1}.")
         if self.fine is not None and not 0 <= self.fine <= MAX_FINE:
-            raise ValueError(f"fine={self.fine} should be from 0 to {MAX_FINE}.")
+            raise ValueError(f"fine={self.fine} must be from 0 to {MAX_FINE}.")
 
 
 class ListeningTestStore(Tables):
-    """The tests of one library. Changes do not increase its revision, because pages stay valid."""
+    """The tests in one library. Changes do not increase the library's revision, because they affect no other page."""
 
     def __init__(self, library: Library) -> None:
         super().__init__(library.engine, library.write_unseen)
 
     def add(self, name: str, digest: str, document: str) -> int:
-        """Store a test and return its id. A test with a known digest is not stored again."""
+        """Store a test and return its id. A test whose digest is already known is not stored again."""
         t = _tests
         row = {"name": name, "digest": digest, "created_at": time.time(), "document": document}
         with self._write() as connection:
@@ -121,7 +119,7 @@ class ListeningTestStore(Tables):
     def get(self, test_id: int) -> KeptTest:
         tests = self._select_tests(_tests.c.id == test_id)
         if not tests:
-            raise NotFoundError(f"listening test {test_id} was deleted. Choose another one.")
+            raise NotFoundError(f"listening test {test_id} was deleted. Choose a different test.")
         return tests[0]
 
     def _select_tests(self, condition: sa.ColumnElement[bool]) -> list[KeptTest]:
@@ -135,16 +133,16 @@ class ListeningTestStore(Tables):
             connection.execute(t.delete().where(t.c.id == test_id))
 
     def invite(self, test_id: int, names: Sequence[str]) -> list[InvitedListener]:
-        """Add listeners to a test and return them. Raises ValueError for more than 200, or an empty name."""
+        """Add listeners to a test and return them. Raises ValueError for more than 200 listeners or an empty name."""
         table = _listeners
         names = [" ".join(name.split()) for name in names]
         if not all(names):
-            raise ValueError("names must not be empty: give each listener a name.")
+            raise ValueError("names contains an empty name. Give each listener a name.")
         with self._write() as connection:
             known = sa.select(sa.func.count()).select_from(table).where(table.c.test_id == test_id)
             n = connection.scalar(known) or 0
             if n + len(names) > MAX_LISTENERS:
-                raise ValueError(f"a test has at most {MAX_LISTENERS} listeners; it has {n} already.")
+                raise ValueError(f"a test can have at most {MAX_LISTENERS} listeners; this test already has {n}.")
             rows = [
                 {"test_id": test_id, "number": number, "name": name, "token": secrets.token_urlsafe(18)}
                 for number, name in enumerate(names, n)
@@ -168,21 +166,21 @@ class ListeningTestStore(Tables):
         return [InvitedListener(*row) for row in self._rows(query)]
 
     def consent(self, listener_id: int, at: float) -> None:
-        """Save the time of a listener's consent, unless it was saved already."""
+        """Save the time of a listener's consent, unless it has already been saved."""
         t = _listeners
         with self._write() as connection:
             change = t.update().where(t.c.id == listener_id, t.c.consented_at.is_(None))
             connection.execute(change.values(consented_at=at))
 
     def grade(self, listener_id: int, grades: Iterable[Grade]) -> None:
-        """Save a listener's grades, replacing earlier ones of the same pairs."""
+        """Save a listener's grades, replacing earlier grades for the same pairs."""
         rows = [asdict(grade) | {"listener_id": listener_id} for grade in grades]
         if rows:
             with self._write() as connection:
                 connection.execute(_grades.insert().prefix_with("OR REPLACE"), rows)
 
     def grades(self, test_id: int) -> dict[int, list[Grade]]:
-        """Return the grades of each listener of a test by listener id, the oldest first."""
+        """Return a dict from listener id to the listener's grades in a test, oldest first."""
         grades: dict[int, list[Grade]] = {listener.id: [] for listener in self.listeners(test_id)}
         g = _grades.c
         for listener_id, *values in self._select_grades(g.listener_id.in_(list(grades)), g.listener_id):
@@ -190,18 +188,18 @@ class ListeningTestStore(Tables):
         return grades
 
     def grades_of(self, listener_id: int) -> list[Grade]:
-        """Return a listener's grades, the oldest first."""
+        """Return a listener's grades, oldest first."""
         return [Grade(*row) for row in self._select_grades(_grades.c.listener_id == listener_id)]
 
     def _select_grades(self, condition: sa.ColumnElement[bool], *first: sa.ColumnElement[int]) -> Iterator[Any]:
-        """Yield rows of the columns `first` and the fields of :class:`Grade`, the oldest first."""
+        """Yield rows of the columns `first` and the fields of :class:`Grade`, oldest first."""
         g = _grades.c
         query = sa.select(*first, *(g[f.name] for f in fields(Grade))).where(condition)
         return self._rows(query.order_by(g.graded_at, g.pair))
 
 
 def renew_tokens(database: sqlite3.Connection) -> None:
-    """Give every link of a restored library a new token, in the caller's transaction."""
+    """Give every link in a restored library a new token, in the caller's transaction."""
     ids = database.execute("SELECT id FROM test_listeners").fetchall()
     tokens = [(secrets.token_urlsafe(18), listener_id) for (listener_id,) in ids]
     database.executemany("UPDATE test_listeners SET token = ? WHERE id = ?", tokens)

@@ -1,7 +1,6 @@
 """A listener's part in a listening test: consent, listen to pairs, grade them.
 
-Grades are saved in the library. A public demonstration does not change libraries: with ``--keep-answers``, it saves
-them as a file per listener, for :func:`import_grades`.
+A public demonstration with ``--keep-answers`` saves the grades in one file per listener, for :func:`import_grades`.
 """
 
 import threading
@@ -32,13 +31,13 @@ class _FileGrade(FileModel):
 
 
 class _GradesFile(FileModel):
-    test: Annotated[str, Field(max_length=100)]  # its digest
+    test: Annotated[str, Field(max_length=100)]  # digest of the test
     number: Annotated[int, Field(ge=0)]
     consented_at: float | None
     grades: list[_FileGrade]
 
     def to_grades(self, n_pairs: int) -> list[Grade]:
-        """Return the grades. Raises ValueError if one is not valid, or for a pair that is not in the test."""
+        """Return the file's grades. Raises ValueError if a grade is not valid, or its pair is not in the test."""
         grades = [Grade(**grade.model_dump()) for grade in self.grades]
         for grade in grades:
             if grade.pair >= n_pairs:
@@ -47,10 +46,7 @@ class _GradesFile(FileModel):
 
 
 class TakingPart:
-    """A listener in a test.
-
-    Raises NotFoundError if the token is unknown; OwnerOnlyError in a public demonstration without ``--keep-answers``.
-    """
+    """A listener taking part in a test. Raises NotFoundError if the token is unknown."""
 
     def __init__(self, library: Library, token: str) -> None:
         self._library, self._tests = library, ListeningTestStore(library)
@@ -61,12 +57,12 @@ class TakingPart:
         if is_public():
             folder = find_answers_folder()
             if folder is None:
-                raise OwnerOnlyError("This demonstration saves no answers: start it with --keep-answers.")
+                raise OwnerOnlyError("This demonstration does not save grades. Start it with --keep-answers.")
             name = blake2b(token.encode(), digest_size=12).hexdigest()
             self._file = folder / f"listening-{self.test.digest[:8]}-{name}.json"
 
     def state(self, place: int | None = None) -> dict[str, Any]:
-        """Return the data of the page for a reached place, by default the first without a grade."""
+        """Return the page's data for a place that the listener has reached; by default, the first without a grade."""
         consented_at, grades = self._load()
         first_open = next((i for i, pair in enumerate(self._order) if pair not in grades), len(self._order))
         place = first_open if place is None else place
@@ -83,7 +79,7 @@ class TakingPart:
         }  # fmt: skip
 
     def song(self, place: int, side: int) -> Song:
-        """Return the query (side 0) or the result (1) of a pair. Raises NotFoundError if it is not available."""
+        """Return a pair's query (side 0) or result (side 1). Raises NotFoundError if the song is not available."""
         pair = self.test.pairs[self._pair_at(place)]
         song = self.test.songs[pair.result if side else pair.query]
         song_id = self._library.song_with_sound(song.content_hash, song.sound_hash)
@@ -93,7 +89,7 @@ class TakingPart:
 
     def _pair_at(self, place: int) -> int:
         if not self.state(place)["starts"]:
-            raise NotFoundError(f"{place}: no pair at this place.")
+            raise NotFoundError(f"{place}: there is no pair at this place.")
         return self._order[place]
 
     def consent(self) -> None:
@@ -104,7 +100,7 @@ class TakingPart:
             self._save_to_file(None)
 
     def grade(self, place: int, category: int | None, fine: int | None) -> None:
-        """Grade the pair at a place; None if it cannot be played. Raises NotFoundError if the place was not reached."""
+        """Grade the pair at a place; None if a song cannot be played. Raises NotFoundError for later places."""
         grade = Grade(self._pair_at(place), category, fine, time.time())
         if self._file is None:
             self._tests.grade(self.listener.id, [grade])
@@ -141,7 +137,7 @@ def test_of(library: Library, test_id: int) -> ListeningTest:
 
 
 def import_grades(library: Library, data: bytes, name: str) -> str:
-    """Import a listener's grades from a public demonstration, and return the listener's name."""
+    """Import a listener's grades from a public demonstration; return the listener's name."""
     content = _read_grades(data, name)
     tests = ListeningTestStore(library)
     for test in tests.all():
@@ -150,18 +146,18 @@ def import_grades(library: Library, data: bytes, name: str) -> str:
                 try:
                     grades = content.to_grades(len(test_of(library, test.id).pairs))
                 except ValueError as error:
-                    raise LibraryError(f"{name}: {error}. Export it again.") from error
+                    raise LibraryError(f"{name}: {error}. Copy the file from the demonstration again.") from error
                 if content.consented_at is not None:
                     tests.consent(listener.id, content.consented_at)
                 tests.grade(listener.id, grades)
                 return listener.name
-    raise LibraryError(f"{name} belongs to a test or listener that this library does not have.")
+    raise LibraryError(f"{name} belongs to a test or listener that is not in this library.")
 
 
 def _read_grades(data: bytes, name: str) -> _GradesFile:
     try:
         if len(data) > _MAX_BYTES:
-            raise ValueError("too large")
+            raise ValueError("the file is too large")
         return _GradesFile.model_validate_json(data)
     except (ValidationError, ValueError) as error:
-        raise LibraryError(f"{name} does not contain grades of a listening test. Choose another file.") from error
+        raise LibraryError(f"{name} does not contain grades from a listening test. Choose a different file.") from error

@@ -1,4 +1,4 @@
-"""Words of lyrics as labels, as a filter, and as a representation of models."""
+"""Words in lyrics, used as labels, as a search filter, and as a representation for models."""
 
 from musicsim.hooks import Extension
 

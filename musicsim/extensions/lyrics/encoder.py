@@ -1,4 +1,4 @@
-"""Words of lyrics as a representation of models."""
+"""Words in lyrics as a representation for models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class LyricEncoder(encoders.Encoder):
     def fit(
         cls, library: Library, songs: Sequence[Song], _settings: encoders.EncoderSettings, progress: Progress, /
     ) -> tuple[Sequence[Song], Self]:
-        """Choose the most frequent words, except those of more than half of the songs."""
+        """Choose the most frequent words, except words that more than half of the songs contain."""
         read_lyrics(library, progress=progress)
         table = LyricsStore(library).table(min_songs=encoders.MIN_SONGS_A_LABEL)
         n_songs = np.asarray((table.counts > 0).sum(axis=0)).ravel()
@@ -40,7 +40,7 @@ class LyricEncoder(encoders.Encoder):
         songs = [song for song in songs if song.id in known]
         if not songs:
             raise ModelError(
-                "songs of this library do not share words: lyrics are missing in its files and next to them."
+                "no words are shared by songs in this library: add lyrics to the files' tags, or `.lrc` files."
             )
         return songs, cls(tuple(table.vocabulary[i] for i in chosen.tolist()))
 
@@ -51,7 +51,7 @@ class LyricEncoder(encoders.Encoder):
         columns = [column.get(word, -1) for word in self.words]
 
         def rows(at: Any) -> encoders.Floats:
-            # the last column is for words without songs
+            # the last column, of zeros, is for words that no song contains
             counts = np.zeros((len(at), len(column) + 1), dtype=np.float32)
             counts[:, :-1] = table.counts[at].toarray() if len(at) else 0.0
             return counts[:, columns]

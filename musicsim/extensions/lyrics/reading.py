@@ -1,4 +1,4 @@
-"""Lyrics from the tags of a file, or from a ``.lrc`` file of the same name next to it."""
+"""Lyrics from the tags of a file, or from an ``.lrc`` file with the same name next to it."""
 
 import logging
 import re
@@ -16,8 +16,8 @@ from musicsim.progress import Progress, no_progress
 
 _log = logging.getLogger(__name__)
 _MAX_WORDS = 2_000  # distinct words per song
-_MAX_WORD = 40  # letters; longer words are errors
-_MAX_TEXT = 1 << 20  # characters per text
+_MAX_WORD = 40  # letters; anything longer is not a word
+_MAX_TEXT = 1 << 20  # characters of lyrics per song
 _MAX_LRC = 1 << 20  # bytes
 BATCH, _BATCH_S = 256, 2.0  # maximum songs and seconds per transaction
 
@@ -28,10 +28,7 @@ _HEADING = re.compile(r"^[ \t]*\[[^\]\n]*\][ \t]*$", re.MULTILINE)
 
 
 def read_lyrics(library: Library, progress: Progress = no_progress) -> int:
-    """Read the lyrics of new and changed files; return the number of songs that were read.
-
-    Unreachable files are read next time. If `progress` raises, the songs that were reported as done stay read.
-    """
+    """Read the lyrics of new and changed files; return the number of songs that were read."""
     store = LyricsStore(library)
     songs = store.unread()
     batch: list[tuple[UnreadSong, dict[str, int]]] = []
@@ -51,7 +48,7 @@ def read_lyrics(library: Library, progress: Progress = no_progress) -> int:
 
 
 def read_words(path: Path) -> dict[str, int]:
-    """Count the words in an audio file's plain lyrics, else its timed ones, else the ``.lrc`` file next to it."""
+    """Count the words in an audio file's lyrics: the plain ones, else the timed ones, else its ``.lrc`` file."""
     for text in read_lyric_tags(path):
         if words := count_words(text):
             return words
@@ -59,7 +56,7 @@ def read_words(path: Path) -> dict[str, int]:
 
 
 def _lrc_text(path: Path) -> str:
-    """Return the text of the ``.lrc`` file next to an audio file; empty if it is missing, too large or not a text."""
+    """Return the text of the ``.lrc`` file next to an audio file; empty if it is missing, too large or not text."""
     for ending in LRC_ENDINGS:
         lrc = path.with_suffix(ending)
         try:
@@ -74,29 +71,25 @@ def _lrc_text(path: Path) -> str:
 
 
 def count_words(text: str) -> dict[str, int]:
-    """Count the 2,000 most frequent words of lyrics.
-
-    LRC time stamps and lines in square brackets (headings, metadata) are left out. A word is a run of at most 40
-    letters and their marks (Unicode, NFKC, lower case). In languages without spaces, whole lines are words.
-    """
+    """Count the 2,000 most frequent words of lyrics; timestamps and lines in square brackets are ignored."""
     text = text[:_MAX_TEXT].replace("\r", "\n")
     text = _HEADING.sub("", _TIME.sub(" ", text))
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
-    # marks are part of letters; format characters (joiners, soft hyphens) are removed
+    # combining marks belong to words; format characters (joiners, soft hyphens) are removed
     other = {ord(c): "" if kind == "Cf" else " " for c in set(text) if (kind := unicodedata.category(c))[0] not in "LM"}
     words = (word for word in text.translate(other).split() if len(word) <= _MAX_WORD)
     return dict(Counter(words).most_common(_MAX_WORDS))
 
 
-read = read_lyrics  # as the hook `song_words` calls it
+read = read_lyrics  # name required by the hook `song_words`
 
 
 def table(library: Library) -> WordTable:
-    """Return the words of all songs, without rare and common ones."""
+    """Return the words of all songs, without rare and very common words."""
     return LyricsStore(library).table()
 
 
 def find_songs(library: Library, word: str) -> tuple[str, Int64Array] | None:
-    """Find the songs whose lyrics contain a word; return a description of the filter and their ids."""
+    """Find the songs whose lyrics contain a word; return a description of the filter and the song ids, or None."""
     ids = LyricsStore(library).songs_saying(word)
     return (f"lyrics with “{word}”", ids) if len(ids) else None

@@ -1,7 +1,4 @@
-"""Word counts of lyrics per song, without the text itself.
-
-A file without lyrics is not opened again until it changes.
-"""
+"""Word counts of each song's lyrics, without the text itself."""
 
 import json
 import logging
@@ -23,7 +20,7 @@ from musicsim.library.db.schema import metadata
 from musicsim.library.library import Library
 
 _log = logging.getLogger(__name__)
-LRC_ENDINGS = (".lrc", ".LRC")  # endings of files with lyrics next to an audio file
+LRC_ENDINGS = (".lrc", ".LRC")  # extensions of lyrics files next to an audio file
 _ROWS_AT_ONCE = 1_000
 
 
@@ -31,14 +28,14 @@ def _is_word_counts(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(n, int) for n in value.values())
 
 
-# Word counts without the text; empty for files without lyrics, so that they are not opened again.
+# A file without lyrics has a row with empty counts, so that it is not opened again.
 lyrics = sa.Table(
     "lyrics",
     metadata,
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
-    sa.Column("words", sa.JSON, nullable=False, info={"check": _is_word_counts}),  # counts by word
-    sa.Column("mtime_ns", sa.Integer, nullable=False),  # of the file, when it was read
-    sa.Column("lrc_mtime_ns", sa.Integer),  # of the .lrc file next to it, or None
+    sa.Column("words", sa.JSON, nullable=False, info={"check": _is_word_counts}),  # maps each word to its count
+    sa.Column("mtime_ns", sa.Integer, nullable=False),  # modification time of the file when it was read
+    sa.Column("lrc_mtime_ns", sa.Integer),  # modification time of its .lrc file, or None
     sa.Column("read_at", sa.Float, nullable=False),
 )
 
@@ -53,38 +50,32 @@ class UnreadSong:
 
     song_id: int
     path: Path  # one of its files
-    mtime_ns: int  # of that file at the last scan
-    lrc_mtime_ns: int | None  # of the `.lrc` file next to it, or None
+    mtime_ns: int  # modification time of `path` at the last scan
+    lrc_mtime_ns: int | None  # modification time of the `.lrc` file next to `path`, or None
 
 
 @dataclass(frozen=True, slots=True)
 class WordTable:
-    """Word counts of many songs; 8 bytes per word of a song, about 1 kB per song."""
+    """Word counts of many songs; a song takes 8 bytes per distinct word, about 1 kB in total."""
 
     song_ids: Int64Array  # (n,): songs with words, ascending, including songs whose files are missing
     vocabulary: list[str]  # sorted
-    counts: "sparse.csr_array"  # (n, n_words); a row is empty if the song lacks these words
+    counts: "sparse.csr_array"  # (n, n_words); a row is empty if the song has none of the words
 
 
 class LyricsStore(Tables):
-    """Word counts of the songs of a library."""
-
     def __init__(self, library: Library) -> None:
         super().__init__(library.engine, library.write)
 
     def unread(self) -> list[UnreadSong]:
-        """Return the songs whose lyrics have not been read since their files changed, by id.
-
-        Every folder with songs is listed once. Only songs that have or had an ``.lrc`` file, or whose own file has
-        changed, are read from the database.
-        """
+        """Return the songs whose lyrics have not been read since their files changed, ordered by id."""
         f, w = schema.files.c, lyrics.c
         with self._engine.connect() as connection:
             folders = connection.scalars(sa.select(f.folder).where(f.missing_since.is_(None)).distinct()).all()
         lrc_times = _lrc_times(folders)
         lrc_folders = json.dumps([schema.encode_path(folder) for folder in {path.parent for path in lrc_times}])
         with_lrc = sa.select(sa.func.json_each(lrc_folders).table_valued("value").c.value)
-        # the first of several files by name: SQLite takes the other columns from the row of min()
+        # first file by name of each song: SQLite takes the other columns from the row with min()
         first = (
             sa.select(f.song_id, sa.func.min(f.path, type_=schema.FilePath()).label("path"), f.folder, f.mtime_ns)
             .where(f.missing_since.is_(None))
@@ -139,11 +130,7 @@ class LyricsStore(Tables):
             return np.array(connection.scalars(query).all(), dtype=np.int64)
 
     def table(self, *, min_songs: int = 2, max_share: float = 0.5) -> WordTable:
-        """Return the word counts of all songs with words; about 6 kB of memory and 0.3 ms per song.
-
-        Words of fewer than `min_songs` songs (misspellings and names) and of a larger share of songs than `max_share`,
-        such as "the", are dropped.
-        """
+        """Return all songs' word counts; words in fewer than `min_songs` songs, or in too many, are dropped."""
         from scipy import sparse
 
         check_whole("min_songs", min_songs, 1)
@@ -170,7 +157,7 @@ class LyricsStore(Tables):
 
 
 def _lrc_times(folders: Iterable[Path]) -> dict[Path, int]:
-    """Return the modification times of ``.lrc`` files, by path without ending; missing folders are skipped."""
+    """Return a dict from path without extension to the modification time of its ``.lrc`` file; skip missing folders."""
     times: dict[Path, int] = {}
     for folder in folders:
         try:

@@ -1,4 +1,4 @@
-"""A mix of a playlist in one audio file: thirty seconds of each song, crossfaded at equal loudness."""
+"""A playlist as a mix in one audio file: thirty seconds of each song, crossfaded at equal loudness."""
 
 from musicsim.hooks import Extension
 

@@ -17,7 +17,7 @@ def add_mix_option(
     command: Callable[..., None],
     *,
     mix: Annotated[
-        Path | None, typer.Option(help="Also render a mix, 30 s of each song, crossfaded: .m4a, .opus, .flac or .wav.")
+        Path | None, typer.Option(help="Also write a mix of 30 s per song, crossfaded: .m4a, .opus, .flac or .wav.")
     ] = None,
     **values: Any,
 ) -> None:

@@ -1,7 +1,6 @@
 """A playlist as one audio file: the most typical part of each song, at equal loudness, crossfaded.
 
-Samples are float32 of shape (2, n), full scale 1.0; the rate is 44.1 kHz, or 48 kHz in Opus, which requires it. The mix
-is written while it is rendered: at most three excerpts are in memory (10 MB each at 30 s), for any number of songs.
+Samples are float32 (2, n) at 44.1 kHz, or 48 kHz for Opus. At most three excerpts are in memory.
 """
 
 import contextlib
@@ -21,12 +20,12 @@ from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.progress import Progress, no_progress
 
-_RMS = 0.1  # of an excerpt: -20 dB, which leaves headroom for most music
-# In a crossfade, two excerpts at their peaks add up to sqrt(2) times this: 0.85. Lossy codecs may overshoot.
+_RMS = 0.1  # target level of an excerpt, -20 dB, which leaves headroom for most music
+# Maximum peak of an excerpt. In a crossfade, two peaks add up to at most 0.85 (sqrt(2) * 0.6); codecs may overshoot.
 _PEAK = 0.6
-_MAX_GAIN = 8.0  # 18 dB; quieter music is noise, or intentionally quiet
+_MAX_GAIN = 8.0  # 18 dB; anything quieter is noise, or quiet on purpose
 _SHORTEST_S, _MAX_S = 1.0, 600.0
-_CHUNK = 1 << 16  # samples per call of the encoder
+_CHUNK = 1 << 16  # samples per call to the encoder
 
 
 class _Format(NamedTuple):
@@ -43,15 +42,15 @@ _FORMATS = {
     ".flac": _Format("flac", "s16", 44_100, None),
     ".wav": _Format("pcm_s16le", "s16", 44_100, None),
 }
-MIX_ENDINGS = tuple(_FORMATS)  # file name endings of mixes, one per format
+MIX_ENDINGS = tuple(_FORMATS)  # file extensions of mixes, one per format
 
 
 @dataclass(frozen=True, slots=True)
 class Mix:
     path: Path
     duration_s: float
-    starts: tuple[float, ...]  # seconds at which each song begins to fade in; ascending, the first is 0
-    left_out: tuple[tuple[Song, str], ...]  # songs that are not in the mix, with reasons
+    starts: tuple[float, ...]  # time in seconds at which each song begins to fade in; ascending, starting at 0
+    left_out: tuple[tuple[Song, str], ...]  # songs that are not in the mix, with the reasons
     songs: tuple[Song, ...]  # songs in the mix, in order
 
 
@@ -64,14 +63,11 @@ def render_mix(
     crossfade_s: float = 4.0,
     progress: Progress = no_progress,
 ) -> Mix:
-    """Write a mix of the most typical `seconds` (1 to 600) of some songs; shorter songs are used whole.
+    """Write a mix of the most typical `seconds` (1 to 600) of each song; shorter songs are used whole.
 
-    The ending of `target` selects the format (:data:`MIX_ENDINGS`). Equal-power fades of `crossfade_s` (0 to seconds /
-    2, at most half of an excerpt) join the songs and end the mix. Excerpts get the same RMS level, unless their peaks
-    would clip.
-
-    Raises ValueError without songs, if the format cannot be written here, or if a length is out of range;
-    AudioDecodeError if none of the songs can be read.
+    The extension of `target` selects the format (see :data:`MIX_ENDINGS`). Equal-power fades of `crossfade_s` seconds
+    join the songs and end the mix: 0 to `seconds` / 2, and at most half an excerpt. All excerpts get the same RMS
+    level, unless their peaks would clip. Raises AudioDecodeError if none of the songs can be read.
     """
     import av
 
@@ -90,7 +86,7 @@ def render_mix(
     with atomic_path(target) as partial, contextlib.ExitStack() as stack:
         mixer: _Mixer | None = None
         for song, excerpt in _excerpts(library, songs, seconds, form.rate, left_out, progress):
-            if mixer is None:  # a file is only started with audio
+            if mixer is None:  # start the file only once there is audio
                 write = stack.enter_context(_open_writer(partial, form))
                 mixer = _Mixer(write, round(crossfade_s * form.rate))
             mixed.append(song)
@@ -98,7 +94,7 @@ def render_mix(
         if mixer is None:
             first, reason = left_out[0]
             raise AudioDecodeError(
-                f"the mix was not made, because none of {len(songs)} songs can be read. “{first.title}”: {reason}"
+                f"the mix was not made, because none of the {len(songs)} songs can be read. “{first.title}”: {reason}"
             )
         mixer.finish()
     starts = tuple(start / form.rate for start in mixer.starts)
@@ -118,7 +114,7 @@ def _excerpts(
         progress(f"mixing “{wanted.title}”", n_done, len(songs))
         song = current.get(wanted.id)
         if song is None or song.is_missing:
-            left_out.append((wanted, "its file is missing." if song else "it is no longer in the library."))
+            left_out.append((wanted, "the file is missing." if song else "the song is no longer in the library."))
             continue
         try:
             excerpt = _read_excerpt(song, seconds, rate)
@@ -129,7 +125,7 @@ def _excerpts(
 
 
 def _read_excerpt(song: Song, seconds: float, rate: int) -> Float32Array:
-    """Read the typical part of a song in stereo. Raises AudioDecodeError if its file lacks audio there."""
+    """Read the typical part of a song in stereo. Raises AudioDecodeError if the file has no audio there."""
     source, label = open_source(song.path, None)
     start_s = max(min(song.typical_s, song.duration_s - seconds), 0.0)
     out = np.zeros((2, round(seconds * rate)), np.float32)
@@ -141,13 +137,13 @@ def _read_excerpt(song: Song, seconds: float, rate: int) -> Float32Array:
             n += samples.shape[1]
     if n == 0:
         raise AudioDecodeError(
-            f"{label} lacks sound at {start_s:.0f} s: it is damaged, or has changed since it was added."
+            f"{label} has no audio at {start_s:.0f} s: the file is damaged, or has changed since it was added."
         )
     return out[:, :n]
 
 
 def _cut(blocks: Iterator[Block], start_s: float, seconds: float) -> Iterator[Block]:
-    """Yield the blocks of a time span. Earlier blocks must be decoded, later ones are not."""
+    """Yield the blocks in a time span. Earlier blocks have to be decoded as well; later blocks are not decoded."""
     at_s = 0.0
     for rate, block in blocks:
         first, last = (round((t - at_s) * rate) for t in (start_s, start_s + seconds))
@@ -167,22 +163,22 @@ def _normalize(excerpt: Float32Array) -> Float32Array:
 
 
 def _fade_in(n: int) -> Float32Array:
-    """Return the gains of a fade-in, (n,). The fade-out is its mirror; the squares of both sum to 1."""
+    """Return the gains of a fade-in, (n,). A fade-out is the mirror image; the squares of both sum to 1."""
     return np.sin(0.5 * np.pi * (np.arange(n) + 0.5) / n).astype(np.float32) if n else np.empty(0, np.float32)
 
 
 class _Mixer:
-    """Joins excerpts, and writes samples once they are final; `starts` are the samples at which they begin."""
+    """Joins excerpts and writes samples once they are final; `starts` are the samples at which excerpts begin."""
 
     def __init__(self, write: Callable[[Float32Array], None], fade: int) -> None:
         self._write, self._fade = write, fade
-        self._pending: Float32Array = np.empty((2, 0), np.float32)  # the unwritten part of the last excerpt
-        self._max_fade = fade  # half of the last excerpt
+        self._pending: Float32Array = np.empty((2, 0), np.float32)  # unwritten part of the last excerpt
+        self._max_fade = fade  # at most half of the last excerpt
         self.starts: list[int] = []
         self.n_written = 0
 
     def add(self, excerpt: Float32Array) -> None:
-        """Add the next excerpt, (2, n), which is changed in place."""
+        """Add the next excerpt, (2, n); it is modified in place."""
         half = excerpt.shape[1] // 2
         n = min(self._fade, self._max_fade, half)
         excerpt[:, :n] *= _fade_in(n)
@@ -207,7 +203,7 @@ class _Mixer:
 
 @contextlib.contextmanager
 def _open_writer(path: Path, form: _Format) -> Iterator[Callable[[Float32Array], None]]:
-    """Open an audio file and yield a function that encodes samples, (2, n). The end of the block completes the file."""
+    """Open an audio file for writing and yield a function that encodes samples, (2, n); finish the file afterwards."""
     import av
 
     with av.open(str(path.absolute()), "w") as container:

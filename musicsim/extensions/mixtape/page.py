@@ -22,16 +22,16 @@ from musicsim.ui.components.song_list import clock
 from musicsim.ui.playlist.export import file_name
 
 _SECONDS: Key[int] = Key("playlist_mix_seconds", lambda: 30, "seconds of each song in a mix")
-_FADE: Key[int] = Key("playlist_mix_fade", lambda: 4, "seconds of a crossfade")
+_FADE: Key[int] = Key("playlist_mix_fade", lambda: 4, "length of a crossfade in seconds")
 _ENDING: Key[str] = Key("playlist_mix_format", lambda: ".m4a", "format of the mix")
 _MIX: Key[Path | None] = Key("playlist_mix", lambda: None, "file of the last mix")
 
-_MAX_MIXES = 8  # files, of all sessions
+_MAX_MIXES = 8  # files that are kept, for all sessions together
 
 
 @st.cache_resource(show_spinner=False)
 def _mixes() -> tempfile.TemporaryDirectory[str]:
-    """Return the folder of mixes, which is deleted when the program ends."""
+    """Return the folder for mixes, which is deleted when the program ends."""
     return tempfile.TemporaryDirectory(prefix="musicsim-mixes-")
 
 
@@ -84,8 +84,8 @@ def draw(snapshot: Snapshot, songs: Sequence[Song]) -> None:
 
 
 def _show_mix(mix: Mix) -> None:
-    if not mix.path.exists():  # deleted to make room for others
-        st.caption("The last mix was deleted: make it again.")
+    if not mix.path.exists():  # deleted to make room for other mixes
+        st.caption("The last mix was deleted. You can make it again.")
         return
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.button("Play the mix", icon=":material/play_arrow:", key="playlist_mix_play", on_click=_play, args=(mix,))
@@ -95,10 +95,10 @@ def _show_mix(mix: Mix) -> None:
         )  # fmt: skip
         st.caption(f"{len(mix.songs)} songs in {clock(mix.duration_s)}.")
     for song, reason in mix.left_out:
-        st.caption(f":material/info: Not in it: {plain(song.label)}: {plain(reason)}")
+        st.caption(f":material/info: Left out of the mix: {plain(song.label)} ({plain(reason.rstrip('.'))})")
 
 
 def _play(mix: Mix) -> None:
-    with suppress(FileNotFoundError):  # the page then shows that it was deleted
+    with suppress(FileNotFoundError):  # the page then says that the mix was deleted
         sound = Upload(file_name(mix.path.suffix), mix.path.read_bytes(), digest=mix.path.stem)
         play_upload(sound, mix.duration_s)

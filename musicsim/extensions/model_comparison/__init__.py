@@ -1,4 +1,4 @@
-"""Comparison of the sound with imported vectors on the same songs, before and after learning."""
+"""Comparison of Sound with imported vectors on the same songs, before and after training."""
 
 from musicsim.hooks import Extension, Section
 

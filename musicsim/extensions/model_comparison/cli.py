@@ -13,7 +13,7 @@ from musicsim.cli.options import add_options
 from musicsim.explorer.requests.training import KINDS
 from musicsim.extensions.model_comparison.comparison import compare_with
 
-_HELP = "Compare a model (for example, your own vectors) with Sound, before and after training on each."
+_HELP = "Compare a model (for example, your own vectors) with the model Sound, each before and after training."
 _Against = Annotated[str | None, typer.Option(help=_HELP, metavar="MODEL")]
 
 
@@ -24,7 +24,7 @@ def evaluate_options(command: Callable[..., None], *, against: _Against = None, 
         return
     kind = values["by"]
     if kind is not None and kind not in KINDS:
-        raise typer.BadParameter(f"{kind!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
+        raise typer.BadParameter(f"{kind!r} must be one of {', '.join(KINDS)}.", param_hint="--by")
     if values["model"] or values["split"] is not None or values.get("lists"):
         raise typer.BadParameter("cannot be combined with --model, --split or --continue.", param_hint="--against")
     with open_library(values["library"]) as library, progress_bar() as progress:

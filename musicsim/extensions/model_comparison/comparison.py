@@ -1,10 +1,10 @@
-"""Comparison of the sound with another model, such as an embedding, before and after learning on each.
+"""Comparison of the model Sound with another model, such as an embedding, each before and after training.
 
-Protocol: The artists are split into five folds. The songs of a fold are queries, and search the songs of all other
-artists. If the ground truth depends on the artist or folder, they search the songs of their fold, and there are three
-folds. Metric learning to rank uses the songs of the other folds only. It chooses C on held-out artists of these folds,
-and keeps the original vectors if no C is significantly better. All rows have the same songs, queries and ground truth.
-Intervals are of paired differences, over resampled artists.
+The artists are split into five folds. The songs in a fold are queries that search the songs by all other artists. If
+the ground truth depends on the artist or folder, there are three folds, and queries search only their own fold. Metric
+learning to rank is trained on the other folds, where C is chosen on held-out artists; the original vectors are kept if
+no C is significantly better. All rows use the same songs, queries and ground truth. Intervals are for paired
+differences, over resampled artists.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from musicsim.progress import Progress, no_progress
 _FOLDS, _FOLDS_OF_ITSELF = 5, 3
 _MAX_QUERIES = 2_000
 _SEED = 0
-_NOT_LEARNED = "original vectors, because no metric was significantly better"
+_NOT_LEARNED = "the original vectors were kept, because no metric was significantly better"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     name: str
-    figures: dict[str, Figure]  # by measure
+    figures: dict[str, Figure]  # maps each measure to a score
     note: str = ""  # a caveat
 
 
@@ -48,12 +48,12 @@ class Difference:
 
     name: str
     other: str
-    leads: dict[str, Lead]  # by measure, where `before` is the other row; empty if there are too few artists
+    leads: dict[str, Lead]  # maps each measure to the lead over the other row; empty if there are too few artists
 
     @property
     def summary(self) -> str:
         if not self.leads:
-            return f"{self.name} and {self.other} cannot be compared: too few artists have similar songs here."
+            return f"{self.name} and {self.other} cannot be compared: the ground truth covers too few artists."
         better = [name for name, lead in self.leads.items() if lead.low > 0]
         worse = find_losses(self.leads)
         if not better and not worse:
@@ -74,51 +74,48 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """A comparison of a model with Sound, before and after training on each."""
+    """A comparison of a model with Sound, each before and after training."""
 
-    kind: str  # of the ground truth
+    kind: str  # kind of ground truth
     detail: str
     rows: list[Row]
-    differences: list[Difference]  # of the rows without training on the queries' artists
-    n_songs: int  # with a vector of every model
-    n_left_out: int  # songs with a vector of the sound only
+    differences: list[Difference]  # between rows that were not trained on the queries' artists
+    n_songs: int  # songs with a vector in every model
+    n_left_out: int  # songs with a vector in Sound but not in every other model
     n_queries: int
-    n_artists: int  # of the queries
+    n_artists: int  # artists of the queries
     n_folds: int
 
     @property
     def summary(self) -> str:
         left_out = f"; {self.n_left_out:,} songs without a vector are left out" if self.n_left_out else ""
         return (
-            f"{self.n_queries:,} query songs by {self.n_artists:,} artists among {self.n_songs:,} songs{left_out}. "
-            f"{self.n_folds} folds of whole artists: training never uses a query's artist."
+            f"{self.n_queries:,} query songs by {self.n_artists:,} artists, among {self.n_songs:,} songs{left_out}. "
+            f"The artists are split into {self.n_folds} folds, so training never uses a query's artist."
         )
 
 
 def compare_with(library: Library, name: str, kind: str, progress: Progress = no_progress) -> Against:
-    """Compare a model, such as an imported embedding, with the sound of a library.
+    """Compare a model, such as an imported embedding, with a library's model Sound, each before and after training.
 
-    `kind` is the ground truth. The rows are Sound, a metric trained on it, the model, a metric trained on that, and the
-    active model if it was trained, on the queries' artists. Takes a minute for 300 songs. C is chosen on at most 1,500
-    songs of a fold, and there are at most 2,000 queries. Memory: 16 bytes times songs times dimensions of all rows.
-
-    Raises ModelError if the model is Sound or a trained one, or there are too few songs, artists, or similar songs.
+    `kind` is the kind of ground truth. The active model is added if it is a trained one, even if it was trained on the
+    queries' artists. Raises ModelError if the model is Sound or was trained, or if there are too few songs.
     """
     progress("reading listener data", 0, 0)
     record, native = library.models.find(name), library.models.native()
     if native is None or record not in comparable(library):
         raise ModelError(
-            f"{name!r} cannot be compared with Sound: use a model that is neither the built-in Sound nor a trained "
-            "one, such as your own vectors."
+            f"{name!r} cannot be compared with Sound. Use a model that is neither Sound nor a trained model, such as "
+            "your own vectors."
         )
     ours, theirs = (take_snapshot(library, one.id) for one in (native, record))
     supervision = Supervision(ours, kind)
     spaces = {native.name: _space(ours, ours), record.name: _space(ours, theirs)}
     notes, in_use = {}, library.models.active()
-    if in_use is not None and "supervision" in in_use.settings:  # learned
+    if in_use is not None and "supervision" in in_use.settings:  # a trained model
         label = f"{in_use.name}, in use"
         spaces[label] = _space(ours, take_snapshot(library, in_use.id))
-        notes[label] = "it was trained on the same artists, so its scores are too high"
+        notes[label] = "the model was trained on the same artists, so its scores are too high"
     rows = np.flatnonzero(np.logical_and.reduce([has_vector for _, has_vector in spaces.values()]))
     folds = _folds(supervision, rows)
     learned_on = (native.name, record.name)
@@ -127,7 +124,7 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
     )
     for own, n in n_learned.items():
         if n < len(folds):
-            notes[_label_learned(own)] = f"in {len(folds) - n} of {len(folds)} folds {_NOT_LEARNED}"
+            notes[_label_learned(own)] = f"in {len(folds) - n} of {len(folds)} folds, {_NOT_LEARNED}"
     scores = {
         own: {measure: np.concatenate([part[measure] for part in own_parts]) for measure in RANKED}
         for own, own_parts in parts.items()
@@ -136,7 +133,7 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
     is_counted = np.isfinite(scores[native.name]["auc"])
     if not is_counted.any():
         raise ModelError(
-            f"by {kind}, no held-out song has both similar and dissimilar songs: choose another ground truth."
+            f"by {kind}, no held-out song has both similar and dissimilar songs. Choose a different ground truth."
         )
     artists = [group for group, counts in zip(groups, is_counted, strict=True) if counts]
     order = our, our_learned, their, their_learned = tuple(
@@ -170,7 +167,7 @@ def _score_folds(
     folds: Sequence[Fold],
     progress: Progress,
 ) -> tuple[dict[str, list[dict[str, Float64Array]]], dict[str, int]]:
-    """Return the scores of each fold's queries, before and after training, and the numbers of folds with a metric."""
+    """Return each fold's scores, before and after training, and the number of folds in which each model was trained."""
     scores: dict[str, list[dict[str, Float64Array]]] = {}
     n_learned = dict.fromkeys(learned_on, 0)
     for number, fold in enumerate(folds):
@@ -208,7 +205,7 @@ def _label_learned(name: str) -> str:
 
 
 def _space(ours: Snapshot, other: Snapshot) -> tuple[Float64Array, BoolArray]:
-    """Return a model's vectors in the rows of the sound's snapshot, (n, d), and a mask of existing ones, (n,)."""
+    """Return a model's vectors in the row order of `ours`, (n, d), and a mask of the rows with a vector, (n,)."""
     rows = ours.rows_of(other.row_ids)
     X, has_vector = np.zeros((ours.n_indexed, other.X.shape[1])), np.zeros(ours.n_indexed, dtype=np.bool_)
     X[rows[rows >= 0]] = other.X[rows >= 0]
@@ -220,8 +217,8 @@ def _folds(supervision: Supervision, rows: Int64Array) -> list[Fold]:
     n_artists = len(np.unique(np.asarray(supervision.groups)[rows]))
     if n_artists < MIN_ARTISTS:
         raise ModelError(
-            f"songs of {n_artists} artists have a vector in each model; at least {MIN_ARTISTS} artists are needed to "
-            "hold some out."
+            f"only {n_artists} artists have songs with a vector in each model. The comparison needs at least "
+            f"{MIN_ARTISTS} artists."
         )
     n_folds = _FOLDS_OF_ITSELF if supervision.searches_itself else _FOLDS
     rng = np.random.default_rng(_SEED)

@@ -17,18 +17,18 @@ from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.downloads import chart, show_table
 from musicsim.ui.evaluate.quality_view import choose_kind, format_figure
 
-_MODEL: Key[str] = Key("evaluate_against", str, "id of the model that is compared with the sound", per_library=True)
+_MODEL: Key[str] = Key("evaluate_against", str, "id of the model to compare with the model Sound", per_library=True)
 _DESK = "against"  # a separate thread, because a comparison takes a minute and must not delay other sessions
 _COLORS = {BETTER: "#0f8b8d", NO_DIFFERENCE: "#8a8f98", WORSE: "#d1495b"}
 _MAX_LABEL = 24
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw the choice of a model, and its comparison with the sound."""
+    """Draw a menu of models, and the comparison of the selected model with Sound."""
     names = {record.id: record.name for record in comparable(snapshot.library)}
     if not names:
         st.info(
-            "This needs a model to compare with Sound: import vectors on the Train page, or run an ONNX model with "
+            "There is no model to compare with Sound yet. Import vectors on the Train page, or run an ONNX model with "
             "`musicsim models add-onnx`.", icon=":material/info:",
         )  # fmt: skip
         return
@@ -43,8 +43,8 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     _MODEL.keep()
     chosen = st.selectbox(
         "Compare with", list(names), key=_MODEL.name, format_func=lambda model_id: plain(names[model_id]),
-        help="Your own vectors, or another representation. It is compared with Sound, before and after training on "
-        "each.",
+        help="A model with your own vectors or a different representation. It is compared with Sound, each before and "
+        "after training.",
     )  # fmt: skip
     key = task_key(snapshot, f"against {chosen} by {kind}")
     task = desk(_DESK).find(key)
@@ -52,7 +52,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         st.button(
             "Compare", icon=":material/balance:", type="primary", key="evaluate_compare",
             on_click=_start, args=(key, snapshot.library, names[chosen], kind),
-            help="Trains on each model, once per artist fold; about a minute for 300 songs.",
+            help="Trains each model once per artist fold; takes about a minute for 300 songs.",
         )  # fmt: skip
         return
     task.wait(AT_ONCE_S)
@@ -112,7 +112,7 @@ def _draw_chart(differences: Sequence[Difference], by: str) -> None:
     )
     chart(figure, key="evaluate_against_chart", name="ours against theirs")
     st.caption(
-        f"Gain in {RANKED[by]} of the first over the second on the same queries, with the 95% interval over "
-        "resampled artists. The first is better right of the dotted line. One in twenty such intervals misses the "
-        "true value by chance."
+        f"Gain in {RANKED[by]} of the first model over the second on the same queries, with the 95% interval over "
+        "resampled artists. To the right of the dotted line, the first model is better. One in twenty such intervals "
+        "misses the true value by chance."
     )

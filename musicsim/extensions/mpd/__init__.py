@@ -1,4 +1,4 @@
-"""Playlists in MPD: in its queue, among its stored playlists, and a queue that never runs out."""
+"""Playlists for MPD: added to its queue, saved as stored playlists, or as a queue that never runs out."""
 
 from musicsim.hooks import Command, Extension, Section
 
@@ -8,7 +8,7 @@ EXTENSION = Extension(
     commands={
         "mpd": Command(
             "cli:group",
-            "Queue and save playlists in MPD, at MPD_HOST and MPD_PORT or as set on the Library page.",
+            "Queue and save playlists in MPD. Set MPD's address in MPD_HOST and MPD_PORT, or on the Library page.",
             "Other programs",
         )
     },

@@ -26,12 +26,12 @@ def queue(
     as_json: console.JsonOption = False,
     saved: SavedOption = None,
     replace: Annotated[bool, typer.Option("--replace", help="Clear the queue first.")] = False,
-    play: Annotated[bool, typer.Option("--play", help="Play from the first of these songs.")] = False,
+    play: Annotated[bool, typer.Option("--play", help="Start playing at the first of these songs.")] = False,
     model: console.ModelOption = None,
 ) -> None:
     """Append a generated or saved playlist to MPD's queue.
 
-    The exit code is 3 if MPD lacks some of the songs, which are listed.
+    Songs that MPD does not have are listed, and the exit code is then 3.
     """
     with _open(library, request, saved, model) as (chosen, mpd):
         unknown = mpd.queue(chosen.songs, replace=replace, play=play)
@@ -48,9 +48,9 @@ def save(
     replace: Annotated[bool, typer.Option("--replace", help="Replace the playlist with this name in MPD.")] = False,
     model: console.ModelOption = None,
 ) -> None:
-    """Save a generated or saved playlist among MPD's stored playlists.
+    """Save a generated or saved playlist as a stored playlist in MPD.
 
-    The exit code is 3 if MPD lacks some of the songs, which are listed.
+    Songs that MPD does not have are listed, and the exit code is then 3.
     """
     with _open(library, request, saved, model) as (chosen, mpd):
         unknown = mpd.save(name, chosen.songs, replace=replace)
@@ -91,16 +91,16 @@ def keep_filled(
     request: PlaylistRequest,
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
-    ahead: Annotated[int, typer.Option(min=1, max=100, help="Songs after the current one.")] = 5,
+    ahead: Annotated[int, typer.Option(min=1, max=100, help="Number of songs to keep after the current song.")] = 5,
     apart: Annotated[
-        int, typer.Option(min=0, help="Minimum number of other songs before a repeat; at most half of the library.")
+        int, typer.Option(min=0, help="Minimum number of songs before a repeat; at most half of the library.")
     ] = 100,
     model: console.ModelOption = None,
 ) -> None:
-    """Follow MPD and append the next songs, until Ctrl-C.
+    """Keep MPD's queue filled with the next songs of a playlist, until Ctrl-C.
 
-    It continues after a restart of MPD. The options are those of a playlist, except its length. With --json, each song
-    is one object per line.
+    The command continues if MPD is restarted. It takes the options of a playlist, except the length. With --json, each
+    song is written as one object per line.
     """
 
     def report(sentence: str) -> None:

@@ -1,8 +1,4 @@
-"""A client of MPD, the Music Player Daemon, for its queue and its stored playlists.
-
-MPD names songs by paths relative to its ``music_directory``, which it only reports over a Unix socket. Otherwise it is
-``MUSICSIM_MPD_MUSIC``, or the saved folder, or the folders of the library.
-"""
+"""A client for MPD, the Music Player Daemon, which names songs by paths relative to its ``music_directory``."""
 
 import io
 import json
@@ -24,11 +20,11 @@ MPD_FILE = "mpd.json"
 _PORT = 6600
 TIMEOUT_S = 10.0
 _MAX_REASON = 200  # characters
-_MAX_QUIET_S = 60.0  # without an event; then it reconnects, because the connection may be dead
-_NOT_SENT = re.compile("[\n\r\ud800-\udfff]")  # the protocol is lines of UTF-8
+_MAX_QUIET_S = 60.0  # seconds without an event; the client then reconnects, because the connection may be dead
+_NOT_SENT = re.compile("[\n\r\ud800-\udfff]")  # characters that cannot be sent in lines of UTF-8
 _NOT_IN_TITLES = re.compile(r"[/\s\x00-\x1f\x7f]+")
 _MAX_LINE, _MAX_ANSWER = 1 << 16, 32 << 20  # bytes; a queue of 16,000 songs takes 10 MB
-_MAX_LINES = 1_000_000  # per response; python-mpd2 takes up to 200 bytes for each
+_MAX_LINES = 1_000_000  # lines per response; python-mpd2 uses up to 200 bytes of memory for each
 MAX_ANSWER_S = 30.0
 _CHUNK = 1 << 16
 
@@ -41,29 +37,29 @@ class _BoundedLines:
         self.begin(0.0)
 
     def begin(self, pause_s: float) -> None:
-        """Start to count a response, which may begin after `pause_s` seconds."""
+        """Reset the limits for a new response, which may take `pause_s` seconds to begin."""
         self._n_bytes, self._n_lines, self._ends = 0, 0, time.monotonic() + MAX_ANSWER_S + pause_s
 
     def readline(self) -> bytes:
-        """Read a line, or the rest of the data if the connection has ended. Raises OSError beyond the limits."""
+        """Read a line, or the rest of the data if the connection has ended. Raises OSError if a limit is exceeded."""
         searched = 0
         while (end := self._held.find(b"\n", searched)) < 0:
             searched = len(self._held)
             if searched > _MAX_LINE:
-                raise OSError(f"it sends a line of more than {_MAX_LINE:,} bytes")
+                raise OSError(f"it sent a line of more than {_MAX_LINE:,} bytes")
             chunk = self._file.read1(_CHUNK)
             if not chunk:
                 end = searched - 1
                 break
             self._held += chunk
             if time.monotonic() > self._ends:
-                raise TimeoutError("its response takes too long")
+                raise TimeoutError("its response took too long")
         line = bytes(self._held[: end + 1])
         del self._held[: end + 1]
         self._n_bytes += len(line)
         self._n_lines += 1
         if self._n_bytes > _MAX_ANSWER or self._n_lines > _MAX_LINES:
-            raise OSError(f"it sends a response of more than {_MAX_LINES:,} lines or {_MAX_ANSWER:,} bytes")
+            raise OSError(f"it sent a response of more than {_MAX_LINES:,} lines or {_MAX_ANSWER:,} bytes")
         return line
 
     def close(self) -> None:
@@ -71,11 +67,11 @@ class _BoundedLines:
 
 
 def make_client() -> Any:
-    """Return a client that is not connected. Raises ImportError if python-mpd2 is not installed."""
+    """Return a client that is not connected yet. Raises ImportError if python-mpd2 is not installed."""
     from mpd import MPDClient
 
     class BoundedClient(MPDClient):
-        """A client with limits; its base class sets and reads `_rbfile`."""
+        """A client with limits on responses, which the base class reads from `_rbfile`."""
 
         @property
         def _rbfile(self) -> Any:
@@ -95,12 +91,12 @@ def make_client() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class MpdAddress:
-    """Address of MPD; a host that begins with ``/`` or ``@`` is a Unix socket."""
+    """MPD's address; a host that begins with ``/`` or ``@`` is a Unix socket."""
 
     host: str = "localhost"
     port: int = _PORT
     password: str = field(default="", repr=False)
-    music: str = ""  # its music_directory on this machine
+    music: str = ""  # MPD's music_directory, as a path on this machine
 
     def __post_init__(self) -> None:
         logs.hide(self.password)
@@ -110,7 +106,7 @@ class MpdAddress:
 
 
 def is_in_environment() -> bool:
-    """Return True if the environment has an address, which overrides the library's."""
+    """Return True if the environment contains an address, which overrides the library's."""
     return bool(os.environ.get("MPD_HOST") or os.environ.get("MPD_PORT"))
 
 
@@ -119,7 +115,7 @@ def is_mpd_set(library: Library) -> bool:
 
 
 def save_address(library: Library, address: MpdAddress | None) -> None:
-    """Save the address in a file of the library that only its owner can read; None removes it."""
+    """Save the address in the library, in a file that only its owner can read; None removes the address."""
     if address is None:
         _file(library).unlink(missing_ok=True)
         return
@@ -132,17 +128,17 @@ def _file(library: Library) -> Path:
 
 
 def mpd_address(library: Library) -> MpdAddress:
-    """Return the address in the environment (read like mpc does), else the library's, else MPD's default."""
+    """Return the address from the environment (in mpc's format), else the library's, else MPD's default."""
     if not is_in_environment():
         try:
             return MpdAddress(**json.loads(_file(library).read_text(encoding="utf-8")))
         except FileNotFoundError:
             return MpdAddress()
         except (OSError, ValueError, TypeError):
-            raise ServerError(f"{_file(library)} cannot be read: delete it, and connect MPD again.") from None
+            raise ServerError(f"{_file(library)} cannot be read. Delete this file, and connect MPD again.") from None
     host, port = os.environ.get("MPD_HOST") or "localhost", os.environ.get("MPD_PORT") or str(_PORT)
     if not port.isascii() or not port.isdigit():
-        raise ServerError(f"MPD_PORT is {port!r}: set it to a number, such as {_PORT}.")
+        raise ServerError(f"MPD_PORT is {port!r}. Set it to a number, such as {_PORT}.")
     password, at, rest = host.partition("@")
     if password and at:
         return MpdAddress(rest or "localhost", int(port), password)
@@ -150,11 +146,11 @@ def mpd_address(library: Library) -> MpdAddress:
 
 
 class MpdAwayError(ServerError):
-    """MPD does not answer."""
+    """MPD does not respond."""
 
 
 class Mpd:
-    """A connection to MPD, open inside ``with``. Methods raise MpdAwayError if it does not answer, else ServerError."""
+    """A connection to MPD, open inside ``with``. Methods raise MpdAwayError without a response, else ServerError."""
 
     def __init__(self, library: Library, address: MpdAddress) -> None:
         self._library, self.address = library, address
@@ -177,7 +173,7 @@ class Mpd:
         try:
             self._client = make_client()
         except ImportError as error:
-            raise ServerError("python-mpd2 is not installed: pip install 'musicsim[mpd]'.") from error
+            raise ServerError("python-mpd2 is not installed. Run: pip install 'musicsim[mpd]'") from error
         self._client.timeout, self._client.idletimeout = TIMEOUT_S, _MAX_QUIET_S
         with self._translate_errors():
             self._client.connect(self.address.host, self.address.port)
@@ -194,17 +190,17 @@ class Mpd:
         except ServerError:
             raise
         except CommandError as error:
-            raise ServerError(f"MPD at {self.address} refuses: {_short(error)}.") from error
+            raise ServerError(f"MPD at {self.address} refused the request: {_short(error)}.") from error
         except (MPDError, OSError, UnicodeError) as error:
             self._client.disconnect()
             reason = _short(error) or type(error).__name__
-            problem = f"MPD at {self.address} does not answer ({reason}). Is it running, and is this its address?"
+            problem = f"MPD at {self.address} does not respond ({reason}). Is MPD running at this address?"
             raise MpdAwayError(problem) from error
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-            # invalid numbers, and missing or repeated fields
+            # raised for invalid numbers, and for missing or repeated fields
             self._client.disconnect()
             problem = f"MPD at {self.address} sent an invalid response ({_short(error)})"
-            raise ServerError(f"{problem}. Is this the address of an MPD?") from error
+            raise ServerError(f"{problem}. Is MPD running at this address?") from error
 
     def _music_folders(self) -> list[Path]:
         """Return the local folders that MPD's paths may be relative to."""
@@ -214,9 +210,9 @@ class Mpd:
             return [Path(folder).expanduser().absolute()]
         try:
             config = self._client.config()
-        except CommandError:  # not on a Unix socket
+        except CommandError:  # not connected over a Unix socket
             config = None
-        # python-mpd2 cannot parse the longer responses of later MPD versions
+        # newer versions of MPD send longer responses, which python-mpd2 cannot parse
         is_folder = isinstance(config, str) and os.path.isabs(config) and "\0" not in config
         return [Path(config)] if is_folder else self._library.files.roots()
 
@@ -227,13 +223,13 @@ class Mpd:
         return [name for name in dict.fromkeys(names) if not _NOT_SENT.search(name)]
 
     def song_ids(self, names: Sequence[str]) -> list[int | None]:
-        """Return the library's songs with these names in MPD; None for unknown names."""
+        """Return the ids of the songs that have these names in MPD; None for unknown names."""
         tops = dict.fromkeys(top for folder in self._folders for top in (folder, folder.resolve()))
         songs = self._library.files.songs_at(top / name for name in names for top in tops)
         return [next((songs[top / name] for top in tops if top / name in songs), None) for name in names]
 
     def find_known(self, songs: Sequence[Song]) -> list[tuple[Song, str]]:
-        """Return the songs that MPD has, with their names there."""
+        """Return the songs that MPD has, with their names in MPD."""
         paths = self._library.files.paths_of(song.id for song in songs)
         pairs = ((song, filter(self._has, self.names_of(paths.get(song.id, ())))) for song in songs)
         return [(song, name) for song, names in pairs if (name := next(names, None)) is not None]
@@ -252,13 +248,13 @@ class Mpd:
     def _split(self, songs: Sequence[Song]) -> tuple[list[str], list[Song]]:
         known = self.find_known(songs)
         if not known:
-            advice = "let it update its database, or set MUSICSIM_MPD_MUSIC to its music_directory on this machine"
-            raise ServerError(f"MPD at {self.address} lacks these songs: {advice}.")
+            advice = "Update MPD's database, or set MUSICSIM_MPD_MUSIC to its music_directory on this machine."
+            raise ServerError(f"MPD at {self.address} has none of these songs. {advice}")
         ids = {song.id for song, _ in known}
         return [name for _, name in known], [song for song in songs if song.id not in ids]
 
     def queue(self, songs: Sequence[Song], *, replace: bool = False, play: bool = False) -> list[Song]:
-        """Append songs to the queue, or replace it, and play the first with `play`; return the songs MPD lacks."""
+        """Append songs to the queue or replace it, and with `play` start at the first; return songs not in MPD."""
         names, unknown = self._split(songs)
         with self._translate_errors():
             n_before = 0 if replace else int(self._client.status()["playlistlength"])
@@ -273,15 +269,15 @@ class Mpd:
         return unknown
 
     def save(self, title: str, songs: Sequence[Song], *, replace: bool = False) -> list[Song]:
-        """Save songs as a stored playlist; return the songs MPD lacks. An existing one needs `replace`."""
+        """Save songs as a stored playlist, with `replace` even if it exists; return the songs that are not in MPD."""
         title = _NOT_IN_TITLES.sub(" ", title).strip()
         if not title:
-            raise ServerError("MPD needs a name for the playlist that is not only slashes and spaces.")
+            raise ServerError("the playlist's name consists of slashes and spaces only. Give it a name for MPD.")
         names, unknown = self._split(songs)
         with self._translate_errors():
             is_taken = title in [_text(entry["playlist"]) for entry in self._client.listplaylists()]
         if is_taken and not replace:
-            raise ServerError(f"MPD already has a playlist “{title}”: choose another name, or replace it.")
+            raise ServerError(f"MPD already has a playlist “{title}”. Choose a different name, or replace it.")
         with self._translate_errors():
             self._client.command_list_ok_begin()
             if is_taken:
@@ -292,7 +288,7 @@ class Mpd:
         return unknown
 
     def read_queue(self) -> tuple[list[str], int]:
-        """Return the names of the songs in the queue, and the number of songs after the current one."""
+        """Return the names of the songs in the queue, and the number of songs after the current song."""
         with self._translate_errors():
             status, entries = self._client.status(), self._client.playlistinfo()
             names = [_text(entry["file"]) for entry in entries]
@@ -300,7 +296,7 @@ class Mpd:
         return names, len(names) - 1 - playing
 
     def wait(self) -> None:
-        """Return when the player or the queue has changed, or after a minute."""
+        """Wait until the player or the queue changes, at most a minute."""
         try:
             with self._translate_errors():
                 self._client.idle("player", "playlist")
@@ -311,7 +307,7 @@ class Mpd:
 
 
 def _text(value: Any) -> str:
-    """Return a field of a response; python-mpd2 returns a list for a repeated field."""
+    """Return a field of a response. Raises TypeError for a repeated field, which python-mpd2 returns as a list."""
     if not isinstance(value, str):
         raise TypeError("a field occurs twice")
     return value

@@ -1,4 +1,4 @@
-"""A queue that never runs out: the next songs of the walk are appended to MPD's queue."""
+"""A queue that never runs out: the walk's next songs are appended to MPD's queue."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -12,23 +12,23 @@ from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.extensions.mpd.client import Mpd, MpdAddress, MpdAwayError
 from musicsim.library import Library, Song
 
-_MAX_TRIES = 10  # if MPD lacks all of the generated songs
+_MAX_TRIES = 10  # attempts to generate songs that MPD has
 _MAX_WAIT_S = 30.0
-_PAUSE_S = 0.5  # events come in bursts; this also limits the load if the other side always reports events
+_PAUSE_S = 0.5  # pause after an event, because events come in bursts and some servers report them constantly
 
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Songs that were added to the queue, with the reasons of their steps, and songs that MPD does not have."""
+    """Songs that were added to the queue, each with the reason for its step, and songs that MPD does not have."""
 
     songs: tuple[tuple[Song, str], ...]
     unknown: tuple[Song, ...] = ()
 
 
 class QueueFiller:
-    """Appends the next songs of a walk to MPD's queue, up to `n_ahead` after the current one.
+    """Appends the walk's next songs to MPD's queue, up to `n_ahead` songs after the current song.
 
-    The length of the request is ignored. A song repeats after at least `n_apart` others, or half of the library.
+    At least `n_apart` other songs (at most half of the library) come before a repeat.
     """
 
     def __init__(
@@ -39,12 +39,12 @@ class QueueFiller:
         self._n_ahead, self._n_apart = n_ahead, n_apart
         self._walk: Walk | None = None
         self._seeds = np.random.default_rng(request.seed)
-        # ids of songs that were in the queue, the latest last; MPD may remove played ones
+        # ids of songs that are or were in the queue, the latest last; MPD may remove songs after playing them
         self._recent: dict[int, None] = {}
         self._unknown: set[int] = set()
 
     def fill(self, mpd: Mpd) -> Appended:
-        """Append the missing songs, or fewer if the request does not allow others."""
+        """Append the missing songs, or fewer if the request does not allow enough songs."""
         names, n_coming = mpd.read_queue()
         for song_id in mpd.song_ids(names):
             if song_id is not None:
@@ -72,7 +72,7 @@ class QueueFiller:
         self._recent[song_id] = None
 
     def _draw(self, n_songs: int) -> list[tuple[Song, str]]:
-        """Return the walk's next songs with their reasons, as in a playlist that begins with the last songs."""
+        """Return the walk's next songs with their reasons, as in a playlist that begins with the most recent songs."""
         if self._walk is None or self._walk.snapshot.revision != self._library.revision:
             self._walk = Walk(snapshot_under(self._library, self._model))
         snapshot = self._walk.snapshot
@@ -92,7 +92,7 @@ class QueueFiller:
 def keep_filled(
     filler: QueueFiller, library: Library, address: MpdAddress, report: Callable[[str], None]
 ) -> Iterator[Appended]:
-    """Yield the songs appended to MPD's queue each time; `report` gets a sentence when MPD goes away or is back."""
+    """Yield the appended songs after each change; `report` gets a sentence if MPD stops responding or is back."""
     n_tries, was_there = 0, False
     while True:
         try:

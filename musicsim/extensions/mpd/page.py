@@ -1,4 +1,4 @@
-"""MPD on the pages: its address in the section Servers, and buttons that send a playlist there."""
+"""MPD on the pages: its address in the Servers section, and buttons that send a playlist to MPD."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,7 +13,7 @@ from musicsim.ui.base.text import plain
 from musicsim.ui.playlist.sending import Sending, target_button
 
 _MAX_PORT = 65_535
-_REPLACE: Key[bool] = Key("playlist_mpd_replace", lambda: False, "True if a playlist of MPD may be replaced")
+_REPLACE: Key[bool] = Key("playlist_mpd_replace", lambda: False, "whether a playlist in MPD may be replaced")
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
@@ -28,9 +28,9 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         except MusicsimError as error:
             st.error(plain(error), icon=":material/error:")
         else:
-            facts = ["to queue or save playlists there, use *Send* on the Playlist page"]
+            facts = ["to queue or save playlists in MPD, use *Send* on the Playlist page"]
             facts += ["with a password"] if address.password else []
-            facts += [f"its music is {plain(address.music)}"] if address.music else []
+            facts += [f"music folder: {plain(address.music)}"] if address.music else []
             facts += ["set by `MPD_HOST` or `MPD_PORT`"] if is_in_environment() else []
             st.markdown(f"**{plain(address)}**  \n:small[:gray[{' · '.join(facts)}]]")
         if not is_in_environment():
@@ -41,14 +41,14 @@ def _draw_form(library: Library) -> None:
     with st.expander("Connect MPD", icon=":material/add:"), st.form("mpd_add", border=False):
         first, second = st.columns(2, gap="large")
         with first:
-            host = st.text_input("Host, or path of its socket", key="mpd_host", placeholder="localhost")
+            host = st.text_input("Host, or path of MPD's socket", key="mpd_host", placeholder="localhost")
             port = st.number_input("Port", 1, _MAX_PORT, MpdAddress().port, key="mpd_port")
         with second:
             password = st.text_input("Password", type="password", key="mpd_password")
             music = st.text_input(
-                "Its folder of music, on this machine", key="mpd_music",
-                help="MPD's music_directory on this machine. Not needed with a socket, or if it is a folder of this "
-                "library.",
+                "MPD's music folder on this machine", key="mpd_music",
+                help="MPD's music_directory, as a path on this machine. Not needed with a socket, or if this library "
+                "includes the folder.",
             )  # fmt: skip
         if st.form_submit_button("Connect", icon=":material/link:", key="mpd_connect"):
             address = MpdAddress(host.strip() or MpdAddress().host, int(port), password, music.strip())

@@ -1,4 +1,4 @@
-"""Music servers with a Subsonic interface: import their songs, stars and plays, and send playlists to them."""
+"""Music servers with a Subsonic API: import their songs, stars and plays, and send them playlists."""
 
 from musicsim.hooks import Command, Extension, Job, Section
 

@@ -1,4 +1,4 @@
-"""Commands for music servers: connect, sync, and write playlists there."""
+"""Commands for music servers: connect and sync servers, and write playlists to them."""
 
 import os
 from collections.abc import Iterator
@@ -43,26 +43,25 @@ def _open(names: list[str] | None, library: Path | None) -> Iterator[tuple[Libra
 
 def add(
     name: NameArgument,
-    address: Annotated[str, typer.Argument(help="http://HOST:PORT or https://HOST, as in players.")],
-    user: Annotated[str, typer.Option(help="User; not needed with an API key.")] = "",
-    api_key: Annotated[bool, typer.Option("--api-key", help="The secret is an API key.")] = False,
+    address: Annotated[str, typer.Argument(help="Address that players use: http://HOST:PORT or https://HOST.")],
+    user: Annotated[str, typer.Option(help="User name; not needed with an API key.")] = "",
+    api_key: Annotated[bool, typer.Option("--api-key", help="Log in with an API key instead of a password.")] = False,
     send_password: Annotated[
-        bool,
-        typer.Option("--send-password", help="Send the password, for servers that do not accept tokens. Use https."),
+        bool, typer.Option("--send-password", help="Send the password itself, if the server needs it. Use https.")
     ] = False,
-    listening: Annotated[bool, typer.Option(help="Import the user's plays, stars and ratings in every sync.")] = True,
+    listening: Annotated[bool, typer.Option(help="Import the user's plays, stars and ratings on every sync.")] = True,
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """Connect a server, or replace the one with this name.
+    """Connect a server, or replace the server with this name.
 
-    The command prompts for the password or API key, or reads MUSICSIM_SERVER_SECRET. It saves the secret in the
-    library's folder, in a file that only you can read, and never shows it.
+    The command prompts for the password or API key, or reads it from MUSICSIM_SERVER_SECRET. It saves this secret in
+    the library's folder, in a file that only you can read, and never shows it.
     """
     if api_key and send_password:
         raise typer.BadParameter("use --api-key or --send-password, not both.")
     if not (user or api_key):
-        raise typer.BadParameter("give a --user, or --api-key.")
+        raise typer.BadParameter("give a --user, or use --api-key.")
     prompt = "API key" if api_key else "Password"
     secret = os.environ.get(_SECRET) or typer.prompt(prompt, hide_input=True, err=True)
     sends = "key" if api_key else "password" if send_password else "token"
@@ -76,15 +75,15 @@ def add(
 def sync(
     names: ServersArgument = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Read all songs, even if the server reports no change.")
+        bool, typer.Option("--all", help="Read all songs, even if the server reports no changes.")
     ] = False,
     fetch: Annotated[
-        bool, typer.Option("--fetch", help="Download and analyze songs without a file here; no copy is kept.")
+        bool, typer.Option("--fetch", help="Download and analyze songs without a local file; no copy is kept.")
     ] = False,
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """Read the songs of servers, match them, and import plays, stars and ratings."""
+    """Read the songs on servers, match them to the library, and import plays, stars and ratings."""
     reports, n_failed = [], 0
     with _open(names, library) as (lib, connections), console.progress_bar() as progress:
         for connection in connections:
@@ -105,13 +104,13 @@ def sync(
         for synced, fetched in reports:
             console.echo(synced.summary + (f" · {fetched.n_added} fetched" if fetched else ""))
             if synced.n_ambiguous:
-                typer.echo("`musicsim server review` lists the songs to match.")
+                typer.echo("`musicsim server review` lists the songs that need your choice.")
     if n_failed:
         raise typer.Exit(console.SOME_FAILED)
 
 
 def list_servers(library: console.LibraryOption = None, as_json: console.JsonOption = False) -> None:
-    """List the servers with their numbers of songs and matches, and the playlists written there."""
+    """List the servers, how many songs they have, how many are matched, and the playlists written to them."""
     rows: list[dict[str, Any]] = []
     with _open(None, library) as (lib, connections):
         songs = ServerSongs(lib)
@@ -136,14 +135,14 @@ def list_servers(library: console.LibraryOption = None, as_json: console.JsonOpt
 
 def review(
     name: Annotated[str | None, typer.Argument(help="Name of a server.")] = None,
-    server_id: Annotated[str | None, typer.Argument(help="Id of a song there.")] = None,
-    song: Annotated[int | None, typer.Argument(help="Id of the matching song here; 0 for no match.")] = None,
+    server_id: Annotated[str | None, typer.Argument(help="Id of a song on the server.")] = None,
+    song: Annotated[int | None, typer.Argument(help="Id of the matching song in the library; 0 for no match.")] = None,
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """List server songs that match several songs here, or choose the match of a song."""
+    """List server songs that match several songs in the library, or choose the match of one server song."""
     if name is not None and (server_id is None or song is None):
-        raise typer.BadParameter("give a server, the id of a song there, and the id of a song here.")
+        raise typer.BadParameter("give a server, the id of a song on it, and the id of a song in the library.")
     with console.open_library(library) as lib:
         if name is not None and server_id is not None:
             ServerSongs(lib).choose(name, server_id, song or None)
@@ -170,15 +169,15 @@ def review(
 
 def save(
     name: NameArgument,
-    playlist: Annotated[str, typer.Argument(help="Name of a playlist of this library.")],
+    playlist: Annotated[str, typer.Argument(help="Name of a playlist in this library.")],
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """Write a saved playlist to a server, or update it there."""
+    """Write a saved playlist to a server, or update it on the server."""
     with _open([name], library) as (lib, (connection,)):
         song_ids = next((p.song_ids for p in lib.playlists() if p.name == playlist), None)
         if song_ids is None:
-            raise NotFoundError(f"this library does not have the playlist {playlist!r}.")
+            raise NotFoundError(f"this library has no playlist named {playlist!r}.")
         saved = save_list(lib, connection, playlist, song_ids, "musicsim")
     _report_saved(saved, as_json=as_json)
 
@@ -189,7 +188,7 @@ def keep(
     name: NameArgument,
     playlist: Annotated[str, typer.Argument(help="Name of the playlist on the server.")],
     around_last: Annotated[
-        int, typer.Option(min=0, max=100, help="Base it on this many of the songs played last there.")
+        int, typer.Option(min=0, max=100, help="Base the playlist on this many songs last played on the server.")
     ] = 0,
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
@@ -207,7 +206,7 @@ def refresh(
     as_json: console.JsonOption = False,
     model: console.ModelOption = None,
 ) -> None:
-    """Sync servers, and regenerate the playlists that are kept filled there. Run it every night."""
+    """Sync servers, and regenerate the playlists that are kept filled on them. Run this command every night."""
     refreshed, has_failed = [], False
     with _open(names, library) as (lib, connections):
         for connection in connections:
@@ -232,18 +231,18 @@ def refresh(
 
 def delete(
     name: NameArgument,
-    playlist: Annotated[str, typer.Argument(help="Name of a playlist that this library wrote there.")],
+    playlist: Annotated[str, typer.Argument(help="Name of a playlist that this library wrote to the server.")],
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """Delete a playlist of this library from a server."""
+    """Delete a playlist that this library wrote to a server."""
     with _open([name], library) as (lib, (connection,)):
         delete_list(lib, connection, playlist)
     _report({"server": name, "playlist": playlist}, f"{playlist} was deleted from {name}.", as_json=as_json)
 
 
 def remove(name: NameArgument, library: console.LibraryOption = None, as_json: console.JsonOption = False) -> None:
-    """Remove a server, its password, and songs without a file here; nothing changes on the server."""
+    """Disconnect a server; delete its password and its songs without a local file. The server does not change."""
     with console.open_library(library) as lib:
         remove_server(lib, name)
     _report({"server": name}, f"{name} was removed.", as_json=as_json)
@@ -257,7 +256,7 @@ def _report_saved(saved: SavedList, *, as_json: bool = False) -> None:
     if as_json:
         console.emit(asdict(saved))
         return
-    absent = f"; the server lacks {len(saved.absent)}" if saved.absent else ""
+    absent = f"; {len(saved.absent)} are not on the server" if saved.absent else ""
     typer.echo(f"{console.plain(saved.name)}: {len(saved.song_ids)} songs on {console.plain(saved.server)}{absent}.")
 
 

@@ -1,7 +1,4 @@
-"""A client of the Subsonic and OpenSubsonic interfaces, with limits on the size and time of every request.
-
-Secrets go to the server's own address only: redirects are not followed. Every failure raises :class:`ServerError`.
-"""
+"""A client for Subsonic and OpenSubsonic, with limits on every request; secrets go only to the server's own address."""
 
 import hashlib
 import json
@@ -26,22 +23,22 @@ from musicsim.extensions.music_servers.connections import Connection
 from musicsim.extensions.music_servers.server_songs import ServerSong, is_id
 from musicsim.library.tags.file_tags import MBID
 
-# debug messages of urllib3 quote whole addresses, including secrets
+# urllib3's debug messages quote whole addresses, including secrets
 logging.getLogger("urllib3.connectionpool").setLevel(logging.INFO)
 
 MAX_SONGS = 2_000_000
-_CLIENT, _VERSION = "musicsim", "1.13.0"  # the first version with tokens
-PAGE = 500  # songs or albums per page: the maximum of Subsonic's own interface
-SETTLED_S = 2.0  # servers report changes and response dates in whole seconds
+_CLIENT, _VERSION = "musicsim", "1.13.0"  # the first API version with tokens
+PAGE = 500  # songs or albums per page: the maximum that the Subsonic API allows
+SETTLED_S = 2.0  # margin, because servers report change times and response dates in whole seconds
 _N_NEWEST = 50  # albums
-_MAX_ANSWER = 64 << 20  # bytes; a page of songs has 0.5 MB
+_MAX_ANSWER = 64 << 20  # bytes per response; a page of songs is about 0.5 MB
 _MAX_FILE = 2 << 30  # bytes per song
-_MAX_WHOLE = 256 << 20  # bytes per song in memory
+_MAX_WHOLE = 256 << 20  # bytes of a song held in memory
 _CONNECT_S, _SILENCE_S = 10.0, 30.0
 _ANSWER_S, _FILE_S = 120.0, 1800.0
 _BLOCK = 1 << 16
-_MAX_ADDRESS = 2000  # characters; longer requests are sent as a form
-_MAX_TEXT = 1000  # characters of a name or path
+_MAX_ADDRESS = 2000  # maximum length of an address; longer requests are sent as a form
+_MAX_TEXT = 1000  # characters in a name or path
 _MAX_PLAYS = 10**9
 _CONTENT_RANGE = re.compile(r"bytes (?:([0-9]{1,15})-([0-9]{1,15})|\*)/([0-9]{1,15})")
 _WRONG_LOGIN, _NO_TOKENS, _MISSING, _NOT_FOUND = 40, 41, 10, 70
@@ -59,19 +56,19 @@ class RefusedError(ServerError):
 
 @dataclass(frozen=True, slots=True)
 class ServerAlbum:
-    digest: str  # of the whole entry
+    digest: str  # digest of the server's whole entry
     n_songs: int
 
 
 @dataclass(slots=True)
 class Listing:
-    songs: dict[str, ServerSong] = field(default_factory=dict)  # by id
-    album_ids: dict[str, str] = field(default_factory=dict)  # by song id; "" if unknown
-    left_out: Counter[str] = field(default_factory=Counter)  # entries that are not songs, by reason
+    songs: dict[str, ServerSong] = field(default_factory=dict)  # maps each id to its song
+    album_ids: dict[str, str] = field(default_factory=dict)  # maps each song id to an album id; "" if unknown
+    left_out: Counter[str] = field(default_factory=Counter)  # number of skipped entries for each reason
 
 
 class Subsonic:
-    """One server, as one of its users. `silence_s` limits the time without a byte, `answer_s` that of a response."""
+    """One server, as one of its users; `silence_s` limits the time without a byte, `answer_s` that of a response."""
 
     def __init__(self, connection: Connection, *, silence_s: float = _SILENCE_S, answer_s: float = _ANSWER_S) -> None:
         self.connection = connection
@@ -86,19 +83,19 @@ class Subsonic:
         except RefusedError as error:
             if self.connection.sends == "token" and error.code in (_MISSING, _NO_TOKENS):
                 problem = f"the server does not accept tokens ({error})"
-                advice = "Add it again with the password itself, over https."
+                advice = "Connect the server again and send the password itself, over https."
                 raise ServerError(f"{self.connection.name}: {problem}. {advice}") from error
             raise
 
     def state(self) -> str:
-        """Return a digest that changes with the server's songs; empty if it reports no time, or is changing now."""
-        future_ms = int((time.time() + 86_400) * 1000)  # an index that has not changed since then is empty
+        """Return a digest that changes with the server's songs; empty if there is no date or changes are under way."""
+        future_ms = int((time.time() + 86_400) * 1000)  # a time in the future, so that the returned index is empty
         with self._open("getIndexes", {"ifModifiedSince": future_ms}) as response:
             answer = self._read_answer(response)
             date = response.headers.get("Date")
         modified = _number(_mapping(answer.get("indexes")).get("lastModified"), 1e15)
         scan: dict[str, Any] = {}
-        with suppress(ServerError):  # unknown to some servers; others allow it only for administrators
+        with suppress(ServerError):  # some servers do not support this call, others only for administrators
             scan = _mapping(self.ask("getScanStatus").get("scanStatus"))
         if not modified or scan.get("scanning") is True or _clock_s(date) - modified / 1000 < SETTLED_S:
             return ""
@@ -108,7 +105,7 @@ class Subsonic:
         return _digest([modified, scan.get("lastScan"), scan.get("count"), newest])
 
     def songs(self, progress: Callable[[int], None] | None = None) -> Listing:
-        """List all songs by an empty search, else album by album; `progress` gets their number after each page."""
+        """List all songs with an empty search, or else album by album; `progress` gets the count after each page."""
         listing = self._list_songs(self._search_pages(), progress)
         return listing if listing.songs else self._list_songs(self._album_pages(), progress)
 
@@ -158,7 +155,7 @@ class Subsonic:
             start += len(page)
 
     def albums(self) -> dict[str, ServerAlbum]:
-        """Return all albums by id; empty if the server refuses to list them."""
+        """Return a dict from album id to album; empty if the server refuses to list albums."""
         with suppress(RefusedError):
             return {
                 album_id: ServerAlbum(_digest(entry), int(_number(entry.get("songCount"), MAX_SONGS) or 0))
@@ -192,7 +189,7 @@ class Subsonic:
         return [str(entry.get("id")) for entry in entries if isinstance(entry, dict)]
 
     def create_playlist(self, name: str, song_ids: Sequence[str]) -> str:
-        """Create a playlist, even if others have its name, and return its id."""
+        """Create a playlist, even if one with the same name exists, and return its id."""
         before = self.playlist_ids(name)
         answer = self.ask("createPlaylist", name=name, songId=song_ids)
         list_id = str(_mapping(answer.get("playlist")).get("id", ""))
@@ -215,7 +212,7 @@ class Subsonic:
                 raise
 
     def download(self, song_id: str, target: Path, *, max_bytes: int = _MAX_FILE) -> None:
-        """Write a song's file to `target`, or its raw stream if the user may not download."""
+        """Write a song's file to `target`, or its raw stream if the user is not allowed to download files."""
         try:
             self._fetch("download", {"id": song_id}, target, max_bytes)
         except RefusedError as error:
@@ -229,10 +226,10 @@ class Subsonic:
             self._copy(response, stream, max_bytes, _FILE_S)
             expected = response.headers.get("Content-Length", "")
             if expected.isdigit() and stream.tell() != int(expected):
-                raise self._error("broke off in the middle of a song")
+                raise self._error("stopped sending partway through a song")
 
     def sound(self, song_id: str, form: str, start: int, n_bytes: int) -> tuple[bytes, int]:
-        """Return a part of a song's sound as `form` ("raw", "mp3"), empty past the end, and the length of the whole."""
+        """Return up to `n_bytes` of a song from `start`, as `form` ("raw" or "mp3"), and the total number of bytes."""
         headers = {"Range": f"bytes={start}-{start + n_bytes - 1}"}
         with self._open("stream", {"id": song_id, "format": form}, headers) as response:
             sent_range = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
@@ -241,7 +238,7 @@ class Subsonic:
             self._raise_if_text(response)
             is_part = response.status == 206 and sent_range is not None and sent_range[1] is not None
             if is_part and int(sent_range[1]) != start:  # type: ignore[index]
-                raise self._error("sent another part of a song than requested")
+                raise self._error("sent a different part of a song than requested")
             blocks: list[bytes] = []
             length = sent_range[3] if is_part else response.headers.get("Content-Length", "")  # type: ignore[index]
             enough = n_bytes if is_part else start + n_bytes if length.isdigit() else None
@@ -254,10 +251,10 @@ class Subsonic:
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if response.status >= 400 or kind.startswith("text/") or kind.endswith(("json", "xml")):
             self._read_answer(response)
-            raise self._error("sent a message instead of a song's sound")
+            raise self._error("sent a message instead of a song's audio")
 
     def ask(self, call: str, **parameters: str | int | Sequence[str]) -> dict[str, Any]:
-        """Return the response to a call of the Subsonic API; raises ServerError if the server refuses it."""
+        """Return the response to a Subsonic API call; raise ServerError if the server refuses the call."""
         with self._open(call, parameters) as response:
             return self._read_answer(response)
 
@@ -269,7 +266,7 @@ class Subsonic:
             status = answer["status"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             if response.status != 200:
-                raise self._error(f"answered with status {response.status}") from error
+                raise self._error(f"responded with status {response.status}") from error
             raise self._error("sent a response that is not valid Subsonic JSON") from error
         if status == "ok":
             return dict(answer)
@@ -278,13 +275,13 @@ class Subsonic:
         message = _text(problem.get("message"))[:200] or "no reason given"
         if code == _WRONG_LOGIN:
             message = f"{message}; check the user and the password"
-        raise RefusedError(f"{self.connection.name}: the server refused: {message} (error {code}).", code)
+        raise RefusedError(f"{self.connection.name}: the server refused the request: {message} (error {code}).", code)
 
     @contextmanager
     def _open(
         self, call: str, parameters: Parameters, headers: Mapping[str, str] | None = None
     ) -> Iterator[urllib3.BaseHTTPResponse]:
-        """Send a request and yield the response; every network error becomes a ServerError."""
+        """Send a request and yield the response; network errors are converted to ServerError."""
         pairs = list(self._login().items())
         for name, value in parameters.items():
             pairs += [(name, str(item)) for item in ([value] if isinstance(value, str | int) else value)]
@@ -296,11 +293,11 @@ class Subsonic:
         try:
             response = self._pool.request(method, address, fields=pairs, headers=headers, **options)
         except (faults.HTTPError, OSError, ValueError) as error:
-            raise self._error(_explain(error)) from None  # the cause quotes the address and its secret
+            raise self._error(_explain(error)) from None  # the original error quotes the address and its secret
         try:
             if 300 <= response.status < 400 and response.status != 304:
                 place = _text(response.headers.get("Location"))[:200].partition("?")[0]
-                raise self._error(f"redirects to {place or 'another address'}; add it with that address")
+                raise self._error(f"redirects to {place or 'a different address'}; connect it with that address")
             yield response
         except (faults.HTTPError, ConnectionError, TimeoutError) as error:
             raise self._error(_explain(error)) from None
@@ -322,7 +319,7 @@ class Subsonic:
         self, response: urllib3.BaseHTTPResponse, target: list[bytes] | IO[bytes], max_bytes: int, max_s: float,
         enough: int | None = None,
     ) -> None:  # fmt: skip
-        """Read a response to its end, or `enough` bytes, in blocks as they arrive, so that slow ones time out, too."""
+        """Read a response, or `enough` bytes of it, in blocks as they arrive, so that slow responses time out, too."""
         add = target.append if isinstance(target, list) else target.write
         deadline, n_bytes = time.monotonic() + max_s, 0
         while block := response.read1(_BLOCK):
@@ -344,12 +341,12 @@ def _explain(error: Exception) -> str:
     if isinstance(error, faults.SSLError):
         return "has a certificate that this machine does not trust"
     if isinstance(error, faults.NewConnectionError):
-        return "cannot be reached: check the address, and whether the server is running"
+        return "cannot be reached: check the address, and make sure that the server is running"
     if isinstance(error, faults.TimeoutError | TimeoutError):
-        return "did not answer in time"
+        return "did not respond in time"
     if isinstance(error, faults.LocationValueError | ValueError):
         return "cannot be reached: its address is not valid"
-    return "broke off in the middle of a response"
+    return "stopped responding partway through a response"
 
 
 def _mapping(value: Any) -> dict[str, Any]:
@@ -357,7 +354,7 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _entries(answer: Mapping[str, Any], name: str, entry_name: str) -> list[Any]:
-    """Return a list in a response; some servers send a single entry without a list."""
+    """Return a list from a response; some servers send a single entry without a list."""
     entries = _mapping(answer.get(name)).get(entry_name, [])
     return entries if isinstance(entries, list) else [entries]
 
@@ -377,7 +374,7 @@ def _clock_s(date: str | None) -> float:
 
 
 def _text(value: Any) -> str:
-    """Return a text that can be stored: of limited length, without lone surrogates and control characters."""
+    """Return a string that can be stored: limited in length, without lone surrogates or control characters."""
     if not isinstance(value, str):
         return ""
     clean = value[:_MAX_TEXT].encode("utf-8", "replace").decode()
@@ -390,7 +387,7 @@ def _number(value: Any, max_value: float) -> float | None:
 
 
 def song_of(entry: Any) -> ServerSong | str:
-    """Return the song of an entry, or the reason why it is not a song."""
+    """Convert an entry to a song, or return the reason why the entry is not a song."""
     if not isinstance(entry, dict):
         return "not a song"
     server_id = str(entry["id"]) if isinstance(entry.get("id"), int | str) else ""

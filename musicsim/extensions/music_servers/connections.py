@@ -1,4 +1,4 @@
-"""The music servers of a library. The file with their secrets is readable by its owner only."""
+"""The music servers connected to a library. Only the owner can read the file that contains their secrets."""
 
 import json
 import re
@@ -15,36 +15,36 @@ from musicsim.library import Library
 from musicsim.library.disk.arrays import private_path
 
 SERVERS_FILE = "servers.json"
-FETCHED = "sound"  # the `how` of songs that were matched by downloading and analyzing their sound
+FETCHED = "sound"  # value of `how` for songs that were matched by downloading and analyzing their audio
 Sends = Literal["token", "password", "key"]
-"""The secret in each request: a salted hash of the password, the password (some servers need it), or an API key."""
+"""Form of the secret in a request: a salted hash of the password, the password itself, or an API key."""
 
 _NAME = re.compile(r"[^\W_][\w .@-]{0,59}")
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A server and one of its users. Raises LibraryError if name, address, user or secret is invalid."""
+    """A server and one of its users. Raises LibraryError if the name, address, user or secret is invalid."""
 
     name: str
     address: str  # http or https, without /rest
     user: str
     secret: str = field(repr=False)  # password or API key
     sends: Sends = "token"
-    takes_listening: bool = True  # import plays, stars and ratings
+    takes_listening: bool = True  # whether syncs import plays, stars and ratings
     modified: str = ""  # state of the server's songs at the last sync; "" if unknown
-    synced_at: float | None = None  # seconds since 1970
-    listed_at: float | None = None  # last listing of all songs, seconds since 1970
+    synced_at: float | None = None  # time of the last sync, in seconds since 1970
+    listed_at: float | None = None  # last time that all songs were listed, in seconds since 1970
 
     def __post_init__(self) -> None:
         logs.hide(self.secret)
         object.__setattr__(self, "address", self.address.strip().rstrip("/").removesuffix("/rest"))
         if not _NAME.fullmatch(self.name):
-            raise LibraryError(f"{self.name!r}: a name has up to 60 letters, digits, spaces, periods and hyphens.")
+            raise LibraryError(f"{self.name!r}: server names have up to 60 letters, digits, spaces, periods, hyphens.")
         if not _is_address(self.address):
-            raise LibraryError(f"{self.address!r} is not the address of a server, such as https://HOST:PORT.")
+            raise LibraryError(f"{self.address!r} is not a valid server address. Use the form https://HOST:PORT.")
         if self.sends not in get_args(Sends):
-            raise LibraryError(f"{self.name}: sends={self.sends!r} should be one of {get_args(Sends)}.")
+            raise LibraryError(f"{self.name}: sends={self.sends!r} must be one of {get_args(Sends)}.")
         if not self.secret or not (self.user or self.sends == "key"):
             raise LibraryError(f"{self.name}: give a user and a password, or an API key.")
 
@@ -63,13 +63,13 @@ def _is_address(address: str) -> bool:
 
 
 class Connections:
-    """The servers of one library, in a file of mode 600."""
+    """The servers connected to one library, stored in a file with mode 600."""
 
     def __init__(self, library: Library) -> None:
         self._file = library.folder / SERVERS_FILE
 
     def all(self) -> list[Connection]:
-        """Return all servers by name. Raises LibraryError if the file cannot be read."""
+        """Return all servers, sorted by name. Raises LibraryError if the file cannot be read."""
         try:
             return [Connection(**entry) for entry in json.loads(self._file.read_text(encoding="utf-8"))]
         except FileNotFoundError:
@@ -77,13 +77,13 @@ class Connections:
         except (OSError, ValueError, TypeError, LibraryError) as error:
             # the error itself may quote a secret
             problem = f"the list of music servers cannot be read ({type(error).__name__})"
-            raise LibraryError(f"{self._file}: {problem}. Delete the file and add the servers again.") from None
+            raise LibraryError(f"{self._file}: {problem}. Delete the file and connect the servers again.") from None
 
     def get(self, name: str) -> Connection:
         connections = {connection.name: connection for connection in self.all()}
         if name not in connections:
             names = ", ".join(connections) or "none"
-            raise NotFoundError(f"this library does not have the music server {name!r}. Choose from: {names}.")
+            raise NotFoundError(f"this library has no music server named {name!r}. Connected servers: {names}.")
         return connections[name]
 
     def put(self, connection: Connection) -> None:
@@ -91,7 +91,7 @@ class Connections:
         self._write(sorted([*others, connection], key=lambda c: c.name))
 
     def note(self, name: str, **fields: Any) -> None:
-        """Update fields of a server, unless it was removed meanwhile."""
+        """Update fields of a server, unless the server has been removed."""
         self._write(replace(c, **fields) if c.name == name else c for c in self.all())
 
     def remove(self, name: str) -> None:
@@ -105,12 +105,12 @@ class Connections:
 
 
 def servers_folder(library: Library, server: str) -> Path:
-    """Return the folder that lists a server's songs without local files; it does not exist on disk."""
+    """Return the virtual folder of a server's songs without local files; this folder does not exist on disk."""
     return library.folder / SERVERS_FOLDER / server
 
 
 def place_of(library: Library, server: str, server_id: str, path: str) -> Path:
-    """Return the listed path of a server's song without a local file; it cannot lead out of the server's folder."""
+    """Return a virtual path for a server's song without a local file, always inside the server's folder."""
     parts = [_clean(part) for part in re.split(r"[/\\]+", path)]
     below = [part for part in parts if part.strip(". ")][-4:] or [_clean(server_id)]
     return servers_folder(library, server).joinpath(*below)

@@ -23,7 +23,7 @@ from musicsim.library.scan.catalogue import enter_song
 from musicsim.progress import Canceled, Progress
 
 _log = logging.getLogger(__name__)
-_MAX_FAILED = 20  # failures in a row; then the server counts as down
+_MAX_FAILED = 20  # failures in a row after which the server is assumed to be down
 _LENGTH_S, _LENGTH_SHARE = 5.0, 0.05
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,5}$")
 
@@ -32,18 +32,18 @@ _ENDING = re.compile(r"\.[A-Za-z0-9]{1,5}$")
 class FetchReport:
     n_wanted: int = 0
     n_added: int = 0  # new songs in the library
-    n_known: int = 0  # songs that the library has under other names
-    failures: list[str] = field(default_factory=list)  # sentence per song that was not added
+    n_known: int = 0  # songs that the library already has under different names
+    failures: list[str] = field(default_factory=list)  # one sentence for each song that was not added
     is_cancelled: bool = False
 
 
 def fetch_missing(library: Library, connection: Connection, progress: Progress) -> FetchReport:
-    """Analyze a server's songs that are not in the library. Analyzed songs stay after a later failure."""
+    """Analyze a server's songs that are not in the library. Songs already analyzed are kept if a later song fails."""
     songs = ServerSongs(library).read_songs(connection.name).values()
     wanted = [song for song in songs if song.song_id is None and song.candidates is None and not song.how]
     report = FetchReport(len(wanted))
     if wanted:
-        with library.exclusive("fetching songs of a server"), scratch_of(library.folder).folder() as scratch:
+        with library.exclusive("fetching songs from a server"), scratch_of(library.folder).folder() as scratch:
             _fetch_all(library, connection, wanted, scratch, report, progress)
     return report
 
@@ -68,7 +68,7 @@ def _fetch_all(
                 report.failures.append(f"{_label(song)}: {error}")
                 n_failed += 1
                 if n_failed >= _MAX_FAILED:
-                    report.failures.append(f"{_MAX_FAILED} songs in a row failed. Try the others later.")
+                    report.failures.append(f"{_MAX_FAILED} songs in a row failed. Fetch the remaining songs later.")
                     return
                 continue
             n_failed = 0
@@ -88,7 +88,7 @@ def _fetch_all(
             n_failed = len(report.failures)
             n_done = report.n_added + report.n_known + n_failed
             try:
-                progress(f"{connection.name}: songs without a file here", n_done, len(wanted), failed=n_failed)
+                progress(f"{connection.name}: songs without a local file", n_done, len(wanted), failed=n_failed)
             except Canceled:
                 report.is_cancelled = True
                 return
@@ -98,7 +98,7 @@ def _enter(library: Library, connection: Connection, song: ServerSong, outcome: 
     if isinstance(outcome, StorageError):
         raise outcome
     if problem := _find_problem(outcome, song):
-        # the reason is saved, so the song is fetched again only if the server lists it differently
+        # save the reason, so that the song is fetched again only if its entry on the server changes
         report.failures.append(f"{_label(song)}: {problem}")
         ServerSongs(library).write(connection.name, [replace(song, how=problem)])
         return
@@ -115,15 +115,15 @@ def _enter(library: Library, connection: Connection, song: ServerSong, outcome: 
 
 def _find_problem(outcome: Any, song: ServerSong) -> str | None:
     if isinstance(outcome, Skipped | Same):
-        return "it is too short or silent to be a song."
+        return "the file is too short or silent to be a song."
     if isinstance(outcome, MusicsimError):
-        # users do not know the name of the temporary copy
+        # hide the name of the temporary copy, which means nothing to users
         return re.sub(r"\S*" + re.escape(os.sep) + r"scratch" + re.escape(os.sep) + r"\S+", "the file", str(outcome))
     if not isinstance(outcome, Analysis):
-        return f"its file could not be analyzed ({type(outcome).__name__})."
+        return f"the file could not be analyzed ({type(outcome).__name__})."
     seconds = outcome.sound.duration_s
     if song.duration_s is not None and abs(seconds - song.duration_s) > max(_LENGTH_S, _LENGTH_SHARE * seconds):
-        return f"the server sent {seconds:.0f} s of sound but lists {song.duration_s:.0f} s: this is the wrong file."
+        return f"the server sent {seconds:.0f} s of audio but lists {song.duration_s:.0f} s: this is the wrong file."
     return None
 
 
@@ -135,7 +135,7 @@ def _free_place(library: Library, connection: Connection, song: ServerSong, song
 
 
 def _complete_tags(analysis: Analysis, song: ServerSong) -> Any:
-    """Return the file's tags, completed with the server's, because a streamed file may lack tags."""
+    """Return the file's tags, completed from the server's entry, because a streamed file may have no tags."""
     tags = analysis.tags
     return replace(
         tags,
@@ -153,7 +153,7 @@ def _label(song: ServerSong) -> str:
 def sync_and_fetch(
     library: Library, connection: Connection, *, everything: bool = False, fetch: bool = False, progress: Progress
 ) -> tuple[SyncReport, FetchReport | None]:
-    """Sync a server; with `fetch`, also analyze its songs that are not in the library, and update the model."""
+    """Sync a server; with `fetch`, also analyze the songs that are not in the library, and update the model."""
     report = sync(library, connection, progress, everything=everything)
     if not fetch or not report.n_unmatched:
         return report, None

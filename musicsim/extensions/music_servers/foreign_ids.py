@@ -1,4 +1,4 @@
-"""Ids of songs and artists on music servers, for other programs' players."""
+"""Ids of songs and artists on music servers, for players in other programs."""
 
 from functools import lru_cache
 
@@ -9,18 +9,18 @@ from musicsim.library import Library
 
 
 class ForeignIds(ServerSongs):
-    """Ids of synced songs, and of artists, which are looked up on the servers."""
+    """Ids of synced songs and of artists; artists are looked up on the servers."""
 
     def __init__(self, library: Library) -> None:
         super().__init__(library)
         self._library = library
 
     def artist(self, item_id: str) -> tuple[str, str] | None:
-        """Return the server and the name of an artist, or None. Raises ServerError if a server fails."""
+        """Return an artist's server and name, or None. Raises ServerError if a server fails."""
         for connection in Connections(self._library).all() if is_id(item_id) else ():
             try:
                 return connection.name, _artist_name(connection, item_id)
-            except RefusedError:  # unknown id
+            except RefusedError:  # this server does not know the id
                 continue
         return None
 

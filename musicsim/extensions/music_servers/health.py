@@ -12,5 +12,5 @@ def check(library: Library) -> Iterator[Finding]:
     try:
         Connections(library).all()
     except LibraryError as error:
-        problem = "the list of music servers and passwords cannot be read"
+        problem = "the file with music servers and passwords cannot be read"
         yield Finding("connections", PROBLEM, problem, "Delete the file and connect the servers again.", (str(error),))

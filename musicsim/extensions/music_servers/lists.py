@@ -1,4 +1,4 @@
-"""Playlists of this library on a server: save, regenerate and delete them, without changing other playlists."""
+"""This library's playlists on a server: save, regenerate and delete them without changing other playlists."""
 
 import time
 from collections import Counter
@@ -19,36 +19,35 @@ from musicsim.library import Library, Song
 from musicsim.library.importing import day_of
 
 AROUND_LAST = "around_last"
-"""Key in a saved request, next to the playlist options: number of recently played songs to base the playlist on."""
+"""Key in a saved request for the number of recently played songs on which to base the playlist."""
 
 _MAX_REASONS = 4
-_MAX_SEEDS = 3  # in a comment
-_MAX_COMMENT = 500  # characters; servers show no more
+_MAX_SEEDS = 3  # titles in a comment
+_MAX_COMMENT = 500  # characters of a comment; servers show no more
 
 
 @dataclass(frozen=True, slots=True)
 class SavedList:
     server: str
     name: str
-    id: str  # on the server
+    id: str  # the server's id for the playlist
     song_ids: tuple[int, ...]  # songs in the playlist
-    absent: tuple[int, ...]  # songs that the server lacks
+    absent: tuple[int, ...]  # songs that are not on the server
 
 
 def save_list(
     library: Library, connection: Connection, name: str, song_ids: Sequence[int], comment: str,
     request: Mapping[str, Any] | None = None,
 ) -> SavedList:  # fmt: skip
-    """Write a playlist to a server; replace the one that this library wrote there under the same name.
+    """Write a playlist to a server; replace one with this name only if this library wrote it.
 
-    Playlists of other people are not changed. `request` is saved, to generate the playlist again. Raises NotFoundError
-    if the server lacks all of the songs.
+    `request` is saved, so that the playlist can be regenerated.
     """
     songs, client = ServerSongs(library), Subsonic(connection)
     ids = songs.ids_of(song_ids, connection.name)
     present = tuple(song_id for song_id in song_ids if song_id in ids)
     if not present:
-        raise NotFoundError(f"{connection.name}: the server does not have the songs of “{name}”. Sync it first.")
+        raise NotFoundError(f"{connection.name}: the server has none of the songs in “{name}”. Sync the server first.")
     known, server_ids = songs.lists(connection.name).get(name), [ids[i] for i in present]
     try:
         if known is not None:
@@ -56,9 +55,9 @@ def save_list(
     except RefusedError as error:
         if not error.is_not_found:
             raise
-        known = None  # it was deleted on the server
+        known = None  # the playlist was deleted on the server
     list_id = known.id if known is not None else client.create_playlist(name, server_ids)
-    # saved before anything else can fail, so that the next save replaces it
+    # save the id before anything else can fail, so that the next save replaces this playlist
     songs.keep_list(connection.name, name, list_id, request)
     client.describe_playlist(list_id, comment[:_MAX_COMMENT])
     absent = tuple(song_id for song_id in song_ids if song_id not in ids)
@@ -66,10 +65,10 @@ def save_list(
 
 
 def delete_list(library: Library, connection: Connection, name: str) -> None:
-    """Delete a playlist of this library from a server. Raises NotFoundError if this library did not write it."""
+    """Delete a playlist from a server. Raises NotFoundError if this library did not write it."""
     known = ServerSongs(library).lists(connection.name).get(name)
     if known is None:
-        raise NotFoundError(f"{connection.name}: this library did not write a playlist “{name}” there.")
+        raise NotFoundError(f"{connection.name}: this library did not write a playlist “{name}” to the server.")
     Subsonic(connection).delete_playlist(known.id)
     ServerSongs(library).forget_list(connection.name, name)
 
@@ -83,12 +82,12 @@ class Refreshed:
 
 
 def encode_request(request: PlaylistRequest, around_last: int = 0) -> dict[str, Any]:
-    """Return a request as JSON values, without the defaults."""
+    """Return a request as JSON values; options with default values are omitted."""
     return list_changes(request) | ({AROUND_LAST: around_last} if around_last else {})
 
 
 def read_request(saved: Mapping[str, Any]) -> tuple[PlaylistRequest, int]:
-    """Return a saved request, and its `around_last`. Raises LibraryError if a newer version wrote it."""
+    """Return a saved request and its `around_last`. Raises LibraryError if an option or value is not known."""
     options, values = options_of(PlaylistRequest), dict(saved)
     around_last = values.pop(AROUND_LAST, 0)
     try:
@@ -109,7 +108,7 @@ def keep_filled(
     if around_last:
         seeds = snapshot.library.songs(list_last_played(snapshot.library, connection, around_last))
         if not seeds:
-            raise NotFoundError(f"{connection.name}: the songs played there are not in this library. Sync it first.")
+            raise NotFoundError(f"{connection.name}: no song played there is in this library. Sync the server first.")
         request = replace(request, like=tuple(song.id for song in seeds))
     drawn = Walk(snapshot).generate(request, request.seed)
     ids = [song.id for song in drawn.songs]
@@ -117,7 +116,7 @@ def keep_filled(
 
 
 def comment_of(drawn: GeneratedPlaylist, seeds: Sequence[Song] = ()) -> str:
-    """Return a playlist's comment on a server: the date, the songs that it is based on, and its main reasons."""
+    """Return the comment for a playlist: the date, the songs that the playlist is based on, and its main reasons."""
     reasons = Counter(edge.reason for edge in drawn.edges[1:] if edge is not None)
     facts = []
     if seeds:

@@ -1,4 +1,4 @@
-"""The section Servers of the Library page: connect, sync and remove servers, and resolve unclear matches."""
+"""The Servers section of the Library page: connect, sync and remove servers, and resolve unclear matches."""
 
 import streamlit as st
 
@@ -18,15 +18,15 @@ from musicsim.ui.components.song_list import clock
 _SENDS: dict[Sends, str] = {"token": "Password, as a token", "password": "Password itself", "key": "API key"}
 _CHOICES_SHOWN = 25
 _NONE = "None of them"
-_ROUND: Key[int] = Key("server_round", int, "number of connected servers, so that the next password field is empty")
+_ROUND: Key[int] = Key("server_round", int, "number of connected servers; a new number empties the password field")
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw the servers of a library, a form for a new one, and songs whose match is unclear."""
+    """Draw the library's servers, a form to connect a server, and songs whose match is unclear."""
     library = snapshot.library
     st.caption(
-        "Songs, stars, ratings and play counts of your Navidrome, Ampache, gonic or other Subsonic server. To write "
-        "playlists there, use *Send* on the Playlist page."
+        "Songs, stars, ratings and play counts from your Navidrome, Ampache, gonic or other Subsonic server. To write "
+        "playlists to a server, use *Send* on the Playlist page."
     )
     try:
         connections = Connections(library).all()
@@ -59,17 +59,17 @@ def _draw_server(library: Library, connection: Connection, counts: tuple[int, in
             st.button(
                 "Sync", icon=":material/sync:", disabled=busy, key=f"server_sync_{name}",
                 on_click=start_job, args=(library, "sync"), kwargs={"name": name},
-                help="Reads the changes on the server and matches its songs to yours.",
+                help="Reads changes from the server and matches its songs to yours.",
             )  # fmt: skip
             n_unmatched = n_songs - n_matched - n_ambiguous
             st.button(
                 f"Fetch {n_unmatched:,} songs" if n_unmatched else "Fetch songs", icon=":material/cloud_download:",
                 disabled=busy or not n_unmatched, key=f"server_fetch_{name}",
                 on_click=start_job, args=(library, "sync"), kwargs={"name": name, "fetch": True},
-                help="Downloads and analyzes songs without a file here. No copy is kept; they play from the server.",
+                help="Downloads and analyzes songs without a local file. No copy is kept; songs play from the server.",
             )  # fmt: skip
             with st.popover("Remove", icon=":material/delete:", disabled=busy):
-                st.write("Removes its songs without a file here from this library. The server does not change.")
+                st.write("Removes its songs without a local file from this library. Nothing changes on the server.")
                 st.button(
                     "Remove server", type="primary", key=f"server_remove_{name}", on_click=_remove, args=(library, name)
                 )
@@ -92,8 +92,8 @@ def _draw_form(library: Library, *, is_first: bool) -> None:
             secret = st.text_input("Password or API key", type="password", key=f"server_secret_{_ROUND.get()}")
             sends = st.selectbox(
                 "Sent as", list(_SENDS), format_func=_SENDS.__getitem__, key="server_sends",
-                help="A token does not reveal the password. Some servers, such as Supysonic, accept only the password: "
-                "use an https address for these.",
+                help="A token does not reveal the password. Some servers, such as Supysonic, accept only the password "
+                "itself: use an https address for them.",
             )  # fmt: skip
         if st.form_submit_button("Connect", icon=":material/link:"):
             try:
@@ -122,7 +122,7 @@ def _draw_review(library: Library) -> None:
         with st.container(border=True):
             _draw_choice(library, server, song, labels, number)
     if len(waiting) > len(first):
-        st.caption(f"{len(waiting) - len(first):,} more appear once these are reviewed.")
+        st.caption(f"{len(waiting) - len(first):,} more will appear once these are reviewed.")
 
 
 def _draw_choice(library: Library, server: str, song: ServerSong, labels: dict[int, str], number: int) -> None:

@@ -1,4 +1,4 @@
-"""Playlists on music servers, on the Playlist page: save the current one, regenerate or delete saved ones."""
+"""Playlists on music servers, on the Playlist page: save the current playlist, regenerate or delete saved ones."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,15 +18,15 @@ from musicsim.ui.base.text import clean, plain
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.sending import Sending
 
-_SERVER: Key[str] = Key("playlist_server", str, "name of the server that playlists go to", per_library=True)
+_SERVER: Key[str] = Key("playlist_server", str, "name of the server that playlists are sent to", per_library=True)
 _WRITTEN: Key[tuple[str, str]] = Key(
-    "playlist_written", lambda: ("", ""), "server and name of the selected playlist there", per_library=True
+    "playlist_written", lambda: ("", ""), "server and name of the selected playlist on a server", per_library=True
 )
 _MAX_AROUND = 100
 
 
 def _servers(library: Library) -> dict[str, Connection]:
-    """Return the servers by name; empty if their file cannot be read, which the Library page reports."""
+    """Return a dict from name to server; empty if the file cannot be read, which the Library page reports."""
     try:
         return {connection.name: connection for connection in Connections(library).all()}
     except MusicsimError:
@@ -55,9 +55,9 @@ def _draw_target(sending: Sending, servers: Mapping[str, Connection]) -> None:
     around = 0
     if is_kept:
         around = st.number_input(
-            "Around the last songs played there", 0, _MAX_AROUND, 0, key=f"playlist_around_{server}_{name}",
-            help="Base the playlist on this many songs, now and at each refresh. It then differs from the one shown; "
-            "0 = as shown.",
+            "Number of songs last played on the server", 0, _MAX_AROUND, 0, key=f"playlist_around_{server}_{name}",
+            help="Base the playlist on the songs that were last played on the server, now and at each refresh. It will "
+            "differ from the playlist shown here; 0 sends the playlist as shown.",
         )  # fmt: skip
     st.button(
         f"{'Update' if entry else 'Save'} “{plain(name)}” on {plain(server)}", icon=":material/cloud_upload:",
@@ -95,11 +95,11 @@ def _report_saved(library: Library, saved: lists.SavedList) -> None:
     )
     if saved.absent:
         labels = ", ".join(song.label for song in library.songs(saved.absent))
-        TROUBLE.set(f"{saved.server} does not have {labels}.")
+        TROUBLE.set(f"Not on {saved.server}: {labels}.")
 
 
 def draw_written(snapshot: Snapshot) -> None:
-    """Select one of the playlists that were written to servers, to regenerate it or to delete it there."""
+    """Draw a menu of the playlists that were written to servers, with buttons to regenerate or delete them."""
     servers, songs = _servers(snapshot.library), ServerSongs(snapshot.library)
     written = {(server, name): entry for server in servers for name, entry in songs.lists(server).items()}
     if not written:
@@ -114,7 +114,7 @@ def draw_written(snapshot: Snapshot) -> None:
         )  # fmt: skip
         server, name = _WRITTEN.get()
         entry = written[server, name]
-        kind = "saved" if entry.request is None else "kept filled, written"
+        kind = "saved" if entry.request is None else "kept filled, last written"
         st.caption(f"On {plain(server)}, {kind} {day_of(entry.written_at)}.")
         with st.container(horizontal=True, gap="small"):
             if entry.request is not None:
@@ -123,7 +123,7 @@ def draw_written(snapshot: Snapshot) -> None:
                     on_click=_generate, args=(snapshot, servers[server], entry),
                 )  # fmt: skip
             with st.popover("Delete", icon=":material/delete:", key=f"playlist_server_delete_{server}_{name}"):
-                st.write(f"“{plain(name)}” will be deleted on {plain(server)}. This library does not change.")
+                st.write(f"“{plain(name)}” will be deleted from {plain(server)}. This library does not change.")
                 st.button(
                     "Delete it there", key="playlist_server_delete_it", on_click=_delete,
                     args=(snapshot.library, servers[server], name),
@@ -140,4 +140,4 @@ def _generate(snapshot: Snapshot, connection: Connection, entry: ServerList) -> 
 def _delete(library: Library, connection: Connection, name: str) -> None:
     with _show_trouble():
         lists.delete_list(library, connection, name)
-        st.toast(f"“{plain(name)}” was deleted on {plain(connection.name)}.", icon=":material/check_circle:")
+        st.toast(f"“{plain(name)}” was deleted from {plain(connection.name)}.", icon=":material/check_circle:")

@@ -1,4 +1,4 @@
-"""The sound of songs without local files, passed on from a music server."""
+"""The audio of songs without local files, relayed from a music server."""
 
 import logging
 from collections.abc import Collection
@@ -16,7 +16,7 @@ from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.library import Library, Song
 
 _log = logging.getLogger(__name__)
-_MAX_WHOLE = 256 << 20  # bytes of a response to a request without a range; browsers send a range
+_MAX_WHOLE = 256 << 20  # bytes in the response if the request has no byte range; browsers send one
 
 
 def songs_with_sound(library: Library, song_ids: Collection[int]) -> set[int]:
@@ -24,10 +24,7 @@ def songs_with_sound(library: Library, song_ids: Collection[int]) -> set[int]:
 
 
 def respond(library: Library, song: Song, request: Request) -> Response | None:
-    """Return a song's sound from the first server that sends it; None if the servers lack the song.
-
-    The bytes pass through this process: the browser sees neither the server's address nor its secret.
-    """
+    """Return a song's audio from the first server that sends it, through this process; None if no server has it."""
     is_known = False
     for connection in Connections(library).all():
         server_id = ServerSongs(library).ids_of([song.id], connection.name).get(song.id)
@@ -47,5 +44,5 @@ def respond(library: Library, song: Song, request: Request) -> Response | None:
         )
     if not is_known:
         return None
-    problem = f"{song.label} (song {song.id}): the music server did not send its sound. The app's log says why."
+    problem = f"{song.label} (song {song.id}): the music server did not send the audio. The app's log says why."
     return JSONResponse({"error": problem}, 502)

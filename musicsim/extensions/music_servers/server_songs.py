@@ -1,4 +1,4 @@
-"""Songs of music servers: their matches in the library, and the ids that servers and players use for them."""
+"""Songs on music servers: their matches in the library, and the ids that servers and players use for them."""
 
 import json
 import re
@@ -16,9 +16,9 @@ from musicsim.library.db.columns import some_ids
 from musicsim.library.db.database import Tables, check_details
 from musicsim.library.db.schema import IN_SMALL_COPY, metadata
 
-MAX_ID_LENGTH = 300  # characters of a server's id; real ones have at most 40
+MAX_ID_LENGTH = 300  # maximum length of an id; ids from real servers have at most 40 characters
 SERVERS_FOLDER = "servers"
-"""Folder of the library under which songs without local files are listed; it does not exist on disk."""
+"""Virtual folder in the library for songs without local files; it does not exist on disk."""
 
 _CHOSEN, _REFUSED = "chosen", "refused"
 BY_A_PERSON = (_CHOSEN, _REFUSED)
@@ -29,24 +29,24 @@ def _is_candidates(value: object) -> bool:
     return value is None or (isinstance(value, list) and all(isinstance(song_id, int) for song_id in value))
 
 
-# Songs of music servers, each for one user of the server.
+# Songs on music servers, as one user of each server sees them.
 server_songs = sa.Table(
     "server_songs",
     metadata,
     sa.Column("server", sa.Text, primary_key=True),  # name of the connection: one server and one of its users
-    sa.Column("id", sa.Text, primary_key=True),  # as the server expects it
-    sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="SET NULL"), index=True),  # None: not matched
-    sa.Column("how", sa.Text, nullable=False),  # method of the match, or the reason for its absence
+    sa.Column("id", sa.Text, primary_key=True),  # the id in the form that the server expects
+    sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="SET NULL"), index=True),  # None if the song has no match
+    sa.Column("how", sa.Text, nullable=False),  # method of the match, or the reason why there is none
     sa.Column("candidates", sa.JSON(none_as_null=True), info={"check": _is_candidates}),  # songs to choose from
     *(sa.Column(name, sa.Text, nullable=False) for name in ("title", "artist", "album", "path", "mbid")),
     sa.Column("duration_s", sa.Float),
     sa.Column("plays", sa.Integer, nullable=False),
     sa.Column("rating", sa.Integer, nullable=False),  # 1 to 5, or 0
     sa.Column("is_starred", sa.Boolean, nullable=False),
-    sa.Column("played_at", sa.Float),  # last play, if the server reports it
+    sa.Column("played_at", sa.Float),  # time of the last play, if the server reports it
 )
 
-# All forms of a server's ids that players use, such as 12 and so-12.
+# All forms in which players send a server's ids, such as 12 and so-12.
 server_ids = sa.Table(
     "server_ids",
     metadata,
@@ -63,8 +63,8 @@ server_lists = sa.Table(
     metadata,
     sa.Column("server", sa.Text, primary_key=True),
     sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("id", sa.Text, nullable=False),  # on the server
-    sa.Column("request", sa.JSON(none_as_null=True)),  # to regenerate it; None if it is never regenerated
+    sa.Column("id", sa.Text, nullable=False),  # the server's id for the playlist
+    sa.Column("request", sa.JSON(none_as_null=True)),  # request for regenerating it; None if it is never regenerated
     sa.Column("written_at", sa.Float, nullable=False),
     info=IN_SMALL_COPY,
 )
@@ -72,7 +72,7 @@ server_lists = sa.Table(
 
 @dataclass(frozen=True, slots=True)
 class ServerSong:
-    """A song in a server's list for one of its users; unknown values are empty."""
+    """A song on a server, as one of its users sees it; unknown values are empty."""
 
     id: str
     title: str = ""
@@ -84,25 +84,22 @@ class ServerSong:
     plays: int = 0
     rating: int = 0  # 1 to 5, or 0
     is_starred: bool = False
-    played_at: float | None = None  # last play, seconds since 1970
-    song_id: int | None = None  # the matching song of the library
-    how: str = ""  # method of the match, or the reason for its absence
-    candidates: tuple[int, ...] | None = None  # songs of the library that a person must choose from
+    played_at: float | None = None  # time of the last play, in seconds since 1970
+    song_id: int | None = None  # the matching song in the library
+    how: str = ""  # method of the match, or the reason why there is none
+    candidates: tuple[int, ...] | None = None  # songs in the library that a person must choose from
 
 
 @dataclass(frozen=True, slots=True)
 class ServerList:
     name: str
-    id: str  # on the server
-    request: Mapping[str, Any] | None  # to regenerate it; None if it is never regenerated
+    id: str  # the server's id for the playlist
+    request: Mapping[str, Any] | None  # request for regenerating it; None if it is never regenerated
     written_at: float  # seconds since 1970
 
 
 def id_forms(server_id: str) -> list[str]:
-    """Return the forms in which players and plugins send a song's id, the server's own first.
-
-    Ampache also uses 12 for so-12; Jellyfin's ids come with or without hyphens.
-    """
+    """Return all forms in which players send a song's id, such as 12 and so-12; the server's own form is first."""
     if re.fullmatch("so-[0-9]+", server_id):
         return [server_id, server_id.removeprefix("so-")]
     if re.fullmatch("[0-9]+", server_id):
@@ -115,18 +112,18 @@ def id_forms(server_id: str) -> list[str]:
 
 
 def is_id(text: str) -> bool:
-    """Return True if a text can be a server's id: printable and not too long."""
+    """Return True if a string can be a server's id: it is printable and not too long."""
     return 0 < len(text) <= MAX_ID_LENGTH and text.isprintable()
 
 
 class ServerSongs(Tables):
-    """Songs and ids of servers, by names of connections. Changes do not increase the library's revision."""
+    """Songs and ids on the connected servers. Changes do not increase the library's revision."""
 
     def __init__(self, library: Library) -> None:
         super().__init__(library.engine, library.write_unseen)
 
     def find_song(self, server_id: str, server: str | None = None) -> tuple[str, int] | None:
-        """Return the server of an id in any form, and the library's song; searches all servers by default."""
+        """Find the server and the library's song for an id in any form; by default, search all servers."""
         if not is_id(server_id):
             return None
         i, s = server_ids.c, server_songs.c
@@ -143,20 +140,20 @@ class ServerSongs(Tables):
         return self._value(sa.select(sa.func.min(server_songs.c.server)))
 
     def ids_of(self, song_ids: Iterable[int], server: str | None = None) -> dict[int, str]:
-        """Return the server's ids of songs, by song id; by default, those of the first server with the song."""
+        """Return a dict from song id to the server's id; by default, the first server with the song is used."""
         s = server_songs.c
         query = sa.select(s.song_id, s.id, s.server).where(s.song_id.in_(some_ids(song_ids)))
-        # The id that comes last is kept: that of the first server and its first song. A condition on the server would
-        # make SQLite scan all of its songs.
+        # For each song, the dict keeps the last row; in descending order, this is the first server's first id.
+        # The server is not in the condition, because SQLite would then scan all of its songs.
         rows = self._rows(query.order_by(s.server.desc(), s.id.desc()))
         return {row.song_id: row.id for row in rows if server in (None, row.server)}
 
     def read_songs(self, server: str) -> dict[str, ServerSong]:
-        """Return all songs of a server by the server's ids; 0.5 kB per song."""
+        """Return a dict from the server's id to the song, for all songs on a server; takes 0.5 kB per song."""
         return {song.id: song for _, song in self._songs(server_songs.c.server == server)}
 
     def ambiguous(self) -> list[tuple[str, ServerSong]]:
-        """Return (server, song) for songs whose match a person must choose."""
+        """Return (server, song) pairs for the songs whose match a person must choose."""
         return list(self._songs(server_songs.c.candidates.is_not(None)))
 
     def _songs(self, condition: sa.ColumnElement[bool]) -> Iterable[tuple[str, ServerSong]]:
@@ -167,7 +164,7 @@ class ServerSongs(Tables):
             yield server, replace(song, candidates=tuple(song.candidates)) if song.candidates else song
 
     def counts(self) -> dict[str, tuple[int, int, int]]:
-        """Count per server: songs, matched songs, and songs whose match a person must choose."""
+        """Return for each server the numbers of songs, matched songs, and songs whose match a person must choose."""
         s = server_songs.c
         n = sa.func.count
         query = sa.select(s.server, n(), n(s.song_id), n(s.candidates)).group_by(s.server).order_by(s.server)
@@ -182,7 +179,7 @@ class ServerSongs(Tables):
             _put(connection, server, songs)
 
     def choose(self, server: str, server_id: str, song_id: int | None) -> None:
-        """Save the song that a person chose, or None. Raises NotFoundError if server or library lack the song now."""
+        """Save a person's choice, a song or None. Raises NotFoundError if the server or library no longer has it."""
         s = server_songs.c
         values = {"song_id": song_id, "how": _REFUSED if song_id is None else _CHOSEN, "candidates": None}
         try:
@@ -193,7 +190,7 @@ class ServerSongs(Tables):
             n_changed = 0
         if not n_changed:
             raise NotFoundError(
-                f"{server}: the song {server_id!r} is no longer on the server or in the library. Sync again."
+                f"{server}: the song {server_id!r} is no longer on the server or in the library. Sync the server again."
             )
 
     def forget(self, server: str) -> None:
@@ -203,7 +200,7 @@ class ServerSongs(Tables):
                 connection.execute(table.delete().where(table.c.server == server))
 
     def lists(self, server: str) -> dict[str, ServerList]:
-        """Return the playlists that were written to a server, by name."""
+        """Return a dict from name to playlist, for the playlists that were written to a server."""
         p = server_lists.c
         query = sa.select(p.name, p.id, p.request, p.written_at).where(p.server == server).order_by(p.name)
         return {row.name: ServerList(*row) for row in self._rows(query)}
@@ -223,7 +220,7 @@ class ServerSongs(Tables):
 
 _COLUMNS = ("server", *(f.name for f in fields(ServerSong)))
 _values = attrgetter(*_COLUMNS[1:-1])
-# an update keeps the row and the forms of its id, which a replacement would delete
+# update existing rows instead of replacing them, because a replacement would delete the forms of their ids
 _PUT = (
     f"INSERT INTO server_songs ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) "
     f"ON CONFLICT (server, id) DO UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in _COLUMNS[2:])}"

@@ -24,12 +24,12 @@ from musicsim.library.importing.records import Gatherer
 from musicsim.library.stores.files import is_below
 from musicsim.progress import Progress
 
-FORMAT = "music server"  # the format of imports from servers
+FORMAT = "music server"  # format name of imports from servers
 LIST_EVERY_S = 20 * 3600.0
-"""Seconds after which a sync lists all songs of a server again; short enough for a sync every night."""
+"""Seconds after which a sync lists all songs on a server again; less than a day, to suit nightly syncs."""
 
 _MAX_CANDIDATES = 10
-# because encoders add silence, and servers round lengths
+# tolerance for lengths, because encoders add silence and servers round
 _LENGTH_S, _LENGTH_SHARE = 3.0, 0.02
 _BY_HOW = {"path": "path", "path end": "path", "mbid": "MusicBrainz id", "exact": "tags", "loose": "tags"}
 _MATCHED_FIELDS = ("title", "artist", "album", "path", "mbid", "duration_s")
@@ -37,18 +37,18 @@ _MATCHED_FIELDS = ("title", "artist", "album", "path", "mbid", "duration_s")
 
 @dataclass(frozen=True, slots=True)
 class KnownAlbum:
-    digest: str  # of the server's entry
-    songs: tuple[str, ...]  # ids
+    digest: str  # digest of the server's entry
+    songs: tuple[str, ...]  # song ids
 
 
-Albums = dict[str, KnownAlbum]  # albums by id; empty if they do not cover all songs of a server
+Albums = dict[str, KnownAlbum]  # maps each id to its album; empty if some songs on the server belong to no album
 
 
 @dataclass(frozen=True, slots=True)
 class AlbumChanges:
-    unchanged: set[str]  # ids of the songs of all other albums
-    songs: dict[str, ServerSong]  # songs of new and changed albums, by id
-    albums: Albums  # to save
+    unchanged: set[str]  # ids of the songs in unchanged albums
+    songs: dict[str, ServerSong]  # maps each id to its song, for the songs in new and changed albums
+    albums: Albums  # albums to save for the next sync
 
 
 def load_albums(library: Library, server: str) -> Albums:
@@ -73,7 +73,7 @@ def _file(library: Library, server: str) -> Path:
 
 
 def albums_of(listing: Listing, albums: Mapping[str, ServerAlbum]) -> Albums:
-    """Assign the songs to albums; {} if a song lacks one. Albums without the declared number of songs are left out."""
+    """Group the songs by album; return {} if a song has no album. Albums with a wrong song count are skipped."""
     songs: dict[str, list[str]] = {}
     for song_id, album_id in listing.album_ids.items():
         songs.setdefault(album_id, []).append(song_id)
@@ -87,7 +87,7 @@ def albums_of(listing: Listing, albums: Mapping[str, ServerAlbum]) -> Albums:
 
 
 def read_changes(client: Subsonic, before: Albums, n_songs: int) -> AlbumChanges | None:
-    """Read the songs of new and changed albums; None if albums are unknown, equal, or slower to read than all songs."""
+    """Read the songs in new and changed albums; None if there are none, or if listing all songs would be faster."""
     current = client.albums() if before else {}
     if not current:
         return None
@@ -100,7 +100,7 @@ def read_changes(client: Subsonic, before: Albums, n_songs: int) -> AlbumChanges
         try:
             songs = {song.id: song for song in client.album(album_id)}
         except RefusedError as error:
-            if not error.is_not_found:  # otherwise it was deleted meanwhile
+            if not error.is_not_found:  # not found: the album has just been deleted
                 raise
             songs = {}
         changes.songs.update(songs)
@@ -112,16 +112,16 @@ def read_changes(client: Subsonic, before: Albums, n_songs: int) -> AlbumChanges
 @dataclass(slots=True)
 class SyncReport:
     server: str
-    n_songs: int = 0  # on the server
+    n_songs: int = 0  # songs on the server
     n_new: int = 0
-    n_changed: int = 0  # songs with other tags or listening than before
+    n_changed: int = 0  # songs whose tags or listening data have changed
     n_gone: int = 0  # songs that are no longer on the server
     n_matched: int = 0
     n_ambiguous: int = 0
-    matched_by: dict[str, int] = field(default_factory=dict)  # number of songs by method
-    left_out: dict[str, int] = field(default_factory=dict)  # number of entries that are not songs, by reason
-    is_unchanged: bool = False  # the server reports no change of its songs
-    is_full: bool = False  # all songs were listed
+    matched_by: dict[str, int] = field(default_factory=dict)  # number of songs matched by each method
+    left_out: dict[str, int] = field(default_factory=dict)  # number of skipped entries for each reason
+    is_unchanged: bool = False  # whether the server reports that its songs have not changed
+    is_full: bool = False  # whether all songs were listed
     listening: list[ImportReport] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -131,29 +131,26 @@ class SyncReport:
 
     @property
     def summary(self) -> str:
-        counts = {"to choose": self.n_ambiguous, "not here": self.n_unmatched, "new": self.n_new}
+        counts = {"to choose": self.n_ambiguous, "not in the library": self.n_unmatched, "new": self.n_new}
         counts |= {"changed": self.n_changed, "gone": self.n_gone}
         parts = [f"{self.n_songs:,} songs", f"{self.n_matched:,} matched"]
         parts += [f"{n:,} {name}" for name, n in counts.items() if n]
-        parts += [f"{n:,} left out ({reason})" for reason, n in self.left_out.items()]
+        parts += [f"{n:,} skipped ({reason})" for reason, n in self.left_out.items()]
         return f"{self.server}: {' · '.join(parts)}"
 
 
 def sync(library: Library, connection: Connection, progress: Progress, *, everything: bool = False) -> SyncReport:
-    """Read and match a server's songs, and import its user's listening. Everything is written at the end, or nothing.
+    """Read and match a server's songs, and import its user's listening data.
 
-    If the server reports no change, only stars and recent plays are read; if its albums show the changes, only their
-    songs. All songs are listed with `everything`, without such reports, and once a day, because a server may miss
-    changes.
-
-    Raises ServerError if the server fails or no longer lists any songs; then nothing is written.
+    If the server reports no changes, only stars and recent plays are read. If its albums show the changes, only songs
+    in changed albums are read. Otherwise, with `everything`, and once a day, all songs are listed.
     """
     started, started_at = time.monotonic(), time.time()
     report = SyncReport(connection.name)
     client = Subsonic(connection)
     progress(f"{connection.name}: contacting the server")
     client.ping()
-    state = client.state()  # first, so that the next sync finds whatever changes from now on
+    state = client.state()  # read this first, so that the next sync notices changes made during this one
     known = ServerSongs(library).read_songs(connection.name)
     is_due = everything or not known or started_at - (connection.listed_at or 0.0) > LIST_EVERY_S
     report.is_unchanged = not is_due and bool(state) and state == connection.modified
@@ -195,17 +192,17 @@ def _list_all(
     client: Subsonic, n_known: int, progress: Progress
 ) -> tuple[dict[str, ServerSong], Albums, dict[str, int]]:
     name = client.connection.name
-    albums = client.albums()  # first, so that the next sync reads albums that change meanwhile
+    albums = client.albums()  # read these first, so that the next sync notices albums that change during this one
     listing = client.songs(lambda n: progress(f"{name}: {n:,} songs listed", n, n_known))
     if n_known and not listing.songs:
         raise ServerError(
-            f"{name}: the server no longer lists any songs, so nothing was changed. Let it scan its folders."
+            f"{name}: the server no longer lists any songs, so nothing was changed. Let the server scan its folders."
         )
     return listing.songs, albums_of(listing, albums), dict(listing.left_out)
 
 
 def _update_listening(client: Subsonic, known: Mapping[str, ServerSong]) -> dict[str, ServerSong]:
-    """Return the known songs with the current stars and the plays since the last sync."""
+    """Return the known songs, updated with current stars and with plays since the last sync."""
     starred = {song.id for song in client.list_starred()}
     songs = {key: replace(song, is_starred=key in starred) for key, song in known.items()}
     for album in client.recent_albums():
@@ -213,7 +210,7 @@ def _update_listening(client: Subsonic, known: Mapping[str, ServerSong]) -> dict
         for song in played:
             songs[song.id] = replace(songs[song.id], plays=song.plays, rating=song.rating, played_at=song.played_at)
         if not played:
-            break  # all remaining albums were played before the last sync
+            break  # the remaining albums have not been played since the last sync
     return songs
 
 
@@ -237,7 +234,7 @@ def _mark_missing(library: Library, server: str, gone: Iterable[ServerSong]) -> 
 
 
 class SongFinder:
-    """Matches songs of servers to the library's: by path, by MusicBrainz id, then by tags and length."""
+    """Matches server songs to the library's songs: by path, by MusicBrainz id, then by tags and length."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -275,7 +272,7 @@ class SongFinder:
         return replace(song, candidates=tuple((near or ids)[:_MAX_CANDIDATES]))
 
     def _first_copy(self, song_id: int) -> int:
-        """Return the first of the songs with the same sound."""
+        """Return the first of the songs that are copies of the same recording."""
         while song_id in self._first_copies:
             song_id = self._first_copies[song_id]
         return song_id
@@ -288,7 +285,7 @@ class SongFinder:
 
 
 def remove(library: Library, name: str) -> None:
-    """Remove a server: its secret, songs, and the library's songs without local files, but not imported listening."""
+    """Remove a server, its secret, and its songs without local files, but keep imported plays and tags."""
     Connections(library).remove(name)
     save_albums(library, name, {})
     library.files.forget_root(servers_folder(library, name))
@@ -296,7 +293,7 @@ def remove(library: Library, name: str) -> None:
 
 
 def list_last_played(library: Library, connection: Connection, n_songs: int) -> list[int]:
-    """Return the songs played last; without times of plays the most played ones, else those of the last albums."""
+    """Return the songs played last, or the most played songs without play times, or the songs of recent albums."""
     known = ServerSongs(library).read_songs(connection.name)
     played = [song for song in known.values() if song.plays and song.song_id is not None]
     played.sort(key=lambda song: (-(song.played_at or 0.0), -song.plays, song.id))
@@ -310,9 +307,9 @@ def list_last_played(library: Library, connection: Connection, n_songs: int) -> 
 
 
 def import_listening(library: Library, connection: Connection, finder: SongFinder) -> list[ImportReport]:
-    """Import the plays of a server's user, stars as the tag "loved", and ratings as tags such as "rated 4"."""
+    """Import the user's plays, stars (as the tag "loved") and ratings (as tags such as "rated 4")."""
     songs = [s for s in ServerSongs(library).read_songs(connection.name).values() if s.title]
-    # with the path of a local file, the import matches exactly this song
+    # the path of the local file makes the import match exactly this song
     matched = library.songs([s.song_id for s in songs if s.song_id is not None])
     paths: dict[int | None, str] = {song.id: os.fspath(song.path) for song in matched}
     plays, tags = (Gatherer(kind, connection.listener) for kind in ("plays", "tags"))
@@ -331,7 +328,7 @@ def import_listening(library: Library, connection: Connection, finder: SongFinde
         earlier = [e for e in library.listening.imports() if (e.name, e.format) == (name, FORMAT)]
         batch = rows.batch([FORMAT], name, connection.listener)
         if not rows.n_rows:
-            for entry in earlier:  # the user removed all stars and ratings
+            for entry in earlier:  # undo earlier imports if the server has no such data any longer
                 undo(library, entry.id)
         elif not any(entry.digest == batch.digest for entry in earlier):
             reports.append(commit(library, preview(library, batch, matcher=lambda: finder.matcher)))

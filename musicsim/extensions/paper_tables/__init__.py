@@ -1,4 +1,4 @@
-"""The tables of the papers, with our results next to the printed ones."""
+"""The papers' tables, with our results next to the printed ones."""
 
 from musicsim.hooks import Extension, Job, Section
 

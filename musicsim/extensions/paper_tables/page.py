@@ -1,4 +1,4 @@
-"""The papers' tables with our numbers on the Evaluate page, and a button for the short run of each."""
+"""The papers' tables with our numbers on the Evaluate page, and a button to start each experiment's short run."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -16,7 +16,7 @@ from musicsim.ui.base.text import clean, plain
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import job_panel, start_job
 
-_MAX_LISTED = 3  # maximum claims in the sentence before the tables
+_MAX_LISTED = 3  # claims in the sentence above the tables
 
 
 @visitor_may
@@ -25,7 +25,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     names = paper_tables.experiments()
     if not names:
         st.info(
-            "The experiments are not part of an installed package: clone the repository to see the papers' tables "
+            "The installed package does not include the experiments. Clone the repository to see the papers' tables "
             "next to our numbers.", icon=":material/info:",
         )  # fmt: skip
         return
@@ -35,7 +35,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     st.markdown(f"**{plain(names[name])}**")
     table = tables[name]
     if table is None:
-        st.info("This experiment does not have a result yet.", icon=":material/info:")
+        st.info("This experiment has no result yet.", icon=":material/info:")
     else:
         _show_table(table)
     if not is_public():
@@ -67,7 +67,7 @@ def _show_table(table: paper_tables.PaperTable) -> None:
     origin = "on this machine" if table.is_own else "shipped with the program"
     is_full = settings.get("protocol") == "full"
     facts = [f"{table.date[:10]}, {origin}"]
-    facts += ["full protocol" if is_full else "short protocol; the full one has not been run"]
+    facts += ["full protocol" if is_full else "short protocol; the full protocol has not been run"]
     facts += [f"{settings['splits']} splits"] if isinstance(settings.get("splits"), int) else []
     facts += [f"{settings['seconds']:,.0f} s"] if "seconds" in settings else []
     facts.append(f"commit {table.commit or 'not recorded'}")
@@ -92,7 +92,7 @@ def _show_table(table: paper_tables.PaperTable) -> None:
 
 
 def _verdict(claims: Sequence[paper_tables.Row]) -> str:
-    """Describe the claims that do not hold, those of the papers before our own goals."""
+    """Describe the claims that do not hold: first the papers' claims, then our own goals."""
     failed = [claim for claim in claims if not claim["holds"]]
     if not failed:
         return f"**All {len(claims)} claims hold.**"

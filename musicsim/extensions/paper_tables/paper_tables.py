@@ -1,8 +1,7 @@
-"""The papers' tables with our numbers: results of `experiments/`, and their short runs.
+"""The papers' tables with our numbers: results of the experiments in ``experiments``, and short runs of them.
 
-An experiment prints one JSON object (``python -m experiments.NAME --json``). Results that are part of the program are
-in ``docs/results``, those of this machine in ``data/experiments/results``; the newer one is shown. Experiments need a
-checkout, because an installed package does not contain them.
+Results that come with the program are in ``docs/results``, and results from this machine are in
+``data/experiments/results``; the newer is shown. Experiments need a checkout.
 """
 
 import ast
@@ -37,7 +36,7 @@ _MAX_MESSAGE = 300  # characters
 
 
 class NothingMeasured(LibraryError):
-    """An experiment ended without rows because its data, which the message names, are missing."""
+    """An experiment returned no rows because its data are missing; the message names the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +47,20 @@ class PaperTable:
     settings: dict[str, Any]  # seed, splits, protocol, seconds
     rows: list[dict[str, Any]]
     claims: list[dict[str, Any]]  # claim, value, goal, holds
-    is_own: bool  # whether it was run on this machine
-    commit: str = ""  # of the program; empty in older results, like the inputs
-    inputs: dict[str, str] = field(default_factory=dict)  # SHA-256 by name
+    is_own: bool  # run on this machine
+    commit: str = ""  # commit of the program; older results have neither a commit nor inputs
+    inputs: dict[str, str] = field(default_factory=dict)  # maps the name of each input to its SHA-256
 
 
 def _checkout() -> Path | None:
-    """Return the folder above the package if it is a checkout."""
+    """Return the folder above the package, or None if it is not a checkout."""
     folder = Path(musicsim.__file__).resolve().parents[1]
     is_checkout = (folder / "experiments" / "__init__.py").exists() and (folder / "pyproject.toml").exists()
     return folder if is_checkout else None
 
 
 def experiments() -> dict[str, str]:
-    """Return the titles of the checkout's experiments by name; empty without a checkout."""
+    """Return a dict from the name of each experiment to its title; empty without a checkout."""
     checkout = _checkout()
     files = sorted(checkout.glob("experiments/[!_]*.py")) if checkout else []
     texts = {file.stem: ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) for file in files}
@@ -69,7 +68,7 @@ def experiments() -> dict[str, str]:
 
 
 def load_table(name: str) -> PaperTable | None:
-    """Load the newest result of an experiment; None without results. Raises LibraryError if one cannot be read."""
+    """Load the newest result of an experiment, if it has any. Raises LibraryError if a result cannot be read."""
     checkout = _checkout()
     if checkout is None:
         return None
@@ -92,14 +91,14 @@ def _read(path: Path, *, is_own: bool) -> PaperTable | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise LibraryError(
-            f"{path}: this is not an experiment result ({error}). Delete it and run the experiment again."
+            f"{path}: this is not an experiment result ({error}). Delete the file and run the experiment again."
         ) from error
     optional = {key: report[key] for key in ("commit", "inputs") if key in report}
     return PaperTable(**required, **optional, is_own=is_own)
 
 
 def split_tables(rows: Sequence[Row]) -> list[list[Row]]:
-    """Split rows into tables by the name of their first column, in the order of their appearance."""
+    """Group rows by the name of their first column into tables, in order of first appearance."""
     tables: dict[str, list[Row]] = {}
     for row in rows:
         tables.setdefault(next(iter(row), ""), []).append(row)
@@ -107,11 +106,7 @@ def split_tables(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def order_columns(rows: Sequence[Row]) -> list[tuple[str, str | None]]:
-    """Return the columns of a table, with the papers' columns next to ours, each with the column of its spread.
-
-    "paper" follows our first column with a float, and "paper NAME" or "thesis NAME" follows NAME. "NAME sd", "NAME
-    deviation", and a bare "sd" after its column, are spreads.
-    """
+    """Return a table's columns in order, each with the column of its spread; the papers' columns are next to ours."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     measure_of = {name: measure for name in names if (measure := _measure_of(name, names)) is not None}
     ours = [name for name in names if name not in measure_of and not name.startswith(PAPERS)]
@@ -126,7 +121,7 @@ def order_columns(rows: Sequence[Row]) -> list[tuple[str, str | None]]:
 
 
 def _measure_of(name: str, names: Sequence[str]) -> str | None:
-    """Return the column that a column is the spread of; None if it is not a spread."""
+    """Return the column whose spread is in the column `name`; None if `name` is not a spread."""
     if name == _SPREAD and names.index(name) > 0:
         return names[names.index(name) - 1]
     bases = (name.removesuffix(ending) for ending in _SPREADS if name.endswith(ending))
@@ -134,14 +129,10 @@ def _measure_of(name: str, names: Sequence[str]) -> str | None:
 
 
 def run_experiment(name: str, progress: Progress, options: Sequence[str] = ()) -> bool:
-    """Do the short run of an experiment in a separate process, and store its output; False if `progress` cancels it.
-
-    `options` are added to its command. An earlier result is replaced only after success. Raises LibraryError, with its
-    last output, if it fails; NothingMeasured if its data are missing.
-    """
+    """Run the short version of an experiment in a process and store its result; return False if it was canceled."""
     checkout = _checkout()
     if checkout is None or name not in experiments():
-        raise NotFoundError(f"the experiment {name!r} does not exist here. Experiments need a checkout of the program.")
+        raise NotFoundError(f"the experiment {name!r} was not found. Experiments need a checkout of the repository.")
     with tempfile.TemporaryFile("w+", encoding="utf-8") as out, _start(checkout, name, out, options) as process:
         last = ""
         for line in _lines(process):
@@ -156,10 +147,10 @@ def run_experiment(name: str, progress: Progress, options: Sequence[str] = ()) -
         result = out.read().strip().rpartition("\n")[2]
     with atomic_path(_own_result(checkout, name)) as temporary:
         temporary.write_text(result + "\n", encoding="utf-8")
-        table = _read(temporary, is_own=True)  # raises before it replaces a good one
+        table = _read(temporary, is_own=True)  # raises before a good result is replaced
         if table is not None and not table.rows:
             raise NothingMeasured(
-                f"the experiment {name} did not give a result: {table.settings.get('data', 'it did not return rows')}"
+                f"the experiment {name} has no result: {table.settings.get('data', 'it returned no rows')}"
             )
     return True
 
@@ -170,7 +161,7 @@ def run_job(_library: Library, *, name: str, progress: Any) -> bool:
 
 @contextlib.contextmanager
 def _start(checkout: Path, name: str, out: IO[str], options: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-    """Start the process of an experiment, and end it with all its children after the block."""
+    """Start an experiment in a process, and end the process and its children after the block."""
     process = subprocess.Popen(
         [sys.executable, "-m", f"experiments.{name}", "--json", *options],
         cwd=checkout,
@@ -187,7 +178,7 @@ def _start(checkout: Path, name: str, out: IO[str], options: Sequence[str]) -> I
         for number in (signal.SIGTERM, signal.SIGKILL):
             if process.poll() is not None:
                 break
-            os.killpg(process.pid, number)  # pools of workers are in the same group
+            os.killpg(process.pid, number)  # the group includes worker processes
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_PATIENCE_S)
         assert process.stderr is not None
@@ -195,11 +186,11 @@ def _start(checkout: Path, name: str, out: IO[str], options: Sequence[str]) -> I
 
 
 def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
-    """Yield lines of progress as they arrive, and an empty line after a while without lines."""
+    """Yield progress lines as they arrive, and an empty line whenever none has arrived for a while."""
     lines: queue.Queue[str | None] = queue.Queue()
 
     def read() -> None:
-        with contextlib.suppress(ValueError):  # closed while it was read
+        with contextlib.suppress(ValueError):  # the stream was closed during reading
             for line in process.stderr or ():
                 lines.put(line.strip())
         lines.put(None)

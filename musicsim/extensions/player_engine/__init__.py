@@ -1,4 +1,4 @@
-"""Similar songs for players and plugins of music servers."""
+"""Similar songs for music players and music-server plugins."""
 
 from musicsim.hooks import Command, Extension, Section
 
@@ -7,7 +7,7 @@ EXTENSION = Extension(
     commands={
         "players": Command(
             "cli:players",
-            "Give similar songs to players and plugins of music servers (docs/servers.md).",
+            "Let music players and music-server plugins find similar songs (docs/servers.md).",
             "Other programs",
         )
     },

@@ -1,4 +1,4 @@
-"""Access of other programs' players to a library: the owner's rules, and the token, in a file of the library."""
+"""Access to a library for players in other programs: the token and the owner's rules, in a file of the library."""
 
 import secrets
 from dataclasses import dataclass, field, fields
@@ -29,12 +29,12 @@ class PlayerRules(Filters):
     )  # fmt: skip
 
     jellyfin: str | None = option(
-        None, "Jellyfin's path of your music folder; players then use Jellyfin's ids if no music server is connected.",
-        label="Folder of music in Jellyfin",
+        None, "Path of your music folder in Jellyfin; responses use Jellyfin's ids if no music server is connected.",
+        label="Music folder in Jellyfin",
     )  # fmt: skip
 
     def path(self, first: int, last: int, length: int, exclude: frozenset[int]) -> PlaylistRequest:
-        """Return a request for a path of `length` songs under the rules, except the rules for excluded songs."""
+        """Return a request for a path of `length` songs under these filters; `exclude` lists all songs to leave out."""
         filters = {f.name: getattr(self, f.name) for f in fields(Filters)}
         return PlaylistRequest(
             **filters, first=first, through=(last,), length=length, exclude=exclude, avoid_recent=False
@@ -43,7 +43,7 @@ class PlayerRules(Filters):
 
 @dataclass(frozen=True, kw_only=True)
 class PlayerAccess:
-    token: str = field(repr=False)  # also the password of Subsonic players
+    token: str = field(repr=False)  # also the password for Subsonic players
     rules: PlayerRules = field(default_factory=PlayerRules)
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ _json = TypeAdapter(PlayerAccess)
 
 
 def player_access(library: Library) -> PlayerAccess | None:
-    """Return the access for players; None if it is off. Raises LibraryError if the file cannot be read."""
+    """Return the token and rules for players; None if access is off. Raises LibraryError if the file is unreadable."""
     path = _path(library)
     try:
         with path.open("rb") as file:
@@ -62,11 +62,11 @@ def player_access(library: Library) -> PlayerAccess | None:
     except FileNotFoundError:
         return None
     except (OSError, ValidationError) as error:
-        raise LibraryError(f"{path} cannot be read: remove it, and run `musicsim players` again.") from error
+        raise LibraryError(f"{path} cannot be read. Remove the file, and run `musicsim players` again.") from error
 
 
 def answer_players(library: Library, rules: PlayerRules, *, new_token: bool = False) -> PlayerAccess:
-    """Give players access under some rules, with the existing token or a new one."""
+    """Give players access under the rules, with the existing token or a new one."""
     if rules.words:
         filter_rows(take_snapshot(library), rules)
     known = None if new_token else player_access(library)
@@ -77,7 +77,7 @@ def answer_players(library: Library, rules: PlayerRules, *, new_token: bool = Fa
 
 
 def refuse_players(library: Library) -> None:
-    """Turn off the access for players; deletes the token and the rules."""
+    """Turn off access for players; this deletes the token and the rules."""
     _path(library).unlink(missing_ok=True)
 
 

@@ -1,7 +1,6 @@
-"""Similar songs, paths and similar artists for other programs' players, by the ids of these programs.
+"""Similar songs, paths and similar artists for players in other programs, which use those programs' ids.
 
-If a music server is connected, its ids are understood and returned, and songs that it lacks are left out. Otherwise ids
-are the library's own. The hook ``foreign_ids`` is ``function(library) -> ForeignIds``.
+If a music server is connected (hook ``foreign_ids``), its ids are used, and songs that it does not have are left out.
 """
 
 import re
@@ -30,25 +29,25 @@ from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 
 MAX_SONGS = 500  # songs per response
-JELLYFIN = "/jellyfin"  # used instead of the name of a connected server
+JELLYFIN = "/jellyfin"  # stands for Jellyfin where the name of a connected server is expected
 _OWN_ID = re.compile(r"(?:so-)?([0-9]{1,18})", re.ASCII)
-_SEED = 0  # so that the same request gets the same path
-_WIDEN = 4  # factor for the number of results, if a server lacks some of them
+_SEED = 0  # fixed seed, so that the same request gets the same path
+_WIDEN = 4  # factor by which the search is widened if some results are not on the server
 
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """A query of a player, and the connected server of its ids; None for the library's own ids."""
+    """A query from a player, and the connected server whose ids it uses (None: the library's own ids)."""
 
     query: Query
-    server: str | None  # may be JELLYFIN
+    server: str | None  # name of the server, or JELLYFIN
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    id: str  # in the other program
+    id: str  # the song's id in the other program
     song: Song
-    similarity: float  # 0 to 1, to the query; on a path, to its first song
+    similarity: float  # from 0 to 1; similarity to the query or, on a path, to its first song
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +57,23 @@ class ArtistMatch:
 
 
 class ForeignIds(Protocol):
-    """Ids of songs on connected servers. A "server" is its name, which must be unique among extensions."""
+    """Ids of songs on connected servers. A server is given by its name, which must be unique among extensions."""
 
     def find_song(self, server_id: str) -> tuple[str, int] | None:
-        """Find the server of an id, and the library's song."""
+        """Find the server that uses an id, and the matching song in the library."""
 
     def first_server(self) -> str | None:
-        """Return the first server with songs."""
+        """Return the first server that has songs."""
 
     def ids_of(self, song_ids: Iterable[int], server: str) -> dict[int, str]:
-        """Map songs to the ids of a server; {} for a server of another extension."""
+        """Return a dict from song to the server's id; empty if the server belongs to a different extension."""
 
     def artist(self, item_id: str) -> tuple[str, str] | None:
-        """Find the server of an artist's id, and the artist's name. Raises ServerError."""
+        """Find the server that uses an artist's id, and the artist's name. Raises ServerError if a server fails."""
 
 
 class Answering:
-    """Searches in a library for players, under the active model and the owner's rules."""
+    """Searches a library for players, with the active model and the owner's rules."""
 
     def __init__(self, library: Library, rules: PlayerRules) -> None:
         self._library, self._rules = library, rules
@@ -83,7 +82,7 @@ class Answering:
         self.snapshot = _snapshot(library, library.revision)
 
     def song(self, item_id: str) -> Seed:
-        """Return the song of a connected server's, a Jellyfin or an own id. Raises NotFoundError without a vector."""
+        """Find a song by its id on a server, in Jellyfin or in the library. Raises NotFoundError without a vector."""
         for ids in self._foreign:
             if (known := ids.find_song(item_id)) is not None:
                 return self._check_vector(known[1], known[0])
@@ -104,7 +103,7 @@ class Answering:
         return self._check_vector(songs[0].id, self._default_server)
 
     def artist(self, name: str) -> Seed:
-        """Return songs that represent an artist, given by name or by an id on a connected server."""
+        """Return songs that represent an artist, who is given by name or by an id on a connected server."""
         try:
             return Seed(choose_songs_of(self.snapshot, name), self._default_server)
         except NotFoundError:
@@ -140,26 +139,26 @@ class Answering:
             k = _WIDEN * k
 
     def path(self, first: Seed, last: Seed, n: int) -> list[Match]:
-        """Return at most `n` songs from the first to the last in small steps. Raises NotFoundError for two servers."""
+        """Return `n` songs or fewer from the first to the last. Raises NotFoundError if they share no server."""
         start, end = (self._library.song(_song_ids(seed.query)[0]) for seed in (first, last))
-        if len(set(self.snapshot.rows_of([start.id, end.id]))) == 1:  # both sound the same
+        if len(set(self.snapshot.rows_of([start.id, end.id]))) == 1:  # both songs sound the same
             return self._to_path([start, end][: 1 + (start.id != end.id)], first.server)
         excluded = self._excluded
         between = self._walk_between(start.id, end.id, n, excluded)
         known = self._ids([song.id for song in between], first.server)
-        if len(known) < len(between):  # try again without the songs that the server lacks
+        if len(known) < len(between):  # try again without the songs that are not on the server
             everything = self.snapshot.row_ids.tolist()
             excluded |= set(everything) - self._ids(everything, first.server).keys()
             between = self._walk_between(start.id, end.id, n, excluded)
         return self._to_path([start, *between, end], first.server)
 
     def _walk_between(self, start: int, end: int, n: int, exclude: frozenset[int]) -> tuple[Song, ...]:
-        # the ends are cut off, because the walk may use other songs with the same sound for them
+        # cut off the ends, because the walk may have replaced them with copies of the same recording
         request = self._rules.path(start, end, min(max(n, 2), MAX_SONGS), exclude)
         return _walk(self._library, self.snapshot.revision).generate(request, _SEED).songs[1:-1]
 
     def artists(self, seed: Seed, n: int) -> list[ArtistMatch]:
-        """Return at most `n` similar artists with their entry points, the nearest first."""
+        """Return at most `n` similar artists with their entry points, nearest first."""
         artists = find_similar_artists(
             self.snapshot, seed.query, n, filters=self._rules, exclude=self._excluded, thumbs=self._thumbs(seed.query)
         )
@@ -173,7 +172,7 @@ class Answering:
 
     @property
     def _default_server(self) -> str | None:
-        """The server whose ids are in responses to queries without an id."""
+        """The server whose ids are used in responses to queries without an id."""
         return self._first_server or (JELLYFIN if self._rules.jellyfin else None)
 
     @property
@@ -200,7 +199,7 @@ class Answering:
         return [Match(ids[song.id], song, value) for song, value in zip(songs, similarities, strict=True)]
 
     def _ids(self, song_ids: Sequence[int], server: str | None) -> dict[int, str]:
-        """Map songs to the other program's ids of them, or of songs with the same sound."""
+        """Return a dict from song to the other program's id for the song or for a copy of the same recording."""
         if server is None:
             return {song_id: str(song_id) for song_id in song_ids}
         if server == JELLYFIN:
@@ -221,12 +220,12 @@ def _song_ids(query: Query) -> list[int]:
 
 
 def _unknown_song() -> NotFoundError:
-    return NotFoundError("this song is not in the library, or was not analyzed yet.")
+    return NotFoundError("this song is not in the library, or has not been analyzed yet.")
 
 
 @lru_cache(maxsize=2)
 def _snapshot(library: Library, revision: int) -> Snapshot:
-    del revision  # only a key of the cache
+    del revision  # used only as part of the cache key
     return take_snapshot(library)
 
 

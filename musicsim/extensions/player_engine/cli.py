@@ -1,4 +1,4 @@
-"""Command for other programs' players: token and rules."""
+"""The command for players in other programs: token and rules."""
 
 from typing import Annotated
 
@@ -15,13 +15,13 @@ def players(
     request: PlayerRules,
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    show: Annotated[bool, typer.Option("--show", help="Show token and rules without changing them.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Show the token and the rules without changing them.")] = False,
     off: Annotated[bool, typer.Option("--off", help="Turn off access for players; the token becomes invalid.")] = False,
     new_token: Annotated[
-        bool, typer.Option("--new-token", help="Make a new token; the old one becomes invalid.")
+        bool, typer.Option("--new-token", help="Create a new token; the old token becomes invalid.")
     ] = False,
 ) -> None:
-    """Give players with the token access while the app runs. New rules replace all earlier ones."""
+    """Let players that send the token use the library while the app runs. New rules replace all earlier rules."""
     with open_library(library) as lib:
         if off:
             refuse_players(lib)

@@ -1,7 +1,4 @@
-"""Ids of songs in Jellyfin, computed from paths, because Jellyfin's API does not return them.
-
-An id is a GUID: MD5 of an item's type and its path in UTF-16 (Jellyfin's ``LibraryManager.GetNewItemId``).
-"""
+"""Ids of songs in Jellyfin: MD5 hashes of an item's type and path in UTF-16 (``LibraryManager.GetNewItemId``)."""
 
 import hashlib
 import re
@@ -24,19 +21,19 @@ _PAIR = np.dtype([("guid", "S32"), ("song_id", np.int64)])
 
 
 def jellyfin_id(path: str) -> str:
-    """Return Jellyfin's id of a song at a path, 32 hexadecimal digits."""
+    """Return Jellyfin's id for the song at a path: 32 hexadecimal digits."""
     digest = hashlib.md5((_TYPE + path).encode("utf-16-le", "replace"), usedforsecurity=False).digest()
     return uuid.UUID(bytes_le=digest).hex
 
 
 class JellyfinIds:
-    """Songs by their ids in Jellyfin, and the reverse; `folder` is Jellyfin's path of the library's folders, or ""."""
+    """Converts Jellyfin's ids to songs and back; `folder` is the path of the music folder in Jellyfin, or ""."""
 
     def __init__(self, library: Library, folder: str) -> None:
         self._library, self._folder = library, folder
 
     def song(self, item_id: str) -> int | None:
-        """Return the song of a Jellyfin id, with or without dashes; None if no file has it."""
+        """Return the song with a Jellyfin id, which may contain hyphens; None if no file has this id."""
         guid = item_id.replace("-", "").lower()
         if not _GUID.fullmatch(guid):
             return None
@@ -45,13 +42,14 @@ class JellyfinIds:
         if cache.revision != revision and (song_id is None or self.ids_of([song_id]).get(song_id) != guid):
             pairs = np.fromiter(((self._id(path), i) for i, path in self._library.files.here()), _PAIR)
             pairs.sort(order="guid")
-            cache.arrays = np.ascontiguousarray(pairs["guid"]), pairs["song_id"]  # at once, because threads share it
+            # one assignment, because threads share the cache
+            cache.arrays = np.ascontiguousarray(pairs["guid"]), pairs["song_id"]
             cache.revision = revision
             song_id = cache.song(guid)
         return song_id
 
     def ids_of(self, song_ids: Iterable[int]) -> dict[int, str]:
-        """Return the Jellyfin ids of songs that have a file, by song id."""
+        """Return a dict from song id to Jellyfin id, for the songs that have a file."""
         paths = self._library.files.paths_of(song_ids)
         return {song_id: self._id(files[0]) for song_id, files in paths.items()}
 
@@ -65,7 +63,7 @@ class JellyfinIds:
 
 
 class _IdCache:
-    """Sorted ids of all files at a revision, with their songs; 40 bytes per file."""
+    """Sorted Jellyfin ids of all files at a revision, with their songs; takes 40 bytes per file."""
 
     def __init__(self) -> None:
         self.arrays: tuple[npt.NDArray[Any], Int64Array] = np.empty(0, "S32"), np.empty(0, np.int64)
@@ -79,6 +77,6 @@ class _IdCache:
 
 @lru_cache(maxsize=2)
 def _cache(library: Library, folder: str) -> _IdCache:
-    """Return a cache that is kept for later revisions, because most of them do not change files."""
+    """Return a cache that is kept for later revisions, because most revisions do not change files."""
     del library, folder
     return _IdCache()

@@ -1,8 +1,6 @@
-"""Routes for other programs' players: ``/rest``, and GET requests from plugins of music servers.
+"""Routes for players in other programs: ``/rest``, and GET requests from music-server plugins.
 
-The plugins of Navidrome, Jellyfin, Ampache and Lyrion call ``/api/similar_tracks``, ``/api/find_path`` and
-``/api/similar_artists`` at a configured address. They send the token as ``Authorization: Bearer``, or in the address:
-``/players/<token>``.
+The plugins send the token as ``Authorization: Bearer``, or in the address: ``/players/<token>``.
 """
 
 import logging
@@ -23,7 +21,7 @@ from musicsim.extensions.player_engine.subsonic import subsonic
 
 _log = logging.getLogger(__name__)
 
-_N_SONGS, _N_PATH, _N_ARTISTS = 10, 25, 10  # default numbers
+_N_SONGS, _N_PATH, _N_ARTISTS = 10, 25, 10  # default numbers of results
 
 
 class _RequestError(Exception):
@@ -36,7 +34,7 @@ def _similar_tracks(answering: Answering, request: Request) -> Any:
     parameters = request.query_params
     has_names = parameters.get("title") and parameters.get("artist")
     if not (parameters.get("item_id") or has_names):
-        raise _RequestError(400, "give item_id, or title and artist.")
+        raise _RequestError(400, "send item_id, or title and artist.")
     try:
         song = answering.song(parameters.get("item_id", ""))
     except NotFoundError:
@@ -51,7 +49,7 @@ def _similar_tracks(answering: Answering, request: Request) -> Any:
 def _find_path(answering: Answering, request: Request) -> Any:
     parameters = request.query_params
     if not (parameters.get("start_song_id") and parameters.get("end_song_id")):
-        raise _RequestError(400, "give start_song_id and end_song_id.")
+        raise _RequestError(400, "send start_song_id and end_song_id.")
     first, last = (answering.song(parameters[name]) for name in ("start_song_id", "end_song_id"))
     path = answering.path(first, last, _number(request, "max_steps", _N_PATH))
     return {"path": [_track(match) for match in path], "total_distance": round(length_of(answering.snapshot, path), 4)}
@@ -60,7 +58,7 @@ def _find_path(answering: Answering, request: Request) -> Any:
 def _similar_artists(answering: Answering, request: Request) -> Any:
     name = request.query_params.get("artist") or request.query_params.get("artist_id")
     if not name:
-        raise _RequestError(400, "give artist.")
+        raise _RequestError(400, "send artist or artist_id.")
     seed = answering.artist(name)
     artists = answering.artists(seed, _number(request, "n", _N_ARTISTS))
     entries: list[dict[str, Any]] = [{"artist": artist.name, "artist_id": ""} for artist in artists]
@@ -88,19 +86,19 @@ def _representative(matches: Sequence[Match]) -> list[dict[str, str]]:
 def _number(request: Request, name: str, default: int) -> int:
     text = request.query_params.get(name) or str(default)
     if not re.fullmatch("[0-9]{1,9}", text, re.ASCII):
-        raise _RequestError(400, f"{name} should be a whole number.")
+        raise _RequestError(400, f"{name} must be a whole number.")
     return min(max(int(text), 1), MAX_SONGS)
 
 
 def _check_token(respond: Callable[[Answering, Request], Any]) -> Callable[[Request], Response]:
-    """Return a route that checks the token, and turns errors into responses."""
+    """Return a route that checks the token and converts errors to responses."""
 
     def route(request: Request) -> Response:
         try:
             library = open_library()
             access = player_access(library)
             if access is None:
-                raise _RequestError(404, "access for players is off: see `musicsim players`.")
+                raise _RequestError(404, "access for players is off. Run `musicsim players` to turn it on.")
             scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
             token = request.path_params.get("token") or (bearer.strip() if scheme.lower() == "bearer" else "")
             if not secrets.compare_digest(token.encode(), access.token.encode()):
@@ -112,7 +110,7 @@ def _check_token(respond: Callable[[Answering, Request], Any]) -> Callable[[Requ
             return JSONResponse({"error": "this id or name is not in the library."}, 404)
         except MusicsimError as error:
             _log.warning("%s", error)
-            return JSONResponse({"error": "the library cannot answer now. The app's log says why."}, 409)
+            return JSONResponse({"error": "the library cannot be searched now. The app's log says why."}, 409)
 
     return route
 
@@ -126,7 +124,7 @@ _BACK_END: dict[str, Callable[[Answering, Request], Any]] = {
 
 
 def players_routes(prefix: str = "") -> list[BaseRoute]:
-    """Return the routes under a path that begins with a slash, or ""; they come before those of ``/api``."""
+    """Return the routes under `prefix`, which begins with a slash or is empty; list them before the ``/api`` routes."""
     routes: list[BaseRoute] = [Route(prefix + "/rest/{method}", subsonic, methods=["GET", "POST"])]
     for address in ("", "/players/{token}"):
         routes += [Route(f"{prefix}{address}/api/{name}", _check_token(respond)) for name, respond in _BACK_END.items()]

@@ -1,7 +1,6 @@
-"""``/rest``: similar songs for players that use OpenSubsonic.
+"""``/rest``: similar songs for players that use OpenSubsonic (https://opensubsonic.netlify.app/docs).
 
-Protocol: https://opensubsonic.netlify.app/docs. Only the methods for similar songs are supported, not browsing or
-sound. Every error is an error of the protocol, with status 200.
+Errors are sent as the protocol requires: with HTTP status 200 and an error code.
 """
 
 import hashlib
@@ -27,11 +26,11 @@ from musicsim.library import Song
 
 _log = logging.getLogger(__name__)
 
-_VERSION = "1.16.1"  # of Subsonic's protocol
-_EXTENSIONS = ("apiKeyAuthentication", "formPost", "sonicSimilarity")  # each in version 1
+_VERSION = "1.16.1"  # version of the Subsonic protocol
+_EXTENSIONS = ("apiKeyAuthentication", "formPost", "sonicSimilarity")  # supported OpenSubsonic extensions, version 1
 _USER = "musicsim"
 _MAX_FORM = 1 << 16  # bytes
-_N_TRACKS, _N_SONGS, _N_PATH = 10, 50, 25  # default numbers
+_N_TRACKS, _N_SONGS, _N_PATH = 10, 50, 25  # default numbers of results
 _GENERIC, _MISSING, _WRONG_PASSWORD, _NO_PASSWORDS, _CONFLICT, _WRONG_KEY, _NOT_FOUND = (0, 10, 40, 42, 43, 44, 70)
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -46,7 +45,7 @@ class _ProtocolError(Exception):
 
 
 async def subsonic(request: Request) -> Response:
-    """Respond to a call of the protocol, with or without ``.view``, and with parameters in the address or a form."""
+    """Respond to a protocol call, with or without ``.view``, and with its parameters in the address or in a form."""
     parameters = dict(request.query_params)
     if request.method == "POST":
         body = bytearray()
@@ -62,25 +61,25 @@ def respond(method: str, parameters: _Parameters) -> Response:
     form = parameters.get("f", "xml")
     try:
         if form not in ("json", "xml"):
-            raise _ProtocolError(_GENERIC, "f should be json or xml.")
+            raise _ProtocolError(_GENERIC, "f must be json or xml.")
         library = open_library()
         access = player_access(library)
         if access is None:
-            return JSONResponse({"error": "access for players is off: see `musicsim players`."}, 404)
+            return JSONResponse({"error": "access for players is off. Run `musicsim players` to turn it on."}, 404)
         name = method.removesuffix(".view")
         if name not in _METHODS:
-            raise _ProtocolError(_GENERIC, "this server only finds similar songs; the method is not supported.")
-        if name != "getOpenSubsonicExtensions":  # players call it before they know how to log in
+            raise _ProtocolError(_GENERIC, "this method is not supported: this server only finds similar songs.")
+        if name != "getOpenSubsonicExtensions":  # players call this method before they know how to log in
             _check_login(parameters, access)
         content = _METHODS[name](Answering(library, access.rules), parameters)
     except _ProtocolError as error:
         return _error_response(error, form)
     except NotFoundError:
-        message = "this song is not in the library, or was not analyzed yet."
+        message = "this song is not in the library, or has not been analyzed yet."
         return _error_response(_ProtocolError(_NOT_FOUND, message), form)
     except MusicsimError as error:
         _log.warning("%s", error)
-        message = "the library cannot answer now. The app's log says why."
+        message = "the library cannot be searched now. The app's log says why."
         return _error_response(_ProtocolError(_GENERIC, message), form)
     return _response({"status": "ok"} | content, form)
 
@@ -89,18 +88,18 @@ def _check_login(parameters: _Parameters, access: PlayerAccess) -> None:
     login = [name for name in ("u", "p", "t", "s") if name in parameters]
     if "apiKey" in parameters:
         if login:
-            raise _ProtocolError(_CONFLICT, "send apiKey alone, without u, p, t and s.")
+            raise _ProtocolError(_CONFLICT, "send apiKey without u, p, t and s.")
         if not secrets.compare_digest(parameters["apiKey"].encode(), access.token.encode()):
             raise _ProtocolError(_WRONG_KEY, "this is not the key that `musicsim players` shows.")
         return
     if "p" in login:
         if "t" in login:
             raise _ProtocolError(_CONFLICT, "send either p, or t and s.")
-        raise _ProtocolError(_NO_PASSWORDS, "send t and s, or apiKey: plain passwords are not accepted.")
+        raise _ProtocolError(_NO_PASSWORDS, "plain passwords are not accepted. Send t and s, or apiKey.")
     _, token, salt = (_get(parameters, name) for name in ("u", "t", "s"))
     expected = hashlib.md5(f"{access.token}{salt}".encode(), usedforsecurity=False).hexdigest()
     if not secrets.compare_digest(token.lower().encode(), expected.encode()):
-        raise _ProtocolError(_WRONG_PASSWORD, "wrong password: it is the token that `musicsim players` shows.")
+        raise _ProtocolError(_WRONG_PASSWORD, "wrong password: use the token that `musicsim players` shows.")
 
 
 def _similar_tracks(answering: Answering, parameters: _Parameters) -> _Content:
@@ -114,7 +113,7 @@ def _path(answering: Answering, parameters: _Parameters) -> _Content:
 
 
 def _similar_songs(name: str) -> Callable[[Answering, _Parameters], _Content]:
-    """Return one of Subsonic's two methods for a mix, which differ in the name of their result."""
+    """Return one of Subsonic's two methods for similar songs, which differ only in the name of their result."""
 
     def method(answering: Answering, parameters: _Parameters) -> _Content:
         seed = answering.song_or_artist(_get(parameters, "id"))
@@ -145,7 +144,7 @@ def _get(parameters: _Parameters, name: str) -> str:
 def _count(parameters: _Parameters, default: int) -> int:
     text = parameters.get("count") or str(default)
     if not re.fullmatch("[0-9]{1,9}", text, re.ASCII) or not int(text):
-        raise _ProtocolError(_GENERIC, "count should be a whole number from 1.")
+        raise _ProtocolError(_GENERIC, "count must be a whole number of at least 1.")
     return min(int(text), MAX_SONGS)
 
 
@@ -154,7 +153,7 @@ def _sonic_matches(matches: list[Match]) -> _Content:
 
 
 def _child(match: Match) -> _Content:
-    """Return a song as Subsonic's `Child`, without unknown fields except those that OpenSubsonic added."""
+    """Return a song as a Subsonic ``Child``; unknown fields are omitted, except those that OpenSubsonic added."""
     song: Song = match.song
     facts = {
         "id": match.id, "isDir": False, "title": song.title, "album": song.album, "artist": song.artist,
@@ -183,7 +182,7 @@ def _response(content: _Content, form: str | None) -> Response:
 
 
 def _element(name: str, content: Mapping[str, Any]) -> ElementTree.Element:
-    """Return content as an element, with texts and numbers as attributes, and an element per entry of a list."""
+    """Convert content to an element: strings and numbers become attributes, and each list entry becomes an element."""
     element = ElementTree.Element(name)
     for key, value in content.items():
         for part in value if isinstance(value, list) else [value]:

@@ -1,8 +1,7 @@
-"""Backups: a library as one file, made while others write to it, and fully checked before it is restored.
+"""Backups: a library in one file, made while other processes may write to it, and fully checked before a restore.
 
-It contains the arrays, up to the rows that the database lists, then a consistent copy of the database. Music and data
-that can be rebuilt from the songs are left out. A backup may come from an untrusted person, and from another machine:
-its settings could name workers that run code here, its jobs have paths, and its author knows its tokens.
+The music, and data that can be rebuilt from it, are left out. A backup may come from an untrusted person: its settings
+could name workers that run code, its jobs contain paths, and its author knows its tokens.
 """
 
 import os
@@ -30,7 +29,7 @@ from musicsim.storage import storage_error, writing_to
 ENDING = ".musicsim-backup"
 _WALK_SOURCES = "walk_sources.npz"
 _FOLDERS = ("frames", "models", "embeddings")
-_JOBS = "jobs"  # logs of jobs are not backed up
+_JOBS = "jobs"  # job logs are not backed up
 _PARTS = (f"{LIBRARY_FILE}-wal", f"{LIBRARY_FILE}-shm", LIBRARY_FILE, *_FOLDERS, _WALK_SOURCES, _JOBS)
 _MAX_ROUNDS = 5
 _OF_MACHINE = "key = 'settings' OR key LIKE 'machine.%'"
@@ -43,7 +42,7 @@ _BACKUP = ArchiveKind(
         rf"frames/\w\w/\w+(\.v\d+)?\.np[yz]|{MODEL_FILES}|embeddings/\w+/[a-z]+\.(json|npy)"
         rf"|{re.escape(_WALK_SOURCES)}|{re.escape(LIBRARY_FILE)}"
     ),
-    "; nothing was changed. Restore another one.",
+    "; nothing was changed. Restore another backup.",
 )
 
 
@@ -55,10 +54,10 @@ class BackupReport:
 
 
 def save_backup(library: Library, target: Path, progress: Progress, private: Collection[str] = ()) -> BackupReport:
-    """Write a library as one file that only its owner can read, replacing an earlier backup once it is complete.
+    """Write a library to one file that only its owner can read; once complete, it replaces an earlier backup.
 
-    `private` lists files with secrets to include; without any, links to listening tests get new tokens in the backup.
-    Raises LibraryError if `target` is not a backup, or if the library's database is damaged.
+    `private` lists files in the library's folder that contain secrets and should be included. If it is empty, links to
+    listening tests get new tokens in the backup.
     """
     with folder_next_to(target) as work, _BACKUP.write(target, work) as archive:
         n_songs, damaged = _BackupWriter(library, archive, work, progress).run(private)
@@ -68,7 +67,7 @@ def save_backup(library: Library, target: Path, progress: Progress, private: Col
 class _BackupWriter:
     def __init__(self, library: Library, archive: ArchiveWriter, work: Path, progress: Progress) -> None:
         self._library, self._archive, self._work, self._progress = library, archive, work, progress
-        self._frames: set[str] = set()  # hashes of songs whose files were added
+        self._frames: set[str] = set()  # content hashes of songs whose files were added
 
     def run(self, private: Collection[str]) -> tuple[int, tuple[str, ...]]:
         """Write the backup; return the number of songs and the names of damaged models."""
@@ -93,7 +92,7 @@ class _BackupWriter:
         return self._archive.add_file(path.relative_to(self._library.folder).as_posix(), path)
 
     def _copy_database(self, *, with_tokens: bool) -> Path:
-        """Copy the database; links get new tokens in the copy unless `with_tokens`."""
+        """Copy the database; links get new tokens in the copy unless `with_tokens` is set."""
         self._progress("copying the database", 0, 0)
         target = self._work / LIBRARY_FILE
         target.unlink(missing_ok=True)
@@ -103,7 +102,7 @@ class _BackupWriter:
                 source.driver_connection.backup(copy)  # type: ignore[union-attr]
                 check_database(copy)
                 if not with_tokens:
-                    copy.execute("PRAGMA secure_delete=ON")  # or old tokens stay in free pages
+                    copy.execute("PRAGMA secure_delete=ON")  # otherwise old tokens stay in free pages
                     with copy:
                         renew_tokens(copy)
         except sqlite3.Error as error:
@@ -111,14 +110,14 @@ class _BackupWriter:
                 raise problem from error
             raise LibraryError(
                 f"{self._library.folder / LIBRARY_FILE} is damaged ({error}): no backup was made, because it could "
-                "not be restored. Restore an earlier one."
+                "not be restored. Restore an earlier backup."
             ) from error
         finally:
             source.close()
         return target
 
     def _add_arrays(self, copy: Library) -> list[str] | None:
-        """Return the names of damaged models; None if songs or models were deleted meanwhile."""
+        """Return the names of damaged models; None if songs or models were deleted in the meantime."""
         songs, models = copy.content_hashes(), copy.models.all(retired=True)
         total = len(songs) + len(models)
         missing: set[str] = set()
@@ -164,7 +163,9 @@ class Consent:
             some += f" and {more:,} more" if more > 0 else ""
             sentences.append(f"its music is at addresses that a scan connects to: {some}.")
         if self.private:
-            sentences.append(f"it contains passwords and servers that musicsim will use: {', '.join(self.private)}.")
+            sentences.append(
+                f"it contains passwords and server connections that musicsim will use: {', '.join(self.private)}."
+            )
         return " ".join(sentences)
 
 
@@ -181,12 +182,11 @@ def restore_backup(
     with_private: bool = False,
     accept: Callable[[Consent], bool] = refuse,
 ) -> Restored:
-    """Replace a library by the one in a backup, or make a new one; everything is checked before any change.
+    """Replace a library with the one in a backup, or create a new one; everything is checked before any change.
 
-    The library keeps its uploaded songs, the settings of the machine, and its own `private` files, which contain
-    secrets. With `with_private`, those files and the tokens of links to listening tests come from the backup. If
-    consent is needed, `accept` is called. Raises NotFoundError for a missing file, StoreLockedError if another process
-    has the library open, and LibraryError if the file is not a backup, was altered, or `accept` returns False.
+    The library keeps its uploaded songs, its machine settings, and its own `private` files. If `with_private` is set,
+    these files and the tokens in links to listening tests come from the backup. `accept` is called if consent is
+    needed.
     """
     folder = folder.expanduser().absolute()
     is_new = not folder.exists()
@@ -204,7 +204,7 @@ def restore_backup(
             restored = secrets if with_private else ()
             consent = Consent(restored, tuple(_find_addresses(ready)))
             if (consent.private or consent.addresses) and not accept(consent):
-                advice = "Nothing was changed. If you know them all, restore it again and confirm (--yes)."
+                advice = "Nothing was changed. If you trust all of these, restore the backup again and confirm (--yes)."
                 raise LibraryError(f"{source.name}: {consent.words} {advice}")
             _prepare_database(folder)
             with _BACKUP.refusing(source.name):
@@ -223,7 +223,7 @@ def restore_backup(
 
 
 def _unpack(source: Path, ready: Path, progress: Progress, private: Collection[str]) -> tuple[set[str], float, int]:
-    """Unpack and check a backup; return the names of its files, its time, and its number of songs."""
+    """Unpack and check a backup; return the names of its files, its creation time, and its number of songs."""
     ready.mkdir()
     with _BACKUP.refusing(source.name):
         with _BACKUP.open(source) as stream:
@@ -256,7 +256,7 @@ def _prepare_database(folder: Path) -> None:
 
 
 def _read_own_texts(folder: Path) -> dict[str, str]:
-    """Return the texts of a library that belong to the machine; empty if it does not exist or is damaged."""
+    """Return a library's entries that belong to the machine; empty if there is no library or it is damaged."""
     file = folder / LIBRARY_FILE
     if not file.exists():
         return {}
@@ -269,10 +269,7 @@ def _read_own_texts(folder: Path) -> dict[str, str]:
 
 
 def _adapt_to_machine(folder: Path, own: Mapping[str, str], *, with_tokens: bool) -> None:
-    """Store the texts of this machine, `own`, in an unpacked library, and remove its jobs and, by default, its tokens.
-
-    Raises ValueError if its settings are damaged.
-    """
+    """Store this machine's entries, `own`, in an unpacked library; delete its jobs and, by default, renew tokens."""
     with closing(sqlite3.connect(folder / LIBRARY_FILE)) as database, database:
         row = database.execute("SELECT value FROM meta WHERE key = 'settings'").fetchone()
         merged = {**own, "settings": merge_restored(row[0] if row else None, own.get("settings"))}
@@ -285,13 +282,13 @@ def _adapt_to_machine(folder: Path, own: Mapping[str, str], *, with_tokens: bool
 
 
 def _find_addresses(folder: Path) -> list[str]:
-    """Return the addresses that a scan or player would connect to, without user names; a folder covers its content."""
+    """Return the addresses that a scan or player would connect to, without user names or paths below listed folders."""
     addresses: dict[str, None] = {}
     with closing(sqlite3.connect(folder / LIBRARY_FILE)) as database:
         for table, column in _PATHS:
             query = f"SELECT DISTINCT {column} FROM {table} WHERE {column} LIKE '%:/%' ORDER BY {column}"
             for (stored,) in database.execute(query):
-                path = path_of(stored)  # as readers do, so that "./s3:/bucket" is recognized, too
+                path = path_of(stored)  # decoded like any stored path, so that "./s3:/bucket" is also found
                 if is_address(path) and not any(os.fspath(p) in addresses for p in (path, *path.parents)):
                     addresses[os.fspath(path)] = None
     return [strip_user(address) for address in addresses]

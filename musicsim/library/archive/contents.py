@@ -18,11 +18,11 @@ from musicsim.library.stores.models import ModelRecord
 # the files that a model needs; rows.npz and the index are caches
 _MODEL_FILE = r"(?!rows\.npz)[a-z_]+\.(json|npz|f32)"
 MODEL_FILES = rf"models/[\w-]+/{_MODEL_FILE}"
-"""Names of files of models in an archive, a regular expression."""
+"""Regular expression for the names of model files in an archive."""
 
 
 def add_model(archive: ArchiveWriter, copy: Library, record: ModelRecord, *, left_out: Collection[str] = ()) -> bool:
-    """Add the files of a model up to the rows in the database of `copy`; return False if any are missing."""
+    """Add a model's files, up to the rows listed in the database of `copy`; return False if any are missing."""
     folder = copy.models.path(record.id)
     grown = copy.models.row_bytes(record)  # lengths of files that other processes may append to
     is_whole = (folder / "model.json").exists()
@@ -47,7 +47,7 @@ def open_checked(folder: Path) -> Iterator[Library]:
         tables = {name: {c["name"] for c in inspector.get_columns(name)} for name in inspector.get_table_names()}
         expected = {table.name: {c.name for c in table.c} for table in schema.all_tables()}
         if {name: tables.get(name) for name in expected} != expected:
-            raise ValueError("its tables are not those of a library")
+            raise ValueError("its tables differ from those of a library")
         with library.engine.connect() as reader:
             triggers = reader.exec_driver_sql("SELECT 1 FROM sqlite_master WHERE type = 'trigger' LIMIT 1").first()
         if inspector.get_view_names() or triggers is not None:
@@ -56,11 +56,11 @@ def open_checked(folder: Path) -> Iterator[Library]:
             wrong = find_wrong_value(connection)
             known = {model_id for (model_id,) in connection.execute("SELECT id FROM models")}
         if wrong is not None:
-            raise ValueError(f"its database has an invalid value in the column {wrong}")
+            raise ValueError(f"its database has an invalid value in column {wrong}")
         for record in library.models.all(retired=True):
             if record.features_of not in known:
                 raise ValueError("it refers to a model that it does not contain")
             for path, n_bytes in library.models.row_bytes(record).items():
                 if path.exists() and path.stat().st_size != n_bytes:
-                    raise ValueError(f"the rows of the model {record.name!r} have a wrong length")
+                    raise ValueError(f"the rows of the model {record.name!r} have the wrong length")
         yield library

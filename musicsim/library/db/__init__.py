@@ -1,7 +1,4 @@
-"""The database: tables and their version, transactions, change log, and columns read from it.
-
-Imports only leaf modules of the library. Names are imported on first use.
-"""
+"""The database: tables, transactions, change log, and columns; names are imported on first use."""
 
 import lazy_loader as lazy
 

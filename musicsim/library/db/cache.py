@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 Arrays = dict[str, npt.NDArray[Any]]
 
-SAVE_INTERVAL = 5_000  # changes between two writes of the file: half of those that the change log keeps
+SAVE_INTERVAL = 5_000  # changes between two writes of the file; half as many as the change log keeps
 _FORMAT = 2
 
 
@@ -31,7 +31,7 @@ def save_arrays(target: Path, **arrays: Any) -> None:
 
 
 def load_arrays(source: Path) -> Arrays:
-    """Return the arrays of a file by name; empty if the file does not exist."""
+    """Return the arrays in a file, keyed by name; empty if the file does not exist."""
     if not source.exists():
         return {}
     with np.load(source, allow_pickle=False) as arrays:
@@ -41,20 +41,20 @@ def load_arrays(source: Path) -> Arrays:
 @dataclass(frozen=True, slots=True)
 class Archive(Generic[T]):
     path: Path
-    pack: Callable[[T], Mapping[str, npt.NDArray[Any]]]  # converts the value to arrays by name
+    pack: Callable[[T], Mapping[str, npt.NDArray[Any]]]  # converts the value to named arrays
     unpack: Callable[[Arrays], T]
-    is_worthwhile: Callable[[T], bool]  # whether the value takes long enough to read to store it in a file
+    is_worthwhile: Callable[[T], bool]  # whether reading the value takes long enough that a file is worthwhile
 
     def save(self, value: T, revision: LoggedRevision) -> None:
-        """Write a value and its revision, unless the folder cannot be written to."""
+        """Write a value and its revision; do nothing if the file cannot be written."""
         about = np.array(json.dumps([_FORMAT, revision.number, revision.token]))
         try:
             save_arrays(self.path, about=about, **self.pack(value))
-        except (OSError, StorageError):  # the next process reads the database
+        except (OSError, StorageError):  # then the next process reads the database
             return
 
     def load(self) -> tuple[T, LoggedRevision] | None:
-        """Return the value and its revision; None if the file is missing, damaged or of another version."""
+        """Return the value and its revision; None if the file is missing, damaged or in a different format."""
         try:
             arrays = load_arrays(self.path)
             if not arrays:
@@ -62,15 +62,14 @@ class Archive(Generic[T]):
             version, number, token = json.loads(str(arrays.pop("about")))
             return (self.unpack(arrays), LoggedRevision(number, token)) if version == _FORMAT else None
         except Exception as error:  # zipfile and numpy raise many kinds of errors for a damaged file
-            _log.warning("%s cannot be read and is rebuilt: %r", self.path, error)
+            _log.warning("%s cannot be read and will be rebuilt: %r", self.path, error)
             return None
 
 
 class CachedValue(Generic[T]):
-    """A value read from a library's database, which each :meth:`get` updates with the latest changes. Thread-safe.
+    """A value read from a database, which :meth:`get` updates with the latest changes. Thread-safe.
 
-    `read` reads the value. `update` applies changes: it returns the same object if they do not affect it, and None if
-    the value must be read again. `archive` stores it for the next process.
+    `update` returns the same object if the changes do not affect it, and None if the value must be read again.
     """
 
     def __init__(

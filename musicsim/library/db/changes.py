@@ -1,7 +1,6 @@
-"""Log of the songs and models that each change of a library touches, so that readers only reload those.
+"""Log of the songs and models that each change to a library touches, so that readers reload only those.
 
-Triggers collect the rows that a transaction of :meth:`Library.write` touches. At its end, they are logged under the new
-revision. Readers reload everything if a revision is not in the log, because it is old or of an older program.
+Triggers collect the rows that a transaction touches. Readers reload everything if a revision is not in the log.
 """
 
 import json
@@ -15,13 +14,13 @@ import sqlalchemy as sa
 from musicsim.audio import HEARD
 from musicsim.library.db import schema
 
-_MAX_SONGS = 1000  # per change; more count as all
+_MAX_SONGS = 1000  # per change; a change to more songs is logged as a change to all songs
 MAX_ENTRIES = 10_000  # 0.1 kB each
 TIDY_INTERVAL = 100  # changes
 CHANGES_PREFIX = "change "
 _EVERY_SONG = -1
 
-# Columns by which songs are listed, counted, compared and searched. All other columns are read song by song.
+# Columns by which songs are listed, counted, compared and searched. All other columns are read one song at a time.
 _TRIGGERS = (
     ("songs", "INSERT", "songs", ("new.id",)),
     (
@@ -49,7 +48,7 @@ _WATCH = (
         + "END"
         for number, (table, action, kind, keys) in enumerate(_TRIGGERS)
     ),
-    "PRAGMA recursive_triggers=ON",  # or rows deleted by REPLACE would go unnoticed
+    "PRAGMA recursive_triggers=ON",  # otherwise rows deleted by REPLACE go unnoticed
 )
 _TOUCHED = f"""SELECT kind, id FROM touched WHERE kind <> 'songs' UNION ALL SELECT * FROM
     (SELECT kind, id FROM touched WHERE kind = 'songs' ORDER BY id LIMIT {_MAX_SONGS + 1})"""
@@ -57,7 +56,7 @@ _TOUCHED = f"""SELECT kind, id FROM touched WHERE kind <> 'songs' UNION ALL SELE
 
 @dataclass(frozen=True, slots=True)
 class LoggedRevision:
-    """A revision, and the random token of its entry, which differs for another library with the same revision."""
+    """A revision and the random token of its log entry, which differs in other libraries with the same revision."""
 
     number: int
     token: str | None
@@ -66,7 +65,7 @@ class LoggedRevision:
 @dataclass(frozen=True, slots=True)
 class Changes:
     songs: frozenset[int] | None  # ids of songs that were added, deleted or changed; None: possibly all
-    grown: frozenset[str]  # ids of models that got rows
+    grown: frozenset[str]  # ids of models that gained rows
     shrunk: frozenset[str]  # ids of models that lost rows
 
 
@@ -74,7 +73,7 @@ NOTHING = Changes(frozenset(), frozenset(), frozenset())
 
 
 def begin_log(connection: sa.Connection) -> None:
-    """Log the current revision if it is missing, because an older version of the program made the change."""
+    """Log the current revision if it has no entry, because an older version of musicsim made the change."""
     revision = _revision(connection)
     if not _entries(connection, revision, revision):
         _insert(connection, revision, None, None, None)
@@ -116,7 +115,7 @@ def find_changes(connection: sa.Connection, old: LoggedRevision) -> Changes | No
     if revision < old.number:  # an earlier state of the library was restored
         return None
     entries = _entries(connection, old.number, revision)
-    if old.token is None:  # before the first entry, without a token to compare
+    if old.token is None:  # the revision is before the first entry, so there is no token to compare
         if len(entries) != revision - old.number:
             return None
     elif len(entries) != revision - old.number + 1 or entries.pop(0)[0] != old.token:
@@ -137,7 +136,7 @@ def _entries(connection: sa.Connection, first: int, last: int) -> list[list]:
 def _insert(
     connection: sa.Connection, revision: int, songs: list[int] | None, grown: list[str] | None, shrunk: list[str] | None
 ) -> None:
-    """Log a revision; None for possibly all songs, and for unknown models."""
+    """Log a revision; `songs` is None if any song may have changed, and the models are None if unknown."""
     entry = json.dumps([secrets.token_hex(8), songs, grown, shrunk])
     connection.exec_driver_sql("INSERT INTO meta (key, value) VALUES (?, ?)", (_key(revision), entry))
 

@@ -1,7 +1,4 @@
-"""Songs as columns, to list, filter and search a million songs without one object per song.
-
-A :class:`SongTable` has all songs with a file, sorted by id; changed songs are replaced in it.
-"""
+"""Songs stored as columns, to list, filter and search a million songs without one object per song."""
 
 import json
 from collections import Counter
@@ -23,8 +20,8 @@ from musicsim.library.db.packed_texts import PackedTexts
 from musicsim.library.tags.artists import artist_group, stand_in_name
 from musicsim.places import places_in_order
 
-_BLOCK = 10_000  # rows fetched from the database at once
-_FOLDER = "folder:"  # prefix of the group of a folder
+_BLOCK = 10_000  # rows fetched from the database in one call
+_FOLDER = "folder:"  # prefix of groups that are folders
 
 
 class _Record:
@@ -40,7 +37,7 @@ class _Record:
         compute = values.get("_lazy", {}).get(name)
         if compute is not None:
             values.setdefault(name, compute())  # another thread may have computed it
-            self._lazy.pop(name, None)  # frees its inputs
+            self._lazy.pop(name, None)  # free the inputs
         if name not in values:
             raise AttributeError(name)
         return values[name]
@@ -48,21 +45,21 @@ class _Record:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """One text per song; each distinct text is stored once."""
+    """One string per song; each distinct string is stored once."""
 
-    codes: Int32Array  # (n_songs,): indices into `names`; -1 without a text
-    names: list[str]  # texts of the library; after `take`, some may be unused
+    codes: Int32Array  # (n_songs,): indices into `names`; -1 for no string
+    names: list[str]  # distinct strings; after `take`, some may be unused
 
     def is_in(self, wanted: Iterable[str]) -> BoolArray:
-        """Return which songs have one of some texts, bool (n_songs,)."""
+        """Return a mask of the songs with one of the `wanted` strings, bool (n_songs,)."""
         return self.where(set(wanted).__contains__)
 
     def where(self, holds: Callable[[str], bool]) -> BoolArray:
-        """Return which songs have a text for which `holds` is true, bool (n_songs,)."""
-        return np.array([*map(holds, self.names), False])[self.codes]  # the last one: no text
+        """Return a mask of the songs with a string for which `holds` is true, bool (n_songs,)."""
+        return np.array([*map(holds, self.names), False])[self.codes]  # code -1 selects False
 
     def texts(self, rows: npt.ArrayLike | None = None) -> list[str | None]:
-        """Return the texts of all songs, or of some rows; None for no text."""
+        """Return the strings of all songs, or of some rows; None for no string."""
         codes = self.codes if rows is None else self.codes[np.asarray(rows, dtype=np.int64)]
         return [self.names[code] if code >= 0 else None for code in codes.tolist()]
 
@@ -78,10 +75,7 @@ class Labels:
 
 
 class SongColumns(_Record):
-    """Columns for filters, limits and colors, with the values of :class:`Song`; 50 bytes per song, and the names.
-
-    They are read on first use: a search needs one or two, and reading all of them takes 0.1 s for a million songs.
-    """
+    """Columns for filters, limits and colors, each read on first use; 50 bytes per song, plus the names."""
 
     artist: Labels
     genre: Labels
@@ -91,7 +85,7 @@ class SongColumns(_Record):
     mode: Labels
     year: Int16Array  # (n_songs,), 0 if unknown
     duration_s: Float64Array  # (n_songs,)
-    tempo: Float32Array  # this and the following: (n_songs,), nan if unknown
+    tempo: Float32Array  # (n_songs,) like all columns below, nan if unknown
     loudness: Float32Array
     brightness: Float32Array
     energy: Float32Array
@@ -114,19 +108,19 @@ _NUMBERS = ("year", "duration_s", *HEARD)
 
 
 class SongTable(_Record):
-    """All songs of a library with a file; 0.2 kB per song."""
+    """All songs in a library that have a file; 0.2 kB per song."""
 
     ids: Int64Array  # (n_songs,), ascending
     columns: SongColumns
     titles: PackedTexts
-    matched: PackedTexts  # the texts that Song.matches searches
+    matched: PackedTexts  # the text that Song.matches searches, one line per song
 
     def places_of(self, ids: npt.ArrayLike) -> Int64Array:
         """Return the rows of song ids, int64 (n_ids,); -1 for unknown ids."""
         return places_in_order(self.ids, np.asarray(ids, dtype=np.int64))
 
     def replace_songs(self, ids: Iterable[int], new: Self) -> Self:
-        """Return the table without the songs of `ids`, and with those of `new`, which must not be among the rest."""
+        """Return the table without the songs in `ids`, and with those in `new`; no remaining song may be in `new`."""
         places = self.places_of(np.sort(np.fromiter(ids, dtype=np.int64)))
         removed = places[places >= 0]
         at = np.searchsorted(np.delete(self.ids, removed), new.ids)
@@ -160,19 +154,19 @@ class SongTable(_Record):
         ]
 
     def ids_with(self, text: str, limit: int, *, nearly: bool = False) -> Int64Array:
-        """Return the first songs as :meth:`Song.matches`, those that begin with `text` first; `nearly`: with a typo."""
+        """Find up to `limit` songs that contain `text`, those that begin with it first; `nearly` allows a typo."""
         find = self.matched.nearly_holding if nearly else self.matched.holding
         return self.ids[find(text.casefold(), limit)]
 
     def artists_with(self, text: str, limit: int, *, nearly: bool = False) -> list[tuple[str, int]]:
-        """Return artists that contain `text` and their numbers of songs: those that begin with it, then by number."""
+        """Find artists like :meth:`ids_with`, and return their names and numbers of songs."""
         names, counts, lines = self._artists
         find = lines.nearly_holding if nearly else lines.holding
         return [(names[i], counts[i]) for i in find(text.casefold(), limit)]
 
     @cached_property
     def _artists(self) -> tuple[list[str], list[int], PackedTexts]:
-        """Return the artists by decreasing number of songs: names, numbers of songs, and texts to search."""
+        """Return the artists' names, numbers of songs and lines to search, ordered by decreasing number of songs."""
         artist = self.columns.artist
         counts = artist.sizes()
         order = np.argsort(-counts, kind="stable")
@@ -203,12 +197,12 @@ def song_label(title: str, by: str) -> str:
 
 
 def nobody(stand_in: str | None) -> str:
-    """Return the text for an unknown artist."""
+    """Return the words shown for an unknown artist."""
     return f"in “{stand_in}”" if stand_in else "unknown artist"
 
 
 def stand_in_of(group: str) -> str | None:
-    """Return the name of the folder that replaces an unknown artist, from the group of the song."""
+    """Return the folder name that is shown for an unknown artist, given the song's group."""
     return stand_in_name(Path(group.removeprefix(_FOLDER)), ()) if group.startswith(_FOLDER) else None
 
 
@@ -225,7 +219,7 @@ def _texts(text: Uint8Array, starts: Int64Array) -> PackedTexts:
 
 
 def _join_names(names: list[str], added: Labels) -> tuple[list[str], Int32Array]:
-    """Return names extended by those of a few more songs, and the codes of these songs."""
+    """Return `names` extended by the new names in `added`, and the codes of the added songs."""
     added_names = set(added.names)
     code_of = {name: code for code, name in enumerate(names) if name in added_names}
     new = [name for name in added.names if name not in code_of]
@@ -243,13 +237,13 @@ def _drop_unused(labels: Labels) -> Labels:
 
 
 def some_ids(ids: Iterable[int]) -> sa.Select[tuple[int]]:
-    """Return song ids as a query for ``in_``, because the number of variables of a statement is limited."""
+    """Return song ids as a query for ``in_``, because the number of variables in a statement is limited."""
     listed = json.dumps([int(i) for i in ids])
     return sa.select(sa.func.json_each(listed).table_valued("value").c.value)
 
 
 def read_table(connection: sa.Connection, roots: Sequence[Path], ids: Iterable[int] | None = None) -> SongTable:
-    """Read all songs with a file, or those of `ids`; 9 s for a million. `roots` are the library's folders."""
+    """Read all songs with a file, or those in `ids`; 9 s for a million songs. `roots` are the library's folders."""
     s, f = schema.songs.c, schema.files.c
     folder = sa.func.min(sa.type_coerce(f.folder, sa.Text)).label("folder")  # creating Path objects would take seconds
     files = sa.select(f.song_id, folder).where(f.missing_since.is_(None)).group_by(f.song_id)
@@ -261,7 +255,7 @@ def read_table(connection: sa.Connection, roots: Sequence[Path], ids: Iterable[i
     selected = (s.id, s.title, s.artist, s.genre, folders.c.folder, s.key, s.mode, s.year, s.duration_s)
     query = sa.select(*selected, *(s[name] for name in HEARD)).join(folders, folders.c.song_id == s.id)
     query = query.where(condition).order_by(s.id)
-    # the driver's rows take less time than SQLAlchemy's
+    # the driver returns rows faster than SQLAlchemy
     cursor = connection.execute(query).cursor
     assert cursor is not None
     code_of: tuple[dict[str, int], ...] = ({}, {}, {}, {}, {})
@@ -269,7 +263,7 @@ def read_table(connection: sa.Connection, roots: Sequence[Path], ids: Iterable[i
     titles, matched = [], []
     while rows := cursor.fetchmany(_BLOCK):
         new_ids, names, artists, genres, places, keys, modes, years, *others = zip(*rows, strict=True)
-        # unknown values, None, become nan
+        # None (unknown) becomes nan
         numbers.append(np.array([new_ids, [year or 0 for year in years], *others], dtype=np.float64).T)
         labels = zip(code_of, (artists, genres, places, keys, modes), strict=True)
         block = [
@@ -288,7 +282,7 @@ def read_table(connection: sa.Connection, roots: Sequence[Path], ids: Iterable[i
 def _make_columns(
     numbers: Float64Array, codes: Int32Array, texts: Sequence[list[str]], roots: Sequence[Path]
 ) -> SongColumns:
-    """Return the columns, given song id and :data:`_NUMBERS`, and codes and texts of five of the labels."""
+    """Make the columns from rows of song id and :data:`_NUMBERS`, and from the codes and names of five labels."""
     artist, genre, folder, key, mode = codes
     artists, genres, stored, keys, modes = texts
     heard = zip(HEARD, numbers[:, 3:].T.astype(np.float32), strict=True)
@@ -303,7 +297,7 @@ def _make_columns(
 
 
 def _groups(ids: Int64Array, artist: Labels, folder: Int32Array, paths: Sequence[Any], roots: Sequence[Path]) -> Labels:
-    """Return :attr:`Song.group`: the artist, else the folder that replaces an unknown one, else the song alone."""
+    """Return each song's group: its artist, else the folder that replaces an unknown artist, else the song alone."""
     code_of: dict[str, int] = {}
 
     def code(group: str | None) -> int:

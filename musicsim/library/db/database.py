@@ -1,4 +1,4 @@
-"""The connection to a library's database: SQLite in WAL mode, one writer and many readers at once."""
+"""The connection to a library's database: SQLite in WAL mode, with one writer and many readers at a time."""
 
 import json
 import os
@@ -20,17 +20,17 @@ Write = Callable[[], AbstractContextManager[sa.Connection]]
 
 _BUSY_MS = 30_000  # maximum wait for another write; our writes take milliseconds
 _SETTINGS = (f"busy_timeout={_BUSY_MS}", "foreign_keys=ON")
-_NOT_UTF8 = "Could not decode to UTF-8"  # begins the message of Python's sqlite3 for damaged text
+_NOT_UTF8 = "Could not decode to UTF-8"  # start of the sqlite3 module's message for damaged text
 _WRITER_SETTINGS = ("journal_mode=WAL", "synchronous=NORMAL")
 
 
 def is_writable(path: Path) -> bool:
-    """Return whether an existing database and its folder can be written to; SQLite puts files next to it."""
+    """Return whether an existing database and its folder can be written to; SQLite creates files next to it."""
     return os.access(path.parent, os.W_OK) and os.access(path, os.W_OK)
 
 
 def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
-    """Create an engine; statements raise StorageError if the disk refuses them, LibraryError if it is damaged."""
+    """Create an engine; statements raise StorageError if the disk refuses a write, LibraryError for a damaged file."""
 
     def connect() -> sqlite3.Connection:
         if read_only:
@@ -44,13 +44,13 @@ def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _record: Any) -> None:
         connection.create_function("folded", -1, _casefold, deterministic=True)
-        connection.isolation_level = None  # _begin starts transactions, not the driver
+        connection.isolation_level = None  # transactions are started by _begin, not by the driver
         for setting in (*_SETTINGS, *(() if read_only else _WRITER_SETTINGS)):
             connection.execute(f"PRAGMA {setting}")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: sa.Connection) -> None:
-        # A write locks at the start: upgrading a read transaction fails after another write.
+        # Lock a write transaction at its start: upgrading a read transaction would fail after another write.
         writes = connection.get_execution_options().get("musicsim_writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -68,21 +68,19 @@ def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
 
 
 def damage_error(path: Path, why: object) -> LibraryError:
-    return LibraryError(f"{path} is damaged ({why}). Restore a backup, by `musicsim restore`.")
+    return LibraryError(f"{path} is damaged ({why}). Restore a backup with `musicsim restore`.")
 
 
 def _casefold(*values: object) -> str:
-    """Join values as one case-folded text; SQLite itself folds ASCII only."""
+    """Join values into one case-folded string; SQLite itself folds only ASCII."""
     return " ".join(str(value) for value in values if value is not None).casefold()
 
 
 def read_only_address(path: Path) -> str:
-    """Return the URI for reading a database.
+    """Return the URI for reading a database. Raises LibraryError if a file that reading requires is missing.
 
-    In a writable folder, SQLite creates the files that readers and writers share. In a read-only folder, a writer
-    leaves its latest changes in a second file, which can be read only with a third file. If both are missing, no
-    process is writing, and the database is read as an immutable file. Raises LibraryError if only the third file is
-    missing.
+    In a read-only folder, a writer leaves its latest changes in a second file, which can be read only with a third
+    file. If both are missing, no process is writing, and the database is read as an immutable file.
     """
     log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
     if is_writable(path) or (log.exists() and index.exists()):
@@ -106,22 +104,22 @@ def check_details(details: Mapping[str, Any] | None) -> dict[str, Any] | None:
     try:
         return dict(json.loads(json.dumps(dict(details), allow_nan=False)))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"details must contain text, finite numbers, lists and mappings only ({error}).") from error
+        raise ValueError(f"details must contain only strings, finite numbers, lists and mappings ({error}).") from error
 
 
 class Tables:
-    """Some tables of one library, read by single queries and changed in transactions of `write`."""
+    """Base class of the stores, which reads tables with single queries and changes them in transactions of `write`."""
 
     def __init__(self, engine: sa.Engine, write: Write) -> None:
         self._engine, self._write = engine, write
 
     def _execute(self, statement: sa.UpdateBase) -> int:
-        """Execute one statement as a transaction, and return the number of its rows."""
+        """Execute one statement in a transaction, and return the number of rows affected."""
         with self._write() as connection:
             return connection.execute(statement).rowcount
 
     def _write_rows(self, *steps: tuple[sa.Executable, Sequence[Mapping[str, Any]]]) -> None:
-        """Execute each statement for its rows, in one transaction if there are any rows."""
+        """Execute each statement for its rows, all in one transaction; do nothing if there are no rows."""
         if any(rows for _, rows in steps):
             with self._write() as connection:
                 for statement, rows in steps:

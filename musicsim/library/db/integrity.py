@@ -1,4 +1,4 @@
-"""Integrity checks of a library's database by SQLite."""
+"""SQLite's integrity checks for a library's database."""
 
 import sqlite3
 from collections import Counter
@@ -14,9 +14,9 @@ _MAX_FAULTS = 20
 
 
 def faults(engine: sa.Engine) -> list[str]:
-    """Return up to 20 messages of SQLite about damage to a database."""
+    """Return up to 20 messages from SQLite about damage to a database."""
     try:
-        with closing(engine.raw_connection()) as connection:  # errors of the engine would contain the library's path
+        with closing(engine.raw_connection()) as connection:  # errors raised through the engine would contain the path
             return _check(connection.cursor(), _MAX_FAULTS)
     except sqlite3.DatabaseError as error:
         return [str(error)]
@@ -46,7 +46,7 @@ def rebuild_indexes(write: Write) -> bool:
     try:
         with write() as connection:
             connection.exec_driver_sql("REINDEX")
-    except (sa.exc.DatabaseError, LibraryError):  # such as two rows with a unique key
+    except (sa.exc.DatabaseError, LibraryError):  # for example, two rows have the same unique key
         return False
     return True
 

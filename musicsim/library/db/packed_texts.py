@@ -1,4 +1,4 @@
-"""Many short texts joined into one, so that a search through a million names takes one pass."""
+"""Many short strings joined into one, so that a search through a million names takes one pass."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,19 +9,19 @@ import numpy as np
 
 from musicsim._arrays import Int64Array
 
-_OVERSAMPLING = 10  # times the requested lines
+_OVERSAMPLING = 10  # lines to find, as a multiple of the requested number
 _END = b"\xff"  # does not occur in UTF-8
-_MIN_TYPO = 5  # letters of a text that may contain a typo
+_MIN_TYPO = 5  # minimum length of a string that may contain a typo
 _MIN_SIMILARITY = 0.8
-_MAX_CANDIDATES = 1_000  # lines that contain half of a text
+_MAX_CANDIDATES = 1_000  # lines that contain one half of a string
 
 
 @dataclass(frozen=True, slots=True)
 class PackedTexts:
-    """Lines of text joined in UTF-8; uses their bytes and 9 more per line."""
+    """Lines joined as UTF-8; they take up their own bytes plus 9 bytes per line."""
 
     text: bytes  # the lines, with one separator byte before each and after the last
-    starts: Int64Array  # (n_lines + 1,): start of each line, and of the one that would follow
+    starts: Int64Array  # (n_lines + 1,): start of each line, and of the line that would come next
 
     @classmethod
     def pack(cls, lines: Iterable[str]) -> Self:
@@ -42,9 +42,9 @@ class PackedTexts:
         ]
 
     def holding(self, part: str, limit: int) -> list[int]:
-        """Return the first `limit` lines that contain a text; those that begin with it come first."""
+        """Return the first `limit` rows whose lines contain `part`; lines that begin with it come first."""
         wanted = _encode(part)
-        # one pass finds a rare text; a frequent one needs a second pass for the lines that begin with it
+        # one pass finds a rare string; a frequent one needs a second pass for the lines that begin with it
         rows = list(islice(self._find(wanted), _OVERSAMPLING * limit))
         begin = [row for row in rows if self._begins(row, wanted)]
         if len(rows) == _OVERSAMPLING * limit and len(begin) < limit:
@@ -52,7 +52,7 @@ class PackedTexts:
         return (begin + [row for row in rows if not self._begins(row, wanted)])[:limit]
 
     def nearly_holding(self, part: str, limit: int) -> list[int]:
-        """Return the first `limit` lines that contain a text with a typo, the most similar first."""
+        """Return the first `limit` rows whose lines contain `part` with a typo, the most similar first."""
         if len(part) < _MIN_TYPO:
             return []
         from rapidfuzz.distance import Indel
@@ -73,7 +73,7 @@ class PackedTexts:
         return self.text.startswith(wanted, int(self.starts[row]))
 
     def _find(self, wanted: bytes, n_before: int = 0) -> Iterator[int]:
-        """Yield the lines that contain some bytes, of which the first `n_before` precede the line."""
+        """Yield the rows of lines that contain the bytes `wanted`, of which the first `n_before` precede the line."""
         at, n_lines = self.text.find(wanted, 1 - n_before), len(self.starts) - 1
         while at >= 0:
             row = int(np.searchsorted(self.starts, at + n_before, side="right")) - 1

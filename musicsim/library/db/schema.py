@@ -1,7 +1,7 @@
-"""Tables of a library: those of the core, and the functions that add those of the extensions.
+"""Tables of a library: the core's tables, and functions that add the extensions' tables.
 
-Two entries of ``info`` have a meaning: ``"in_small_copy": True`` puts the rows of a table in the daily small copy.
-``"check"`` of a JSON column is a function that returns whether a decoded value is valid.
+Two entries in ``info`` are used. ``"in_small_copy": True`` includes a table's rows in the daily small copy. ``"check"``
+of a JSON column is a function that returns whether a decoded value is valid.
 """
 
 import os
@@ -16,20 +16,20 @@ from sqlalchemy.types import TypeDecorator
 from musicsim.addresses import strip_user
 from musicsim.hooks import extensions, load_hooks
 
-# Python decodes bytes of a file name that are not UTF-8 to lone surrogates, which databases cannot store as text.
-# They are stored as characters of a private plane that real names do not use.
+# Python decodes non-UTF-8 bytes in file names to lone surrogates, which databases cannot store as text. They are stored
+# as characters from a private-use plane, which real names do not use.
 _SURROGATE, _PRIVATE = 0xDC00, 0x10FE00
 _TO_PRIVATE = {_SURROGATE + byte: _PRIVATE + byte for byte in range(0x80, 0x100)}
 _TO_SURROGATE = {private: surrogate for surrogate, private in _TO_PRIVATE.items()}
 
 
 def path_text(stored: str) -> str:
-    """Convert stored text to a path as text; an address loses its user name and password."""
+    """Convert a stored string to a path string; the user name and password are removed from an address."""
     return stored if stored.isascii() and "@" not in stored else strip_user(stored.translate(_TO_SURROGATE))
 
 
 def encode_text(path: str) -> str:
-    """Convert a path as text to text that can be stored; an address loses its user name and password."""
+    """Convert a path string to one that can be stored; the user name and password are removed from an address."""
     return path if path.isascii() and "@" not in path else strip_user(path).translate(_TO_PRIVATE)
 
 
@@ -42,7 +42,7 @@ def path_of(text: str) -> Path:
 
 
 class FilePath(TypeDecorator[Path]):
-    """A path of the file system, even if its name is not UTF-8."""
+    """A path in the file system; its name need not be UTF-8."""
 
     impl = sa.Text
     cache_ok = True
@@ -90,16 +90,16 @@ songs = _table(
     sa.Column("feature_version", sa.Integer, nullable=False),
     sa.Column("added_at", sa.Float, nullable=False),
     *_columns(sa.Text, "mb_recording_id", "mb_artist_id", "mb_album_id"),
-    sa.Column("file_tags", sa.JSON),  # tags of the file; the columns above are after edits and aliases
+    sa.Column("file_tags", sa.JSON),  # tags read from the file; the columns above include edits and aliases
     sa.Column("edits", sa.JSON),
     sa.Column("sound_hash", sa.Text, index=True),
     sa.Column("typical_s", sa.Float, nullable=False, default=0.0, server_default="0"),
     sa.Column("is_compared", sa.Boolean, nullable=False, default=False, server_default="0"),
-    sa.Column("last_path", FilePath),  # name of a song without a file
-    sa.Column("tempo", sa.Float),  # descriptors, from here to energy: musicsim.audio.Descriptors
+    sa.Column("last_path", FilePath),  # last known path, to name a song without a file
+    sa.Column("tempo", sa.Float),  # tempo to energy: see musicsim.audio.Descriptors
     *_columns(sa.Text, "key", "mode"),
     *_columns(sa.Float, "loudness", "brightness", "energy"),
-    sa.Column("descriptor_version", sa.Integer, nullable=False, default=0, server_default="0"),  # 0: none yet
+    sa.Column("descriptor_version", sa.Integer, nullable=False, default=0, server_default="0"),  # 0: not computed yet
 )
 
 files = _table(
@@ -130,7 +130,7 @@ duplicates = _people_table(
     sa.Column("first_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("second_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
     *_columns(sa.Float, "similarity", "offset_s", nullable=False),
-    sa.Column("is_same", sa.Boolean, nullable=False),  # False: a listener said that these are two songs
+    sa.Column("is_same", sa.Boolean, nullable=False),  # False: a listener decided that the songs differ
 )
 
 tags = _people_table(
@@ -145,7 +145,7 @@ plays = _people_table(
     "plays",
     sa.Column("listener", sa.Text, primary_key=True),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
-    sa.Column("source", sa.Text, primary_key=True),  # an import or another counter; plays of several sources add up
+    sa.Column("source", sa.Text, primary_key=True),  # an import or another counter; plays from all sources add up
     sa.Column("count", sa.Integer, nullable=False),
 )
 
@@ -167,22 +167,22 @@ waiting = _people_table(
     sa.Column("import_id", sa.ForeignKey("imports.id", ondelete="CASCADE"), nullable=False, index=True),
     *_columns(sa.Text, "artist", "title", "album", "mbid", nullable=False),
     sa.Column("who", sa.Text, nullable=False),  # the listener, or the tag
-    sa.Column("value", sa.Float, nullable=False),  # plays, or the tag's weight
-    sa.Column("times", sa.LargeBinary),  # as in listens
+    sa.Column("value", sa.Float, nullable=False),  # number of plays, or the tag's weight
+    sa.Column("times", sa.LargeBinary),  # same format as in the table listens
     sa.Index("ix_waiting_song", "artist", "title"),
 )
 
-# Times at which a listener started a song: 4 bytes per start, and 60 per listener and song.
+# Times at which a listener started a song: 4 bytes per start, plus 60 bytes per listener and song.
 listens = _people_table(
     "listens",
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("import_id", sa.ForeignKey("imports.id", ondelete="CASCADE"), nullable=False, index=True),
     sa.Column("listener", sa.Text, nullable=False),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), nullable=False, index=True),
-    sa.Column("times", sa.LargeBinary, nullable=False),  # seconds since 1970, little-endian uint32 each
+    sa.Column("times", sa.LargeBinary, nullable=False),  # seconds since 1970, each a little-endian uint32
 )
 
-# Decisions of a person: whether an imported name is a song of the library.
+# People's decisions on whether an imported name is a song in the library.
 spellings = _people_table(
     "spellings",
     sa.Column("artist", sa.Text, primary_key=True),
@@ -198,7 +198,7 @@ playlists = _people_table(
     sa.Column("category", sa.Text),
     sa.Column("source", sa.Text, nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
-    sa.Column("details", sa.JSON(none_as_null=True)),  # of a generated one: reasons, seed, settings
+    sa.Column("details", sa.JSON(none_as_null=True)),  # reasons, seed and settings of a generated playlist
     sa.UniqueConstraint("source", "name", "category"),
 )
 
@@ -218,7 +218,7 @@ models = _table(
     sa.Column("is_active", sa.Boolean, nullable=False),
     sa.Column("is_complete", sa.Boolean, nullable=False, default=False),
     sa.Column("kind", sa.Text, nullable=False, default="native", server_default="native"),
-    sa.Column("base_id", sa.Text),  # the model whose features it shares; None: it has its own
+    sa.Column("base_id", sa.Text),  # the model whose features it shares; None if it has its own
     sa.Column("settings", sa.JSON, nullable=False, default=dict, server_default="{}"),
     sa.Column("is_retired", sa.Boolean, nullable=False, default=False, server_default="0"),
 )
@@ -261,7 +261,7 @@ def _is_context(value: object) -> bool:
     return is_pair and isinstance(value.get("model", ""), str)
 
 
-# Judgments of listeners, see musicsim.library.stores.judgments. A judgment is deleted together with any of its songs.
+# Listeners' judgments, see musicsim.library.stores.judgments. A judgment is deleted when one of its songs is deleted.
 judgments = _people_table(
     "judgments",
     sa.Column("id", sa.Integer, primary_key=True),
@@ -270,11 +270,11 @@ judgments = _people_table(
     *(sa.Column(f"song_{n}", sa.ForeignKey("songs.id", ondelete="CASCADE"), index=True) for n in (1, 2, 3, 4)),
     sa.Column("chosen", sa.Integer),
     sa.Column("context", sa.JSON, nullable=False, info={"check": _is_context}),
-    sqlite_autoincrement=True,  # undoing an answer twice must not delete another one
+    sqlite_autoincrement=True,  # undoing an answer twice must not delete a different answer
 )
 
 JUDGED_SONGS = (judgments.c.song_1, judgments.c.song_2, judgments.c.song_3, judgments.c.song_4)
-"""Columns with the songs of a judgment, in the order on the screen."""
+"""Columns with the songs of a judgment, in the order shown on screen."""
 
 CORE_TABLES = frozenset(metadata.tables)
 """Names of the tables above; extensions add more."""
@@ -286,7 +286,7 @@ def ids_with_file() -> sa.Select[tuple[int]]:
 
 @cache
 def all_tables() -> tuple[sa.Table, ...]:
-    """Import the tables of the extensions, and return all tables, each after the tables that it references."""
+    """Import the extensions' tables, and return all tables, each after the tables that it references."""
     for extension in extensions():
         if extension.tables:
             extension.load(extension.tables)

@@ -10,9 +10,9 @@ from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError
 from musicsim.library.db import schema
 
-# To change the tables, edit `schema.py` and increase this number by one. Let `prepare_tables` convert a library of the
-# previous version in its transaction: write its SQL statements out, because later versions may change `schema.py`, and
-# store the new number in the table `meta`. Refuse a read-only library with an error. Add a test that starts with the
+# To change the tables, edit `schema.py` and increase this number by one. Make `prepare_tables` convert libraries of the
+# previous version within its transaction. Write its SQL statements out, because later versions may change `schema.py`,
+# and store the new number in the table `meta`. Raise an error for a read-only library. Add a test that starts with the
 # old tables.
 SCHEMA_VERSION = 11
 
@@ -61,11 +61,7 @@ def create_tables(connection: sa.Connection) -> None:
 
 
 def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = False) -> None:
-    """Create the tables in an empty database, or convert those of version 10 to :data:`SCHEMA_VERSION`.
-
-    Also creates the tables of new extensions. Raises LibraryError if the tables have another version, belong to another
-    program, or cannot be changed because the database is read-only.
-    """
+    """Create the tables in an empty database, or convert tables of version 10; also create those of new extensions."""
     tables = sa.inspect(connection).get_table_names()
     if not tables and not read_only:
         create_tables(connection)
@@ -74,34 +70,34 @@ def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = F
     if "meta" in tables:
         version = connection.scalar(sa.select(schema.meta.c.value).where(schema.meta.c.key == "schema_version"))
     if version is None or not re.fullmatch("[1-9][0-9]{0,8}", str(version)):
-        problem = "does not contain the version of a library" if version is None else f"has the version {version!r}"
+        problem = "does not contain a library's version" if version is None else f"has the invalid version {version!r}"
         raise LibraryError(
             f"{place}: {LIBRARY_FILE} {problem}: it is damaged, or belongs to another program. Restore a "
             "backup, or choose another folder."
         )
     if int(version) > SCHEMA_VERSION:
         raise LibraryError(
-            f"{place}: this library was written by a newer musicsim (schema {version}, this program supports "
-            f"{SCHEMA_VERSION}). Update musicsim, or choose another library."
+            f"{place}: this library was written by a newer version of musicsim (schema {version}; this version "
+            f"supports {SCHEMA_VERSION}). Update musicsim, or choose another library."
         )
     if int(version) == 10:
         if read_only:
             raise LibraryError(
-                f"{place}: this library was written by an older musicsim (schema 10), and cannot be changed here. Open "
-                "it once with permission to write, or copy it to a folder that you can write to."
+                f"{place}: this library was written by an older version of musicsim (schema 10) and must be converted, "
+                "but it is read-only. Open it once with write permission, or copy it to a folder that you can write to."
             )
         _join_judgments(connection.exec_driver_sql)
         connection.execute(schema.meta.update().where(schema.meta.c.key == "schema_version").values(value="11"))
     elif int(version) < SCHEMA_VERSION:
         raise LibraryError(
-            f"{place}: this library was made by a musicsim before version 1.0 and cannot be opened (schema {version}, "
-            f"this program needs {SCHEMA_VERSION}). Add its folders of music to a new library."
+            f"{place}: this library was created by a version of musicsim before 1.0 and cannot be opened (schema "
+            f"{version}; this version needs {SCHEMA_VERSION}). Add its music folders to a new library."
         )
     new = [table for table in schema.all_tables() if table.name not in tables and table.name not in schema.CORE_TABLES]
     if new and read_only:
         raise LibraryError(
-            f"{place}: this library does not have the table {new[0].name!r} yet, and cannot be changed. Open it once "
-            "with permission to write."
+            f"{place}: this library does not have the table {new[0].name!r} yet, and is read-only. Open it once with "
+            "write permission."
         )
     if new:
         schema.metadata.create_all(connection, tables=new)

@@ -1,7 +1,7 @@
-"""Settings of a library: defaults, checks, and which of them belong to the machine.
+"""Settings of a library: defaults, checks, and the settings that belong to the machine.
 
-The hook ``settings`` maps names to functions ``check(text: str) -> str``, which raise ValueError. Settings of
-extensions are texts, empty by default, and belong to the machine.
+The hook ``settings`` adds strings that are empty by default and belong to the machine. It is a dict from names to
+functions ``check(text: str) -> str``, which raise ValueError.
 """
 
 import json
@@ -18,13 +18,13 @@ INDEX_KINDS = ("automatic", "partition", "forest", "tree", "codes", "exact")
 """Kinds of neighbor index; ``automatic`` depends on the number of songs and on `index_memory_mb`."""
 
 _DEFAULTS: dict[str, Any] = {
-    "keep_frames": True,  # store MFCC frames on the disk: models are refitted without decoding
-    "aspects": True,  # compute harmony and rhythm, too; takes about a tenth of the time
+    "keep_frames": True,  # store MFCC frames on disk, so that models can be refitted without decoding
+    "aspects": True,  # also compute harmony and rhythm; takes about a tenth of the analysis time
     "shortest_s": 20.0,  # shorter files are skipped
-    "n_workers": 0,  # worker processes of a scan; 0: one per core
+    "n_workers": 0,  # worker processes for a scan; 0: one per core
     "file_memory_mb": 1024,  # a decoder that uses more is stopped
     "file_seconds": 600,  # a decoder that takes longer is stopped
-    "index_memory_mb": 4096,  # memory of a large library's index; above it, bit codes are searched
+    "index_memory_mb": 4096,  # maximum memory of a large library's index; beyond it, bit codes are searched
     "index_kind": "automatic",  # kind of neighbor index, one of INDEX_KINDS
     "keep_plays": True,  # store plays and skips of the app's player
     "hub_reduction": True,  # keep hubs from crowding every list of results
@@ -43,7 +43,7 @@ def default_settings() -> dict[str, Any]:
 
 
 def is_of_machine(name: str) -> bool:
-    """Return whether a setting belongs to the machine, so that a restored library does not get it."""
+    """Return whether a setting belongs to the machine, so that it is not restored from a backup."""
     return name in _OF_MACHINE or name in _extension_checks()
 
 
@@ -57,14 +57,14 @@ def check_setting(name: str, value: Any) -> Any:
         check_choice(name, value, INDEX_KINDS)
     elif isinstance(_DEFAULTS[name], bool):
         if not isinstance(value, bool):
-            raise ValueError(f"{name}={value!r} should be true or false.")
+            raise ValueError(f"{name}={value!r} must be true or false.")
     elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise ValueError(f"{name}={value!r} should be a number, not negative.")
+        raise ValueError(f"{name}={value!r} must be a finite number of at least 0.")
     return value
 
 
 def read_settings(text: str | None) -> dict[str, Any]:
-    """Return changed settings from JSON without unknown names. Raises ValueError if it or a value is invalid."""
+    """Return the settings stored as JSON, except unknown names. Raises ValueError if the JSON or a value is invalid."""
     return {name: check_setting(name, value) for name, value in _parse(text).items() if name in default_settings()}
 
 
@@ -76,11 +76,8 @@ def _parse(text: str | None) -> dict[str, Any]:
 
 
 def merge_restored(restored: str | None, own: str | None) -> str | None:
-    """Return the settings of a backup as JSON, with those of this machine from `own`, if a library is replaced.
-
-    Raises ValueError if `restored` is damaged; a damaged `own` counts as empty.
-    """
-    # left out before the check: a wrong value of the other machine must not matter
+    """Return a backup's settings as JSON, with machine settings from `own`, the JSON of the replaced library."""
+    # dropped before the check, so that a wrong value from the other machine does not matter
     settings = read_settings(json.dumps({k: v for k, v in _parse(restored).items() if not is_of_machine(k)}))
     with suppress(ValueError):
         settings |= {name: value for name, value in read_settings(own).items() if is_of_machine(name)}

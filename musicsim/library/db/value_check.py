@@ -1,8 +1,4 @@
-"""Checks of the values of a database from an untrusted source: types, ranges, and names of folders.
-
-SQLite stores any type in any column. Wrong types would fail much later, far from their cause, and names such as
-``../..`` would point outside the library.
-"""
+"""Checks of an untrusted database: SQLite stores any type in any column, and names may contain ``../..``."""
 
 import json
 import re
@@ -17,7 +13,7 @@ from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
 from musicsim.library.tags.file_tags import FileTags
 
-_LATEST_S = 253_402_000_000.0  # in the year 9999, the last one of datetime
+_LATEST_S = 253_402_000_000.0  # in the year 9999, the last that datetime supports
 _EARLIEST_S = -60_000_000_000.0  # in the year 68
 _MAX_NUMBER = 1e15
 _RANGES: Mapping[str, tuple[float, float]] = {
@@ -29,7 +25,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "judgments.chosen": (-1, len(schema.JUDGED_SONGS) - 1),
 }
 _TIME = re.compile(r"\w+_at|missing_since")
-_TIMES = ("listens.times", "waiting.times")  # 4 bytes each
+_TIMES = ("listens.times", "waiting.times")  # 4 bytes per time
 _FOLDER_NAMES = ("models.id", "models.base_id", "songs.content_hash")  # parts of paths below the library
 _FOLDER_NAME = re.compile(r"[\w-]{1,200}", re.ASCII)
 _TEXTS = (sa.Text, sa.JSON, schema.FilePath)
@@ -43,10 +39,7 @@ _TAG_TYPES = {tag.name: (int if tag.name in ("track", "year") else str, type(Non
 
 
 def find_wrong_value(connection: sqlite3.Connection, tables: Collection[sa.Table] | None = None) -> str | None:
-    """Return the first column of the schema with a wrong value, such as ``songs.title``; None if all values are right.
-
-    Reads every row, of all tables by default: half a minute for a million songs.
-    """
+    """Return the first column of `tables` (default: all) with a wrong value, such as ``songs.title``, or None."""
     connection.create_function("is_json_of", 2, _is_json_of, deterministic=True)
     connection.create_function("is_folder_name", 1, _is_folder_name, deterministic=True)
     for table in schema.all_tables() if tables is None else tables:
@@ -54,7 +47,7 @@ def find_wrong_value(connection: sqlite3.Connection, tables: Collection[sa.Table
         tests = ", ".join(f"min({_condition(column)})" for column in columns)
         try:
             row = connection.execute(f'SELECT {tests} FROM "{table.name}"').fetchone()
-        except sqlite3.OperationalError:  # a text for one of our functions is not UTF-8
+        except sqlite3.OperationalError:  # a string passed to one of our functions is not UTF-8
             row = [1] * len(columns)
         texts = [column for column in columns if isinstance(column.type, _TEXTS)]
         all_unicode = _are_unicode(connection, texts)
@@ -69,7 +62,7 @@ def find_wrong_value(connection: sqlite3.Connection, tables: Collection[sa.Table
 
 
 def _are_unicode(connection: sqlite3.Connection, columns: Sequence[sa.Column[Any]]) -> bool:
-    """Return whether all texts in some columns of one table are UTF-8, which SQLite does not check."""
+    """Return whether all strings in some columns of one table are UTF-8, which SQLite does not check."""
     if not columns:
         return True
     names = ", ".join(f'"{column.name}"' for column in columns)

@@ -1,8 +1,7 @@
-"""Archives: tar files compressed by Zstandard, whose last member has the hashes of all others.
+"""Archives: Zstandard-compressed tar files whose last member contains the hashes of all other members.
 
-The first member states the kind of archive. ``sha256sum --check hashes.txt`` can read the last one. An archive may come
-from an untrusted source, so it is checked before it is used. Links, unexpected names, changed bytes, and truncated or
-extended files are refused, as are more parts or bytes than in an honest archive.
+``sha256sum --check hashes.txt`` can read the last member. An archive may be hostile, so it is checked before use:
+links, unexpected names, changed or missing bytes, and more parts or bytes than a legitimate archive has are refused.
 """
 
 import hashlib
@@ -33,10 +32,10 @@ _MAX_ABOUT = 1 << 16
 _CHUNK = 1 << 20
 _LEVEL, _THREADS = 3, -1  # one thread per core
 _MAX_WINDOW = 1 << 27  # bytes of memory for decompression
-_MIN_FILE = 4096  # bytes that an empty file uses on a disk
+_MIN_FILE = 4096  # bytes that an empty file uses on disk
 _MAX_NAME = 100  # bytes of a name in a tar header
 _LATEST_S = 2.5e11  # in the year 9892
-# songs and vectors compress to a half or a third, a bomb to a thousandth
+# songs and vectors shrink to a half or a third of their size, a zip bomb to a thousandth
 _MAX_RATIO, _MAX_EXTRA = 40, 256 << 20
 # a model has few files; a second of sound takes more than 1 kB, and an excerpt more than 4 kB
 _MIN_MEMBERS, _MEMBER_SIZE = 10_000, 1024
@@ -52,21 +51,21 @@ def folder_next_to(target: Path) -> Iterator[Path]:
             yield folder
     finally:
         scratch.close()
-        with suppress(OSError):  # another process may use it
+        with suppress(OSError):  # another process may be using it
             working.rmdir()
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveKind:
-    title: str  # its name in messages
+    title: str  # name of this kind in messages
     about: str  # name of the first member
-    names: re.Pattern[str]  # names of members; must not point outside a folder
-    advice: str  # end of the error message for a damaged one
+    names: re.Pattern[str]  # allowed names of members, which must not point outside a folder
+    advice: str  # end of the error message for a damaged archive
     mode: int = 0o600  # permissions of the file
 
     @contextmanager
     def write(self, target: Path, work: Path) -> Iterator["ArchiveWriter"]:
-        """Write `work`, on the same disk, then replace `target`. Raises LibraryError for another kind of file."""
+        """Write an archive in `work` and move it to `target`. Raises LibraryError if that is another kind of file."""
         if target.exists() and not self._has_kind(target):
             raise LibraryError(f"{target}: this file exists and is not a {self.title}. Choose another name.")
         compressor = zstandard.ZstdCompressor(level=_LEVEL, threads=_THREADS, write_checksum=True)
@@ -90,12 +89,12 @@ class ArchiveKind:
 
     @contextmanager
     def refusing(self, name: str) -> Iterator[None]:
-        """Convert errors that a damaged or altered archive causes to LibraryError; `name` is the name of its file."""
+        """Convert errors caused by a damaged or altered archive to LibraryError; `name` is its file name."""
         try:
             yield
         except _MALFORMED as error:
             raise LibraryError(
-                f"{name}: this is not a complete {self.title} of musicsim ({shorten_message(error)}){self.advice}"
+                f"{name}: this is not a complete {self.title} made by musicsim ({shorten_message(error)}){self.advice}"
             ) from error
 
     def open(self, path: Path) -> BinaryIO:
@@ -107,11 +106,9 @@ class ArchiveKind:
     def unpack(
         self, stream: BinaryIO, name: str, folder: Path, progress: Progress, also: Collection[str] = ()
     ) -> tuple[set[str], float]:
-        """Unpack an archive with the database of a library into an empty folder.
+        """Unpack an archive with a library's database into an empty folder, within :meth:`refusing`.
 
-        `name` is its file name for messages, `also` are more allowed names of members. Returns the names of all written
-        files, and the time when the archive was made. Raises LibraryError if a newer version made it. Call it within
-        :meth:`refusing`, which handles all other errors.
+        `also` lists additional allowed member names. Returns the names of all written files, and the creation time.
         """
         n_bytes = os.fstat(stream.fileno()).st_size
         max_bytes, max_members = _MAX_EXTRA + _MAX_RATIO * n_bytes, _MIN_MEMBERS + n_bytes // _MEMBER_SIZE
@@ -120,11 +117,11 @@ class ArchiveKind:
             about, line = self._read_about(members, tar)
             if about["format"] != _FORMAT:
                 raise LibraryError(
-                    f"{name}: this {self.title} was made by a newer musicsim. Update musicsim, and try again."
+                    f"{name}: this {self.title} was made by a newer version of musicsim. Update musicsim and try again."
                 )
             created_at = about["created_at"]
             if type(created_at) not in (int, float) or not 0 <= created_at < _LATEST_S:
-                raise ValueError("it lacks the time when it was made")
+                raise ValueError("its creation time is missing or invalid")
             hashes, n_bytes_of_hashes = hashlib.sha256(line.encode()), len(line)
             written: set[str] = set()
             for number, member in enumerate(members):
@@ -163,7 +160,7 @@ class ArchiveKind:
         return True
 
     def _read_about(self, members: Iterator[tarfile.TarInfo], tar: tarfile.TarFile) -> tuple[dict[str, Any], str]:
-        """Return the content of the first member, and its line among the hashes."""
+        """Return the content of the first member, and its line in the list of hashes."""
         first = next(members, None)
         if first is None or first.name != self.about or first.size > _MAX_ABOUT:
             raise ValueError("its first part is missing")
@@ -206,8 +203,8 @@ class ArchiveWriter:
         member = tarfile.TarInfo(name)
         member.size, member.mtime, member.mode = size, int(time.time()), 0o600
         hashed = _HashedStream(stream)
-        self._tar.addfile(member, hashed)  # type: ignore[arg-type]  # only its read() is used
-        self._tar.members.clear()  # type: ignore[attr-defined]  # or it grows with every member
+        self._tar.addfile(member, hashed)  # type: ignore[arg-type]  # addfile only calls read()
+        self._tar.members.clear()  # type: ignore[attr-defined]  # otherwise it grows with every member
         self._hashes.append(f"{hashed.hash.hexdigest()}  {name}\n")
 
 
@@ -222,7 +219,7 @@ class _HashedStream:
 
 
 class _PlainMember(tarfile.TarInfo):
-    """A plain file; tarfile would read long names and extended headers into memory as a whole."""
+    """A member that must be a plain file, because tarfile would read entire long names and headers into memory."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
@@ -239,7 +236,7 @@ def _open_tar(stream: BinaryIO) -> Iterator[tuple[tarfile.TarFile, Iterator[tarf
     with decompressor.stream_reader(stream, read_size=_CHUNK, closefd=False) as tar_stream:
         with tarfile.open(fileobj=tar_stream, mode="r|", bufsize=_CHUNK, tarinfo=_PlainMember) as tar:
             yield tar, _members(tar)
-        while tar_stream.read(_CHUNK):  # verify the checksum, which covers the padding, too
+        while tar_stream.read(_CHUNK):  # verify the checksum, which also covers the padding
             pass
 
 
@@ -263,7 +260,7 @@ def _check_end(stream: BinaryIO) -> None:
 def _members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
     while (member := tar.next()) is not None:
         yield member
-        tar.members.clear()  # type: ignore[attr-defined]  # or it grows with every member
+        tar.members.clear()  # type: ignore[attr-defined]  # otherwise it grows with every member
 
 
 def _read(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:

@@ -1,7 +1,6 @@
 """Zip archives from untrusted sources: checked before they are used, and unpacked up to a limit.
 
-A compression ratio does not distinguish bombs from honest parts: the principal axes of a small library are the
-identity, which shrinks a thousandfold. So the limit applies to the unpacked size.
+The limit applies to the unpacked size, because a legitimate member can shrink as much as a zip bomb does.
 """
 
 import errno
@@ -30,8 +29,7 @@ _END_SIZE, _LARGE_END_SIZE = 22, 20
 def open_archive(path: Path, max_members: int) -> Iterator[zipfile.ZipFile]:
     """Open an archive and check its list of members.
 
-    Raises OSError if it cannot be read. Raises ValueError if it is not an archive, or has too many members or two with
-    one name. Encrypted members, other methods than deflation, and all except plain files raise it, too.
+    Raises ValueError for too many, repeated, encrypted or special members, and for methods other than deflate.
     """
     if not path.is_file():  # opening a pipe would block
         raise ValueError("it is not a file")
@@ -41,16 +39,13 @@ def open_archive(path: Path, max_members: int) -> Iterator[zipfile.ZipFile]:
             _check_members(archive.infolist(), max_members)
             yield archive
     except OSError as error:
-        if error.errno == errno.EINVAL:  # a seek to before the start of the file
+        if error.errno == errno.EINVAL:  # a seek before the start of the file
             raise ValueError("its list of parts is damaged") from error
         raise
 
 
 def check_arrays_are_stored(folder: Path) -> None:
-    """Raise ValueError if a file of arrays below the folder is damaged or compressed, which musicsim never writes.
-
-    Compressed arrays could unpack to more than the memory. The arrays are not read.
-    """
+    """Raise ValueError for a damaged or compressed array file below the folder; compressed arrays may exceed memory."""
     for path in folder.glob("**/*.npz"):
         with open_archive(path, _MAX_ARRAYS) as archive:
             if sum(part.file_size for part in archive.infolist()) > path.stat().st_size:
@@ -67,7 +62,7 @@ def _check_members(members: Sequence[zipfile.ZipInfo], max_members: int) -> None
     if any(stat.S_IFMT(m.external_attr >> 16) not in (0, stat.S_IFREG) for m in members):
         raise ValueError("one of its parts is a link, a folder or a device")
     if any(m.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for m in members):
-        raise ValueError("it is compressed by a method that this program does not use")
+        raise ValueError("it uses a compression method that musicsim does not support")
 
 
 def _check_directory(path: Path, max_members: int) -> None:
@@ -78,22 +73,22 @@ def _check_directory(path: Path, max_members: int) -> None:
         tail = stream.read()
     end = tail[-_END_SIZE:]
     if len(end) < _END_SIZE or not end.startswith(_END) or end[-2:] != b"\0\0":
-        raise ValueError("it is not an archive, or an incomplete one")
+        raise ValueError("it is not an archive, or it is incomplete")
     if _LARGE_END in tail[:-_END_SIZE]:
-        raise ValueError("it is larger than such a file can be")
+        raise ValueError("it is too large for this kind of file")
     (n_bytes,) = struct.unpack_from("<L", end, 12)
     if n_bytes > max_members * (zipfile.sizeCentralDir + _MAX_NAME):  # type: ignore[attr-defined]
         raise ValueError(f"it has more than {max_members:,} parts")
 
 
 def shorten_message(error: object) -> str:
-    """Return an error message as one short line; some messages have several lines or quote bytes of the file."""
+    """Return an error message as one short line; some messages have several lines or quote bytes from the file."""
     message = " ".join(str(error).split()).rstrip(".")
     return message if len(message) <= _MAX_MESSAGE else f"{message[:_MAX_MESSAGE]}…"
 
 
 def unpack(archive: zipfile.ZipFile, name: str, target: Path, max_bytes: int) -> None:
-    """Write a member to a file. Raises ValueError if its header or its content exceeds `max_bytes`."""
+    """Write a member to a file. Raises ValueError if its declared or actual size exceeds `max_bytes`."""
     too_large = ValueError(f"{name} is larger than {max_bytes >> 20:,} MB")
     if archive.getinfo(name).file_size > max_bytes:
         raise too_large

@@ -1,8 +1,4 @@
-"""Atomic writes, and arrays on disk that are read as memory maps.
-
-A :class:`RowFile` is a matrix that grows at its end. The database knows how many of its rows are valid; bytes after
-them are left from an interrupted write, and are overwritten.
-"""
+"""Atomic writes, and arrays on disk that are read as memory maps."""
 
 import mmap
 import os
@@ -24,15 +20,11 @@ _mapped: WeakSet[mmap.mmap] = WeakSet()
 
 @contextmanager
 def atomic_path(target: Path) -> Iterator[Path]:
-    """Yield a temporary path next to `target`, which replaces it if the block succeeds.
-
-    A kill at any moment leaves the old file or the new one, never a part. Raises StorageError if the disk is full or
-    writing is not permitted, even if the error occurs in the block.
-    """
+    """Yield a temporary path next to `target`, which atomically replaces `target` if the block succeeds."""
     with writing_to(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = _temporary(target)
-        temporary.touch(exist_ok=False)  # permissions from the umask, unlike those of tempfile
+        temporary.touch(exist_ok=False)  # its permissions follow the umask, unlike with tempfile
         try:
             yield temporary
             temporary.replace(target)
@@ -50,7 +42,7 @@ def private_path(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(target: Path) -> Iterator[Path]:
-    """Yield a temporary folder, which is renamed to `target` (must not exist) if the block succeeds."""
+    """Yield a temporary folder that is renamed to `target`, which must not exist, if the block succeeds."""
     with writing_to(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = _temporary(target)
@@ -73,10 +65,10 @@ class RowFile:
         self.path, self.width = path, width
 
     def append(self, rows: npt.ArrayLike, at: int) -> None:
-        """Write rows from row `at` on, replacing all rows there, and flush them to the disk."""
+        """Cut the file after `at` rows, append `rows`, and flush them to disk."""
         block = np.ascontiguousarray(rows, dtype=np.float32)
         if block.ndim != 2 or block.shape[1] != self.width:
-            raise ValueError(f"rows of shape {block.shape} do not fit a file {self.width} columns wide.")
+            raise ValueError(f"rows has shape {block.shape}; it must have {self.width} columns.")
         with writing_to(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("r+b" if self.path.exists() else "w+b") as stream:
@@ -97,16 +89,13 @@ class RowFile:
         if n_rows == 0:
             return np.empty((0, self.width), dtype=np.float32)
         rows = np.memmap(self.path, dtype=np.float32, mode="r", shape=(n_rows, self.width))
-        if isinstance(rows.base, mmap.mmap):  # always; numpy's stubs call it an array
+        if isinstance(rows.base, mmap.mmap):  # always true; numpy's stubs call it an array
             _mapped.add(rows.base)
         return rows
 
 
 def release_pages() -> None:
-    """Release the memory of all mapped files; pages come back from the system's cache when they are used.
-
-    A few thousand random rows map nearly all of a file, and would stay in the memory of the process.
-    """
+    """Release the memory of all mapped files; a few thousand random reads would map nearly a whole file."""
     for mapped in list(_mapped):
         with suppress(AttributeError, ValueError, OSError):  # another operating system, or a closed file
             mapped.madvise(mmap.MADV_DONTNEED)

@@ -1,7 +1,4 @@
-"""Cells of CSV files for people, protected so that spreadsheets do not evaluate text as a formula.
-
-Such a cell is written with a leading apostrophe, which marks text in spreadsheets, and read without it.
-"""
+"""Cells in CSV files for people: a leading apostrophe keeps spreadsheets from evaluating text as a formula."""
 
 import csv
 import io
@@ -9,12 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 
 _MAX_PROBLEMS = 20
-# the beginnings of formulas, even after an apostrophe that we wrote
+# the beginnings of formulas, including those after an apostrophe that we wrote
 _FORMULA = re.compile(r"[\s']*[=+\-@＝＋－＠]|'*[\t\r\n]")
 
 
 def protect_cell(cell: object) -> object:
-    """Return a cell to write: with a leading apostrophe if a spreadsheet would read a formula."""
+    """Return a cell to write, with a leading apostrophe if a spreadsheet would read it as a formula."""
     return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
 
 
@@ -24,7 +21,7 @@ def restore_cell(cell: str) -> str:
 
 
 def as_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
-    """Return a table of harmless cells as CSV in UTF-8; None is an empty cell, lone surrogates are question marks."""
+    """Return a table as UTF-8 CSV with protected cells; None becomes an empty cell, lone surrogates become "?"."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(map(protect_cell, header))

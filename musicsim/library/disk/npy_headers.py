@@ -23,22 +23,22 @@ class Header:
 
 
 def read_header(stream: IO[bytes], n_bytes: int) -> Header:
-    """Read the header at the start of an ``.npy`` file of `n_bytes`. Raises ValueError if it is invalid."""
+    """Read the header at the start of an ``.npy`` file of `n_bytes` bytes. Raises ValueError if it is invalid."""
     try:
         version = np.lib.format.read_magic(stream)
         reader = _READERS.get(version)
         shape, _, dtype = reader(stream) if reader else ((), False, np.dtype(np.uint8))
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error):  # from the enclosing archive
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error):  # raised by the enclosing archive
         raise
     except Exception as error:  # numpy evaluates the header as Python, and its message may quote it
         raise ValueError("it is not a NumPy array, or its header is damaged") from error
     if reader is None:
-        raise ValueError(f"arrays of format {version} are not supported: save it with names of plain letters")
+        raise ValueError(f"arrays in format {version} are not supported: save the array with ASCII field names")
     if not all(type(length) is int and length >= 0 for length in shape):  # numpy accepts True as an integer
         raise ValueError("its header has an invalid shape")
     if dtype.hasobject:
         raise ValueError("it contains Python objects instead of numbers or text")
     header = Header(shape, dtype)
-    if header.size * max(dtype.itemsize, 1) > n_bytes:  # even empty texts would use memory
-        raise ValueError(f"its header says {header.size:,} values, which {n_bytes:,} bytes cannot contain")
+    if header.size * max(dtype.itemsize, 1) > n_bytes:  # even empty strings would use memory
+        raise ValueError(f"its header declares {header.size:,} values, which {n_bytes:,} bytes cannot contain")
     return header

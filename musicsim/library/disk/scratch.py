@@ -18,17 +18,13 @@ from musicsim.library.disk.writer import ASIDE
 from musicsim.public import working_folder
 from musicsim.storage import writing_to
 
-# Temporary names of atomic_path and transcode. Readers write caches, so a recent file may be in use.
+# Temporary names made by atomic_path and transcode. Readers also write caches, so a recent file may be in use.
 _TEMPORARY = re.compile(r"\..+(-[0-9a-f]{12}|\.[0-9a-f]{8})(\.\w+)?")
 _MIN_AGE_S = 24 * 3600.0
 
 
 class Scratch:
-    """A folder of this process in a shared folder on the library's disk; folders of ended processes are removed.
-
-    Because process ids are reused, a lock shows that the process is running. Raises StorageError if it cannot be
-    written.
-    """
+    """A folder for this process in a shared folder on the library's disk; folders of ended processes are removed."""
 
     def __init__(self, folder: Path) -> None:
         self._own = folder / secrets.token_hex(6)
@@ -91,13 +87,13 @@ def scratch_folder(library_folder: Path) -> Path:
 
 
 def scratch_of(library_folder: Path) -> Scratch:
-    """Return the scratch folder of this process for a library; raises like :class:`Scratch`."""
+    """Return this process's scratch folder for a library; raises the same errors as :class:`Scratch`."""
     with _lock:
         return _scratch(scratch_folder(library_folder))
 
 
 def sweep(library: Path) -> None:
-    """Delete leftovers of killed processes; requires the writer lock. Partly written files stay for a day."""
+    """Delete leftovers of killed processes; requires the writer lock. Partly written files are kept for a day."""
     remove_left(scratch_folder(library))
     with suppress(OSError):
         for path in list(_leftovers(library)):

@@ -1,8 +1,7 @@
 """The lock of the one process that changes a library, and the atomic replacement of the library's content.
 
-A kill at any moment leaves all of the old content or all of the new. One rename moves the prepared folder to a name
-that every process checks when it opens the library. From then on, the next process that opens it finishes the
-replacement. The old content stays in a folder until all of the new content has replaced it.
+One rename moves the prepared folder to a name that every process checks when it opens the library. If the replacement
+is interrupted after that, the next process finishes it. Until then, the old content stays in a separate folder.
 """
 
 import json
@@ -30,12 +29,12 @@ def writer_lock(folder: Path) -> filelock.FileLock:
 
 
 def note_doing(folder: Path, doing: str | None) -> None:
-    """Write what the holder of the lock is doing, such as "training a model"; None when it has finished."""
+    """Record what the holder of the lock is doing, such as "training a model"; `doing` is None once it has finished."""
     with suppress(OSError):
         if doing is None:
             (folder / _NOTE).unlink(missing_ok=True)
         else:
-            (folder / _NOTE).write_text(doing, encoding="utf-8")  # a few bytes are written at once
+            (folder / _NOTE).write_text(doing, encoding="utf-8")  # a few bytes are written in one piece
 
 
 def lock_error(folder: Path) -> StoreLockedError:
@@ -50,7 +49,7 @@ def lock_error(folder: Path) -> StoreLockedError:
 
 
 def replace_parts(folder: Path, ready: Path, parts: Iterable[str]) -> None:
-    """Move `parts` from `ready`, on the same disk, to a locked library, in order; delete parts that `ready` lacks."""
+    """Move `parts` in order from `ready`, on the same disk, to a locked library; delete parts not in `ready`."""
     with writing_to(folder):
         (ready / _PARTS).write_text(json.dumps({name: (ready / name).exists() for name in parts}))
         shutil.rmtree(folder / ASIDE, ignore_errors=True)
@@ -60,7 +59,7 @@ def replace_parts(folder: Path, ready: Path, parts: Iterable[str]) -> None:
 
 
 def finish_replacing(folder: Path) -> None:
-    """Finish an interrupted replacement. Raises StoreLockedError if another process takes over a minute."""
+    """Finish an interrupted replacement. Raises StoreLockedError if another process holds the lock too long."""
     if not (folder / _NEW).exists():
         return
     try:
@@ -80,7 +79,7 @@ def _finish(folder: Path) -> None:
         raise LibraryError(f"{new / _PARTS} is damaged: restore the library again.") from error
     aside.mkdir(exist_ok=True)
     for name, is_new in parts.items():
-        # a new part that is no longer in `new` was moved already
+        # a new part that is no longer in `new` has already been moved
         if (new / name).exists() or not is_new:
             if (folder / name).exists():
                 (folder / name).rename(aside / name)

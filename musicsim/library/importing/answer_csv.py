@@ -1,13 +1,9 @@
-"""Answers of listeners as CSV, with names of songs that a library on another machine can match.
+"""Listeners' answers as CSV, with song names that a library on another machine can match.
 
-musicsim's own form has these columns, in any order; those of the fourth song may be empty or missing:
-
-- `answered_at`, `listener`, `form`, `chosen`, `is_random`, `foreseen`, `model`
-- `song1_hash`, `song1_artist`, `song1_title`, `song1_path`, `song2_hash` and so on
-
-`chosen` is "song1" to "song4" or "unsure", `answered_at` an ISO 8601 time; `is_random` and `foreseen` are yes, no or
-empty. Paths are cut to their last three parts, which do not reveal the owner of the computer. The odd-one-out survey of
-bliss can be read, too: file names in ``song1,song2,song3,picked_song``, and optionally `person_id` and `updated_date`.
+The columns, in any order, are `answered_at` (ISO 8601), `listener`, `form`, `chosen` ("song1" to "song4" or "unsure"),
+`is_random`, `foreseen`, `model`, and for each song `song1_hash`, `song1_artist`, `song1_title` and `song1_path`. Paths
+are cut to their last three parts, to hide the owner of the computer. Files of bliss's odd-one-out survey can also be
+read.
 """
 
 import csv
@@ -28,7 +24,7 @@ _MAX_SONGS = 4
 _OF_ANSWER = ("answered_at", "listener", "form", "chosen", "is_random", "foreseen", "model")
 _OF_SONG = ("hash", "artist", "title", "path")
 ANSWER_COLUMNS = (*_OF_ANSWER, *(f"song{n}_{name}" for n in range(1, _MAX_SONGS + 1) for name in _OF_SONG))
-"""Columns of musicsim's own form."""
+"""Columns of musicsim's own format."""
 _NEEDED = ("listener", "form", "chosen", *(f"song{n}_{name}" for n in (1, 2, 3) for name in _OF_SONG))
 _BLISS = ("song1", "song2", "song3", "picked_song")
 _UNSURE = "unsure"
@@ -51,7 +47,7 @@ class FiledSong:
 class FiledAnswer:
     """An answer in a file; see :class:`musicsim.library.stores.judgments.Judgment`."""
 
-    created_at: float | None  # None: not in the file
+    created_at: float | None  # None if not in the file
     listener: str
     form: str
     songs: tuple[FiledSong, ...]
@@ -74,10 +70,7 @@ def answer_cells(answer: FiledAnswer) -> list[str]:
 
 
 def read_answers(file: BinaryIO, label: str) -> Iterator[tuple[int, FiledAnswer | str]]:
-    """Yield the line number of each answer, and the answer or the problem with it.
-
-    Raises LibraryError, with `label`, if the file is not CSV in UTF-8, or lacks columns.
-    """
+    """Yield the line number of each answer, with the answer or the problem; `label` begins error messages."""
     text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
     rows = csv.reader(text, strict=True)
     try:
@@ -86,7 +79,7 @@ def read_answers(file: BinaryIO, label: str) -> Iterator[tuple[int, FiledAnswer 
         line = rows.line_num + 1
         for cells in rows:
             if cells and len(cells) != len(header):
-                yield line, f"has {len(cells)} values, the header {len(header)}"
+                yield line, f"has {len(cells)} values, but the header has {len(header)}"
             elif cells:
                 try:
                     answer: FiledAnswer | str = parse(dict(zip(header, cells, strict=True)))
@@ -97,7 +90,7 @@ def read_answers(file: BinaryIO, label: str) -> Iterator[tuple[int, FiledAnswer 
     except UnicodeDecodeError as error:
         raise LibraryError(f"{label}: the file is not UTF-8. Save it as CSV in UTF-8.") from error
     except csv.Error as error:
-        raise LibraryError(f"{label}: line {rows.line_num} is not CSV ({error}). Export it again.") from error
+        raise LibraryError(f"{label}: line {rows.line_num} is not CSV ({error}). Export the file again.") from error
     finally:
         text.detach()
 
@@ -106,8 +99,9 @@ def _select_parser(header: Sequence[str], label: str) -> Callable[[dict[str, str
     for needed, parse in ((_NEEDED, _parse_own), (_BLISS, _parse_bliss)):
         if set(needed) <= set(header):
             return parse
-    problem = f"lacks {', '.join(n for n in _NEEDED if n not in header)}" if "form" in header else "is of another kind"
-    raise LibraryError(f"{label}: the file {problem}. Answers have the columns of an export, or {', '.join(_BLISS)}.")
+    missing = ", ".join(n for n in _NEEDED if n not in header)
+    problem = f"lacks {missing}" if "form" in header else "does not contain answers"
+    raise LibraryError(f"{label}: the file {problem}. It needs the columns of an export, or {', '.join(_BLISS)}.")
 
 
 def _parse_own(cells: dict[str, str]) -> FiledAnswer:
@@ -118,7 +112,7 @@ def _parse_own(cells: dict[str, str]) -> FiledAnswer:
     chosen = cells["chosen"].strip().lower()
     choices = {_UNSURE: None, **{f"song{i + 1}": i for i in range(len(songs))}}
     if chosen not in choices:
-        raise ValueError(f"chosen is {chosen[:40]!r}; it should be one of {', '.join(choices)}")
+        raise ValueError(f"chosen is {chosen[:40]!r}; it must be one of {', '.join(choices)}")
     is_random, foreseen = (_parse_yes_no(name, cells.get(name, "")) for name in ("is_random", "foreseen"))
     return FiledAnswer(
         _parse_time(cells.get("answered_at", "")), cells["listener"], cells["form"].strip().lower(), tuple(songs),
@@ -140,7 +134,7 @@ def _parse_bliss(cells: dict[str, str]) -> FiledAnswer:
 def _parse_yes_no(name: str, text: str) -> bool | None:
     plain = text.strip().lower()
     if plain not in _FROM_YES_NO:
-        raise ValueError(f"{name} is {text[:40]!r}; it should be yes, no or empty")
+        raise ValueError(f"{name} is {text[:40]!r}; it must be yes, no or empty")
     return _FROM_YES_NO[plain]
 
 
@@ -155,5 +149,5 @@ def _parse_time(text: str) -> float | None:
     except (ValueError, OverflowError, OSError):
         seconds = math.nan
     if math.isnan(seconds):
-        raise ValueError(f"the time is {text[:40]!r}; it should look like 2026-01-31T10:11:12+00:00")
+        raise ValueError(f"the time is {text[:40]!r}; it must look like 2026-01-31T10:11:12+00:00")
     return seconds

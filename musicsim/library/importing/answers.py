@@ -28,17 +28,13 @@ from musicsim.public import is_public
 class AnswersImport:
     n_read: int  # answers in the file
     n_added: int  # answers that are new to the library
-    n_known: int  # answers that the library has already
+    n_known: int  # answers that the library already has
     n_unmatched: int  # answers about a song that the library does not have
-    problems: tuple[str, ...]  # sentences on the first 20 rows left out, with their lines, and the number of others
+    problems: tuple[str, ...]  # messages about the first 20 rejected rows, with their lines, and the number of others
 
 
 def export_answers(library: Library, file: str | Path | BinaryIO, *, opinions: Opinions | None = None) -> int:
-    """Write all answers of a library, or those in `opinions` about its songs, as CSV; return their number.
-
-    A file given by its path is replaced once everything is written. Raises LibraryError, and keeps the old file, if it
-    cannot be written. The columns are those of :mod:`musicsim.library.importing.answer_csv`.
-    """
+    """Write all answers in a library, or those in `opinions` about its songs, as CSV; return their number."""
     filed = collect_answers(library, opinions=opinions)
     data = as_csv(ANSWER_COLUMNS, map(answer_cells, filed))
     try:
@@ -54,7 +50,7 @@ def export_answers(library: Library, file: str | Path | BinaryIO, *, opinions: O
 
 
 def collect_answers(library: Library, *, opinions: Opinions | None = None) -> list[FiledAnswer]:
-    """Return all answers of a library, or those in `opinions` about its songs, with the names of the songs."""
+    """Return all answers in a library, or those in `opinions` about its songs, with the songs' names."""
     answers = (opinions or library).judgments.answers()
     s, f = schema.songs.c, schema.files.c
     chosen = some_ids({song_id for answer in answers for song_id in answer.song_ids})
@@ -73,16 +69,15 @@ def collect_answers(library: Library, *, opinions: Opinions | None = None) -> li
             a.foreseen, a.model,
         )
         for a in answers
-        if songs.keys() >= set(a.song_ids)  # a song may have been removed meanwhile
+        if songs.keys() >= set(a.song_ids)  # a song may have been removed in the meantime
     ]  # fmt: skip
 
 
 def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImport:
-    """Import the answers from a file of :func:`export_answers`, or of the odd-one-out survey of bliss.
+    """Import answers from a file written by :func:`export_answers` or by bliss's odd-one-out survey.
 
-    Songs are matched by the hash of their file, else by the end of its path, else by artist and title. Known answers,
-    with the same time, listener, songs and choice, are not added; without a time, as many are skipped as the library
-    has. Raises LibraryError, and writes nothing, if the file cannot be read or does not contain answers.
+    Songs are matched by the hash of their file, else by the end of its path, else by artist and title. Known answers
+    are skipped. Raises LibraryError, and writes nothing, if the file cannot be read or has no answers.
     """
     label = str(file if isinstance(file, str | Path) else getattr(file, "name", "CSV"))
     try:
@@ -112,7 +107,7 @@ def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImpo
 
 
 def _match_songs(library: Library, songs: set[FiledSong]) -> dict[FiledSong, int | None]:
-    """Return the library's song id, or None, for each song of a file."""
+    """Return the library's song id, or None, for each song in a file."""
     s = schema.songs.c
     hashes = sa.func.json_each(json.dumps([song.content_hash for song in songs])).table_valued("value")
     with library.engine.connect() as connection:
@@ -121,7 +116,7 @@ def _match_songs(library: Library, songs: set[FiledSong]) -> dict[FiledSong, int
     matches: dict[FiledSong, int | None] = {song: by_hash.get(song.content_hash) for song in songs}
     missed = [song for song, song_id in matches.items() if song_id is None]
     bare = [song for song in missed if song == FiledSong(path=song.path)]
-    if bare:  # the file name, which may be a number, must be that of one song only
+    if bare:  # the file name, which may be just a number, must belong to exactly one song
         f = schema.files.c
         with library.engine.connect() as connection:
             paths = connection.execute(sa.select(f.path, f.song_id, f.missing_since).order_by(f.path)).all()
@@ -137,7 +132,7 @@ def _match_songs(library: Library, songs: set[FiledSong]) -> dict[FiledSong, int
 
 
 def _to_table_row(answer: FiledAnswer, matches: Mapping[FiledSong, int | None]) -> dict[str, Any]:
-    """Raise ValueError if a song is unknown or the answer is not valid."""
+    """Return an answer as a table row. Raises ValueError if a song is unknown or the answer is not valid."""
     ids = []
     for song in answer.songs:
         song_id = matches[song]
@@ -151,7 +146,7 @@ def _to_table_row(answer: FiledAnswer, matches: Mapping[FiledSong, int | None]) 
 
 
 class _KnownAnswers:
-    """The answers of a library, so that importing a file again adds nothing."""
+    """The answers in a library, so that importing a file again adds nothing."""
 
     def __init__(self, answers: Iterable[Judgment]) -> None:
         self._dated: set[tuple[Any, ...]] = set()
@@ -162,7 +157,7 @@ class _KnownAnswers:
             self._n[key] += 1
 
     def has(self, row: dict[str, Any], *, is_dated: bool) -> bool:
-        """Return whether an answer is known; a dated answer is known from now on, an undated one counts once."""
+        """Return whether an answer is known. A dated answer is then added; an undated one uses up a known answer."""
         ids = tuple(row[song.name] for song in schema.JUDGED_SONGS if row[song.name] is not None)
         key = (row["listener"], row["kind"], ids, row["chosen"])
         if is_dated:

@@ -30,7 +30,7 @@ _UNUSUAL = re.compile(r"//|/\.(?:/|$)|/$")
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """An entry of a playlist whose song is not in the library."""
+    """A playlist entry whose song is not in the library."""
 
     position: int
     song: NamedSong
@@ -61,15 +61,15 @@ class Preview:
 
     batch: Batch
     song_ids: Int64Array  # (n_songs,): the library's song for each song of the batch; -1 for none
-    n_plays: int  # number of plays; of rows for tags and playlists
-    songs_by: dict[How, int]  # matched songs by method
-    plays_by: dict[How, int]  # their plays
-    loose: tuple[int, ...]  # songs matched by plain names, as indices into the batch's, the most played first
-    proposals: tuple[Proposal, ...]  # for a person to confirm
+    n_plays: int  # number of plays, or of rows for tags and playlists
+    songs_by: dict[How, int]  # number of matched songs per method
+    plays_by: dict[How, int]  # number of their plays per method
+    loose: tuple[int, ...]  # indices of the batch's songs that were matched by plain names, the most played first
+    proposals: tuple[Proposal, ...]  # possible matches for a person to confirm
     unmatched: tuple[Waiting, ...]  # songs that are not in the library, the most played first
     replaces: tuple[ImportEntry, ...]  # earlier imports of the same files, which are undone
-    overlaps: tuple[ImportEntry, ...]  # imports of the same service, listener and time: plays may count twice
-    recording_ids: Mapping[int, str]  # MusicBrainz ids for songs that were matched by path, by song id
+    overlaps: tuple[ImportEntry, ...]  # imports from the same service, listener and period: plays may be counted twice
+    recording_ids: Mapping[int, str]  # MusicBrainz ids, keyed by song id, of songs that were matched by path
 
     @property
     def format(self) -> str:
@@ -77,7 +77,7 @@ class Preview:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows, without those left out."""
+        """Number of rows, except those left out."""
         return self.batch.n_rows
 
     @property
@@ -119,20 +119,17 @@ class Preview:
 class ImportReport:
     import_id: int
     n_rows: int
-    n_songs: int  # distinct
+    n_songs: int  # number of distinct songs
     n_matched: int
     n_skipped: int
     unmatched: tuple[Waiting, ...]
-    n_recording_ids: int = 0  # songs that got the MusicBrainz id of their recording
+    n_recording_ids: int = 0  # number of songs that got a MusicBrainz recording id
 
 
 def preview(
     library: Library, batch: Batch, progress: Progress = no_progress, matcher: Callable[[], Matcher] | None = None
 ) -> Preview:
-    """Match a batch to the library's songs without writing anything.
-
-    `matcher` returns an existing matcher; it is called only if a song cannot be found by its path.
-    """
+    """Match a batch to a library without writing; `matcher` is called if a song is not found by its path."""
     get_matcher = cache(matcher or partial(Matcher, library))
     by_path = _find_by_path(library, batch.songs, progress)
     song_ids = np.full(len(batch.songs), -1, dtype=np.int64)
@@ -165,12 +162,12 @@ def preview(
 
 
 def _find_by_path(library: Library, songs: Sequence[NamedSong], progress: Progress) -> dict[str, int]:
-    """Return the ids of songs by the path of an entry that is exactly that of their file."""
+    """Return song ids keyed by entry path, for entries whose path is exactly that of a file."""
     ids: dict[str, int] = {}
     for start in range(0, len(songs), _AT_ONCE):
         progress("looking for files", start, len(songs))
         absolute = [song.place for song in songs[start : start + _AT_ONCE] if os.path.isabs(song.place)]
-        # Path is slow, and few places need it
+        # creating a Path is slow, and few places need it
         places = {place: os.fspath(Path(place)) if _UNUSUAL.search(place) else place for place in absolute}
         known = library.files.songs_at_texts(places.values())
         ids |= {place: known[path] for place, path in places.items() if path in known}
@@ -197,9 +194,8 @@ def _sum_unmatched(missed: Iterable[tuple[NamedSong, int]]) -> tuple[Waiting, ..
 def _find_earlier(library: Library, batch: Batch, song_ids: Int64Array) -> tuple[list[ImportEntry], list[ImportEntry]]:
     """Return the earlier imports that this one replaces, and those that it overlaps.
 
-    It replaces an import with the same content, or with the same name if it covers its whole time range: services use
-    one name for different years. Lists of one name must share half of their songs, because such names occur in many
-    folders.
+    An earlier import is replaced if it has the same content, or the same name and a time range within the new one.
+    Playlists with the same name must also share half of their songs, because names recur in many folders.
     """
     replaces, overlaps = [], []
     for old in library.listening.imports():
@@ -228,9 +224,8 @@ def _is_same_list(library: Library, old: ImportEntry, song_ids: Int64Array) -> b
 def commit(library: Library, seen: Preview, accepted: Iterable[Proposal] = ()) -> ImportReport:
     """Write a previewed import in one transaction, and undo earlier imports that it replaces.
 
-    Unmatched rows are kept until the library has their songs, except those of playlists. Accepted proposals are saved
-    for later imports. MusicBrainz ids are then written as edits of songs that lack one; they stay if the import is
-    undone.
+    Unmatched rows, except those of playlists, are kept until the library has their songs. MusicBrainz ids are written
+    as edits to songs without one; they stay if the import is undone.
     """
     batch, song_ids = seen.batch, seen.song_ids.copy()
     confirmed = {p.song[:2]: p.song_id for p in accepted}
@@ -300,12 +295,12 @@ def undo(library: Library, import_id: int) -> ImportEntry:
 
 
 def import_files(library: Library, paths: str | Path | list[str | Path], fmt: str | None = None) -> ImportReport:
-    """Read and write files without a preview; see :func:`read_listening` for the errors."""
+    """Import files without a preview; see :func:`read_listening` for the errors."""
     return commit(library, preview(library, read_listening(paths if isinstance(paths, list) else [paths], fmt)))
 
 
 def match_waiting(library: Library) -> int:
-    """Match unmatched songs of earlier imports after a scan, without similar names; return the number of matches."""
+    """After a scan, match songs of earlier imports, except by similar names; return the number of matches."""
     waiting = list(library.listening.waiting_names())
     if not waiting:
         return 0
@@ -321,7 +316,7 @@ def waiting_proposals(library: Library, progress: Progress = no_progress) -> lis
 
 
 def accept(library: Library, proposals: Iterable[Proposal]) -> int:
-    """Match unmatched songs, on any album and in later imports, as a person confirmed; return the number of songs."""
+    """Match songs as a person confirmed, on any album and also in later imports; return the number of songs."""
     confirmed = {p.song[:2]: p.song_id for p in proposals}
     library.listening.judge(((*names, song_id) for names, song_id in confirmed.items()), is_same=True)
     waiting = library.listening.waiting_names()
@@ -329,5 +324,5 @@ def accept(library: Library, proposals: Iterable[Proposal]) -> int:
 
 
 def refuse(library: Library, proposals: Iterable[Proposal]) -> None:
-    """Record that these are different songs, so that they are not proposed again."""
+    """Record that the songs in each proposal are different, so that they are not proposed again."""
     library.listening.judge(((*p.song[:2], p.song_id) for p in proposals), is_same=False)

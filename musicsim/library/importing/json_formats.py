@@ -1,13 +1,7 @@
 """Histories that services export as JSON: one document, or one entry per line.
 
-- ``spotify``: "Account data" (endTime, artistName, trackName, msPlayed) and "Extended streaming history" (ts,
-  ms_played, master_metadata_...), lists of plays
-- ``listenbrainz``: listens as JSONL, a list, or {"payload": [...]}
-- ``maloja``: {"scrobbles": [{"time", "track": {"artists", "title", "album"}}]}
-- ``panoscrobbler``: JSONL with artist, track, album, timeMs, event
-- ``loved``: {"lovedtracks": {"track": [...]}} of Last.fm and Libre.fm, imported as the tag "loved"
-
-Entries without an artist or a title are left out and counted. An entry of another shape stops the import.
+Formats: Spotify's "Account data" and "Extended streaming history", ListenBrainz listens, Maloja, Pano Scrobbler, and
+``loved`` tracks from Last.fm and Libre.fm. Entries without an artist or a title are left out and counted.
 """
 
 import json
@@ -29,7 +23,7 @@ Entries = JsonStream | TextLines
 
 
 class Record:
-    """An entry of a file. A value of the wrong type raises an error with its line."""
+    """An entry in a file. A value of the wrong type raises an error with the line number."""
 
     __slots__ = ("entries", "fields")
 
@@ -39,7 +33,7 @@ class Record:
         self.entries, self.fields = entries, fields
 
     def text(self, name: str) -> str:
-        """Return a text in one line, "" by default."""
+        """Return a string on one line, "" by default."""
         value = self.fields.get(name)
         if value is None or isinstance(value, str):
             return plain(value) if value else ""
@@ -53,7 +47,7 @@ class Record:
         raise self._fault(name, "an object")
 
     def number(self, name: str) -> float:
-        """Return a number, which may be written as text."""
+        """Return a number, which may be stored as a string."""
         value = self.fields.get(name)
         try:
             number = float("nan") if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
@@ -68,23 +62,23 @@ class Record:
         return None if self.fields.get(name) is None else self.number(name)
 
     def texts(self, name: str) -> list[str]:
-        """Return one or several texts as a list, with their line breaks."""
+        """Return one or more strings as a list, including their line breaks."""
         value = self.fields.get(name)
         texts = [] if value is None else [value] if isinstance(value, str) else value
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise self._fault(name, "a list of texts")
+            raise self._fault(name, "a list of strings")
         return [text.replace("\0", " ").encode("utf-8", "replace").decode() for text in texts]
 
     def song(self, *names: str) -> NamedSong:
-        """Return the song with artist, title and album from the fields of these names."""
+        """Return the song with artist, title and album from the fields with these names."""
         return NamedSong(*map(self.text, names))
 
     def _fault(self, name: str, expected: str) -> LibraryError:
-        return self.entries.fault(f"has {name} {str(self.fields.get(name))[:40]!r}, which should be {expected}.")
+        return self.entries.fault(f"has {name} {str(self.fields.get(name))[:40]!r}, which must be {expected}.")
 
 
 def records(entries: Entries, *names: str) -> Iterator[Record]:
-    """Yield the entries of a document, or of lines; each must be an object."""
+    """Yield the entries in a document, or on its lines; each must be an object."""
     for entry in entries.entries(*names) if isinstance(entries, JsonStream) else _parse_lines(entries):
         yield Record(entries, entry)
 
@@ -102,13 +96,13 @@ def _parse_lines(lines: TextLines) -> Iterator[Any]:
 
 
 def plain(text: str) -> str:
-    """Return a name in one line that a database can store."""
+    """Return a name on one line, in a form that a database can store."""
     text = " ".join(text.replace("\0", " ").split())
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def read_spotify(entries: Entries, rows: Gatherer) -> None:
-    """Read both exports of Spotify, without plays under 30 s, episodes and audiobooks."""
+    """Read either of Spotify's exports, except plays under 30 s, episodes and audiobooks."""
     for entry in records(entries):
         if "msPlayed" in entry.fields:
             played, time = entry.number("msPlayed"), entry.text("endTime")
@@ -135,7 +129,7 @@ def _parse_time(text: str) -> float | None:
 
 
 def read_listenbrainz(entries: Entries, rows: Gatherer) -> None:
-    """Read listens of ListenBrainz; the submitted recording id is preferred to the one that the service found."""
+    """Read listens from ListenBrainz; the submitted recording id is preferred to the one that the service found."""
     for entry in records(entries, "payload"):
         if "track_metadata" not in entry.fields:
             raise entries.fault("does not have track_metadata: this is not a ListenBrainz listen.")
@@ -147,7 +141,7 @@ def read_listenbrainz(entries: Entries, rows: Gatherer) -> None:
 
 
 def read_maloja(entries: Entries, rows: Gatherer) -> None:
-    """Read scrobbles of Maloja; several artists are joined by commas."""
+    """Read scrobbles from Maloja; several artists are joined with commas."""
     for entry in records(entries, "scrobbles"):
         track = entry.object("track")
         names = track.fields.get("artists") or []
@@ -158,10 +152,10 @@ def read_maloja(entries: Entries, rows: Gatherer) -> None:
 
 
 def read_panoscrobbler(entries: Entries, rows: Gatherer) -> None:
-    """Read scrobbles of Pano Scrobbler, without other events such as "love"."""
+    """Read scrobbles from Pano Scrobbler, except other events such as "love"."""
     for entry in records(entries):
         if "artist" not in entry.fields or "track" not in entry.fields:
-            raise entries.fault("does not have an artist and a track: this is not a line of Pano Scrobbler.")
+            raise entries.fault("does not have an artist and a track: this is not a line from Pano Scrobbler.")
         song, event = entry.song("artist", "track", "album"), entry.text("event") or "scrobble"
         if event != "scrobble":
             rows.skip(f"{event}, not a scrobble", entries.place)
@@ -171,7 +165,7 @@ def read_panoscrobbler(entries: Entries, rows: Gatherer) -> None:
 
 
 def read_loved(entries: Entries, rows: Gatherer) -> None:
-    """Read loved tracks of Last.fm and Libre.fm as the tag "loved"."""
+    """Read loved tracks from Last.fm and Libre.fm as the tag "loved"."""
     for entry in records(entries, "lovedtracks", "track"):
         artist, date = entry.object("artist"), entry.object("date")
         song = NamedSong(artist.text("name"), entry.text("name"), mbid=entry.text("mbid"))

@@ -1,7 +1,4 @@
-"""Match the songs of imports to the library's: by path, MusicBrainz id, names or plain names.
-
-Songs with similar names are only proposed, and a person confirms them.
-"""
+"""Match imported songs to the library's songs by path, MusicBrainz id or names; propose songs with similar names."""
 
 import re
 from collections import Counter, defaultdict
@@ -24,7 +21,7 @@ from musicsim.progress import Progress, no_progress
 How = Literal["path", "path end", "confirmed", "mbid", "exact", "loose"]
 """Method of a match: path of the file, end of the path, a person's choice, recording id, names, or plain names."""
 
-_SIMILAR = 0.84  # share of common letters, in order: one wrong letter in six, two in thirteen
+_SIMILAR = 0.84  # minimum share of letters in common, in order: allows one wrong letter in six, two in thirteen
 _MAX_IN_BLOCK = 200
 _PROGRESS_EVERY = 50
 _MAX_PROPOSED_FOR = 5_000
@@ -43,14 +40,14 @@ class Proposal:
 
     song: NamedSong  # in the import
     song_id: int
-    label: str  # of the library's song
+    label: str  # title and artist of the library's song
     score: float
-    count: int  # plays or tags that it would get
+    count: int  # plays or tags that the song would get
 
 
 @dataclass(frozen=True, slots=True)
 class KnownSong:
-    """A song of the library, as one of its artists' songs."""
+    """A song in the library, listed once for each of its artists."""
 
     id: int
     title: str
@@ -64,10 +61,7 @@ class KnownSong:
 
 
 class Matcher:
-    """Finds songs of a library by their names in other programs: those shown, and those in the files.
-
-    Memory: 2 kB per song, and 0.4 kB per file from the first search for a path.
-    """
+    """Finds songs by their names and paths in other programs; 2 kB per song, plus 0.4 kB per file for paths."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -107,13 +101,11 @@ class Matcher:
                 self._plain[key, title, variant].append(song)
 
     def find(self, song: NamedSong) -> Match | None:
-        """Return the match of a song if it is unambiguous.
+        """Return the match for a song if it is unambiguous.
 
-        Methods, in order: its path or the end of it, a person's choice, the recording id, artist and title, and their
-        plain spellings. The matching end of a path must be longer than for any other song, and informative: "Track 3"
-        and "CD1" are not. If the names differ, two more parts must match. A version (live, remix) matches the same
-        version, else one of its kind (except remixes), else the song itself. Existing songs are preferred, then the
-        same album, then the longest.
+        Methods, in order: the path or its end, a person's choice, the recording id, artist and title, and their plain
+        spellings. If names differ, two more parts of the path must match. A version (live, remix) matches the same
+        version, else the same kind (except remixes), else the plain song. Songs with a file are preferred.
         """
         if song.place and not is_web(song.place) and (match := self.find_by_path(song)):
             return match
@@ -127,7 +119,7 @@ class Matcher:
         return None if candidates is None else Match(_select(candidates[1], song), candidates[0])
 
     def find_by_names(self, song: NamedSong) -> tuple[How, list[KnownSong]] | None:
-        """Return all songs with the recording id, else with the names, else with their plain spellings."""
+        """Return the method, and all songs with this recording id, else these names, else their plain spellings."""
         if song.mbid and (songs := self._by_mbid.get(song.mbid.lower())):
             return "mbid", songs
         artist = self._aliases.get(song.artist, song.artist)
@@ -136,7 +128,7 @@ class Matcher:
         lead = _LEAD.sub("", artist)
         names = {plain_artist(artist): None, plain_artist(lead or artist): None}
         if names.keys().isdisjoint(self._plain_artists):
-            return None  # computing plain titles takes most of the time of a long import
+            return None  # computing plain titles takes most of the time in a long import
         title, version, kind = plain_title(song.title)
         for name in names:
             for variant in dict.fromkeys((version, kind if kind != "remix" else version, "")):
@@ -150,7 +142,7 @@ class Matcher:
 
     @cached_property
     def _blocks(self) -> dict[tuple[str, ...], list[KnownSong]]:
-        """Songs by their keys in :func:`_block_keys`; only proposals need these."""
+        """Songs keyed by their :func:`_block_keys`; only proposals need them."""
         blocks: dict[tuple[str, ...], list[KnownSong]] = defaultdict(list)
         for known in sorted((k for songs in self._exact.values() for k in songs if k.artist), key=lambda k: k.id):
             for key in _block_keys(known.plain_artist, known.plain_title):
@@ -175,11 +167,10 @@ class Matcher:
         return Match(song_id, "path end") if n_telling >= 1 else None
 
     def propose(self, songs: Iterable[tuple[NamedSong, int]], progress: Progress = no_progress) -> list[Proposal]:
-        """Return the most similar song of the library for songs without a match, if it is similar enough.
+        """Return the library's most similar song for each unmatched song, if it is similar enough.
 
-        Songs with the same artist and title count as one. Only the 5000 with the highest counts are compared, because
-        each takes a few milliseconds. Titles with different numbers ("No. 5", "No. 6") are never similar. Rejected
-        matches are not proposed again.
+        Only the 5000 with the highest counts are compared, because each takes a few milliseconds. Titles with different
+        numbers ("No. 5", "No. 6") are never similar.
         """
         counts: Counter[tuple[str, str]] = Counter()
         first: dict[tuple[str, str], NamedSong] = {}
@@ -222,7 +213,7 @@ class Matcher:
 
 
 def _block_keys(artist: str, title: str) -> tuple[tuple[str, ...], ...]:
-    """Return keys of a song; songs are only compared if they share one: artist, title, or the starts of both."""
+    """Return a song's keys: artist, title, and the starts of both; songs are only compared if they share a key."""
     return ("artist", artist), ("title", title), ("both", artist[:3], title[:3])
 
 
@@ -239,7 +230,7 @@ def _select(candidates: Sequence[KnownSong], song: NamedSong) -> int:
 
 
 def _files(library: Library) -> Iterator[tuple[Path, int, bool]]:
-    """Yield the path, song and existence of every file, then the last paths of songs without files."""
+    """Yield each file's path and song and whether it exists, then the last known paths of songs without files."""
     f, s = schema.files.c, schema.songs.c
     with library.engine.connect() as connection:
         for path, song_id, missing_since in connection.execute(

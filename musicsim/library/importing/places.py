@@ -1,4 +1,4 @@
-"""Paths and addresses in playlists, and the files of a library that they may refer to."""
+"""Paths and addresses in playlists, and the files in a library that they may refer to."""
 
 import os
 import re
@@ -18,7 +18,7 @@ _FILE = re.compile(r"file:(?://(?P<host>[^/\\]*))?(?P<path>[/\\].*)?$", re.IGNOR
 _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:[/\\]")
 _PARTS = re.compile(r"[/\\]+")
 _DRIVE = re.compile(r"[a-z]:")
-# paths with a single spelling: normalized ASCII without quotes, backslashes, and spaces around them
+# paths with a single spelling: normalized ASCII without quotes, backslashes and surrounding spaces
 _PLAIN = re.compile(r"(?:/(?!\.{0,2}(?:/|$))[!-$&-.0-\[\]-~ ]+)+(?<! )", re.ASCII)
 # uninformative parts of a path: "01", "Track 3", "CD1", "Unknown Artist"
 _EMPTY_WORDS = re.compile(
@@ -50,10 +50,7 @@ def spell_out(text: str) -> str:
 
 
 def from_address(text: str) -> str:
-    """Return the path of an XSPF or JSPF location; web addresses do not change.
-
-    A location with spaces is not a valid address: it is a path that a player did not quote.
-    """
+    """Return the path of an XSPF or JSPF location, even if it is not percent-encoded; web addresses do not change."""
     text = text.strip()
     return text if is_web(text) or _FILE.match(text) or " " in text else _unquote(text)
 
@@ -63,11 +60,7 @@ def _unquote(text: str) -> str:
 
 
 def resolve_place(place: str, folder: Path | None) -> str:
-    """Return the path of a playlist's entry, relative to the playlist's folder if it is not absolute.
-
-    The entry may have ``/`` or ``\\``, or be a ``file:`` address; web addresses do not change. Without a folder, as in
-    an archive, relative paths stay relative. Bytes that are not UTF-8 are surrogates like those of :func:`os.fsdecode`.
-    """
+    """Return the path of a playlist entry, resolved against the playlist's folder; web addresses do not change."""
     if not place or is_web(place):
         return place
     if address := _FILE.match(place):
@@ -87,17 +80,16 @@ def file_name(place: str) -> str:
 
 
 class Ending(NamedTuple):
-    """A song whose path ends like another; `n_telling` is the number of informative parts in common."""
+    """A song whose path ends like a given path; `n_telling` is the number of informative parts in common."""
 
     song_id: int
     n_telling: int
 
 
 class PlaceIndex:
-    """An index of paths by their whole and by their ends.
+    """An index to find paths as a whole or by their ends; 0.4 kB per file.
 
-    `files` contains the path of each file, the id of its song, and whether the file exists. The first of equal paths is
-    used. Memory: 0.4 kB per file.
+    `files` contains each file's path, its song's id, and whether the file exists. Of equal paths, the first is used.
     """
 
     def __init__(self, files: Iterable[tuple[Path, int, bool]]) -> None:
@@ -118,10 +110,7 @@ class PlaceIndex:
         return next((song_id for song_id in songs if song_id is not None), None)
 
     def find_by_end(self, place: str) -> Ending | None:
-        """Return the song whose path has the longest end in common, if it is unique.
-
-        Case, the kind of slash and the form of accents do not count. Existing files are preferred to missing ones.
-        """
+        """Return the song whose path has the longest end in common with `place`, if it is unique."""
         for spelling in dict.fromkeys(map(spell_out, _spellings(place))):
             name = _plain_part(_PARTS.split(spelling)[-1])
             if name and not _DRIVE.fullmatch(name) and name not in self._names:
@@ -131,7 +120,7 @@ class PlaceIndex:
             near = [_common_parts(key, self._keys[i]) for i in (at - 1, at) if 0 <= i < len(self._keys)]
             shared = max(near, key=len, default="")
             if shared:
-                if shared not in self._only_of:  # cached, because many entries may share a long scan
+                if shared not in self._only_of:  # cached, because many entries may need the same long scan
                     self._only_of[shared] = self._find_only(shared)
                 song_id = self._only_of[shared]
                 if song_id is None:
@@ -170,7 +159,7 @@ def _spellings(place: str) -> Iterator[str]:
 
 
 def _reverse(path: str) -> str:
-    """Return the parts of a path from last to first, each ending in NUL, in one case and form of accents."""
+    """Return the parts of a path from last to first, each ending in NUL, with normalized case and accents."""
     parts = map(_plain_part, _PARTS.split(path))
     return "".join(f"{part}\0" for part in reversed([*parts]) if part and not _DRIVE.fullmatch(part))
 

@@ -1,18 +1,9 @@
-"""Playlist files of players, services and data sets; a file of a player has one playlist.
+"""Playlist files from players, services and data sets; a player's file contains one playlist.
 
-- ``m3u``: paths or addresses, one per line, with ``#EXTINF:seconds,artist - title``, ``#EXTART``, ``#EXTALB`` and
-  ``#PLAYLIST``; lines that are not UTF-8 are read as Windows-1252
-- ``pls``: ``[playlist]`` with ``File1=``, ``Title1=``, ... in the order of the numbers
-- ``xspf``: XML with a ``track`` per song; also without the namespace, and with bare paths
-- ``jspf``: XSPF as JSON, as ListenBrainz exports it; also without the outer object
-- ``spotify_playlists``: ``Playlist1.json`` of "Account data", with all playlists of the account
-- ``aotm``: AotM-2011, playlists of Art of the Mix, with mix_id, category, and songs as [[artist, title], ids]
-
-AotM-2011: McFee and Lanckriet, "Hypergraph models of playlist dialects", ISMIR 2012.
-
-An entry has a place (:mod:`musicsim.library.importing.places`), names, or both. HLS, the other use of M3U8, lists
-parts of a stream and is refused. XML with a document type is refused before anything is expanded, because playlists
-never contain one and entity attacks need one.
+Formats: M3U, PLS, XSPF, JSPF, Spotify's ``Playlist1.json``, and AotM-2011 (McFee and Lanckriet, "Hypergraph models of
+playlist dialects", ISMIR 2012). An entry has a place (:mod:`musicsim.library.importing.places`), names, or both. HLS,
+the other use of M3U8, is refused. So is XML with a document type: playlists never contain one, and entity attacks need
+one.
 """
 
 import re
@@ -28,7 +19,7 @@ from musicsim.library.importing.records import NO_NAME, Gatherer, NamedSong
 from musicsim.library.importing.sources import LONGEST, JsonStream, RawBytes, Source, TextLines
 from musicsim.library.tags.file_tags import MBID
 
-HLS = "belongs to a stream in parts (HLS), not to songs. Import playlists of songs."
+HLS = "belongs to a segmented stream (HLS), not to a list of songs. Import playlists of songs."
 _EXTINF = re.compile(r'#EXTINF:[^",]*(?:"[^"]*"[^",]*)*,(.*)', re.IGNORECASE)
 _DIRECTIVE = re.compile(r"#(PLAYLIST|EXTART|EXTALB):(.*)", re.IGNORECASE)
 _ENTRY = re.compile(r"(file|title)(\d{1,9})\s*=(.*)", re.IGNORECASE | re.DOTALL)
@@ -45,7 +36,7 @@ def _folder(source: Source) -> Path | None:
 
 
 def _add_list(rows: Gatherer, source: Source, title: str, category: str, songs: list[NamedSong]) -> None:
-    """Add a playlist, by default with the name of its file; entries without names and place are counted."""
+    """Add a playlist, named after its file by default; entries without names or a place are left out and counted."""
     if not songs:
         rows.skip("list without songs", source.member or source.path.name)
         return
@@ -59,7 +50,7 @@ def _add_list(rows: Gatherer, source: Source, title: str, category: str, songs: 
 
 
 def _parse_names(text: str, place: str, artist: str = "", album: str = "") -> NamedSong:
-    """Parse the names of a song in M3U and PLS: "artist - title", or a title."""
+    """Parse the names of a song in M3U and PLS: "artist - title", or just a title."""
     text = spell_out(text)
     lead, dash, rest = text.partition(" - ")
     if not artist and dash and lead.strip() and rest.strip():
@@ -68,7 +59,7 @@ def _parse_names(text: str, place: str, artist: str = "", album: str = "") -> Na
 
 
 def read_m3u(lines: TextLines, rows: Gatherer) -> None:
-    """Read M3U and M3U8, extended or not; 0.5 kB per entry. Raises LibraryError for HLS or lines over the limits."""
+    """Read plain or extended M3U and M3U8; 0.5 kB per entry. Raises LibraryError for HLS or overlong lines."""
     songs: list[NamedSong] = []
     folder, title = _folder(lines.source), ""
     names, fields = "", {"EXTART": "", "EXTALB": ""}
@@ -129,7 +120,7 @@ def read_xspf(data: RawBytes, rows: Gatherer) -> None:
 
 
 class _Xspf:
-    """Handlers of an XML parser that store finished tracks only."""
+    """XML parser handlers that store only finished tracks."""
 
     def __init__(self, data: RawBytes) -> None:
         self.title = ""
@@ -164,7 +155,7 @@ class _Xspf:
     def _add_text(self, text: str) -> None:
         self._length += len(text)
         if self._length > LONGEST:
-            raise self._fault(f"contains a text longer than {LONGEST} characters: this is not a playlist.")
+            raise self._fault(f"contains text longer than {LONGEST} characters: this is not a playlist.")
         self._text.append(text)
 
     def _end(self, _: str) -> None:
@@ -189,7 +180,7 @@ def _song(track: dict[str, list[str]], folder: Path | None) -> NamedSong:
 
 
 def read_jspf(document: JsonStream, rows: Gatherer) -> None:
-    """Read JSPF; `location` and `identifier` may be a text or a list of texts."""
+    """Read JSPF; `location` and `identifier` may be a string or a list of strings."""
     folder, songs = _folder(document.source), []
     for track in records(document, "playlist", "track", "tracks"):
         fields = {name: [track.text(name)] for name in ("title", "creator", "album")}
@@ -199,7 +190,7 @@ def read_jspf(document: JsonStream, rows: Gatherer) -> None:
 
 
 def read_spotify_playlists(document: JsonStream, rows: Gatherer) -> None:
-    """Read the playlists of a Spotify account, without episodes; in memory, one of at most 64 million characters."""
+    """Read a Spotify account's playlists, except episodes; a playlist of up to 64 million characters is in memory."""
     document.longest = _MAX_LIST
     for entry in records(document, "playlists"):
         items = entry.fields.get("items") or []
@@ -224,7 +215,7 @@ def _spotify_song(item: Record) -> NamedSong | None:
 
 
 def read_aotm(entries: Entries, rows: Gatherer) -> None:
-    """Read AotM-2011; the name of a playlist is its number."""
+    """Read AotM-2011; a playlist's name is its number."""
     for entry in records(entries):
         items = entry.fields.get("playlist")
         if not isinstance(items, list):

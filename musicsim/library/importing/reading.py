@@ -1,7 +1,4 @@
-"""Recognize the formats of files, and read them into one :class:`Batch`.
-
-The hook ``import_formats`` adds formats: ``Mapping[str, Format]``.
-"""
+"""Recognize the formats of files, to which the hook ``import_formats`` adds, and read them into one :class:`Batch`."""
 
 import csv
 import json
@@ -20,7 +17,7 @@ from musicsim.library.importing.records import Batch, Gatherer, Kind, NamedSong
 from musicsim.library.importing.sources import HEAD, Format, JsonStream, RawBytes, Source, TextLines, find_sources
 from musicsim.progress import Progress, no_progress
 
-ME = "me"  # the listener in exports of a service for one user
+ME = "me"  # the listener in a service's export for one user
 
 _FORMATS: dict[str, Format] = {
     "plays": Format("plays as CSV", "plays", from_text.read_plays),
@@ -33,7 +30,7 @@ _FORMATS: dict[str, Format] = {
     "listenbrainz": Format("ListenBrainz listens (JSON)", "plays", from_json.read_listenbrainz, JsonStream),
     "maloja": Format("Maloja scrobbles (JSON)", "plays", from_json.read_maloja, JsonStream),
     "panoscrobbler": Format("Pano Scrobbler (JSONL)", "plays", from_json.read_panoscrobbler, JsonStream),
-    "loved": Format("loved tracks of Last.fm or Libre.fm (JSON)", "tags", from_json.read_loved, JsonStream),
+    "loved": Format("loved tracks from Last.fm or Libre.fm (JSON)", "tags", from_json.read_loved, JsonStream),
     "m3u": Format("playlist (M3U, M3U8)", "playlists", from_list.read_m3u, is_lenient=True),
     "pls": Format("playlist (PLS)", "playlists", from_list.read_pls, is_lenient=True),
     "xspf": Format("playlist (XSPF)", "playlists", from_list.read_xspf, RawBytes),
@@ -43,15 +40,15 @@ _FORMATS: dict[str, Format] = {
 }
 for _more in load_hooks("import_formats"):
     _FORMATS |= _more
-# two files of one data set: plays of song ids, and the names of these songs
+# two files from one data set: plays per song id, and the names of these songs
 _TRIPLETS, _NAMES = "triplets", "track names"
 
 FORMATS: dict[str, str] = {name: fmt.label for name, fmt in _FORMATS.items()} | {
     _TRIPLETS: "Million Song Dataset triplets (with unique_tracks.txt)"
 }
-"""Labels of the formats, by the names that `fmt` takes."""
+"""Labels of the formats, keyed by the names that `fmt` accepts."""
 
-# patterns that a head must all contain; the first format that matches is used
+# patterns that must all occur in the head of a file; the first format that matches is used
 _JSON_SIGNS = {
     "spotify": ('"ms_played"|"msPlayed"', '"master_metadata_track_name"|"trackName"'),
     "loved": ('"lovedtracks"',),
@@ -62,26 +59,25 @@ _JSON_SIGNS = {
     "aotm": ('"mix_id"', r'"playlist"\s*:'),
     "jspf": (r'"tracks?"\s*:\s*\[', '"title"'),
 }
-# formats of programs that can also write a format we read
+# playlist formats of programs that can also write a format we read
 _OTHER_LISTS = {
-    **dict.fromkeys((".asx", ".wax", ".wvx", ".wmx", ".wpl", ".zpl"), "a playlist of Windows Media"),
-    **dict.fromkeys((".ram", ".rmp", ".smil"), "a playlist of RealPlayer"),
-    ".b4s": "a playlist of Winamp", ".plist": "a library or playlist of iTunes", ".cue": "a cue sheet",
-    ".kpl": "a playlist of Kodi", ".mpcpl": "a playlist of Media Player Classic",
-    ".pla": "a playlist of Samsung players", ".plp": "a playlist of Sansa players",
+    **dict.fromkeys((".asx", ".wax", ".wvx", ".wmx", ".wpl", ".zpl"), "a Windows Media playlist"),
+    **dict.fromkeys((".ram", ".rmp", ".smil"), "a RealPlayer playlist"),
+    ".b4s": "a Winamp playlist", ".plist": "an iTunes library or playlist", ".cue": "a cue sheet",
+    ".kpl": "a Kodi playlist", ".mpcpl": "a Media Player Classic playlist",
+    ".pla": "a Samsung playlist", ".plp": "a Sansa playlist",
 }  # fmt: skip
-_OTHER_KIND = "file of another kind"
-_DOCUMENTS = ("jspf", "spotify_playlists")  # never one entry per line
-_KINDS: tuple[Kind, ...] = ("plays", "playlists", "tags")  # of an archive with several kinds, only the first is read
+_OTHER_KIND = "file in an unknown format"
+_DOCUMENTS = ("jspf", "spotify_playlists")  # formats that never have one entry per line
+_KINDS: tuple[Kind, ...] = ("plays", "playlists", "tags")  # only the first kind in an archive is read
 _HLS_SIGN = re.compile(r"^#EXT-X-", re.MULTILINE | re.IGNORECASE)
 _M3U_SIGN = re.compile(r"#(?:EXTM3U|(?:EXTINF|EXTART|EXTALB|PLAYLIST):)", re.IGNORECASE)
 
 
 def recognize(head: str, ending: str = "", wanted: str | None = None) -> str | None:
-    """Return the name of the format of a text with this head; None if it is unknown.
+    """Return the name of the format of a file whose text begins with `head`; None if it is unknown.
 
-    Plain lists of paths are recognized by their ending. If several formats fit, `wanted` is preferred. It must fit,
-    too: any line of any file could be a path.
+    The file extension `ending` helps to recognize lists of paths. If several formats fit, `wanted` is preferred.
     """
     head = head.lstrip()
     if not head or ending in _OTHER_LISTS or _HLS_SIGN.search(head):
@@ -137,7 +133,7 @@ def _lines(head: str) -> list[str]:
 
 
 def _fitting_tables(head: str) -> Iterator[str]:
-    """Yield the CSV formats whose columns the header has; a radio log may have lines before its header."""
+    """Yield the CSV formats whose columns are all in the header; a radio log may have lines before its header."""
     rows = []
     try:
         for row in csv.reader(f"{line}\n" for line in _lines(head)[:40]):
@@ -153,7 +149,7 @@ def _fitting_tables(head: str) -> Iterator[str]:
 
 
 def _nearest_table(head: str) -> str | None:
-    """Return the CSV format that shares at least two columns with a header, to report the missing columns."""
+    """Return the CSV format that shares the most columns, at least two, with a header, to report missing columns."""
     names = {name.strip().strip('"').lower() for name in head.lstrip().split("\n", 1)[0].rstrip("\r").split(",")}
     own = ("plays", "tags", "playlists")
     best = max(own, key=lambda fmt: len(names.intersection(from_text.COLUMNS[fmt])))
@@ -166,13 +162,10 @@ def read_listening(
 ) -> Batch:  # fmt: skip
     """Read files of plays, tags or playlists into one batch; nothing is written.
 
-    In folders and .zip archives, all recognized files are read; if they have several kinds, only the plays. `fmt` is a
-    name of :data:`FORMATS`, by default recognized by the content of each file. `listener` is for files that do not name
-    one, "me" by default. `progress` counts bytes. `encoding` is utf-8 (the default), utf-16 (the default with a byte
-    order mark), latin-1 or cp1252.
-
-    Raises LibraryError if a file cannot be read, has another or an unknown format or an invalid line (given by its
-    number), or only has playlists without songs. Raises ValueError for an unknown format or encoding, or no `paths`.
+    If folders and .zip archives contain several kinds, only the first of plays, playlists and tags is read. `fmt` is a
+    name in :data:`FORMATS`, by default recognized from each file. `listener` is for files that do not name one, "me" by
+    default. `progress` counts bytes. `encoding` is utf-8, utf-16, latin-1 or cp1252. Raises LibraryError if a file
+    cannot be read or has an invalid line.
     """
     if not paths:
         raise ValueError("paths is empty: give at least one file.")
@@ -189,7 +182,7 @@ def read_listening(
         rows.skip(reason, source.member or source.path.name)
     _read_all(todo, rows, progress)
     if rows.kind == "playlists" and not rows.n_rows:
-        raise LibraryError(f"{todo[0][0].label}: the playlist does not contain songs. Save it again, with its songs.")
+        raise LibraryError(f"{todo[0][0].label}: the playlist contains no songs. Save it again, with its songs.")
     has_listeners = rows.kind != "plays" or any(name in ("plays", _TRIPLETS) for _, name in todo)
     names = ", ".join(sorted({path.name or path.absolute().name for path in files}))
     return rows.batch((name for _, name in todo if name != _NAMES), names, "" if has_listeners else rows.listener)
@@ -200,11 +193,11 @@ def _kind(name: str) -> Kind:
 
 
 _Todo = list[tuple[Source, str]]  # files with their formats
-_LeftOut = list[tuple[Source, str]]  # files with reasons
+_LeftOut = list[tuple[Source, str]]  # files to leave out, with reasons
 
 
 def _assign_formats(sources: Sequence[Source], fmt: str | None) -> tuple[_Todo, _LeftOut]:
-    """Return the files with their formats, names of songs first, and the files of folders and archives left out."""
+    """Return the files to read, those with song names first, and the files from folders and archives to leave out."""
     todo, left_out = [], []
     for source in sources:
         head = source.head()
@@ -227,7 +220,7 @@ def _assign_formats(sources: Sequence[Source], fmt: str | None) -> tuple[_Todo, 
 
 
 def _select_kind(todo: _Todo, left_out: _LeftOut) -> tuple[_Todo, _LeftOut]:
-    """Leave out files of folders and archives that are of another kind than the rest."""
+    """Leave out files from folders and archives that contain a different kind of data than the rest."""
     kinds = {_kind(name) for source, name in todo if source.is_named and name != _NAMES}
     kinds = kinds or {min((_kind(name) for _, name in todo if name != _NAMES), key=_KINDS.index)}
     others = [(s, name) for s, name in todo if not s.is_named and name != _NAMES and _kind(name) not in kinds]
@@ -248,14 +241,14 @@ def _explain_refusal(source: Source, head: str, fmt: str | None) -> str:
     if _HLS_SIGN.search(head):
         return f"{source.label}: this {from_list.HLS}"
     if "\0" in head:
-        return f"{source.label}: contains NUL bytes: it is not text, or UTF-16 without a mark (give its encoding)."
+        return f"{source.label}: contains NUL bytes: it is not text, or UTF-16 without a BOM (give its encoding)."
     if spell_out(head) != head:
         return source.not_text()
     return f"{source.label}: " + (
         f"line 1 is not in a known format ({', '.join(FORMATS)}). "
-        f"A playlist of paths needs the ending .m3u8 or a first line #EXTM3U."
+        f"A playlist of paths needs the extension .m3u8 or a first line #EXTM3U."
         if fmt is None
-        else f"the file is not in the format {fmt}, {FORMATS[fmt]}. Give its own format, or none."
+        else f"the file is not in the format {fmt} ({FORMATS[fmt]}). Give the right format, or none."
     )
 
 
@@ -283,7 +276,7 @@ def _read_all(todo: Sequence[tuple[Source, str]], rows: Gatherer, progress: Prog
 
 
 def _is_json_lines(source: Source) -> bool:
-    """Return whether a text is JSON with one entry per line: the first line is a whole object without a list."""
+    """Return whether a text is JSON with one entry per line: its first line is an object, but not a list of entries."""
     first = source.head().lstrip().split("\n", 1)[0]
     if not first.startswith("{"):
         return False

@@ -1,4 +1,4 @@
-"""Listening data from files of any format, summed in a :class:`Batch` of distinct songs and rows that count them."""
+"""Listening data from files in any format, summed in a :class:`Batch`: distinct songs, and rows that count them."""
 
 import hashlib
 from array import array
@@ -21,11 +21,7 @@ _END_OF_TIME = 1 << 32  # seconds; times have 32 bits
 
 
 class NamedSong(NamedTuple):
-    """The names of a song in a file; unknown ones are empty.
-
-    `mbid` is the MusicBrainz id of the recording, `place` the path or address in a playlist, see
-    :func:`~musicsim.library.importing.places.resolve_place`.
-    """
+    """Names of a song in a file, empty if unknown; `mbid` is a MusicBrainz id, `place` a path or an address."""
 
     artist: str
     title: str
@@ -36,7 +32,7 @@ class NamedSong(NamedTuple):
 
 @dataclass(slots=True)
 class Skipped:
-    """The rows left out for one reason: their number, and the places of the first ones."""
+    """Rows left out for one reason: their number, and the places of the first few."""
 
     reason: str
     count: int = 0
@@ -46,21 +42,21 @@ class Skipped:
 @dataclass(frozen=True, slots=True)
 class Batch:
     kind: Kind
-    format: str  # name or names
+    format: str  # names of the formats, joined with "+"
     name: str  # names of the files
-    listener: str  # listener of all rows; "" if the files have listeners
-    digest: str  # hash of all below: the same files give the same digest
-    songs: tuple[NamedSong, ...]  # distinct
-    groups: tuple[tuple[str, str], ...]  # by kind: (listener, ""), (tag, "") or (playlist, category)
+    listener: str  # listener of all rows; "" if the files name the listeners
+    digest: str  # hash of all fields below: the same files give the same digest
+    songs: tuple[NamedSong, ...]  # distinct songs
+    groups: tuple[tuple[str, str], ...]  # depending on the kind: (listener, ""), (tag, "") or (playlist, category)
     # (n_sums,): indices into `songs` and `groups`; unique pairs for plays and tags, ordered songs for playlists
     song: Int32Array
     group: Int32Array
     value: Float64Array  # (n_sums,): plays, weight of the tag, or position in the playlist
-    # (n_listens,): seconds since 1970 (until 2106) of single listens with a time, in the order of the rows. Most
-    # services export the start of a listen, Spotify the end.
+    # (n_listens,): seconds since 1970 (until 2106) of each listen with a time, in the order of the rows. Most services
+    # export the start of a listen; Spotify exports the end.
     times: Uint32Array
     first_time: Int64Array  # (n_sums + 1,): index of each row's first time; zeros for tags and playlists
-    n_rows: int  # before they were summed, without those left out
+    n_rows: int  # number of rows before they were summed, except those left out
     skipped: tuple[Skipped, ...]
     # times of the first and last listen, seconds since 1970
     first_at: float | None
@@ -80,8 +76,7 @@ def day_of(seconds: float | None) -> str | None:
 class Gatherer:
     """Collects and sums rows; `listener` is the default listener.
 
-    Memory: each distinct name once, 16 bytes per pair of listener and song, and 12 bytes per listen with a time. Every
-    four million rows, of 16 bytes, are summed, which briefly takes another 150 MB.
+    After every four million rows (16 bytes each), the rows are summed, which briefly takes another 150 MB.
     """
 
     def __init__(self, kind: Kind, listener: str) -> None:
@@ -101,7 +96,7 @@ class Gatherer:
     def add(
         self, song: NamedSong, group: tuple[str, str] = ("", ""), value: float = 1.0, at: float | None = None
     ) -> None:
-        """Count a row of a listener, tag or playlist (`group`); `at` is the time of the listen."""
+        """Count a row for a listener, tag or playlist (`group`); `at` is the time of the listen."""
         self.n_rows += 1
         if self.kind == "plays" and not group[0]:
             group = (self.listener, "")
@@ -126,7 +121,7 @@ class Gatherer:
         self, song: NamedSong, place: str, group: tuple[str, str] = ("", ""), value: float = 1.0,
         at: float | None = None,
     ) -> None:  # fmt: skip
-        """Count a row like :meth:`add`, or leave it out if its song lacks an artist or title."""
+        """Count a row like :meth:`add`, or leave it out if its song has no artist or title."""
         if song.artist and song.title:
             self.add(song, group, value, at)
         else:
@@ -153,7 +148,7 @@ class Gatherer:
 
     def batch(self, formats: Iterable[str], name: str, listener: str) -> Batch:
         song, group, value = self._sum_rows()
-        times = (self._first, self._last, self._sum_of_times)  # the same songs on other days are different data
+        times = (self._first, self._last, self._sum_of_times)  # the same songs on different days are different data
         digest = hashlib.blake2b(f"{self.kind} {times}".encode(), digest_size=16)
         for part in (song, group, value):
             digest.update(part.tobytes())
@@ -190,5 +185,5 @@ class Gatherer:
         starts = np.flatnonzero(np.r_[True, (np.diff(song) != 0) | (np.diff(group) != 0)])
         if self.kind == "plays":
             return song[starts], group[starts], np.add.reduceat(value, starts)
-        ends = np.r_[starts[1:], len(song)] - 1  # the last weight of a tag counts
+        ends = np.r_[starts[1:], len(song)] - 1  # the last weight of a tag is used
         return song[starts], group[starts], value[ends]

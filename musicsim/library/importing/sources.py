@@ -1,7 +1,4 @@
-"""Safe reading of text files and archives, with limits on lines, entries and unpacked sizes.
-
-No file is read whole: text is read line by line, JSON one list entry at a time.
-"""
+"""Safe reading of text files and archives, piece by piece, with limits on lines, entries and unpacked sizes."""
 
 import codecs
 import io
@@ -25,9 +22,9 @@ ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1252")
 HEAD = 1 << 16  # characters for recognizing the format
 LONGEST = 1 << 20  # characters per line or entry; real ones have thousands
 _CHUNK = 1 << 16
-_MAX_UNPACKED = 8 << 30  # bytes per archive; a lifetime of listening is less
+_MAX_UNPACKED = 8 << 30  # bytes per archive; a lifetime of listening takes less
 _MAX_MEMBERS = 10_000
-_HIGHEST_RATIO = 250  # JSON of listens is compressed 10 to 40 times, a bomb a thousand times
+_HIGHEST_RATIO = 250  # listens as JSON shrink 10 to 40 times, a zip bomb a thousand times
 LIST_SUFFIXES = (".m3u", ".m3u8", ".pls", ".xspf", ".jspf")
 READ_SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".txt", ".db", *LIST_SUFFIXES)
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -40,11 +37,11 @@ class Source:
     member: str | None  # name in the archive
     size: int  # bytes, unpacked
     encoding: str | None  # None: UTF-8, or the encoding of the byte order mark
-    is_named: bool = True  # given by the user; files in folders and archives may have another format
+    is_named: bool = True  # the user gave this file; other files in folders and archives may have any format
 
     @property
     def ending(self) -> str:
-        """Suffix of the name, such as .json."""
+        """Extension of the file name, such as .json."""
         return PurePosixPath(self.member or self.path.name).suffix.lower()
 
     @property
@@ -77,11 +74,11 @@ class Source:
             encoding = "utf-8-sig" if encoding == "utf-8" else encoding
             try:
                 yield io.TextIOWrapper(buffered, encoding=encoding, errors=errors, newline=""), buffered
-            except UnicodeError as error:  # UTF-16 without a mark raises this base class
+            except UnicodeError as error:  # UTF-16 without a byte order mark raises this base class
                 raise LibraryError(self.not_text(encoding)) from error
 
     def not_text(self, encoding: str = "utf-8-sig") -> str:
-        """Return the message for bytes that are not text, with their line."""
+        """Return the error message for bytes that are not text, with their line."""
         place = ""
         if encoding == "utf-8-sig":
             with self.open() as stream:
@@ -101,10 +98,7 @@ class Source:
 
 
 def find_sources(paths: Sequence[Path], encoding: str | None) -> list[Source]:
-    """Return the files, and the readable files in folders (without hidden ones) and archives, sorted by name in each.
-
-    Raises LibraryError if a file cannot be read, or if an archive would unpack to more than the limits.
-    """
+    """Return the files, and the readable files in folders (except hidden ones) and archives, each sorted by name."""
     if encoding is not None and encoding not in ENCODINGS:
         raise ValueError(f"encoding={encoding!r}: choose from {', '.join(ENCODINGS)}.")
     sources: list[Source] = []
@@ -137,7 +131,9 @@ def _files_in(folder: Path, encoding: str | None) -> list[Source]:
             if path.suffix.lower() in READ_SUFFIXES and not name.startswith(".") and path.is_file():
                 sources.append(Source(path, None, path.stat().st_size, encoding, is_named=False))
         if len(sources) > _MAX_MEMBERS:
-            raise LibraryError(f"{folder}: contains more than {_MAX_MEMBERS} files to read. Give folders in it.")
+            raise LibraryError(
+                f"{folder}: contains more than {_MAX_MEMBERS} files to read. Give its subfolders instead."
+            )
     if not sources:
         raise LibraryError(f"{folder}: the folder does not contain a {', '.join(READ_SUFFIXES)} file.")
     return sources
@@ -179,7 +175,7 @@ class _Watched:
 
 
 class TextLines(_Watched):
-    """Lines of a text; `line` is the number of the current one."""
+    """Lines of a text; `line` is the number of the current line."""
 
     def __iter__(self) -> Iterator[str]:
         while text := self._stream.readline(LONGEST + 1):
@@ -203,10 +199,9 @@ class RawBytes(_Watched):
 
 
 class JsonStream(_Watched):
-    """A JSON document, read one entry of its list at a time.
+    """A JSON document, read one entry of its list at a time; an entry may have `longest` characters.
 
-    `title` is the first text read so far under "title" or "name". Memory: the largest entry, at most `longest`
-    characters (a few MB), for documents of any size.
+    `title` is the first string read so far under "title" or "name".
     """
 
     def __init__(self, *arguments: Any) -> None:
@@ -233,7 +228,7 @@ class JsonStream(_Watched):
             while self._peek() != "}":
                 name = self._value()
                 if not isinstance(name, str):
-                    raise self.fault("is not JSON: the name of a member should be text.")
+                    raise self.fault("is not JSON: the name of a member must be a string.")
                 self._take(":")
                 if name in names:
                     yield from self._inside(names, depth + 1)
@@ -287,7 +282,7 @@ class JsonStream(_Watched):
         if not character:
             raise self.fault(_CUT_OFF)
         if character != expected:
-            raise self.fault(f"has {character!r} where {expected!r} should be. Export it again.")
+            raise self.fault(f"has {character!r} instead of {expected!r}. Export it again.")
         self._at += 1
 
     def _value(self) -> Any:
@@ -312,9 +307,9 @@ class JsonStream(_Watched):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    label: str  # for people
+    label: str  # name shown to people
     kind: Kind
-    read: Callable[[Any, Gatherer], None]  # gets an object of `source`
+    read: Callable[[Any, Gatherer], None]  # called with an instance of `source`
     source: type[TextLines | JsonStream | RawBytes] = TextLines
     is_lenient: bool = False  # accepts paths that are not UTF-8
-    signs: tuple[str, ...] = ()  # texts that are all at the beginning of such files, but not of others
+    signs: tuple[str, ...] = ()  # strings that all occur in the head of such files, but not of others

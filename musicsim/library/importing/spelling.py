@@ -1,7 +1,6 @@
-"""Plain spellings of names, which are the same for one recording on all services.
+"""Plain spellings of names, which are the same on all services for the same recording.
 
-"Help! (Live at Shea) [Remastered 2011]" is "help" in the version "live at shea". Case, accents, punctuation, "&", a
-leading article, guests ("feat. X"), and words that do not indicate another recording (remastered, mono) do not count.
+"Help! (Live at Shea) [Remastered 2011]" is "help" in the version "live at shea".
 """
 
 import re
@@ -9,7 +8,7 @@ from functools import lru_cache
 
 from musicsim.library.tags.artists import artist_words, fold_name, strip_accents
 
-# texts in brackets or after a dash that indicate the same recording
+# words in brackets or after a dash that indicate the same recording
 _SAME = re.compile(
     r"(?:\d{4}\s+)?(?:digital(?:ly)?\s+)?re-?master(?:ed|izado|is[ée]e?)?\b.*|.*\bre-?master(?:ed)?(?:\s+\d{4})?"
     r"|(?:the\s+)?(?:original\s+)?(?:album|single|lp|ep|main|original|standard|explicit|clean|stereo|mono|full|long|short|extended|radio)"
@@ -17,8 +16,8 @@ _SAME = re.compile(
     r"|(?:bonus|hidden)\s+track|deluxe.*|(?:official\s+)?(?:music\s+)?(?:video|audio)|official.*video|lyrics?(?:\s+video)?"
     r"|(?:19|20)\d\d(?:\s+(?:version|mix|edit))?|(?:\d+th\s+)?anniversary\b.*|from\s+.*|(?:feat|ft|featuring|with|con|avec|mit)\b.*"
 )
-# Texts that indicate another recording, by kind. Titles contain these words, too ("Paper Planes (Live Your Life)"), so
-# they only count at the beginning or the end, or next to certain words.
+# Words that indicate a different recording, by kind. Titles may also contain these words ("Paper Planes (Live Your
+# Life)"), so they only count at the beginning or the end, or next to certain words.
 _KINDS = {
     "live": re.compile(
         r"^(?:.*\s)?live$|^live\s+(?:at|in|from|on|version|recording|sessions?|take|bei|au|en|aus|im|@|\d).*"
@@ -35,7 +34,7 @@ _KINDS = {
     "remix": re.compile(r"\b(?:remix|rmx|mix|rework|bootleg|mashup|edit|dub|version|vip)(?:\s+(?:19|20)\d\d)?$"),
 }
 _BRACKETS = re.compile(r"[(\[{]([^()\[\]{}]*)[)\]}]")
-_TAIL = re.compile(r"^(.*\S)\s+[-–—~]+\s+(.+?)\s*$")  # the last one: "Song - Live - Remastered"
+_TAIL = re.compile(r"^(.*\S)\s+[-–—~]+\s+(.+?)\s*$")  # the last part, as in "Song - Live - Remastered"
 _GUESTS = re.compile(r"\s+(?:feat|ft|featuring)\b\.?\s.*$")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+(?=\S)")
 _AND = re.compile(r"[&+]")
@@ -44,7 +43,7 @@ _MAX_STEPS = 12
 
 
 def exact(artist: str, title: str) -> tuple[str, str]:
-    """Return artist and title without differences of case, width and spaces."""
+    """Return the artist and title with normalized case, width and spaces."""
     return fold_name(artist), fold_name(title)
 
 

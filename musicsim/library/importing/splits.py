@@ -17,17 +17,15 @@ _NAMES = ("hash", "path", "id")
 @dataclass(frozen=True, slots=True)
 class SplitImport:
     name: str
-    n_read: int  # rows of the file
-    n_songs: int  # songs of the split
-    problems: tuple[str, ...]  # sentences on the first 20 rows left out, and the number of the others
+    n_read: int  # rows in the file
+    n_songs: int  # songs in the split
+    problems: tuple[str, ...]  # messages about the first 20 rejected rows, and the number of the others
 
 
 def import_split(library: Library, file: Path, name: str = "") -> SplitImport:
     """Import a split from a CSV file with a column `split` and one or more of `hash`, `path` and `id`.
 
-    Songs are found by the hash of their file, else by their path or its end, else by their id. A split with the same
-    name, by default the file's, is replaced. Raises LibraryError if the file cannot be read, or lacks a column or a
-    valid row.
+    A split with the same name, by default the file's, is replaced. Raises LibraryError if no row is valid.
     """
     file = file.expanduser()
     try:
@@ -59,7 +57,7 @@ def import_split(library: Library, file: Path, name: str = "") -> SplitImport:
         if song is None:
             problems.append(f"Line {line}: the song is not in this library.")
         elif part is None:
-            problems.append(f"Line {line}: {cells['split'][:40]!r} should be train, validation or test.")
+            problems.append(f"Line {line}: {cells['split'][:40]!r} must be train, validation or test.")
         else:
             parts[song] = part
     if not parts:

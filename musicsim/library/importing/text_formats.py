@@ -1,22 +1,14 @@
 """Histories, tags and playlists as lines of text: CSV, and the triplets of the Million Song Dataset.
 
-musicsim's own formats have a header line and columns in any order. Cells are written by
-:mod:`musicsim.library.disk.csv_cells`.
+musicsim's own formats (``plays``, ``tags``, ``playlists``) have a header line and columns in any order, protected as in
+:mod:`musicsim.library.disk.csv_cells`. Other formats:
 
-- ``plays``: listener, artist, title, plays
-- ``tags``: artist, title, tag, weight
-- ``playlists``: playlist, category, position, artist, title
-
-Formats of other programs:
-
-- ``lastfm``: with the header ``uts,utc_time,artist,artist_mbid,album,album_mbid,track,track_mbid``, or without a header
-  as ``artist,album,title,"31 Jan 2024 10:11"``
+- ``lastfm``: with a header, or without one as ``artist,album,title,"31 Jan 2024 10:11"``
 - ``librefm``: Artist, Track, Time and optionally Album, below any number of comments
-- ``spinitron``: log of a show with Date-time, Artist, Song and Release, below lines that describe the show
-- ``triplets``: ``user<TAB>song<TAB>plays`` of the taste profile; songs have names only if ``unique_tracks.txt`` is
-  imported along with it
+- ``spinitron``: log of a radio show with Date-time, Artist, Song and Release, below lines that describe the show
+- ``triplets``: ``user<TAB>song<TAB>plays``; songs have names only if ``unique_tracks.txt`` is imported along with it
 
-A wrong number stops the import. Rows that services export with empty values are left out and counted.
+An invalid number stops the import. Rows that services export with empty values are left out and counted.
 """
 
 import csv
@@ -51,7 +43,7 @@ def table(lines: TextLines) -> Iterator[list[str]]:
         try:
             row = next(reader, None)
         except csv.Error as error:
-            problem = f"line {start} is not CSV ({error}). Are quotes closed, and doubled inside a text?"
+            problem = f"line {start} is not CSV ({error}). Check that quotes are closed, and doubled inside text."
             raise LibraryError(f"{lines.source.label}: {problem}") from error
         if row is None:
             return
@@ -70,12 +62,12 @@ def _rows(lines: TextLines, fmt: str, optional: Sequence[str] = (), before: int 
         before -= 1
     missing = [name for name in required if name not in header]
     if missing:
-        raise lines.fault(f"lacks the column {missing[0]!r}; the header should have {', '.join(required)}.")
+        raise lines.fault(f"has no column {missing[0]!r}; the header must have {', '.join(required)}.")
     places = [header.index(name) for name in required]
     places += [header.index(name) if name in header else len(header) for name in optional]
     for row in rows:
         if len(row) != len(header):
-            raise lines.fault(f"has {len(row)} values, the header {len(header)}.")
+            raise lines.fault(f"has {len(row)} values, but the header has {len(header)}.")
         row.append("")
         yield [row[place] for place in places]
 
@@ -90,7 +82,7 @@ def _parse_number(lines: TextLines, name: str, text: str, kind: Callable[[str], 
     except ValueError:
         value = float("nan")
     if not low <= value <= 1e12:
-        raise lines.fault(f": {name} is {text[:40]!r}; it should be a number from {low:g} up.")
+        raise lines.fault(f": {name} is {text[:40]!r}; it must be a number of at least {low:g}.")
     return value
 
 
@@ -102,7 +94,7 @@ def read_plays(lines: TextLines, rows: Gatherer) -> None:
 
 
 def read_tags(lines: TextLines, rows: Gatherer) -> None:
-    """Read tags; the last weight of a song's tag counts."""
+    """Read tags; if a song's tag occurs more than once, its last weight is used."""
     for artist, title, tag, weight in _own_rows(lines, "tags"):
         value = _parse_number(lines, "weight", weight, float, 0)
         if name := plain(tag).lower():
@@ -118,7 +110,7 @@ def read_playlists(lines: TextLines, rows: Gatherer) -> None:
 
 
 def read_librefm(lines: TextLines, rows: Gatherer) -> None:
-    """Read scrobbles of Libre.fm, and of programs that write its format."""
+    """Read scrobbles from Libre.fm, and from programs that write its format."""
     for artist, track, time, album in _rows(lines, "librefm", ["album"]):
         at = _parse_number(lines, "time", time, float, 0)
         rows.keep(NamedSong(plain(artist), plain(track), plain(album)), lines.place, at=at)
@@ -135,7 +127,7 @@ def read_spinitron(lines: TextLines, rows: Gatherer) -> None:
 
 
 def read_lastfm(lines: TextLines, rows: Gatherer) -> None:
-    """Read scrobbles of Last.fm, with or without a header, except the song that is playing, which lacks a time."""
+    """Read scrobbles from Last.fm, with or without a header, except the song playing now, which has no time."""
     head = TextLines(lines.source, io.StringIO(lines.source.head()), None, None)  # type: ignore[arg-type]
     first = next(table(head), [])
     if not is_headerless_lastfm([first]) and "artist" in [name.strip().lower() for name in first]:
@@ -149,19 +141,19 @@ def read_lastfm(lines: TextLines, rows: Gatherer) -> None:
         return
     for row in table(lines):
         if len(row) != 4:
-            raise lines.fault(f"has {len(row)} values; there should be four: artist, album, title, date.")
+            raise lines.fault(f"has {len(row)} values; there must be four: artist, album, title, date.")
         artist, album, title, date = row
         time = _parse_lastfm_time(date)
         if not date.strip():
             rows.skip("playing now", lines.place)
         elif time is None:
-            raise lines.fault(f": the date is {date[:40]!r}; it should be like '31 Jan 2024 10:11'.")
+            raise lines.fault(f": the date is {date[:40]!r}; it must look like '31 Jan 2024 10:11'.")
         else:  # a scrobble without a time is exported as the start of 1970
             rows.keep(NamedSong(plain(artist), plain(title), plain(album)), lines.place, at=time or None)
 
 
 def is_headerless_lastfm(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether all rows have four values and at least one ends in a date of Last.fm."""
+    """Return whether all rows have four values and at least one ends in a date as written by Last.fm."""
     return all(len(row) == 4 for row in rows) and any(_parse_lastfm_time(row[3]) is not None for row in rows)
 
 
@@ -178,11 +170,11 @@ def _parse_lastfm_time(text: str) -> float | None:
 
 
 def read_triplets(lines: TextLines, rows: Gatherer, names: dict[str, NamedSong]) -> None:
-    """Read plays of the Million Song Dataset; songs that are not in `names` are left out and counted."""
+    """Read plays from the Million Song Dataset; songs that are not in `names` are left out and counted."""
     for text in lines:
         parts = text.rstrip("\r\n").split("\t")
         if len(parts) != 3:
-            raise lines.fault(f"has {len(parts)} values between tabs; there should be user, song and plays.")
+            raise lines.fault(f"has {len(parts)} values between tabs; there must be three: user, song and plays.")
         user, song, plays = parts
         count = _parse_number(lines, "plays", plays, int, 1)
         named = names.get(song)
@@ -197,5 +189,5 @@ def read_track_names(lines: TextLines, names: dict[str, NamedSong]) -> None:
     for text in lines:
         parts = text.rstrip("\r\n").split("<SEP>")
         if len(parts) != 4:
-            raise lines.fault(f"has {len(parts)} values between <SEP>; there should be four.")
+            raise lines.fault(f"has {len(parts)} values between <SEP>; there must be four.")
         names[parts[1]] = NamedSong(plain(parts[2]), plain(parts[3]))

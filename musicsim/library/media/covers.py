@@ -1,7 +1,6 @@
-"""Covers: small pictures of songs, from the tags of their files or an image in their folders.
+"""Covers: small pictures of songs, from their files' tags or an image in their folders.
 
-Pictures are untrusted. Worker processes read and decode them, sizes are checked before bytes are read and pixels are
-decoded, and invalid pictures are ignored.
+Pictures are untrusted: worker processes decode them after their sizes are checked. Invalid pictures are ignored.
 """
 
 import base64
@@ -29,12 +28,12 @@ from musicsim.library.tags.file_tags import FrugalFile, file_chunks, open_contai
 from musicsim.public import working_folder
 
 _log = logging.getLogger(__name__)
-_VERSION = 1  # of the generated pictures
+_VERSION = 1  # version of the generated pictures
 _SIDE = 320  # pixels
 _QUALITY = 85
 _MAX_IMAGE_BYTES = 16 << 20
-_MAX_PIXELS = 36_000_000  # a decoded picture of 144 MB
-LIMITS = Limits(seconds=20.0, memory_mb=1024)  # for one cover
+_MAX_PIXELS = 36_000_000  # a decoded picture then takes 144 MB
+LIMITS = Limits(seconds=20.0, memory_mb=1024)  # limits for one cover
 _KINDS = ("JPEG", "PNG", "WEBP", "GIF")
 _FRONT = 3  # the picture type of a front cover, in every format
 _FRAMES = frozenset((b"APIC", b"PIC"))
@@ -45,14 +44,14 @@ _CACHED = re.compile(r"[0-9a-f]{32}\.jpg")
 
 
 class Covers:
-    """Covers of songs, made in workers; the cache ``cache/covers`` drops the least recently used beyond `max_bytes`."""
+    """Covers of songs, made by workers and cached in ``cache/covers``, where the least recently used are deleted."""
 
     def __init__(self, decoder: Decoder, max_bytes: int = _MAX_CACHE_BYTES) -> None:
         self._decoder, self._max_bytes = decoder, max_bytes
         self._counter = itertools.count()
 
     def tag_of(self, song: Song) -> str | None:
-        """Return a tag of a song's cover that changes with its file and folder; None without a file."""
+        """Return a tag for a song's cover, which changes when the file or folder changes; None without a file."""
         try:
             image = _folder_image(song.path)
             paths = [song.path, *([image] if image else [])]
@@ -62,9 +61,9 @@ class Covers:
         return blake2b(repr((_VERSION, stats)).encode("utf-8", "replace"), digest_size=16).hexdigest()
 
     def cover_of(self, library: Library, song: Song, tag: str) -> bytes | Decoding[bytes]:
-        """Return the cover as a JPEG of at most 320 x 320 pixels, or the work that makes it; b"" without a cover.
+        """Return the cover as a JPEG of at most 320 x 320 pixels, or the task that is making it; b"" if there is none.
 
-        The work raises AudioError if it takes too long or the file cannot be read. `tag` is from :meth:`tag_of`.
+        The task raises AudioError if it takes too long or the file cannot be read. `tag` comes from :meth:`tag_of`.
         """
         target = working_folder(library.folder) / "cache" / "covers" / f"{tag}.jpg"
         with suppress(OSError):
@@ -87,7 +86,7 @@ class Covers:
 
 
 def make_cover(path: Path) -> bytes:
-    """Make the cover of an audio file; empty if it lacks one. Raises AudioError if the file cannot be read."""
+    """Make the cover of an audio file; b"" if it has none. Raises AudioError if the file cannot be read."""
     try:
         return next(filter(None, map(thumbnail, _pictures(path))), b"")
     except OSError as error:
@@ -95,7 +94,7 @@ def make_cover(path: Path) -> bytes:
 
 
 def thumbnail(image: bytes) -> bytes:
-    """Return a small JPEG of an image file; empty if it is invalid or too large."""
+    """Return a small JPEG of an image file; b"" if the image is invalid or too large."""
     from PIL import Image, ImageOps
 
     if not 0 < len(image) <= _MAX_IMAGE_BYTES:
@@ -110,7 +109,7 @@ def thumbnail(image: bytes) -> bytes:
         out = BytesIO()
         picture.save(out, "JPEG", quality=_QUALITY, optimize=True)
     except Exception as error:
-        # Pillow raises any error of its decoders: syntax, struct, zlib and memory errors, warnings about bombs
+        # Pillow's decoders raise many kinds of errors: syntax, struct, zlib and memory errors, and warnings
         _log.debug("an image cannot be decoded (%s).", error)
         return b""
     return out.getvalue()
@@ -169,6 +168,6 @@ def _folder_image(path: Path) -> Path | None:
 
 @lru_cache(maxsize=1024)
 def _image_in(folder: Path, changed_ns: int) -> Path | None:
-    """Return ``cover``, else ``folder``, else ``front``, cached until the folder changes."""
+    """Return the image named ``cover``, else ``folder``, else ``front``; cached until the folder changes."""
     names = sorted((e.name for e in os.scandir(folder) if _IMAGE.fullmatch(e.name)), key=str.lower)
     return next((folder / name for name in names if S_ISREG((folder / name).stat().st_mode)), None)

@@ -20,7 +20,7 @@ _COPY = re.compile(r"[0-9a-f]{32}\.(mp3|wav)")
 
 
 class PlayableCopies:
-    """Copies in the folder ``cache``, made in workers; the least recently used are deleted beyond `max_bytes`."""
+    """Converted copies in the library's ``cache`` folder; the least recently used are deleted beyond `max_bytes`."""
 
     def __init__(self, decoder: Decoder, max_bytes: int = _MAX_BYTES) -> None:
         self._decoder, self._max_bytes = decoder, max_bytes
@@ -28,7 +28,7 @@ class PlayableCopies:
         self._running: dict[Path, Decoding[Path]] = {}
 
     def copy_of(self, library: Library, song: Song) -> Path | Decoding[Path]:
-        """Return the copy of a song, or the work that makes it. All requests share that work."""
+        """Return the converted copy of a song, or the task that is making it. All requests share that task."""
         target = working_folder(library.folder) / "cache" / f"{song.content_hash}{audio.transcode_suffix()}"
         with self._lock:
             with suppress(FileNotFoundError):
@@ -45,7 +45,7 @@ class PlayableCopies:
 
     def _make(self, run: Run, folder: Path, source: Path, target: Path) -> Path:
         try:
-            # on the disk of the target for an atomic move, and removed if the worker is killed
+            # on the target's disk so that the move is atomic, and removed if the worker is killed
             with scratch_of(folder).folder() as scratch:
                 copy = run(audio.transcode, source, scratch / target.name)
                 target.parent.mkdir(parents=True, exist_ok=True)

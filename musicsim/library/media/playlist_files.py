@@ -1,11 +1,8 @@
-"""Playlist files for other programs: M3U8, XSPF, JSPF and PLS.
-
-Missing songs are not dropped silently. XSPF and JSPF list them without a location, which their specifications allow;
-M3U8 and PLS allow files only, and list them in comments.
+"""Playlist files for other programs: M3U8, XSPF, JSPF and PLS. Missing songs are listed, too.
 
 VLC, the strictest player tested, reads ``#``, ``?`` and ``%41`` in paths of M3U and PLS as parts of an address. So
-absolute paths with one of these are written as ``file://`` addresses. Relative paths stay unchanged, because no
-spelling works in all players.
+absolute paths with one of these are written as ``file://`` addresses. No spelling of relative paths works in all
+players, so they stay unchanged.
 """
 
 import json
@@ -19,7 +16,7 @@ from musicsim.library.stores.songs import Song
 from musicsim.public import is_public
 
 _XSPF = "http://xspf.org/ns/0/"
-_RECORDING = "https://musicbrainz.org/recording/"  # the format of ListenBrainz
+_RECORDING = "https://musicbrainz.org/recording/"  # the form that ListenBrainz uses
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LIKE_ADDRESS = re.compile(rb"[#?]|%[0-9A-Fa-f]{2}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
@@ -38,10 +35,9 @@ def _name(song: Song) -> str:
 
 
 def m3u8(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) -> bytes:
-    """Return an extended M3U in UTF-8, with missing songs as comments.
+    """Return an extended M3U in UTF-8, with missing songs as comments. Raises ValueError for a line break in a path.
 
-    Paths are absolute, or relative to the folder `relative_to` if they are on its drive. Names that are not UTF-8 keep
-    their bytes, which players open. Raises ValueError for a path with a line break, which the format cannot represent.
+    Paths are absolute, or relative to the folder `relative_to` if they are on its drive.
     """
     lines = [b"#EXTM3U", f"#PLAYLIST:{_one_line(title)}".encode()]
     for song in songs:
@@ -53,7 +49,7 @@ def m3u8(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) 
 
 
 def pls(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) -> bytes:
-    """Return a PLS of version 2, with the title as in GNOME's players. Arguments and errors as in :func:`m3u8`."""
+    """Return a PLS file, version 2, with the title as GNOME's players write it. Arguments are those of :func:`m3u8`."""
     lines = [b"[playlist]", f"X-GNOME-Title={_one_line(title)}".encode()]
     lines += [f"; missing: {_name(song)}".encode() for song in missing(songs)]
     present = [song for song in songs if not song.is_missing]
@@ -81,7 +77,7 @@ def _line(song: Song, relative_to: Path | None, kind: str) -> bytes:
 
 
 def _relative(path: PurePath, relative_to: Path | None) -> str | None:
-    """Return the relative path, for visitors the name only; None if impossible, as between drives of Windows."""
+    """Return the relative path, or only the name for visitors; None if there is none, as between Windows drives."""
     if is_public():
         return path.name
     try:
@@ -103,7 +99,7 @@ def location(path: PurePath, relative_to: Path | None = None) -> str:
 
 
 def xspf(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) -> bytes:
-    """Return an XML shareable playlist, version 1; locations are ``file://`` or relative addresses."""
+    """Return an XSPF playlist, version 1; locations are ``file://`` or relative addresses."""
     ElementTree.register_namespace("", _XSPF)
     root = ElementTree.Element(f"{{{_XSPF}}}playlist", version="1")
     ElementTree.SubElement(root, f"{{{_XSPF}}}title").text = _xml_text(title)
@@ -140,7 +136,7 @@ def _fields(song: Song, relative_to: Path | None) -> dict[str, str | int]:
 
 
 FORMATS = {"m3u8": m3u8, "xspf": xspf, "jspf": jspf, "pls": pls}
-"""Writers by file ending."""
+"""Writers, keyed by file extension."""
 
 MIME = {"m3u8": "audio/x-mpegurl", "xspf": "application/xspf+xml", "jspf": "application/json", "pls": "audio/x-scpls"}
-"""MIME types by file ending."""
+"""MIME types, keyed by file extension."""

@@ -1,7 +1,7 @@
 """Songs that can be played, from their files or from elsewhere.
 
 The hook ``sound`` is a module with two functions. ``songs_with_sound(library, song_ids) -> set[int]`` returns the songs
-that it can play. ``respond(library, song, request) -> Response | None`` answers a browser that plays one of them.
+that it can play. ``respond(library, song, request) -> Response | None`` serves a browser that plays one of them.
 """
 
 from collections.abc import Collection

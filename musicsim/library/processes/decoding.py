@@ -1,8 +1,7 @@
 """Decoding for a server: one queue of work for a few warm worker processes.
 
-Sound from outside is never decoded in the server's own threads. A file that crashes the decoder, or keeps it busy for
-hours, costs one worker and raises one error. A waiting client renews its request. If nobody waits for it anymore,
-because a page was closed, the work is dropped, even while it is running.
+A file that crashes the decoder, or keeps it busy for hours, costs one worker and raises one error. If nobody waits for
+work anymore, because a page was closed, it is dropped, even while it is running.
 """
 
 import io
@@ -26,16 +25,16 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 Run = Callable[..., Any]
-"""Calls its first argument, a function of this package, in a worker with the other arguments."""
+"""Calls its first argument, a function in this package, in a worker with the other arguments."""
 
 _N_WORKERS = 2
-_TASKS_PER_WORKER = 1000  # half of them are pings; then the worker is replaced, to limit memory leaks of libraries
+_TASKS_PER_WORKER = 1000  # half of them are pings; then the worker is replaced, to limit memory leaks in libraries
 _NICENESS = 5  # lower priority than pages, higher than a scan
 _TICK_S = 0.1
-PATIENCE_S = 30.0  # a slow page on a busy server is not a closed one
-_ATTEMPTS = 3  # each with a new worker, if one ends before it begins
+PATIENCE_S = 30.0  # longer than a slow page on a busy server needs
+_ATTEMPTS = 3  # number of workers to try, if one ends before it starts the work
 MAX_START_S = 60.0
-_MAX_VISITORS = 1000  # whose last turn is remembered
+_MAX_VISITORS = 1000  # visitors whose last turn is remembered
 
 
 class DecodingDroppedError(MusicsimError):
@@ -43,11 +42,7 @@ class DecodingDroppedError(MusicsimError):
 
 
 class Decoding(Generic[T]):
-    """Work that is queued, running or done.
-
-    `future` has its result, an error, or :class:`DecodingDroppedError`. `name` is the name of the source in messages,
-    `visitor` its sender ("" for the app itself).
-    """
+    """Work that is queued, running or done; `future` holds its result, an error, or :class:`DecodingDroppedError`."""
 
     def __init__(
         self, work: Callable[[Run], T], name: str, limits: Limits, is_urgent: bool, visitor: str, decoder: "Decoder"
@@ -94,7 +89,7 @@ class Decoder:
         self._waiting: list[Decoding[Any]] = []
         self._running: list[Decoding[Any]] = []
         self._n_turns = 0
-        self._served: dict[str, int] = {}  # last turn by visitor, oldest first
+        self._served: dict[str, int] = {}  # last turn of each visitor, oldest first
         self._changed = threading.Condition()
         self._threads: list[threading.Thread] = []
         self._is_closed = False
@@ -104,9 +99,8 @@ class Decoder:
     ) -> Decoding[T]:
         """Queue work, behind earlier work and the first files of other visitors; urgent work comes first.
 
-        `work` is called in a thread of this process. It decodes with its argument, a :data:`Run`, of which each call
-        has `limits` and raises :class:`AudioError` if it crashes or exceeds them. `name` is the source's name in
-        messages.
+        `work` is called in a thread of this process, and uses its argument, a :data:`Run`, to decode. Each such call
+        has `limits`, and raises :class:`AudioError` if it crashes or exceeds them.
         """
         decoding = Decoding(work, name, limits, is_urgent, visitor, self)
         self.warm_up()
@@ -116,7 +110,7 @@ class Decoder:
         return decoding
 
     def warm_up(self) -> None:
-        """Start the workers unless they run, without waiting for them."""
+        """Start the workers if they are not running; do not wait for them."""
         with self._changed:
             while len(self._threads) < self._n_workers:
                 thread = threading.Thread(target=self._serve, name="decoder", daemon=True)
@@ -141,7 +135,7 @@ class Decoder:
             return len(self._running) + sum(other.is_wanted for other in turns[: turns.index(decoding)])
 
     def _turns(self) -> list[Decoding[Any]]:
-        """Return the queued work in the order of turns; requires the lock."""
+        """Return the queued work in the order in which it will run; requires the lock."""
         n_before = Counter(decoding.visitor for decoding in self._running)
         ranked = []
         for decoding in self._waiting:
@@ -153,7 +147,7 @@ class Decoder:
         return [self._waiting[i] for i in order]
 
     def _next(self) -> Decoding[Any] | None:
-        """Wait for the next work that somebody wants; return None if the queue is closed."""
+        """Wait for the next work that is still wanted; return None if the queue is closed."""
         with self._changed:
             while True:
                 for decoding in self._turns():
@@ -173,7 +167,7 @@ class Decoder:
 
     def _serve(self) -> None:
         worker = _WarmWorker()
-        with suppress(EOFError, OSError):  # the next call raises the error
+        with suppress(EOFError, OSError):  # the next call will raise the error
             worker.open()
         while self._do_next(worker):
             pass
@@ -206,7 +200,7 @@ class _WarmWorker:
         self._worker: Worker[_Task | None] | None = None
 
     def open(self) -> Worker["_Task | None"]:
-        """Return the worker, and start it if needed. It imports its modules while nobody waits."""
+        """Return the worker, and start it if needed. It imports its modules before anybody waits for it."""
         worker = self._worker
         if worker is None or worker.n_given >= _TASKS_PER_WORKER:
             self.close()
@@ -219,9 +213,9 @@ class _WarmWorker:
             self._worker = None
 
     def call(self, decoding: Decoding[Any], function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Call a function in the process, within the limits of the work and while somebody wants it."""
+        """Call a function in the worker, within the limits of the work and as long as it is wanted."""
         for _ in range(_ATTEMPTS):
-            with suppress(EOFError, OSError):  # it could not be started, or ended before it began
+            with suppress(EOFError, OSError):  # the worker could not be started, or ended before it began
                 worker = self.open()
                 if not worker.is_ready:
                     self._receive(worker, decoding, MAX_START_S)
@@ -245,7 +239,7 @@ class _WarmWorker:
         return result
 
     def _receive(self, worker: Worker["_Task | None"], decoding: Decoding[Any], seconds: float) -> Any:
-        """Receive from the process; kill it after `seconds`, or if nobody wants the work anymore."""
+        """Receive a result from the worker; kill it after `seconds`, or if the work is no longer wanted."""
         deadline = time.monotonic() + seconds
         while not worker.pipe.poll(_TICK_S):
             if not decoding.is_wanted:
@@ -297,7 +291,7 @@ def _run_task(task: _Task | None) -> Any:
         return AudioError(
             f"{task.name}: decoding took more than {task.memory_mb} MB of memory and was stopped. Re-encode the file."
         )
-    except OSError as error:  # an error of writing; errors of reading are MusicsimError
+    except OSError as error:  # a write error; read errors are MusicsimError
         return LibraryError(
             f"{task.name}: the decoded sound cannot be written ({error.strerror or error}). Free some disk space."
         )

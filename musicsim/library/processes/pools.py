@@ -1,4 +1,4 @@
-"""Pools of workers for independent tasks: processes of this machine, or those of an extension."""
+"""Pools of workers for independent tasks: processes on this machine, or workers of an extension."""
 
 import os
 from collections import deque
@@ -17,16 +17,16 @@ R = TypeVar("R")
 
 
 class Pool(Protocol):
-    shares_disk: bool  # whether workers can write to folders of this machine
+    shares_disk: bool  # whether workers can write to folders on this machine
 
     def outcomes(
         self, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits, preload: tuple[str, ...] = ()
     ) -> Generator[tuple[T, Any] | None, None, None]:
-        """Yield results like :func:`workers.outcomes`; each worker gets the arguments of a partial only once."""
+        """Yield results like :func:`workers.outcomes`; each worker gets a partial's arguments only once."""
 
 
 class LocalPool:
-    """Worker processes of this machine; see :class:`Pool`."""
+    """Worker processes on this machine; see :class:`Pool`."""
 
     shares_disk = True
 
@@ -40,10 +40,7 @@ class LocalPool:
 
 
 def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> Generator[R, None, None]:
-    """Yield results in the order of their items, with one thread per core, for work that mostly releases the GIL.
-
-    At most two items per thread are started ahead, and BLAS uses one thread each. Raises the exception of a call.
-    """
+    """Yield results in the order of their items, with one thread per core, for work that mostly releases the GIL."""
     n_threads = os.cpu_count() or 1
     futures: deque[Future[R]] = deque()
     with one_blas_thread(), ThreadPoolExecutor(n_threads, thread_name_prefix="core") as threads:
@@ -60,7 +57,7 @@ def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> Generator[R,
 
 
 def map_in_order(pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits) -> Iterator[Any]:
-    """Yield results in the order of their tasks, so later results wait. Exceptions are results, as in :class:`Pool`."""
+    """Yield results in the order of their tasks, so early ones wait. Exceptions are yielded, as in :class:`Pool`."""
     numbered = partial(_do_numbered, function)
     done: dict[int, Any] = {}
     n_yielded = 0
@@ -78,7 +75,7 @@ def _do_numbered(function: Callable[[Any], Any], task: tuple[int, Any]) -> Any:
 
 
 def map_with_retry(pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits) -> Iterator[Any]:
-    """Yield results in the order of their tasks. Failed tasks are repeated here, without limits, and may raise."""
+    """Yield results in the order of their tasks. Failed tasks are repeated in this process, without limits."""
     here, there = tee(tasks)
     for task, result in zip(here, map_in_order(pool, function, there, limits=limits), strict=True):
         yield function(task) if isinstance(result, BaseException) else result

@@ -1,11 +1,8 @@
 """Worker processes that do not depend on the program that starts them.
 
-Python starts a process by importing the caller's main script again. That repeats a script without
-``if __name__ == "__main__"``, and fails in an interactive session or a page. Our workers only call functions of this
-package, so the main script is hidden while a worker starts.
-
-Each worker has its own pipe. If the worker's end closes, it died during its first task, and nothing shared is left
-locked or partly written.
+Python starts a process by importing the caller's main script again, which may have side effects or fail. Our workers
+only call functions in this package, so the main script is hidden while a worker starts. Each worker has its own pipe.
+If the worker's end closes, the worker died during the first of its tasks, and nothing shared is left locked.
 """
 
 import contextlib
@@ -32,7 +29,7 @@ from musicsim.errors import LibraryError
 
 T = TypeVar("T")
 
-# Without numba, which rereads its number when it compiles, and cannot change it once its threads run.
+# NUMBA_NUM_THREADS is left out: numba rereads it when it compiles, and cannot change it once its threads run.
 _THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 _starting = threading.Lock()
@@ -61,12 +58,12 @@ _plain = multiprocessing.get_context(_METHOD)
 
 
 def _own_variables() -> dict[str, str]:
-    """Return our environment variables, such as the one for a public demonstration."""
+    """Return musicsim's environment variables, such as the one for a public demonstration."""
     return {name: value for name, value in os.environ.items() if name.startswith("MUSICSIM_")}
 
 
 class _Process(_plain.Process):  # type: ignore[name-defined]
-    """A process with our current environment variables; a fork server has those of its start."""
+    """A process with our current environment variables; the fork server still has those from its start."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -99,7 +96,7 @@ def worker_context(*modules: str) -> BaseContext:
 @dataclass(frozen=True, slots=True)
 class Limits:
     seconds: float  # wall time; a longer task is killed
-    memory_mb: int  # of its process, including imports; exceeding it raises `MemoryError` (on Linux only)
+    memory_mb: int  # memory of its process, including imports; exceeding it raises `MemoryError` (on Linux only)
 
 
 class OverTimeError(Exception):
@@ -107,7 +104,7 @@ class OverTimeError(Exception):
 
 
 class WorkerDied(Exception):
-    """A worker died during its task; the exit code is the negative number of a signal, if one killed it."""
+    """A worker died during its task; the exit code is the negative signal number if a signal killed it."""
 
     def __init__(self, exit_code: int | None) -> None:
         super().__init__(exit_code)
@@ -115,32 +112,29 @@ class WorkerDied(Exception):
 
     @property
     def is_crash(self) -> bool:
-        """True if it crashed; False if it was stopped from outside, for example because memory ran out."""
+        """True if the worker crashed; False if it was stopped from outside, for example because memory ran out."""
         code = self.exit_code
         return code is not None and (-code in _CRASHES if code < 0 else code != _UNKNOWN)
 
 
 _IN_FLIGHT = 2  # tasks per worker: one running, one waiting
-TASKS_PER_WORKER = 500  # then it is replaced, to limit memory leaks of libraries
+TASKS_PER_WORKER = 500  # then a worker is replaced, to limit memory leaks in libraries
 _TICK_S = 0.5
 _JOIN_TIMEOUT_S = 5.0
 _MAX_FAILED_STARTS = 3  # per worker, without a result in between
 _CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL)
-_UNKNOWN = 255  # exit code by multiprocessing after its fork server has died
+_UNKNOWN = 255  # exit code that multiprocessing reports after its fork server has died
 
 
 def outcomes(
     function: Callable[[T], Any], tasks: Iterable[T], *, n_workers: int, limits: Limits, preload: tuple[str, ...] = ()
 ) -> Generator[tuple[T, Any] | None, None, None]:
-    """Call a function of this package for each task in worker processes, and yield results as they come.
+    """Call a function in this package for each task in worker processes, and yield results as they arrive.
 
-    The function must be importable by name, or be a partial of one, whose arguments workers get when they start. Tasks
-    are requested only when a worker is free. A task that crashes or exceeds a limit does not affect the others; if its
-    worker died or ran out of memory, it is repeated at the end, alone in a new worker. Workers share the modules of
-    `preload`.
+    The function must be importable by name, or be a partial of such a function. Tasks are requested only when a worker
+    is free. If a worker died or ran out of memory, its task is repeated at the end, alone in a new worker.
 
-    Yields (task, result) or (task, exception), or None after half a second without a result. The exception is that of
-    the function, OverTimeError or WorkerDied. Raises LibraryError if no worker can be started.
+    Yields (task, result) or (task, exception), or None after half a second without a result.
     """
     with closing(Crew(function, limits, preload, n_workers)) as crew:
         yield from crew.outcomes(tasks)
@@ -202,7 +196,7 @@ class Crew(Generic[T]):
                 yield None
 
     def _distribute(self, rest: Iterator[T]) -> None:
-        """Give tasks to the workers with the fewest, until all are busy."""
+        """Give tasks to the workers with the fewest tasks, until all are busy."""
         while True:
             free = [w for w in self._workers if w.n_given < self._tasks_per_worker and len(w.tasks) < self._in_flight]
             worker = min(free, key=lambda w: len(w.tasks), default=None)
@@ -226,7 +220,7 @@ class Crew(Generic[T]):
             self.n_given += 1
 
     def _receive(self, worker: "Worker[T]") -> Iterator[tuple[T, Any]]:
-        """Handle a message of a worker (ready, or a result), or its death."""
+        """Handle a worker's message (ready, or a result) or its death."""
         was_ready = worker.is_ready
         try:
             result = worker.receive()
@@ -256,16 +250,15 @@ class Crew(Generic[T]):
         self._n_failed_starts += 1
         if self._n_failed_starts > _MAX_FAILED_STARTS * self._n_workers:
             raise LibraryError(
-                "worker processes end before they begin; the machine may be short of memory. Close other programs "
-                "and start the scan again."
+                "worker processes end before they start their work; the machine may be short of memory. Close other "
+                "programs and start the scan again."
             )
 
 
 class Worker(Generic[T]):
     """A process that ends with this one, the pipe to it, and its tasks in order.
 
-    `function` is called for each task, and `prepare` once before; both must be importable by name. `context` is that of
-    :func:`worker_context`. Raises OSError or EOFError if the process cannot be started.
+    `prepare` is called once, then `function` for each task; both must be importable by name.
     """
 
     def __init__(self, context: Any, function: Callable[[T], Any], prepare: Callable[[], object]) -> None:
@@ -301,7 +294,7 @@ class Worker(Generic[T]):
         return message
 
     def is_late(self, seconds: float) -> bool:
-        """Return whether its first task exceeds `seconds`; a result in the pipe may have waited for us."""
+        """Return whether the first task has exceeded `seconds`; if its result is in the pipe, it has not."""
         is_busy = self.is_ready and bool(self.tasks)
         return is_busy and time.monotonic() - self._since > seconds and not self.pipe.poll()
 
@@ -331,7 +324,7 @@ def run_worker(pipe: Connection, function: Callable[[Any], Any], prepare: Callab
 def _call(function: Callable[[Any], Any], task: Any) -> Any:
     try:
         return function(task)
-    except BaseException as error:  # even sys.exit in a decoder
+    except BaseException as error:  # including sys.exit in a decoder
         error.add_note(traceback.format_exc())
         return error
 
@@ -348,7 +341,7 @@ def lower_priority(niceness: int) -> None:
 
 
 def limit_memory(memory_mb: int) -> None:
-    """Let this process raise ``MemoryError`` beyond `memory_mb`, if the system supports it (Linux)."""
+    """Make this process raise ``MemoryError`` beyond `memory_mb`, if the system supports it (Linux)."""
     with contextlib.suppress(ImportError, ValueError, OSError):  # some systems do not have limits
         import resource
 

@@ -1,8 +1,4 @@
-"""Scans: find audio files in folders, analyze them in worker processes, and add them to the library.
-
-May import `stores` and everything below it. Names are imported on first use: importing the decoder takes a tenth of a
-second, which most commands do not need.
-"""
+"""Scans: find audio files in folders, analyze them in worker processes, and add them to the library."""
 
 import lazy_loader as lazy
 

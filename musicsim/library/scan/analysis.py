@@ -19,13 +19,13 @@ from musicsim.library.stores.frames import FrameStore
 from musicsim.library.stores.song_gaussians import keep_gaussians
 from musicsim.library.tags.file_tags import FileTags, read_tags
 
-_SILENT = 1e-4  # -80 dB of full scale: dither, not music
+_SILENT = 1e-4  # -80 dB relative to full scale: dither, not music
 _MAX_READS = 2
-# for unfinished downloads and copies
+# to detect unfinished downloads and copies
 _HEAD = 16 << 20  # bytes; all audio formats have a header
 _CHUNK = 1 << 16
 _MIN_HOLLOW = 1 << 30  # bytes; smaller files are read quickly, and may be silence on a compressed disk
-_MAX_SHARE = 1 / 16  # of data in a hollow file
+_MAX_SHARE = 1 / 16  # maximum share of data in a hollow file
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Task:
     path: Path
     size: int
     frames_folder: Path  # where frames are stored
-    known_hashes: tuple[str, ...] = ()  # hashes of songs of the same size; a file with one of them is not decoded
+    known_hashes: tuple[str, ...] = ()  # hashes of songs with the same size; a file with one of them is not decoded
     shortest_s: float = 0.0  # shorter files are skipped
     take_silent: bool = True  # if False, silent files are skipped
     aspects: bool = True  # compute harmony and rhythm
@@ -48,7 +48,7 @@ class _Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Same(_Outcome):
-    """A file with the bytes of a known song."""
+    """A file with the same bytes as a known song."""
 
     content_hash: str
 
@@ -64,7 +64,7 @@ class Skipped(_Outcome):
 
 @dataclass(frozen=True, slots=True)
 class Analysis(_Outcome):
-    """A song; its frames and aspects are stored in the library already."""
+    """A song; its frames and aspects are already stored in the library."""
 
     content_hash: str
     tags: FileTags
@@ -128,11 +128,11 @@ def analyse_apart(task: Task) -> Parcel | Same | Skipped:
 
 
 def _compress(path: Path) -> bytes | None:
-    """Compress a file to about 90%; the high bytes of half-precision numbers repeat, so they come first."""
+    """Compress a file to about 90%; the high bytes of half-precision numbers repeat, so they are grouped."""
     if not path.exists():
         return None
     data = path.read_bytes()
-    compressor = zlib.compressobj(strategy=zlib.Z_RLE)  # a third of the time of other strategies for the same size
+    compressor = zlib.compressobj(strategy=zlib.Z_RLE)  # three times as fast as other strategies, for the same size
     return compressor.compress(data[::2] + data[1::2]) + compressor.flush()
 
 
@@ -172,7 +172,7 @@ def _check_song(task: Task, sound: Sound) -> None:
     if sound.duration_s < task.shortest_s:
         reason = (
             f"{task.path} lasts {sound.duration_s:.1f} s: files under {task.shortest_s:g} s are skipped. "
-            "Add it anyway, or set the shortest song lower."
+            "Add it anyway, or lower the length of the shortest song in the settings."
         )
         raise _SkippedError(SHORT, reason, sound.duration_s)
     if not task.take_silent and sound.loudest < _SILENT:
@@ -183,7 +183,7 @@ def _check_song(task: Task, sound: Sound) -> None:
 
 
 def _check_not_hollow(path: Path, size: int) -> None:
-    """Raise AudioDecodeError if a file of `size` bytes begins with 16 MB of zeros, or is large and nearly all holes."""
+    """Raise AudioDecodeError if a file of `size` bytes begins with 16 MB of zeros, or is large and mostly holes."""
     if size >= _HEAD and _begins_with_zeros(path):
         raise AudioDecodeError(f"{path} begins with 16 MB of zeros, so its copy is incomplete: copy it again.")
     if size >= _MIN_HOLLOW and not is_address(path) and _has_little_data(path, size):
@@ -199,7 +199,7 @@ def _begins_with_zeros(path: Path) -> bool:
 
 
 def _has_little_data(path: Path, size: int) -> bool:
-    """Return whether nearly all of a file is holes, which read as zeros; False if unknown."""
+    """Return whether a file consists almost entirely of holes, which read as zeros; False if unknown."""
     if not hasattr(os, "SEEK_DATA"):
         return False
     with path.open("rb") as file:

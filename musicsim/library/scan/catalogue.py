@@ -1,4 +1,4 @@
-"""Adding analyzed files to the database. A file is a known song by its bytes, or by sound and path, or a new song."""
+"""Add analyzed files to the database: as known songs, recognized by their bytes or sound, or as new songs."""
 
 import time
 from contextlib import AbstractContextManager
@@ -43,7 +43,7 @@ class ScanTarget(Protocol):
 
 
 def enter_known(library: ScanTarget, path: Path, same: Same) -> bool:
-    """Add another file with a song's bytes; return False if the song was deleted meanwhile."""
+    """Add a file with the same bytes as a song; return False if the song was deleted in the meantime."""
     s = schema.songs.c
     with library.write() as connection:
         song_id = connection.scalar(sa.select(s.id).where(s.content_hash == same.content_hash))
@@ -53,10 +53,9 @@ def enter_known(library: ScanTarget, path: Path, same: Same) -> bool:
 
 
 def enter_song(library: ScanTarget, path: Path, analysis: Analysis) -> bool:
-    """Add a file and its song; return whether the song is new.
+    """Add a file and its song; return whether the song is new. A known song keeps its id and all data.
 
-    A known song has the same bytes, or the same sound at this path or without an existing file: its tags were changed,
-    and it may have moved. It keeps its id and all data.
+    A song is known by its bytes, or by its sound if its file has this path or no longer exists.
     """
     tags, aliases = asdict(analysis.tags), library.edits.aliases()
     sound = analysis.sound

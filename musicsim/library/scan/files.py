@@ -1,8 +1,7 @@
-"""Search for audio files in folders, and hashes of their bytes.
+"""Find audio files in folders, and hash their bytes.
 
-A walk excludes hidden files and folders, everything that a `.musicsimignore` excludes, and files without a suffix in
-:data:`musicsim.audio.AUDIO_EXTENSIONS`. Sources themselves are never excluded, and ignore files above a source do not
-count. Links are followed. Only ignore files are opened.
+A walk excludes hidden files, everything that a `.musicsimignore` excludes, and extensions that are not in
+:data:`musicsim.audio.AUDIO_EXTENSIONS`. Sources themselves are never excluded. Links are followed.
 """
 
 import hashlib
@@ -21,7 +20,7 @@ from musicsim.errors import LibraryError
 
 IGNORE_FILE = ".musicsimignore"
 
-# Folders of systems and storage boxes: previews, bins, recovered fragments. In lower case.
+# Folders that operating systems and NAS devices create for previews, trash and recovered fragments, in lower case.
 _SYSTEM_NAMES = frozenset(("@eadir", "__macosx", "$recycle.bin", "system volume information", "lost+found"))
 
 _Identity = tuple[int, int]  # device and inode of a folder
@@ -37,10 +36,10 @@ class FoundFile(NamedTuple):
 
 @dataclass(slots=True)
 class Found:
-    files: list[FoundFile]  # source by source, each sorted by path; no path twice
+    files: list[FoundFile]  # grouped by source, then sorted by path; no path occurs twice
     problems: list[tuple[Path, str]]  # unreadable paths and loops, each with a sentence that contains the path
     absent: list[Path]  # sources that do not exist
-    n_ignored: int  # audio files and whole folders that a `.musicsimignore` excludes; hidden ones do not count
+    n_ignored: int  # audio files and whole folders that a `.musicsimignore` excludes, except hidden ones
     _unread: set[Path] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -62,10 +61,8 @@ def content_hash(source: Path | bytes) -> str:
 def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> Found:
     """Return the audio files below `sources`, which are absolute paths of folders, or of files with any name.
 
-    Each folder is walked once, under the first of its names; a file is listed under every name it has in these folders.
-    Sources that do not exist, cannot be reached or are refused (:func:`musicsim.addresses.explain_refusal`) are listed
-    with `absent_ok`. Otherwise they raise LibraryError before any walk, as an address with a user name always does.
-    Memory: about 0.35 kB per file.
+    Each folder is walked once; a file is listed under every name it has in these folders. Unless `absent_ok` is set, a
+    missing or refused source raises LibraryError before any walk; an address with a user name always does.
     """
     stats: dict[Path, os.stat_result] = {}
     absent: list[Path] = []
@@ -108,7 +105,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _unreadable(path: str | Path, error: OSError) -> str:
-    return f"{path}: cannot be read ({error.strerror or error}). Check that it exists and its permissions."
+    return f"{path}: cannot be read ({error.strerror or error}). Check that it exists, and check its permissions."
 
 
 class _Rules:
@@ -121,7 +118,7 @@ class _Rules:
         self._start = len(os.path.join(folder, ""))
 
     def verdict(self, path: str) -> bool | None:
-        """Return whether the last matching pattern excludes a path; None without a match. Folders end in ``/``."""
+        """Return whether the last matching pattern excludes a path; None if none matches. Folders end in ``/``."""
         relative = path[self._start :]
         for expression, is_excluding in self._patterns:
             if expression.fullmatch(relative):
@@ -130,15 +127,14 @@ class _Rules:
 
 
 def _pattern(line: str) -> tuple[re.Pattern[str], bool] | None:
-    """Return a line of an ignore file as an expression for whole paths, and whether it excludes; None without one.
+    """Return an ignore file's line as an expression for whole paths, and whether it excludes; None if there is none.
 
     pathspec's expressions also match everything below a name. Git matches only the name and does not enter excluded
-    folders, so that ``!`` works in folders. Therefore whole paths are matched, and abbreviated lines are expanded
-    first. Raises ValueError if the line is invalid.
+    folders, so that ``!`` works in folders. Raises ValueError if the line is invalid.
     """
     from pathspec import GitIgnoreSpec
 
-    trimmed = re.fullmatch(r"((?:\\.|[^\\])*?) *", line)  # a space after a backslash stays
+    trimmed = re.fullmatch(r"((?:\\.|[^\\])*?) *", line)  # a space after a backslash is kept
     line = trimmed[1] if trimmed else line
     slash = "/" if line.endswith("/") else ""
     *before, last = re.sub(r"\*{3,}", "**", line.removesuffix("/")).split("/")
@@ -183,9 +179,9 @@ class _Walk:
         self.files: list[FoundFile] = []
         self.problems: list[tuple[Path, str]] = []
         self.n_ignored = 0
-        self._source_files = source_files  # not to be listed a second time
+        self._source_files = source_files  # files that must not be listed a second time
         self._walked: set[_Identity] = set()
-        self._levels: dict[_Identity, _Level] = {}  # from the source down to the current folder
+        self._levels: dict[_Identity, _Level] = {}  # folders from the source down to the current one
 
     def file(self, source: Path, status: os.stat_result) -> None:
         if stat.S_ISREG(status.st_mode):
@@ -209,7 +205,7 @@ class _Walk:
             self.problems.append((source, _unreadable(source, error)))
 
     def folder(self, source: Path, status: os.stat_result) -> None:
-        """Walk a source that is a folder, unless it was walked already."""
+        """Walk a source that is a folder, unless it has already been walked."""
         identity = (status.st_dev, status.st_ino)
         if identity in self._walked:
             return
@@ -265,7 +261,7 @@ class _Walk:
         try:
             status = entry.stat()
         except OSError as error:
-            # anything except a link was deleted since it was listed; a link may lead to a folder
+            # an entry that is not a link was deleted after it was listed; a broken link may lead to a folder
             is_gone = isinstance(error, FileNotFoundError) and not entry.is_symlink()
             if not is_gone and not level.excludes(entry, is_folder=True):
                 self.problems.append((path, _unreadable(path, error)))

@@ -10,10 +10,9 @@ _MIN_ELAPSED_S = 0.5
 
 
 class Forecast:
-    """Estimates the time left from the remaining bytes per file ending, and the time per byte of each ending so far.
+    """Estimates the time left from the remaining bytes, and the time per byte so far, of each file extension.
 
-    A minute of FLAC has five times as many bytes as a minute of MP3 but takes about the same time. A single speed in
-    files or bytes would be wrong whenever the format changes.
+    A minute of FLAC has five times as many bytes as a minute of MP3 but takes about the same time.
     """
 
     def __init__(self, files: Iterable[tuple[Path, int]]) -> None:
@@ -48,15 +47,15 @@ class Forecast:
 
     @property
     def songs_per_second(self) -> float | None:
-        """Finished files per second in the last half minute; None if unknown yet."""
+        """Finished files per second in the last half minute; None if not known yet."""
         start, first = self._marks[0]
         elapsed = self._clock() - start
         return (self._n_done - first) / elapsed if elapsed >= _MIN_ELAPSED_S and self._n_done > first else None
 
     @property
     def seconds_left(self) -> float | None:
-        """Estimated wall time of the rest; None if unknown yet."""
-        elapsed = self._marks[-1][0] - self._started  # any remaining time is for files that are not counted yet
+        """Estimated wall time for the rest; None if not known yet."""
+        elapsed = self._marks[-1][0] - self._started  # the time since then went into files that are not counted yet
         busy, n_bytes = sum(self._busy.values()), sum(self._bytes.values())
         if elapsed < _MIN_ELAPSED_S or not busy or not n_bytes:
             return None

@@ -1,11 +1,8 @@
 """Scans: find files, analyze new and changed ones in worker processes, and add each song once it is ready.
 
-A bad file is listed with its reason (:meth:`FileStore.failures`), and the scan continues. Files that are unchanged
-since they were added, or since they failed because of their content, are not opened again. A full disk ends the scan.
-Files that no longer exist are marked as missing. Their songs keep all data until the file is back, in any folder.
-
-The hook ``folder_of_remote_songs`` is the name of a folder in the library's folder. It lists songs from elsewhere that
-do not have files; a scan does not mark them as missing.
+A bad file is listed with its reason (:meth:`FileStore.failures`), and the scan continues. Files that did not change
+since they were added, or failed because of their content, are not opened again. Files that no longer exist are marked
+as missing, except in the folder for songs from elsewhere, named by the hook ``folder_of_remote_songs``.
 """
 
 import logging
@@ -31,7 +28,7 @@ from musicsim.progress import Canceled, Progress, no_progress
 
 _log = logging.getLogger(__name__)
 
-# Clips of one length have one size; sending the hashes of all of them with every file would cost more than decoding.
+# Clips of the same length have the same size; sending all their hashes with every file would cost more than decoding.
 _MAX_SAME_SIZE = 1_000
 
 
@@ -40,22 +37,22 @@ class AddReport:
     n_found: int = 0  # files
     n_added: int = 0  # new songs
     n_unchanged: int = 0  # files that were not opened
-    n_known: int = 0  # files of songs in the library: moved, copied or with other tags
+    n_known: int = 0  # files of known songs: moved, copied or with changed tags
     n_skipped: int = 0  # short and silent files
     n_ignored: int = 0  # audio files and whole folders that a `.musicsimignore` excludes
-    n_missing: int = 0  # files that no longer exist since the last scan
+    n_missing: int = 0  # files that disappeared since the last scan
     n_back: int = 0  # missing files that exist again
     absent: list[Path] = field(default_factory=list)  # sources that do not exist, such as an unplugged drive
     cancelled: bool = False
-    seconds: float = 0.0  # of the analysis
+    seconds: float = 0.0  # duration of the analysis
     failures: list[Failure] = field(default_factory=list)  # files that failed or were skipped this time
 
     @property
     def words(self) -> str:
-        """Summary that counts each file once."""
+        """A summary that counts each file once."""
         counts = {
             "added": self.n_added,
-            "already here (copied, moved or with other tags)": self.n_known,
+            "already in the library (copied, moved or with changed tags)": self.n_known,
             "unchanged": self.n_unchanged,
             "skipped": self.n_skipped,
             "failed": len(self.failures) - self.n_skipped,
@@ -64,14 +61,12 @@ class AddReport:
 
 
 class Scan:
-    """One scan of folders and files: they are listed at once, and analyzed by :meth:`run`, in parts if needed.
+    """One scan of folders and files, which the constructor lists and :meth:`run` analyzes, in parts if needed.
 
-    Files in `sources` are added even if they are short. `retry` reopens unchanged files that failed before. `anyway`
-    adds short and silent files. `absent_ok` accepts a source that does not exist; its songs become missing. `n_workers`
-    defaults to the library's setting; a library's pool takes precedence. `todo` lists the remaining files, `report`
-    counts the finished ones. Memory: 1 kB per listed file, 0.5 kB per known file.
-
-    Raises LibraryError if a source does not exist; StoreLockedError if another process is adding to this library.
+    `retry` reopens unchanged files that failed before. `anyway` adds short and silent files; a file named in `sources`
+    may always be short. `absent_ok` accepts a source that does not exist; its songs become missing. `todo` lists the
+    remaining files, `report` counts the finished ones. Raises LibraryError if a source does not exist, and
+    StoreLockedError if another process is adding to this library.
     """
 
     def __init__(
@@ -150,7 +145,7 @@ class Scan:
             return (size, mtime_ns) == stat and not is_wanted and not is_long_enough
 
         def task(file: FoundFile) -> Task:
-            # a song of the library stays, even if current rules would exclude it
+            # a song in the library stays, even if the current rules would exclude it
             is_wanted = self._anyway or file.path in known or file.path in self._source_set
             shortest_s = 0.0 if is_wanted else self._settings["shortest_s"]
             rules = (shortest_s, is_wanted, self._settings["aspects"])
@@ -162,7 +157,6 @@ class Scan:
         """Analyze the next `n_files` files, or all remaining ones; return False if the scan was canceled.
 
         `progress` is called after each file and at least twice a second, with the name of the last finished file.
-        Finished files stay if it cancels the scan, or if a full disk raises StorageError.
         """
         part, self.todo = self.todo[:n_files], self.todo[n_files:] if n_files is not None else []
         if part:
@@ -173,12 +167,12 @@ class Scan:
                 try:
                     _analyze_all(self.library, part, self.report, counts, self._pool)
                 except StorageError:
-                    self._sweep()  # unfinished frames use space
+                    self._sweep()  # free the space of unfinished frames
                     raise
         return not self.report.cancelled
 
     def finish(self) -> None:
-        """Delete old paths of moved songs, songs whose files now have other music, and unused frames."""
+        """Delete old paths of moved songs, songs whose files now contain different music, and unused frames."""
         with self.library.exclusive():
             self.library.files.tidy()
             if self._n_total:
@@ -211,7 +205,7 @@ class _Counts:
             )
         except Canceled:
             return True
-        self.forecast.rest(time.monotonic() - started)  # a callback that blocks is a pause
+        self.forecast.rest(time.monotonic() - started)  # a callback that blocks counts as a pause
         return False
 
 
@@ -219,7 +213,7 @@ def _analyze_all(library: ScanTarget, tasks: Iterable[Task], report: AddReport, 
     limits = library.file_limits
     started = time.monotonic()
     function = analyse if pool.shares_disk else analyse_apart
-    # workers share the 20 MB of this module, which fluctuation would import later
+    # workers share this 20 MB module, which each would otherwise import to compute the fluctuation
     with closing(pool.outcomes(function, tasks, limits=limits, preload=("scipy.fft",))) as items:
         for item in items:
             if item is not None:
@@ -268,7 +262,7 @@ def _reject(
     stat: tuple[int, int] | None,
     length_s: float | None = None,
 ) -> None:
-    """List a file that was not added. It is reopened if its size or time changes; without `stat`, by any scan."""
+    """List a file that was not added. Scans reopen it if its size or time changes, and always if `stat` is None."""
     report.failures.append(failure)
     size, mtime_ns = stat or (-1, -1)
     library.files.reject(failure, size=size, mtime_ns=mtime_ns, duration_s=length_s)
@@ -281,13 +275,13 @@ def failure_reason(path: Path, error: BaseException, limits: Limits) -> str:
         if error.is_crash:
             reason = f"the decoder crashed twice (exit code {error.exit_code}). Re-encode the file."
         else:
-            reason = "not analyzed this time: the system stopped it twice, as when memory runs out. Scan again."
+            reason = "not analyzed this time: the system stopped it twice, perhaps for lack of memory. Scan again."
     elif isinstance(error, OverTimeError):
         reason = f"reading took more than {limits.seconds:g} s and was stopped. Re-encode the file."
     elif isinstance(error, MemoryError):
         reason = f"reading took more than {limits.memory_mb} MB of memory and was stopped. Re-encode the file."
     elif isinstance(error, OSError):
-        reason = f"cannot be read ({error.strerror or error}). Check that it exists and its permissions."
+        reason = f"cannot be read ({error.strerror or error}). Check that it exists, and check its permissions."
     else:
         _log.error("%s: unexpected error", path, exc_info=error)
         reason = f"{type(error).__name__}: {error}"
@@ -297,10 +291,7 @@ def failure_reason(path: Path, error: BaseException, limits: Limits) -> str:
 def add(
     library: ScanTarget, sources: str | Path | Sequence[str | Path], *, progress: Progress = no_progress, **options: Any
 ) -> AddReport:
-    """Analyze the audio files below `sources` and add them to a library, of which the sources become roots.
-
-    The options and errors are those of :class:`Scan`, `progress` is that of :meth:`Scan.run`.
-    """
+    """Add the audio files below `sources`, which become roots, to a library; for options see :class:`Scan`."""
     scan = Scan(library, sources, **options)
     library.files.add_roots(scan.sources)
     if scan.run(progress):
@@ -311,7 +302,7 @@ def add(
 def add_stream(
     library: ScanTarget, paths: Iterable[Path], planned: Sequence[Path], report: AddReport, progress: Progress
 ) -> None:
-    """Analyze and add files, counting into `report`; the iterable is advanced only when a worker is free.
+    """Analyze and add files, and count them in `report`; the iterable is advanced only when a worker is free.
 
     `planned` lists all files, to estimate the time left.
     """

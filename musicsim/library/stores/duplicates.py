@@ -1,4 +1,4 @@
-"""Pairs of songs with the same sound, found by the program and judged by the listener."""
+"""Pairs of songs with the same sound, found by musicsim and judged by the listener."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +16,7 @@ class SamePair:
     second_id: int
     similarity: float  # agreement of their frames, at most 1
     offset_s: float  # delay of the sound in the second song
-    is_same: bool = True  # False if a listener said that these are two songs
+    is_same: bool = True  # False if a listener decided that the songs differ
 
 
 class DuplicateStore(Tables):
@@ -27,12 +27,12 @@ class DuplicateStore(Tables):
         return [SamePair(*row) for row in self._rows(query.order_by(d.first_id, d.second_id))]
 
     def not_compared(self) -> set[int]:
-        """Return the ids of songs that were not compared with the others yet."""
+        """Return the ids of songs that have not been compared with the others yet."""
         s = schema.songs.c
         return set(self._values(sa.select(s.id).where(~s.is_compared)))
 
     def enter(self, pairs: Iterable[SamePair], compared: Iterable[int]) -> None:
-        """Add pairs and mark songs as compared; decisions of a listener stay."""
+        """Add pairs and mark songs as compared; a listener's decisions stay."""
         which = schema.songs.c.id == sa.bindparam("which")
         self._write_rows(
             (schema.duplicates.insert().prefix_with("OR IGNORE"), [asdict(pair) for pair in pairs]),

@@ -1,4 +1,4 @@
-"""The files of a library: paths of its songs, files that could not be added, and missing files."""
+"""The files in a library: paths of its songs, files that could not be added, and missing files."""
 
 import json
 import os
@@ -34,13 +34,13 @@ class Failure:
     """A file that was not added, and why."""
 
     path: Path
-    reason: str  # one sentence that contains the name of the file
+    reason: str  # one sentence that contains the file name
     kind: str = ERROR  # error, no sound, short or silent
 
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """A file at the time when it became a song."""
+    """A file as it was when its song was added."""
 
     song_id: int
     size: int
@@ -57,14 +57,14 @@ class FileStore(Tables):
         return self._values(query)
 
     def add_roots(self, sources: Iterable[str | Path]) -> None:
-        """Add folders and files to the roots, unless they are below one."""
+        """Add folders and files to the roots, unless they are already below a root."""
         roots = self.roots()
         new = [path for path in map(absolute, sources) if not any(is_below(path, root) for root in roots)]
         rows = [{"path": path, "added_at": time.time()} for path in new]
         self._write_rows((schema.roots.insert().prefix_with("OR IGNORE"), rows))
 
     def forget_root(self, root: Path) -> int:
-        """Remove a folder with its files, failures and songs without another file; return the number of songs."""
+        """Remove a root, its files and failures, and songs without another file; return the number of songs."""
         others = [other for other in self.roots() if other != root]
         with self._write() as connection:
             connection.execute(schema.roots.delete().where(schema.roots.c.path == root))
@@ -75,7 +75,7 @@ class FileStore(Tables):
             return connection.execute(schema.songs.delete().where(_has_no_file())).rowcount
 
     def list_known(self) -> dict[Path, KnownFile]:
-        """Return all files that are songs, by path; about 0.5 kB each."""
+        """Return all files of songs, keyed by path; about 0.5 kB each."""
         f, s = schema.files.c, schema.songs.c
         is_missing = f.missing_since.is_not(None)
         query = sa.select(f.path, f.song_id, f.size, f.mtime_ns, s.content_hash, s.feature_version, is_missing).join(
@@ -84,7 +84,7 @@ class FileStore(Tables):
         return {row[0]: KnownFile(*row[1:]) for row in self._rows(query)}
 
     def copies(self) -> dict[int, list[Path]]:
-        """Return the paths of songs with more than one file of the same bytes, by song id."""
+        """Return the paths of songs that have several files with the same bytes, keyed by song id."""
         f = schema.files.c
         ids = sa.select(f.song_id).where(f.missing_since.is_(None)).group_by(f.song_id)
         return self._paths(f.song_id.in_(ids.having(sa.func.count() > 1)))
@@ -114,7 +114,7 @@ class FileStore(Tables):
         return {Path(text): song_id for text, song_id in ids.items()}
 
     def songs_at_texts(self, paths: Iterable[str]) -> dict[str, int]:
-        """Return the same as :meth:`songs_at`, given normalized paths as text, in a fifth of the time."""
+        """Return the same as :meth:`songs_at` for normalized path strings; five times as fast."""
         f = schema.files.c
         path = sa.type_coerce(f.path, sa.Text)
         texts = json.dumps([schema.encode_text(text) for text in paths])
@@ -126,7 +126,7 @@ class FileStore(Tables):
         return {path for path in self._values(sa.select(schema.files.c.path)) if is_below(path, folder)}
 
     def find_outdated(self) -> list[tuple[Path, int]]:
-        """Return one file per song with outdated features, and their version, except files that have failed since."""
+        """Return a file, and the feature version, of each song with outdated features, unless the file has failed."""
         f, s, bad = schema.files.c, schema.songs.c, schema.failures.c
         path = sa.func.min(f.path, type_=schema.FilePath())
         query = sa.select(path, s.feature_version).join(schema.songs, s.id == f.song_id).group_by(s.id)
@@ -134,19 +134,19 @@ class FileStore(Tables):
         return [(row[0], row[1]) for row in self._rows(query.where(f.path.not_in(sa.select(bad.path))))]
 
     def list_failed(self) -> dict[Path, tuple[int, int, str, float | None]]:
-        """Return the size, mtime (-1 if another cause), kind and length in seconds of failed files, by path."""
+        """Return (size, mtime, kind, seconds) of failed files, keyed by path; -1 as size and mtime forces a retry."""
         bad = schema.failures.c
         query = sa.select(bad.path, bad.size, bad.mtime_ns, bad.kind, bad.duration_s)
         return {row.path: (row.size, row.mtime_ns, row.kind, row.duration_s) for row in self._rows(query)}
 
     def failures(self) -> list[Failure]:
-        """Return the files that were not added, by path."""
+        """Return the files that were not added, ordered by path."""
         bad = schema.failures.c
         query = sa.select(bad.path, bad.reason, bad.kind).order_by(bad.path)
         return [Failure(path, strip_users(reason), kind) for path, reason, kind in self._rows(query)]
 
     def reject(self, failure: Failure, *, size: int, mtime_ns: int, duration_s: float | None) -> None:
-        """Store a file that was not added; it is opened again if its size or time changes."""
+        """Store a file that was not added; a scan opens it again if its size or time changes."""
         row = asdict(failure) | {"size": size, "mtime_ns": mtime_ns, "duration_s": duration_s}
         statement = schema.failures.insert().prefix_with("OR REPLACE")
         self._execute(statement.values(**row, failed_at=time.time()))
@@ -164,10 +164,7 @@ class FileStore(Tables):
         self._write_rows(*((statement, [{"which": p} for p in paths]) for statement, paths in steps))
 
     def tidy(self) -> None:
-        """Delete old paths of moved songs, and songs whose file now has other music.
-
-        Songs with data from people (plays, tags, thumbs, edits, playlists, judgments) always stay.
-        """
+        """Delete old paths of moved songs, and songs without personal data whose file now contains different music."""
         f = schema.files.c
         has_moved = sa.and_(f.missing_since.is_not(None), f.song_id.in_(schema.ids_with_file()))
         tables = (schema.plays, schema.tags, schema.feedback, schema.playlist_songs)

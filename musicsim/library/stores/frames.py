@@ -1,7 +1,6 @@
 """Frames, aspects and descriptors of songs; frames and aspects are files named by the hash of the song's bytes.
 
-Frames are one file per song (:func:`musicsim.audio.read_song_frames`). Aspects (harmony and rhythm) are another file of
-2 kB with their version in its name, so that one directory listing tells which songs lack them.
+Aspects (harmony and rhythm) have their version in the name, so one directory listing shows which songs have none.
 """
 
 import tokenize
@@ -29,7 +28,7 @@ from musicsim.library.disk.archives import DAMAGED
 from musicsim.library.disk.arrays import atomic_path
 
 _ASPECTS = f".v{ASPECT_VERSION}.npz"
-_MAX_LOOKUPS = 1_000  # files to look up one by one instead of listing the folder
+_MAX_LOOKUPS = 1_000  # maximum number of files to look up one by one; for more, the folder is listed
 _DAMAGED = (*DAMAGED, KeyError, TypeError, SyntaxError, tokenize.TokenError)  # numpy also raises the last four
 _OUTDATED = schema.songs.c.descriptor_version != DESCRIPTOR_VERSION
 
@@ -41,11 +40,7 @@ class Aspects:
 
 
 class FrameStore:
-    """Frames and aspects of one library, in its folder ``frames``.
-
-    Files are written under a temporary name and then renamed, so that a file with its final name is complete.
-    :meth:`sweep` removes the files of songs that a killed scan did not add.
-    """
+    """Frames and aspects in one library's ``frames`` folder; a file with its final name is complete."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -57,7 +52,7 @@ class FrameStore:
         return self.folder / content_hash[:2] / (content_hash + _ASPECTS)
 
     def files(self, content_hash: str) -> tuple[Path, Path]:
-        """Return the paths of the frames and the aspects of a song, whether they exist or not."""
+        """Return the paths of a song's frames and aspects, which may not exist."""
         return self.path(content_hash), self.aspects_path(content_hash)
 
     def list_stored(self) -> set[str]:
@@ -65,7 +60,7 @@ class FrameStore:
         return self._hashes(".npy")
 
     def list_stored_aspects(self) -> set[str]:
-        """Return the hashes of all stored aspects of this version."""
+        """Return the hashes of all stored aspects in the current version."""
         return self._hashes(_ASPECTS)
 
     def _hashes(self, ending: str) -> set[str]:
@@ -76,7 +71,7 @@ class FrameStore:
         return any(not path.name.startswith(".") for path in self.folder.glob("??/*.npy"))
 
     def find_stored(self, content_hashes: Sequence[str]) -> set[str]:
-        """Return those hashes whose frames are stored; lists the folder only for many hashes."""
+        """Return the hashes whose frames are stored; lists the folder only if there are many."""
         if len(content_hashes) > _MAX_LOOKUPS:
             return self.list_stored().intersection(content_hashes)
         return {digest for digest in content_hashes if self.path(digest).exists()}
@@ -90,7 +85,7 @@ class FrameStore:
             path.unlink(missing_ok=True)
 
     def orphans(self, wanted: Iterable[str]) -> Iterator[Path]:
-        """Yield files of unknown songs, aspects of other versions, and leftovers of interrupted writes."""
+        """Yield files of unknown songs, aspects in other versions, and leftovers of interrupted writes."""
         hashes = set(wanted)
         for path in self.folder.glob("??/*"):
             content_hash, _, ending = path.name.partition(".")
@@ -99,7 +94,7 @@ class FrameStore:
         yield from self.folder.glob(".*.npy")
 
     def is_whole(self, content_hash: str) -> bool:
-        """Return whether the frames, and the aspects if any, can be read. Damaged files stay."""
+        """Return whether the frames, and any aspects, can be read. Damaged files are not deleted."""
         frames, aspects = self.files(content_hash)
         try:
             read_song_frames(frames)
@@ -110,7 +105,7 @@ class FrameStore:
         return True
 
     def frames(self, content_hash: str) -> SongFrames:
-        """Map the coefficients and fluctuation of a song. Raises FeatureVersionError if they are missing or damaged."""
+        """Map a song's coefficients and fluctuation. Raises FeatureVersionError if they are missing or damaged."""
         path = self.path(content_hash)
         with _convert_errors(path, "the audio features"):
             return read_song_frames(path)
@@ -158,11 +153,11 @@ def _convert_errors(path: Path, what: str) -> Iterator[None]:
 
 class DescriptorStore(Tables):
     def n_outdated(self) -> int:
-        """Return the number of songs, including missing ones, without descriptors of this version."""
+        """Return the number of songs, including missing ones, without descriptors in the current version."""
         return self._value(sa.select(sa.func.count()).where(_OUTDATED)) or 0
 
     def find_outdated(self) -> dict[int, str]:
-        """Return the content hashes of these songs, by song id."""
+        """Return the content hashes, keyed by id, of the songs that :meth:`n_outdated` counts."""
         s = schema.songs.c
         rows = self._rows(sa.select(s.id, s.content_hash).where(_OUTDATED).order_by(s.id))
         return {row.id: row.content_hash for row in rows}

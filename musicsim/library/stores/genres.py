@@ -11,13 +11,13 @@ from musicsim.library.tags.artists import SpellingGroup, fold_name, spelling_gro
 
 
 def genre_key(name: str) -> str:
-    """Return the key that all spellings of a genre share: letters and digits, no case or accents; "&" is "and"."""
+    """Return the key that all spellings of a genre share: its letters and digits, without case and accents."""
     plain = strip_accents(name.replace("&", " and ").replace("+", " and "))
     return "".join(c for c in plain if c.isalnum()) or fold_name(name)
 
 
 def genre_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
-    """Return the genres with several spellings, given the number of songs per name; the most used come first."""
+    """Return the genres with several spellings, given the number of songs per name; the most used genre is first."""
     groups: dict[str, list[str]] = defaultdict(list)
     for name in counts:
         groups[genre_key(name)].append(name)
@@ -25,12 +25,12 @@ def genre_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
 
 
 def usual_spellings(counts: Mapping[str, int]) -> dict[str, str]:
-    """Return the most used spelling by each spelling of :func:`genre_spellings`."""
+    """Return the most used spelling of each genre in :func:`genre_spellings`, keyed by spelling."""
     return {name: group.suggested for group in genre_spellings(counts) for name in group.names}
 
 
 def merge_spellings(genres: Labels) -> Labels:
-    """Return the genres of songs with each name replaced by its most used spelling."""
+    """Return the songs' genres, with each name replaced by its most used spelling."""
     usual = usual_spellings(dict(zip(genres.names, genres.sizes().tolist(), strict=True)))
     if not usual:
         return genres

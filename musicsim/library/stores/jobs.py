@@ -49,11 +49,10 @@ class JobStore(Tables):
         self.folder = folder
 
     def log_path(self, job_id: int) -> Path:
-        """Return the path of the output of the job's process."""
         return self.folder / f"{job_id}.log"
 
     def add_trace(self, job_id: int, point: Mapping[str, Any]) -> None:
-        """Append a point, of JSON values, to the progress plot of a job."""
+        """Append a point (JSON values) to a job's progress plot."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._trace_path(job_id).open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(dict(point)) + "\n")
@@ -81,7 +80,7 @@ class JobStore(Tables):
         return int(result.inserted_primary_key[0])  # type: ignore[index]
 
     def update(self, job_id: int, **values: Any) -> None:
-        """Change fields of a job, and the time of its last update."""
+        """Change fields of a job, and set the time of its last update."""
         statement = schema.jobs.update().where(schema.jobs.c.id == job_id)
         self._execute(statement.values(**values, updated_at=time.time()))
 

@@ -1,8 +1,4 @@
-"""Judgments of listeners: comparisons of songs, ratings of search results, and choices between two options.
-
-All kinds share one table and one record. A library stores them on disk; a visitor of a public demonstration has them
-in memory.
-"""
+"""Listeners' judgments: comparisons of songs, ratings of search results, and choices between two options."""
 
 import math
 import time
@@ -21,10 +17,10 @@ from musicsim.library.db import Tables, Write, check_details, schema
 FORMS = ("odd", "like")
 """Kinds of questions about songs. Which one does not belong? Which one is more like the first?"""
 RESULT = "result"
-"""Kind of a rating: a search result is like the song of the query, or not."""
+"""Kind of a rating: a search result is like the query song, or not."""
 
-_MIN_SONGS, _MAX_SONGS = 3, len(schema.JUDGED_SONGS)  # songs of a question
-_MAX_PAGES = 1024  # of 4 kB, for the judgments of one visitor
+_MIN_SONGS, _MAX_SONGS = 3, len(schema.JUDGED_SONGS)  # songs in a question
+_MAX_PAGES = 1024  # 4 kB each, for one visitor's judgments
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,38 +31,38 @@ class Judgment:
     created_at: float  # seconds since 1970, to the microsecond
     listener: str  # empty if unknown
     kind: str
-    # question: three or four songs in the order on the screen; for "like" the reference song comes first
-    # rating: the song of the query, then the result
+    # question: three or four songs in the order shown on screen; for "like", the reference song comes first
+    # rating: the query song, then the result
     song_ids: tuple[int, ...]
-    # question or choice: position of the song or option, from 0; None: unsure, or no difference
-    # rating: 1 for a result like the song of the query, else -1
+    # question or choice: position of the song or option, starting at 0; None: unsure, or no difference
+    # rating: 1 for a result like the query song, else -1
     chosen: int | None
     context: Mapping[str, Any] = field(default_factory=dict, hash=False)  # JSON
 
     @property
     def is_random(self) -> bool:
-        """True if the songs of a question were drawn at random; such answers estimate the model without bias."""
+        """True if the songs in a question were drawn at random; such answers estimate the model without bias."""
         return bool(self.context.get("is_random", False))
 
     @property
     def foreseen(self) -> bool | None:
-        """True if the model in use gave the same answer to a question; None if there was no model or no answer."""
+        """True if the model in use predicted the answer to a question; None if there was no model or no answer."""
         return self.context.get("foreseen")
 
     @property
     def model(self) -> str:
-        """Name of the model in use when a question was answered. That model may be deleted by now."""
+        """Name of the model in use when a question was answered. The model may have been deleted since."""
         return str(self.context.get("model", ""))
 
     @property
     def options(self) -> tuple[str, str]:
-        """Names of the two options, in the order on the screen."""
+        """Names of the two options, in the order shown on screen."""
         first, second = self.context.get("options", ("", ""))
         return first, second
 
 
 def comparisons(answer: Judgment) -> list[tuple[int, int, int, int]]:
-    """Return the comparisons of distances (i, j, k, l) that an answer implies: d(i, j) < d(k, l), by song ids.
+    """Return the comparisons (i, j, k, l) of distances between song ids that an answer implies: d(i, j) < d(k, l).
 
     "odd": any two of the other songs are closer to each other than either is to the odd one. "like": the first song
     is closer to the chosen one than to each other song. An unsure answer implies nothing.
@@ -85,14 +81,14 @@ QuestionKey = tuple[str, tuple[int, ...]]
 
 
 def question_key(form: str, songs: Sequence[int]) -> QuestionKey:
-    """Return the key of a question, which does not depend on the order of the songs on the screen."""
+    """Return the key of a question, which does not depend on the order of the songs on screen."""
     n_fixed = int(form == "like")  # the reference song stays first
     return form, (*songs[:n_fixed], *sorted(songs[n_fixed:]))
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Number of times each of two options was chosen, on either side; `first` sorts first."""
+    """Number of times each of two options was chosen, on either side; `first` comes first alphabetically."""
 
     first: str
     second: str
@@ -110,12 +106,12 @@ class Tally:
 
     @property
     def share(self) -> float | None:
-        """Share of the first option among the decided judgments; None without any."""
+        """Share of the first option among the decided judgments; None if there are none."""
         return self.wins_first / self.n_decided if self.n_decided else None
 
     @property
     def p_value(self) -> float:
-        """P-value of the two-sided sign test on the decided judgments; 1 without any."""
+        """P-value of the two-sided sign test on the decided judgments; 1 if there are none."""
         n = self.n_decided
         tail = sum(math.comb(n, k) for k in range(min(self.wins_first, self.wins_second) + 1))
         return min(1.0, 2 * tail / 2**n)
@@ -124,7 +120,7 @@ class Tally:
 def summarize(
     judgments: Iterable[Judgment], options_of: Callable[[Judgment], tuple[str, str]] = lambda judgment: judgment.options
 ) -> list[Tally]:
-    """Count the choices of each pair of options; pairs with the most judgments come first."""
+    """Count the choices for each pair of options; pairs with the most judgments come first."""
     counts: dict[tuple[str, str], list[int]] = {}
     for judgment in judgments:
         options = options_of(judgment)
@@ -136,10 +132,10 @@ def summarize(
 
 
 class JudgmentStore(Tables):
-    """Judgments in one database, deleted with any of their songs; they do not change the library's revision."""
+    """Judgments in one database, each deleted with any of its songs; they do not change the library's revision."""
 
     def add(self, listener: str, kind: str, song_ids: Sequence[int], chosen: int | None, **context: Any) -> int:
-        """Store a :class:`Judgment` and return its id. Raises ValueError, or NotFoundError for a missing song."""
+        """Store a :class:`Judgment` and return its id. Raises ValueError, or NotFoundError if a song is missing."""
         row = judgment_row(time.time(), listener, kind, song_ids, chosen, context)
         try:
             with self._write() as connection:
@@ -157,7 +153,7 @@ class JudgmentStore(Tables):
         self._execute(schema.judgments.delete().where(schema.judgments.c.id == number))
 
     def all(self, *kinds: str, listener: str | None = None) -> list[Judgment]:
-        """Return the judgments of some kinds, of all listeners or one, oldest first."""
+        """Return the judgments of some kinds by all listeners, or by one, oldest first."""
         j = schema.judgments
         rows = self._rows(sa.select(j).where(_filter(kinds, listener)).order_by(j.c.created_at, j.c.id))
         return [_judgment(row._asdict()) for row in rows]
@@ -169,11 +165,11 @@ class JudgmentStore(Tables):
         return n, last or 0
 
     def answers(self, listener: str | None = None) -> list[Judgment]:
-        """Return the answers to questions about songs, of all listeners or one, oldest first."""
+        """Return the answers to questions about songs by all listeners, or by one, oldest first."""
         return self.all(*FORMS, listener=listener)
 
     def count(self, listener: str | None = None) -> int:
-        """Return the number of answers to questions about songs, of all listeners or one."""
+        """Return the number of answers to questions about songs by all listeners, or by one."""
         query = sa.select(sa.func.count()).select_from(schema.judgments)
         return self._value(query.where(_filter(FORMS, listener))) or 0
 
@@ -190,9 +186,9 @@ class JudgmentStore(Tables):
         return self._execute(schema.judgments.delete().where(schema.judgments.c.listener == name))
 
     def rate_results(self, query_id: int, rated: Mapping[int, int]) -> None:
-        """Replace the ratings of the results for a song: 1 (similar) or -1 (not), by song id; empty deletes them.
+        """Replace the ratings of a song's results: a dict from song id to 1 (similar) or -1 (not), which may be empty.
 
-        Raises ValueError for a song that rates itself and other numbers, NotFoundError if a song is not in the library.
+        Raises ValueError for other values or if the song rates itself, NotFoundError if a song is not in the library.
         """
         j, created_at = schema.judgments, time.time()
         rows = [judgment_row(created_at, "", RESULT, (query_id, song), value, {}) for song, value in rated.items()]
@@ -203,11 +199,11 @@ class JudgmentStore(Tables):
                     connection.execute(j.insert(), rows)
         except sa.exc.IntegrityError as error:
             raise NotFoundError(
-                "a rated song, or the song of the query, is no longer in the library. Search again."
+                "a rated song, or the query song, is no longer in the library. Search again."
             ) from error
 
     def ratings_of(self, query_id: int) -> dict[int, int]:
-        """Return the ratings of the results for a song, by song id, oldest first."""
+        """Return the ratings of a song's results, keyed by song id, oldest first."""
         j = schema.judgments.c
         query = sa.select(j.song_2, j.chosen).where(j.kind == RESULT, j.song_1 == query_id).order_by(j.id)
         return {row.song_2: row.chosen for row in self._rows(query)}
@@ -231,7 +227,7 @@ class Opinions(Tables):
         self.judgments = JudgmentStore(engine, write)
 
     def feedback(self) -> dict[int, int]:
-        """Return the thumbs by song id: +1 or -1."""
+        """Return the thumbs, +1 or -1, keyed by song id."""
         f = schema.feedback.c
         return {row.song_id: row.value for row in self._rows(sa.select(f.song_id, f.value))}
 
@@ -246,7 +242,7 @@ class Opinions(Tables):
 
 
 def opinions_in_memory() -> Opinions:
-    """Create the opinions of one visitor. Song ids are not checked."""
+    """Create a store in memory for one visitor's opinions. Song ids are not checked."""
     engine = sa.create_engine("sqlite://", poolclass=sa.StaticPool, connect_args={"check_same_thread": False})
     with engine.begin() as connection:
         connection.exec_driver_sql(f"PRAGMA max_page_count={_MAX_PAGES}")
@@ -257,14 +253,14 @@ def opinions_in_memory() -> Opinions:
 def judgment_row(
     created_at: float, listener: str, kind: str, song_ids: Sequence[int], chosen: int | None, context: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Check a judgment and return its row of the table. Raises ValueError, which names the invalid argument."""
+    """Check a judgment and return its table row. Raises ValueError, which names the invalid argument."""
     ids = [int(song_id) for song_id in song_ids]
     if kind in FORMS:
         _check_question(kind, ids, chosen)
         listener, context = listener_name(listener), _question_context(chosen, **context)
     elif kind == RESULT:
         if len(set(ids)) != 2 or chosen not in (-1, 1):
-            raise ValueError(f"song_ids={tuple(ids)}, chosen={chosen}: rate another song, by 1 or -1.")
+            raise ValueError(f"song_ids={tuple(ids)}, chosen={chosen}: give two different songs, and chosen=1 or -1.")
     else:
         _check_choice(kind, ids, chosen, context.get("options", ()))
     return {
@@ -283,7 +279,7 @@ def _check_question(form: str, ids: Sequence[int], chosen: int | None) -> None:
         raise ValueError(f"song_ids={tuple(ids)} must be {_MIN_SONGS} or {_MAX_SONGS} different songs.")
     first = int(form == "like")
     if chosen is not None and not (isinstance(chosen, Integral) and first <= chosen < len(ids)):
-        raise ValueError(f"chosen={chosen!r} must be a position from {first} to {len(ids) - 1}, or None for unsure.")
+        raise ValueError(f"chosen={chosen!r} must be a position from {first} to {len(ids) - 1}, or None if unsure.")
 
 
 def _question_context(
@@ -303,11 +299,11 @@ def _check_choice(kind: str, ids: Sequence[int], chosen: int | None, options: Se
     if options[0] == options[1]:
         raise ValueError(f"options={tuple(options)!r} must be different.")
     if chosen not in (0, 1, None):
-        raise ValueError(f"chosen={chosen!r} must be 0, 1 or None for no difference.")
+        raise ValueError(f"chosen={chosen!r} must be 0, 1, or None for no difference.")
 
 
 def listener_name(name: str) -> str:
-    """Normalize white space. Raises ValueError if the name is empty or cannot be encoded as UTF-8."""
+    """Normalize the white space in a name. Raises ValueError if it is empty or cannot be encoded as UTF-8."""
     _check_encodable("listener", name)
     if not name.split():
         raise ValueError("listener must not be empty: enter a name.")

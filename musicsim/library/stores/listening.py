@@ -1,4 +1,4 @@
-"""Listening data of a library: plays, tags, their imports, and imported entries whose songs are not in the library."""
+"""A library's listening data: plays, tags, their imports, and imported entries whose songs are not in the library."""
 
 import time
 from collections import Counter
@@ -17,13 +17,13 @@ from musicsim.library.stores.playlists import put_playlists
 
 OTHER_SOURCE = "import"  # source of plays and tags without a recorded import
 MAX_PAUSE_S = 30 * 60
-"""Seconds between two starts within one sitting: the custom for visits to web pages, where Catledge and Pitkow
+"""Maximum seconds between two starts in one listening session. This is usual for web visits, where Catledge and Pitkow
 (1995, "Characterizing browsing strategies in the World-Wide Web") found 25.5 minutes. Few songs last longer."""
 _BLOCK = 10_000  # rows per statement
 _TIME = np.dtype("<u4")
 _SONG = ("artist", "title", "album", "mbid")
 
-# For hundreds of thousands of rows, tuples for the driver take half the time of SQLAlchemy.
+# For hundreds of thousands of rows, passing tuples to the driver takes half as long as SQLAlchemy.
 _INSERT_ENTRIES = {
     "plays": "INSERT INTO plays (listener, song_id, source, count) VALUES (?, ?, ?, ?) "
     "ON CONFLICT (listener, song_id, source) DO UPDATE SET count = count + excluded.count",
@@ -58,7 +58,7 @@ class ImportEntry:
     n_rows: int
     n_songs: int  # distinct songs
     n_matched: int  # songs that are in the library now
-    n_plays: int  # all plays, of unmatched songs too; 0 for tags and playlists
+    n_plays: int  # all plays, including those of unmatched songs; 0 for tags and playlists
     n_skipped: int  # rows that were left out
     first_at: float | None  # time of the first and last play, if the files contain it
     last_at: float | None
@@ -66,7 +66,7 @@ class ImportEntry:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """An imported song that is not in the library; `count` is its plays, or its number of tags."""
+    """An imported song that is not in the library; `count` is its number of plays or tags."""
 
     artist: str
     title: str
@@ -79,7 +79,7 @@ def source_of(import_id: int) -> str:
 
 
 def playlists_source(import_id: int, name: str) -> str:
-    """Return the source of the playlists of an import, which is shown to people."""
+    """Return the source of an import's playlists, as shown to people."""
     return f"{name} (import {import_id})"
 
 
@@ -92,13 +92,13 @@ class ListeningStore(Tables):
         return Plays(list(listeners), *(np.ascontiguousarray(column) for column in table.T))
 
     def play_rows(self) -> Iterator[tuple[str, int, int]]:
-        """Yield listener, song id and number of plays, summed over the sources, by listener and song; in blocks."""
+        """Yield (listener, song id, plays summed over the sources), ordered by listener and song; read in blocks."""
         p = schema.plays.c
         query = sa.select(p.listener, p.song_id, sa.func.sum(p.count)).group_by(p.listener, p.song_id)
         yield from self._stream(query.order_by(p.listener, p.song_id))
 
     def tag_rows(self) -> Iterator[tuple[int, str, str, float]]:
-        """Yield song id, tag, source and weight of every tag, by song and tag; in blocks."""
+        """Yield the song id, name, source and weight of every tag, ordered by song and tag; read in blocks."""
         t = schema.tags.c
         yield from self._stream(sa.select(t.song_id, t.tag, t.source, t.weight).order_by(t.song_id, t.tag, t.source))
 
@@ -107,17 +107,17 @@ class ListeningStore(Tables):
             yield from map(tuple, connection.execution_options(yield_per=_BLOCK).execute(query))
 
     def play_counts(self) -> dict[int, int]:
-        """Return the number of plays by song id, for played songs only."""
+        """Return the number of plays, keyed by song id, for played songs only."""
         p = schema.plays.c
         rows = self._rows(sa.select(p.song_id, sa.func.sum(p.count)).group_by(p.song_id))
         return {song_id: int(count) for song_id, count in rows}
 
     def add_plays(self, rows: Sequence[Mapping[str, Any]], source: str = OTHER_SOURCE) -> None:
-        """Add or replace plays of one source: rows of listener, song_id, count."""
+        """Add or replace plays from one source; each row has a listener, song_id and count."""
         self._put(schema.plays, rows, source)
 
     def listeners_of(self, song_ids: Iterable[int]) -> dict[int, frozenset[str]]:
-        """Return the listeners of each of some songs, by song id; an empty set for songs without listeners."""
+        """Return each song's listeners, keyed by song id; an empty set for songs without listeners."""
         p = schema.plays.c
         listeners: dict[int, set[str]] = {song_id: set() for song_id in song_ids}
         query = sa.select(p.song_id, p.listener).where(p.song_id.in_(list(listeners)), p.count > 0)
@@ -126,7 +126,7 @@ class ListeningStore(Tables):
         return {song_id: frozenset(names) for song_id, names in listeners.items()}
 
     def sittings(self) -> Int64Array:
-        """Return :func:`sittings_of` all imports of each listener together; unmatched songs keep a sitting going."""
+        """Return the listening sessions (:func:`sittings_of`) in all imports; unmatched songs do not end a session."""
         h, w = schema.listens.c, schema.waiting.c
         matched = sa.select(h.listener, h.song_id, h.times)
         unmatched = sa.select(w.who, sa.literal(-1), w.times).where(w.times.is_not(None))
@@ -141,7 +141,7 @@ class ListeningStore(Tables):
         )
 
     def tags(self, song_ids: Iterable[int] | None = None) -> dict[int, list[tuple[str, float]]]:
-        """Return tags and weights of all songs, or of `song_ids`, heaviest first; the largest weight of all sources."""
+        """Return the tags of all songs, or of `song_ids`, with the largest weight from any source, heaviest first."""
         t = schema.tags.c
         weight = sa.func.max(t.weight).label("weight")
         query = sa.select(t.song_id, t.tag, weight).group_by(t.song_id, t.tag).order_by(t.song_id, weight.desc(), t.tag)
@@ -158,13 +158,13 @@ class ListeningStore(Tables):
         return Counter({row.tag: row.n for row in self._rows(query)})
 
     def songs_tagged(self, tags: Iterable[str]) -> Int64Array:
-        """Return the ids of songs with any of some tags, int64."""
+        """Return the ids of songs with at least one of `tags`, int64."""
         t = schema.tags.c
         query = sa.select(t.song_id).distinct().where(t.tag.in_(list(tags)))
         return np.array(self._values(query), dtype=np.int64)
 
     def add_tags(self, rows: Sequence[Mapping[str, Any]], source: str = OTHER_SOURCE) -> None:
-        """Add or replace tags of one source: rows of song_id, tag, weight."""
+        """Add or replace tags from one source; each row has a song_id, tag and weight."""
         self._put(schema.tags, rows, source)
 
     def _put(self, table: sa.Table, rows: Sequence[Mapping[str, Any]], source: str) -> None:
@@ -186,12 +186,12 @@ class ListeningStore(Tables):
         replacing: Iterable[int],
         confirmed: Iterable[tuple[str, str, int]],
     ) -> int:
-        """Write a whole import in one transaction, undo the imports of `replacing`, and return its id.
+        """Write an import in one transaction, undo the imports in `replacing`, and return the import's id.
 
-        `values` are the fields of :class:`ImportEntry` except id and created_at. The others are rows. `entries`:
-        (listener or tag, song id, plays or weight). `listens`: (listener, song id, times), where times are seconds
-        since 1970 as little-endian uint32. `waiting`: (artist, title, album, mbid, listener or tag, plays or weight,
-        times or None). `playlists`: (name, category, song ids). `confirmed`: as for :meth:`judge`.
+        `values` are the fields of :class:`ImportEntry` except id and created_at. The other arguments are rows.
+        `entries`: (listener or tag, song id, plays or weight). `listens`: (listener, song id, times), where times are
+        seconds since 1970 as little-endian uint32. `waiting`: (artist, title, album, mbid, listener or tag, plays or
+        weight, times or None). `playlists`: (name, category, song ids). `confirmed`: as for :meth:`judge`.
         """
         with self._write() as connection:
             for import_id in replacing:
@@ -225,12 +225,12 @@ class ListeningStore(Tables):
         return [Waiting(artist, title, album, int(n)) for artist, title, album, n in self._rows(query)]
 
     def waiting_names(self) -> Iterator[tuple[str, str, str, str]]:
-        """Yield distinct artist, title, album and recording id of unmatched entries; 0.3 kB each if stored."""
+        """Yield the distinct (artist, title, album, recording id) of unmatched entries; 0.3 kB each in a list."""
         w = schema.waiting.c
         yield from map(tuple, self._rows(sa.select(w.artist, w.title, w.album, w.mbid).distinct()))
 
     def give(self, matches: Mapping[tuple[str, str, str, str], int]) -> int:
-        """Match unmatched entries to song ids by artist, title, album, recording id; return the number of songs."""
+        """Match unmatched entries, given as (artist, title, album, recording id), to song ids; return their number."""
         if not matches:
             return 0
         w, i = schema.waiting, schema.imports
@@ -253,17 +253,17 @@ class ListeningStore(Tables):
         return n_matched
 
     def judge(self, names: Iterable[tuple[str, str, int]], *, is_same: bool) -> None:
-        """Store a person's decision that names (artist, title, song id) are those songs of the library, or are not."""
+        """Store a person's decision on whether names match songs: tuples (artist, title, song id)."""
         with self._write() as connection:
             _judge(connection, names, is_same)
 
     def list_decisions(self) -> list[tuple[str, str, int, bool]]:
-        """Return artist, title, song id and the decision, for all decisions about spellings."""
+        """Return (artist, title, song id, is_same) for each decision about a spelling."""
         s = schema.spellings.c
         return [tuple(row) for row in self._rows(sa.select(s.artist, s.title, s.song_id, s.is_same))]
 
     def forget_decisions(self) -> None:
-        """Delete all decisions about spellings, so that they are asked again; matched plays stay."""
+        """Delete all decisions about spellings, so that musicsim asks again; matched plays stay."""
         self._execute(schema.spellings.delete())
 
 
@@ -280,7 +280,7 @@ def _judge(connection: sa.Connection, names: Iterable[tuple[str, str, int]], is_
 
 
 def _insert_entries(connection: sa.Connection, kind: str, source: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Write plays or tags; several spellings of one song add their plays, or keep the largest weight."""
+    """Write plays or tags; for several spellings of a song, plays are summed and the largest weight is kept."""
     if rows:
         number: Callable[[Any], Any] = int if kind == "plays" else float
         values = [(who, song_id, source, number(value)) for who, song_id, value in rows]
@@ -301,12 +301,11 @@ def _undo(connection: sa.Connection, import_id: int) -> None:
 def sittings_of(
     listener: Int64Array, song_id: Int64Array, at: Int64Array, longest_pause_s: float = MAX_PAUSE_S
 ) -> Int64Array:
-    """Divide listens into sittings, with at most `longest_pause_s` between two starts.
+    """Divide listens into listening sessions, with at most `longest_pause_s` between two starts.
 
-    `listener`, `song_id` and `at` (seconds) are int64 (n_listens,), in any order. The unknown song -1 keeps a sitting
-    going, but is left out of it. Returns int64 (n, 2): distinct pairs of a sitting, numbered from 0, and a song id, for
-    sittings with at least two songs; songs of a sitting are in the order of their first start. Memory: 60 bytes per
-    listen, 16 bytes per pair.
+    `listener`, `song_id` and `at` (seconds) are int64 (n_listens,), in any order; the unknown song -1 is left out.
+    Returns int64 (n, 2): distinct pairs of a session number, starting at 0, and a song id, for sessions with at least
+    two songs. The songs in a session are ordered by their first start.
     """
     order = np.lexsort((at, listener))
     listener, song_id, at = listener[order], song_id[order], at[order]

@@ -1,7 +1,6 @@
-"""Similarity models, and the vectors and features of songs under them.
+"""Similarity models, and the vectors and features that songs have in them: folders of arrays for the explorer.
 
-To the store, a model is a folder with numbers and rows; the explorer interprets them. Rows are first written to the
-arrays, then counted in the database in one transaction. A kill between the two leaves bytes that are never read.
+Rows are first written to the arrays, then listed in the database, so a kill leaves bytes that are never read.
 """
 
 import shutil
@@ -23,7 +22,7 @@ MAX_NAME = 60
 NATIVE_KIND, CODEWORDS_KIND = "native", "codewords"
 BUILT_IN = (NATIVE_KIND, CODEWORDS_KIND)
 """Kinds of the models that every library has; there is one of each."""
-MIN_ARCHIVED = 50_000  # songs; the rows of fewer are read in a tenth of a second
+MIN_ARCHIVED = 50_000  # songs; for fewer, reading the rows takes a tenth of a second
 _MAX_IN_MEMORY = 8  # models
 
 
@@ -37,10 +36,10 @@ class ModelRecord:
     n_dimensions: int
     is_active: bool = False
     is_complete: bool = False
-    kind: str = NATIVE_KIND  # one of BUILT_IN, or a kind of the explorer
+    kind: str = NATIVE_KIND  # one of BUILT_IN, or a kind that the explorer defines
     base_id: str | None = None  # the model whose features it shares; None if it has its own
-    settings: dict[str, Any] = field(default_factory=dict)  # JSON values, to fit the model again
-    is_retired: bool = False  # replaced or deleted; stored only because other models share its features
+    settings: dict[str, Any] = field(default_factory=dict)  # JSON values, to refit the model
+    is_retired: bool = False  # True for a replaced or deleted model that is kept only because others share its features
 
     @property
     def features_of(self) -> str:
@@ -50,7 +49,7 @@ class ModelRecord:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Rows of all songs under one model, in the order in which they were added."""
+    """The vectors of all songs in one model, in the order in which they were added."""
 
     model_id: str
     song_ids: Int64Array  # (n_songs,)
@@ -59,7 +58,7 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class SongRows:
-    """Rows of songs in the files of one model; 16 bytes per song."""
+    """The row of each song in one model's files; 16 bytes per song."""
 
     song_ids: Int64Array  # (n_songs,)
     rows: Int64Array  # (n_songs,), ascending; rows of deleted songs are missing
@@ -73,7 +72,7 @@ class ModelStore(Tables):
         self._song_rows: dict[str, CachedValue[SongRows]] = {}
 
     def path(self, model_id: str) -> Path:
-        """Return the folder of a model. Raises LibraryError for an id that points elsewhere, as folders get deleted."""
+        """Return a model's folder. Raises LibraryError if the id points elsewhere, because callers delete folders."""
         if model_id in ("", ".", "..") or "/" in model_id or "\0" in model_id:
             raise LibraryError(f"{self.folder}: the model {model_id!r} is not the name of a folder. Restore a backup.")
         return self.folder / model_id
@@ -83,7 +82,7 @@ class ModelStore(Tables):
         return [r for r in self._records()[0] if r.is_complete and (retired or not r.is_retired)]
 
     def _records(self) -> tuple[list[ModelRecord], dict[str, int]]:
-        """Return all models, and the known numbers of rows by id; read once per revision."""
+        """Return all models, and the known numbers of rows keyed by model id; read once per revision."""
         revision = self._revision()
         if self._cache[0] != revision:
             rows = self._rows(sa.select(schema.models).order_by(schema.models.c.created_at))
@@ -95,15 +94,15 @@ class ModelStore(Tables):
         return next((record for record in self.all() if record.is_active), None)
 
     def native(self) -> ModelRecord | None:
-        """Return the built-in model of the sound; None before it was fitted."""
+        """Return the built-in model Sound; None before it is fitted."""
         return next((record for record in self.all() if record.kind == NATIVE_KIND), None)
 
     def codewords(self) -> ModelRecord | None:
-        """Return the built-in model of codewords; None before it was fitted."""
+        """Return the built-in model Codewords; None before it is fitted."""
         return next((record for record in self.all() if record.kind == CODEWORDS_KIND), None)
 
     def get(self, model_id: str | None = None) -> ModelRecord:
-        """Return a model by id; default: the active model. Raises NotFoundError if it does not exist."""
+        """Return a model by id; by default, the active one. Raises NotFoundError if it does not exist."""
         if model_id is None:
             record = self.active()
             if record is None:
@@ -123,14 +122,14 @@ class ModelStore(Tables):
         raise NotFoundError(f"this library does not have a model {name!r}. It has: {names}.")
 
     def register(self, record: ModelRecord) -> None:
-        """Enter an unfinished model. Raises LibraryError if it is not built in but has the name of a built-in model."""
+        """Store an unfinished model. Raises LibraryError if it has a built-in model's name but is not built in."""
         reserved = {other.name for other in self.all() if other.kind in BUILT_IN}
         if record.name in reserved and record.kind not in BUILT_IN:
-            raise LibraryError(f"{record.name!r} is the name of a built-in model: choose another one.")
+            raise LibraryError(f"{record.name!r} is the name of a built-in model: choose another name.")
         self._execute(schema.models.insert().values(**asdict(record)))
 
     def finish(self, model_id: str, *, activate: bool = False) -> None:
-        """Replace the model of the same name; activate the new one if `activate` is set or the old one was active."""
+        """Replace the model with the same name; activate the new one if `activate` is set or the old one was active."""
         m = schema.models.c
         name = self.get(model_id).name
         with self._write() as connection:
@@ -156,18 +155,18 @@ class ModelStore(Tables):
         """Rename a model. Raises LibraryError if the name is empty, too long or used, or the model is built in."""
         name = " ".join(name.split())
         if self.get(model_id).kind in BUILT_IN:
-            raise LibraryError("the built-in models cannot be renamed: rename the models you made.")
+            raise LibraryError("built-in models cannot be renamed; only models that you made can.")
         if not 0 < len(name) <= MAX_NAME:
-            raise LibraryError(f"a model's name should have 1 to {MAX_NAME} letters, not {len(name)}.")
+            raise LibraryError(f"a model's name must have 1 to {MAX_NAME} characters, not {len(name)}.")
         if any(other.name == name and other.id != model_id for other in self.all()):
-            raise LibraryError(f"{name!r} is the name of another model: choose another one.")
+            raise LibraryError(f"{name!r} is the name of another model: choose another name.")
         self._execute(schema.models.update().where(schema.models.c.id == model_id).values(name=name))
 
     def delete(self, model_id: str) -> None:
-        """Delete a model; the native one replaces an active model. Raises LibraryError if it is built in."""
+        """Delete a model; if it is active, activate the model Sound. Raises LibraryError if it is built in."""
         record = self.get(model_id)
         if record.kind in BUILT_IN:
-            raise LibraryError("the built-in models cannot be deleted: the others are built on them.")
+            raise LibraryError("built-in models cannot be deleted, because other models are based on them.")
         native = self.native()
         with self._write() as connection:
             is_deleted = self._remove(connection, model_id)
@@ -189,7 +188,7 @@ class ModelStore(Tables):
         return True
 
     def discard_unfinished(self) -> None:
-        """Delete unfinished models, unneeded retired ones, and unlisted folders; requires the writer lock."""
+        """Delete unfinished models, unneeded retired models, and folders without a model; requires the writer lock."""
         self._sweep(keep_unfinished=False)
         for folder in self.orphans():
             shutil.rmtree(folder, ignore_errors=True)
@@ -213,7 +212,7 @@ class ModelStore(Tables):
     def append(
         self, model_id: str, song_ids: Sequence[int], features: Float32Array | None, vectors: Float32Array
     ) -> None:
-        """Add rows, all or none; `features` is None if the model shares them. Raises ModelError if rows are missing."""
+        """Add rows, all or none; `features` is None if another model has them. Raises ModelError if rows are lost."""
         record = self.get(model_id)
         with self._write() as connection:
             # inside the transaction, so that two writers cannot use the same rows
@@ -241,7 +240,7 @@ class ModelStore(Tables):
         return {file.path: n_rows * file.width * 4 for file in files}
 
     def is_whole(self, record: ModelRecord) -> bool:
-        """Return whether the file of a model's vectors is complete: it may be deleted or lost by a disk."""
+        """Return whether a model's vector file is complete; it may have been deleted or lost."""
         n_rows = self._records()[1]
         if record.id not in n_rows:
             with self._engine.connect() as connection:
@@ -249,7 +248,7 @@ class ModelStore(Tables):
         return self._vector_file(record).holds(n_rows[record.id])
 
     def song_rows(self, model_id: str) -> SongRows:
-        """Return the rows of a model; the same object until they change. The first call may take seconds."""
+        """Return a model's rows; the same object until they change. The first call may take seconds."""
         rows = self._song_rows.pop(model_id, None) or self._cache_rows(model_id)
         self._song_rows[model_id] = rows  # the last used model comes last
         for other in list(self._song_rows)[:-_MAX_IN_MEMORY]:
@@ -285,17 +284,17 @@ class ModelStore(Tables):
         return _read_rows(record, self._vector_file(record), _stop(known))
 
     def vectors(self, model_id: str | None = None) -> Vectors:
-        """Return the vectors under a model; default: the active one. Raises like :meth:`vector_file`."""
+        """Return a model's vectors; by default, those of the active model. Raises ModelError if they are damaged."""
         record = self.get(model_id)
         return self._read(record, self._vector_file(record))
 
     def features(self, model_id: str | None = None) -> Vectors:
-        """Return the features, such as histograms; default: of the active model. Raises like :meth:`vector_file`."""
+        """Return a model's features, such as histograms; by default, the active model's. May raise ModelError."""
         owner = self.get(self.get(model_id).features_of)
         return self._read(owner, self._feature_file(owner))
 
     def feature_file(self, model_id: str) -> tuple[SongRows, Float32Array]:
-        """Return the rows of a model's features and map their file. Raises like :meth:`vector_file`."""
+        """Return the rows of a model's features, and map their file. Raises ModelError if it is damaged."""
         owner = self.get(self.get(model_id).features_of)
         song_rows = self.song_rows(owner.id)
         return song_rows, _read_rows(owner, self._feature_file(owner), _stop(song_rows))

@@ -1,8 +1,6 @@
-"""Daily small copies of data that people made: plays, tags, playlists, answers, thumbs and edits.
+"""Daily small copies of the data that people made: plays, tags, playlists, answers, thumbs and edits.
 
-Each copy is an archive in the library's folder ``backups`` with a database of these tables. It identifies songs by the
-hashes of their bytes and their sound, and by their paths, so that it also matches a library whose songs were
-reanalyzed.
+Songs are identified by hashes and paths, so that a copy also matches a library whose songs were reanalyzed.
 """
 
 import json
@@ -35,7 +33,7 @@ MAX_COPIES = 7
 _CHECK_INTERVAL_S = 3600.0
 _NAME = re.compile(r"small-\d{4}-\d\d-\d\d-\d{6}-\d{6}\.tar\.zst")
 _SMALL_COPY = ArchiveKind(
-    "small copy", "small.json", re.compile(re.escape(LIBRARY_FILE)), "; nothing was changed. Choose another one."
+    "small copy", "small.json", re.compile(re.escape(LIBRARY_FILE)), "; nothing was changed. Choose another copy."
 )
 _BLOCK = 10_000  # rows per statement
 
@@ -48,14 +46,14 @@ def _song_columns(table: sa.Table) -> list[str]:
 
 
 def _condition(table: sa.Table) -> str:
-    """Return the SQL condition for the rows of a table that people made."""
+    """Return the SQL condition for the rows in a table that people made."""
     return "NOT is_same" if table is schema.duplicates else "1"
 
 
 @dataclass(frozen=True, slots=True)
 class RestoredCopy:
-    n_songs: int  # songs of the copy that are in the library
-    n_absent: int  # songs that are not; their data was left out
+    n_songs: int  # songs in the copy that are in the library
+    n_absent: int  # songs in the copy that are not in the library; their data was left out
     before: Path | None  # a copy of the replaced data, if any
 
 
@@ -66,13 +64,13 @@ class SmallCopies:
         self._next_check = 0.0
 
     def all(self) -> list[Path]:
-        """Return the copies by date, oldest first."""
+        """Return the copies, oldest first."""
         if not self.folder.is_dir():
             return []
         return sorted(path for path in self.folder.iterdir() if _NAME.fullmatch(path.name))
 
     def latest(self) -> Path:
-        """Return the latest copy. Raises NotFoundError without copies."""
+        """Return the latest copy. Raises NotFoundError if there is none."""
         copies = self.all()
         if not copies:
             raise NotFoundError(f"{self.folder}: no copy of plays, playlists, answers and edits found.")
@@ -101,18 +99,16 @@ class SmallCopies:
             with scratch_of(self._library).folder() as work, _SMALL_COPY.write(target, work) as archive:
                 _copy(connection, work / LIBRARY_FILE)
                 archive.add_file(LIBRARY_FILE, work / LIBRARY_FILE)
-        # if the clock was set back, the latest copy does not have the last name
+        # if the clock was set back, the latest copy's name does not sort last
         others = [path for path in self.all() if path != target]
         for path in others[: max(0, len(others) + 1 - MAX_COPIES)]:
             path.unlink(missing_ok=True)
         return target
 
     def bring_back(self, path: Path) -> RestoredCopy:
-        """Replace the data that people made with that of a copy, after making a copy of the current data.
+        """Replace the data that people made with the data in a copy, after making a copy of the current data.
 
-        Songs are matched by the hash of their bytes or their sound, or by their path. Links of listening tests get new
-        tokens if the copy is from elsewhere. Raises NotFoundError or LibraryError, before any change, if the copy
-        cannot be read.
+        Links to listening tests get new tokens if the copy is from elsewhere. Errors are raised before any change.
         """
         with scratch_of(self._library).folder() as work, _SMALL_COPY.refusing(path.name):
             with _SMALL_COPY.open(path) as stream:
@@ -121,7 +117,7 @@ class SmallCopies:
                 with closing(_connect(work / LIBRARY_FILE, "ro")) as database:
                     tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
                     if not {"songs", "plays", "playlists"} <= tables:
-                        raise ValueError("it lacks the tables of a small copy")
+                        raise ValueError("it does not have the tables of a small copy")
                     rows = database.execute("SELECT id, content_hash, sound_hash, edits, path FROM songs")
                     songs = [_CopiedSong(*row) for row in rows]
                     before = self.keep_now()
@@ -134,7 +130,7 @@ class SmallCopies:
                         driver = cast(sqlite3.Connection, connection.connection.driver_connection)
                         wrong = find_wrong_value(driver, (*schema.small_copy_tables(), schema.songs))
                         if wrong is not None:
-                            raise ValueError(f"it has an invalid value in the column {wrong}")
+                            raise ValueError(f"it has an invalid value in column {wrong}")
                         if not path.resolve().is_relative_to(self.folder.resolve()):
                             schema.renew_tokens(driver)  # the author of the file knows the old tokens
             except sqlite3.DatabaseError as error:
@@ -167,7 +163,7 @@ class _CopiedSong(NamedTuple):
 
 
 def _read_rows(database: sqlite3.Connection, table: sa.Table) -> tuple[list[str], Iterator[tuple[object, ...]]]:
-    """Return the columns of a table in a copy that this version knows, and its rows; empty if it lacks the table."""
+    """Return the known columns of a table in a copy, and its rows; both are empty if the copy has no such table."""
     existing = [row[1] for row in database.execute(f"PRAGMA table_info({table.name})")]
     columns = [column for column in existing if column in table.c]
     if not columns:
@@ -177,7 +173,7 @@ def _read_rows(database: sqlite3.Connection, table: sa.Table) -> tuple[list[str]
 
 
 def _match_songs(connection: sa.Connection, songs: Iterable[_CopiedSong]) -> dict[int, int]:
-    """Return the library's song id by id in the copy, without songs that are not in the library."""
+    """Return the library's song ids, keyed by their ids in the copy, for songs that are in the library."""
     s, f = schema.songs.c, schema.files.c
 
     def read(key: Any, value: Any, table: sa.Table) -> dict[Any, int]:
@@ -202,7 +198,7 @@ def _replace_rows(connection: sa.Connection, database: sqlite3.Connection, own_i
         columns, rows = _read_rows(database, table)
         names, marks = ", ".join(f'"{name}"' for name in columns), ", ".join("?" * len(columns))
         places = [columns.index(name) for name in _song_columns(table) if name in columns]
-        # if two songs of the copy are one song here, the first row wins
+        # if two songs in the copy are one song in the library, the first row is kept
         insert = f"INSERT OR IGNORE INTO {table.name} ({names}) VALUES ({marks})"
         changed = _translate_ids(rows, places, own_ids, in_order=table is schema.duplicates)
         while block := list(islice(changed, _BLOCK)):

@@ -1,8 +1,4 @@
-"""Gaussians of the parts of a song, fitted once and stored after its frames in the same file.
-
-The native model needs nothing else from the frames, and they do not depend on any model. A fit reads 26 kB per song
-instead of computing 39 columns of every frame. If another version divides songs differently, the frames are read.
-"""
+"""Gaussians of a song's parts, fitted once and stored after its frames in the same file, to save time."""
 
 from pathlib import Path
 
@@ -20,7 +16,7 @@ _WIDTH = 1 + _N_COLUMNS + len(_UPPER[0])  # number of frames, mean, upper triang
 
 
 def part_length(n_frames: int) -> int:
-    """Return the frames per part of a song: about 20 s each, but two to eight parts."""
+    """Return the number of frames per part of a song: parts last about 20 s, and a song has two to eight."""
     return -(-n_frames // int(np.clip(round(n_frames / _FRAMES_PER_PART), _MIN_PARTS, _MAX_PARTS)))
 
 
@@ -31,9 +27,9 @@ def part_gaussians(frames: SongFrames) -> gaussians.SongGaussians:
 
 
 def keep_gaussians(path: Path) -> None:
-    """Append the Gaussians of the parts to a file of frames, which must not contain any yet."""
+    """Append the parts' Gaussians to a frame file, which must not contain any yet."""
     parts = _fit(read_song_frames(path))
-    # numbers of frames below 2 ** 24, up to 50 hours of sound, are exact in float32
+    # frame counts below 2 ** 24 (50 hours of sound) are exact in float32
     columns = [parts.n_frames[:, None].astype(np.float32), parts.means, parts.covariances[:, *_UPPER]]
     append_parts(path, np.concatenate(columns, axis=1))
 
@@ -43,7 +39,7 @@ def _fit(frames: SongFrames) -> gaussians.SongGaussians:
 
 
 def _unpack(stored: FloatingArray, n_frames: int) -> gaussians.SongGaussians | None:
-    """Return None if this version divides a song of `n_frames` into other parts."""
+    """Unpack stored Gaussians; return None if this version divides a song of `n_frames` into different parts."""
     if stored.ndim != 2 or stored.shape[1] != _WIDTH or stored.dtype != np.float32:
         return None
     lengths = stored[:, 0].astype(np.int64)

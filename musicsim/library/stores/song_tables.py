@@ -1,4 +1,4 @@
-"""The songs of a library as columns, and its pairs of the same sound: read once, then updated."""
+"""A library's songs as columns, and its pairs of songs with the same sound: read once, then updated."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,10 +12,7 @@ MIN_ARCHIVED = 50_000  # songs; fewer are read in less than half a second
 
 
 class SongTables(Tables):
-    """Data about all songs of one library, in memory; methods return the same object until a change affects it.
-
-    The columns of a million songs take 9 s to read from the database, 0.5 s from a file, which exists from 50,000 on.
-    """
+    """Data about all songs in one library, in memory; methods return the same object until a change affects it."""
 
     def __init__(self, file: Path, engine: sa.Engine, write: Write, duplicates: DuplicateStore) -> None:
         super().__init__(engine, write)

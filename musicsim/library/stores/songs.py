@@ -11,7 +11,7 @@ from musicsim.library.tags.artists import artist_group, stand_in_name
 
 @dataclass(frozen=True, slots=True)
 class Song:
-    """One song of a library; None means unknown."""
+    """One song in a library; None means unknown."""
 
     id: int
     title: str
@@ -26,13 +26,13 @@ class Song:
     content_hash: str
     feature_version: int
     typical_s: float  # start of the 30 seconds that are most like the whole song
-    path: Path  # one of its files; the last one of a missing song
+    path: Path  # one of its files, or the last known file of a missing song
     folder: str
-    is_missing: bool  # no file contains it anymore
-    # "the same artist" for limits, spacing, colors and splits: the artist, else the folder, else the song alone;
-    # unknown artists never form one group
+    is_missing: bool  # True if none of its files exists anymore
+    # key of "the same artist" for limits, spacing, colors and splits: the artist, else the folder, else the song alone;
+    # songs by unknown artists do not form one large group
     group: str
-    stand_in: str | None  # name of the folder that replaces an unknown artist
+    stand_in: str | None  # name of the folder that is shown for an unknown artist
     mb_recording_id: str | None = None
     # descriptors: see musicsim.audio.Descriptors
     tempo: float | None = None
@@ -44,7 +44,7 @@ class Song:
 
     @property
     def by(self) -> str:
-        """The artist, or a text for an unknown one."""
+        """The artist, or the words shown for an unknown artist."""
         return self.artist or nobody(self.stand_in)
 
     @property
@@ -57,12 +57,12 @@ class Song:
         return f"{self.key} {self.mode}" if self.key and self.mode else ""
 
     def matches(self, text: str) -> bool:
-        """Return whether title or artist contain the text, in any case."""
+        """Return whether the title or artist contains `text`, ignoring case."""
         return text.casefold() in f"{self.title} {self.artist or ''}".casefold()
 
 
 def make_song(row: dict[str, Any], roots: Sequence[Path], library: Path) -> Song:
-    """Make a song from a row; `roots` are the folders of music, `library` the folder of the library."""
+    """Make a song from a row; `roots` are the music folders, and `library` is the library's folder."""
     last = row.pop("last_path")
     is_missing = row["path"] is None
     if is_missing:

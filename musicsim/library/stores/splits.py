@@ -18,7 +18,7 @@ _SPELLINGS = {
 
 
 def part_of(text: str) -> str | None:
-    """Return the one of :data:`PARTS` that a text means, or None."""
+    """Return the one of :data:`PARTS` that `text` means, or None."""
     return _SPELLINGS.get(text.strip().lower())
 
 
@@ -27,19 +27,19 @@ class SplitStore(Tables):
         return sorted(self._all())
 
     def get(self, name: str) -> dict[int, str]:
-        """Return the part of each song by id, even of deleted songs; raise NotFoundError for an unknown split."""
+        """Return each song's part, keyed by id, including deleted songs. Raises NotFoundError for an unknown split."""
         splits = self._all()
         if name not in splits:
             raise NotFoundError(f"split {name!r} does not exist: `musicsim splits list` lists all splits.")
         return {song_id: part for part, ids in splits[name].items() for song_id in ids}
 
     def keep(self, name: str, parts: Mapping[int, str]) -> None:
-        """Store a split, the part of each song by its id; it replaces the split of the same name."""
+        """Store a split, a dict from song id to part; it replaces a split with the same name."""
         split = {part: sorted(i for i, song_part in parts.items() if song_part == part) for part in PARTS}
         self._write_all(self._all() | {name: split})
 
     def delete(self, name: str) -> None:
-        """Delete a split; raises like :meth:`get`."""
+        """Delete a split. Raises NotFoundError for an unknown split."""
         self.get(name)
         self._write_all({other: parts for other, parts in self._all().items() if other != name})
 

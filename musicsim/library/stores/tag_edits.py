@@ -1,8 +1,4 @@
-"""Edits of tags, and aliases: spellings that are shown as one artist.
-
-Files are never changed. The library stores the file's tags, the edits, and the resulting tags of a song, so that
-undoing an edit or an alias restores the file's tags.
-"""
+"""Edits to tags, and aliases: spellings shown as one artist. Files never change, so edits can be undone."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -22,7 +18,7 @@ _TAGS = tuple(field.name for field in fields(FileTags))
 def effective_tags(
     tags: Mapping[str, Any], edits: Mapping[str, Any] | None, aliases: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the tags to show: the file's without placeholders for artists, then aliases, then edits."""
+    """Return the tags to show: the file's tags without artist placeholders, changed by aliases, then by edits."""
     shown = dict(tags)
     for name in ("artist", "album_artist"):
         artist = parse_artist(shown.get(name))
@@ -32,25 +28,22 @@ def effective_tags(
 
 @dataclass(frozen=True, slots=True)
 class TagChange:
-    """A change of tags of a song, which applies only if they still have their known values."""
+    """A change to a song's tags, which is applied only if they still have their known values."""
 
     song_id: int
-    known: Mapping[str, Any]  # shown values by tag; if any is different by now, the song stays unchanged
-    edits: Mapping[str, Any]  # new values of known tags; None empties a tag; edits of the other known tags are removed
+    known: Mapping[str, Any]  # shown values, keyed by tag; if any has changed since, the song stays unchanged
+    edits: Mapping[str, Any]  # new values of known tags; None empties a tag; edits to other known tags are removed
 
 
 class TagEdits(Tables):
     def edit(self, song_ids: Iterable[int], changes: Mapping[str, Any]) -> None:
-        """Set tags from :data:`EDITABLE`; None empties one. Raises ValueError for unknown names and invalid values."""
+        """Set some :data:`EDITABLE` tags; None empties a tag. Raises ValueError for unknown names or invalid values."""
         values = {name: _check_edit(name, value) for name, value in changes.items()}
         with self._write() as connection:
             self._change(connection, song_ids, lambda edits: edits | values)
 
     def change(self, changes: Iterable[TagChange]) -> list[TagChange]:
-        """Apply changes to songs that nobody has changed meanwhile; return one change per tag, which undoes it.
-
-        Raises ValueError, without any change, like :meth:`edit` or if an edited tag is not a known one.
-        """
+        """Apply changes to songs that nobody has changed in the meantime; return one change per tag to undo them."""
         checked = [(change, _check_change(change)) for change in changes]
         undo: list[TagChange] = []
         with self._write() as connection:
@@ -68,7 +61,7 @@ class TagEdits(Tables):
         return undo
 
     def add_recording_ids(self, ids: Mapping[int, str]) -> int:
-        """Set the MusicBrainz recording id of songs without one, by song id; return the number of changed songs."""
+        """Set MusicBrainz recording ids, keyed by song id, for songs without one; return how many were changed."""
         n_changed = 0
         with self._write() as connection:
             aliases = _aliases(connection)
@@ -84,7 +77,7 @@ class TagEdits(Tables):
             self._change(connection, song_ids, lambda _: {})
 
     def all(self, ids: Iterable[int] | None = None) -> dict[int, dict[str, Any]]:
-        """Return the edits of all songs, or of some, by song id."""
+        """Return the edits to all songs, or to some, keyed by song id."""
         s = schema.songs.c
         query = sa.select(s.id, s.edits).where(s.edits.is_not(None))
         rows = self._rows(query if ids is None else query.where(s.id.in_(some_ids(ids))))
@@ -117,7 +110,7 @@ class TagEdits(Tables):
             return _aliases(connection)
 
     def merge(self, spellings: Sequence[str], artist: str) -> None:
-        """Show several spellings as one artist, in future songs too. Raises ValueError if `artist` is empty."""
+        """Show several spellings as one artist, including in future songs. Raises ValueError if `artist` is empty."""
         name = _check_edit("artist", artist)
         if not name:
             raise ValueError("artist is empty: enter the artist to merge the spellings into.")
@@ -153,7 +146,6 @@ def _row(connection: sa.Connection, song_id: int) -> Any:
 def _set_edits(
     connection: sa.Connection, row: Any, edits: Mapping[str, Any], aliases: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Replace the edits of a song, and return its new tags."""
     tags = row.file_tags or {name: getattr(row, name) for name in _TAGS}
     shown = effective_tags(tags, edits, aliases)
     values = shown | {"edits": edits or sa.null(), "file_tags": tags}
@@ -169,7 +161,9 @@ def _check_change(change: TagChange) -> dict[str, Any]:
     for name in change.known:
         _check_name(name)
     if unknown := change.edits.keys() - change.known.keys():
-        raise ValueError(f"{', '.join(sorted(unknown))}: `known` should have the values that the song shows there now.")
+        raise ValueError(
+            f"{', '.join(sorted(unknown))}: `known` must have the values that the song now shows for these tags."
+        )
     return {name: _check_edit(name, value) for name, value in change.edits.items()}
 
 
@@ -185,7 +179,7 @@ def _check_edit(name: str, value: Any) -> Any:
         if value in (None, ""):
             return None
         if not str(value).strip().isdecimal() or not 1 <= int(value) <= _MAX_VALUES[name]:
-            raise ValueError(f"{name} {value!r} is not valid: give a whole number of 1 to {_MAX_VALUES[name]}.")
+            raise ValueError(f"{name} {value!r} is not valid: give a whole number from 1 to {_MAX_VALUES[name]}.")
         return int(value)
     text = " ".join(str(value or "").split()) or None
     if name == "title" and text is None:

@@ -1,7 +1,7 @@
 """Identity of artists: placeholder names, songs without an artist, and different spellings.
 
-More than half of real files lack an artist or have a placeholder such as "Unknown Artist", which would join half a
-library. A song's folder replaces an unknown artist. If the folder is generic, too, the song is on its own.
+More than half of real-world files have no artist or a placeholder, which would make half a library one artist. So the
+song's folder replaces an unknown artist; if that is generic, too, the song is on its own.
 """
 
 import re
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath
 
-# Placeholders of music programs in many languages. Only letters and digits are compared, so "<Unknown>", "V.A." and
-# "n/a" match, too.
+# Placeholders in many languages that music programs use. Only letters and digits are compared, so "<Unknown>", "V.A."
+# and "n/a" also match.
 _PLACEHOLDERS = """
     unknown, unknown artist, unknown artists, unknown performer, various, various artist, various artists,
     various performers, va, v/a, vv.aa., n/a, artist, track artist, album artist, no artist, artist unknown, none,
@@ -36,8 +36,8 @@ _PLACEHOLDERS = """
     合辑, 华语群星, 알 수 없음, 알 수 없는 아티스트, 여러 아티스트, 다양한 아티스트
 """
 
-# Folder names for an origin or a kind of file, not an artist. They are compared without digits, so "New Folder (2)"
-# matches. Years and single letters count as generic, too.
+# Folder names that describe an origin or a kind of file, not an artist. They are compared without digits, so "New
+# Folder (2)" matches. Years and single letters also count as generic.
 _GENERIC_FOLDERS = """
     music, musik, musique, música, musica, muziek, muzyka, музыка, 音乐, 音樂, 音楽, my music, meine musik, ma musique,
     mi música, моя музыка, songs, song, tracks, audio, sound, sounds, singles, albums, album, alben, loose,
@@ -70,16 +70,13 @@ _PLAIN_LETTERS = str.maketrans(
 )
 _SAME_WORDS = {"n": "and", "ft": "feat", "featuring": "feat", "versus": "vs"}
 _ARTICLE_BEHIND = re.compile(r"(.+),\s*(the|a|an|die|der|das|le|la|les|los|las|el|il|i|gli)\W*", re.DOTALL)
-_SHORTEST_TYPO = 8  # letters of a name
-_SHORTEST_WORD = 5  # letters of a word: "Jon" and "John" are two names
-_MAX_COMPARED = 16  # names that are equal without one letter; more are a series, not errors
+_SHORTEST_TYPO = 8  # minimum letters in a name with a typo
+_SHORTEST_WORD = 5  # minimum letters in a word with a typo: "Jon" and "John" are two names
+_MAX_COMPARED = 16  # names that are equal except for one letter; if there are more, they are a series, not errors
 
 
 def parse_artist(name: str | None) -> str | None:
-    """Return a name in one line, or None for a placeholder ("Unknown Artist", "VA", "-", "???"), in any spelling.
-
-    Names of symbols only are names ("!!!"), unless the symbols are dashes, dots, question marks and the like.
-    """
+    """Return a name on one line, or None for a placeholder ("Unknown Artist", "VA", "-", "???"), in any spelling."""
     shown = " ".join((name or "").split())
     letters = _letters(shown)
     if letters:
@@ -90,8 +87,8 @@ def parse_artist(name: str | None) -> str | None:
 def artist_group(artist: str | None, folder: Path, roots: Iterable[Path]) -> str | None:
     """Return the key for "the same artist" in artist limits, spacing, colors and splits.
 
-    It is the artist's name without differences of case, width and spaces; for None and placeholders,
-    ``"folder:<path>"`` of the song's folder below the library's `roots`, or None if that is generic.
+    The key is the artist's normalized name. For None and placeholders, it is ``"folder:<path>"``, or None if the song's
+    folder is generic.
     """
     known = parse_artist(artist)
     if known is not None:
@@ -101,36 +98,32 @@ def artist_group(artist: str | None, folder: Path, roots: Iterable[Path]) -> str
 
 
 def stand_in_name(folder: Path, roots: Iterable[Path]) -> str | None:
-    """Return the name of the folder that replaces an unknown artist, for display; None if it is generic."""
+    """Return the name of the folder to show for an unknown artist; None if it is generic."""
     own = _artist_folder(folder, roots)
     return None if own is None else own.name.encode("utf-8", "replace").decode()
 
 
 @dataclass(frozen=True, slots=True)
 class SpellingGroup:
-    """Spellings that very likely mean one artist."""
+    """Spellings that very likely mean the same artist."""
 
     names: tuple[str, ...]  # two or more, most used first
-    suggested: str  # the most used
+    suggested: str  # the most used name
 
 
 def similar_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
-    """Find spellings that very likely mean one artist; `counts` are numbers of songs by name.
+    """Find spellings that very likely mean the same artist; `counts` is the number of songs per name.
 
-    A name is in at most one group, placeholders in none; the most used group comes first. Names are equal without case,
-    accents, punctuation, spaces, "The" at either end, and differences like "&" and "and" or "ft." and "feat.".
-
-    One typing error (a letter inserted, missing or wrong, or two swapped) makes names similar if both have eight
-    letters and the same digits. The wrong word must have five letters and, unless letters were swapped, the same first
-    one: "Vitamin C" and "Vitamin D", "Jon" and "John" stay apart. Names join a more frequent one that has not joined
-    another, so that errors do not accumulate. A table of names without one letter makes the time linear.
+    Names are compared without case, accents, punctuation, spaces and "The" at either end. One typo is allowed if both
+    names have at least eight letters and the same digits, and the wrong word has five letters. A name joins a more
+    frequent name that has not joined another, so that errors do not accumulate. The time is linear.
     """
     spellings: dict[str, list[str]] = defaultdict(list)
     words: dict[str, tuple[str, ...]] = {}
     for name in sorted(counts, key=lambda name: (-counts[name], name)):
         if parse_artist(name) is not None:
             split = artist_words(name)
-            key = "".join(split) or fold_name(name)  # for a name of symbols only
+            key = "".join(split) or fold_name(name)  # the name consists of symbols
             spellings[key].append(name)
             words.setdefault(key, split)
     used = {key: sum(counts[name] for name in names) for key, names in spellings.items()}
@@ -154,17 +147,17 @@ def _letters(text: str) -> str:
 
 
 def strip_accents(text: str) -> str:
-    """Return text without case and the accents of European letters; vowel signs of other scripts stay."""
+    """Return text in lower case, without the accents on European letters; vowel signs in other scripts stay."""
     if text.isascii():
         return text.lower()
     text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     text = _ACCENTS.sub("", text).translate(_PLAIN_LETTERS)
-    # composed again, because a Korean syllable should count as one letter
+    # composed again, so that a Korean syllable counts as one letter
     return unicodedata.normalize("NFC", text)
 
 
 def fold_name(text: str) -> str:
-    """Return a name without differences of case, width and spaces."""
+    """Return a name with normalized case, width and spaces."""
     if text.isascii():
         return " ".join(text.lower().split())
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
@@ -182,7 +175,7 @@ _GENERIC = frozenset(map(_strip_digits, _GENERIC_FOLDERS.split(",")))
 
 
 def _artist_folder(folder: PurePath, roots: Iterable[PurePath]) -> PurePath | None:
-    """Return the folder, or the parent of a disc's folder; None if it is generic."""
+    """Return the folder, or the parent of a disc folder; None if it is generic."""
     above = _up_to(tuple(roots))
     while folder.name and str(folder) not in above:
         if not _DISC.fullmatch(folder.name):
@@ -209,7 +202,7 @@ def _is_generic(name: str) -> bool:
 
 
 def artist_words(name: str) -> tuple[str, ...]:
-    """Return the distinctive words of a name, in a plain spelling."""
+    """Return the distinctive words in a name, in a plain spelling."""
     text = strip_accents(" ".join(name.split()))
     if match := _ARTICLE_BEHIND.fullmatch(text):
         text = f"{match[2]} {match[1]}"
@@ -222,14 +215,14 @@ def artist_words(name: str) -> tuple[str, ...]:
 
 
 def _strip_signs(text: str) -> str:
-    # vowel signs of Indian and other scripts are marks, and distinctive
+    # vowel signs in Indian and other scripts are marks, and are distinctive
     return text if text.isalnum() else "".join(c for c in text if unicodedata.category(c)[0] in "LNM")
 
 
 def _join_typos(words: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Map each key, the most used first, to the first key that it is a typing error of, or to itself."""
+    """Map each key, the most used first, to the first key of which it is a typo, or to itself."""
     joined: dict[str, str] = {}
-    # indices of keys that joined none, by their digits and their variants without one letter
+    # indices of keys that joined no other key, keyed by their digits and their variants with one letter removed
     table: dict[tuple[str, str], list[int]] = defaultdict(list)
     keys = list(words)
     for i, key in enumerate(keys):
@@ -251,7 +244,7 @@ def _join_typos(words: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def _is_one_typo(a: Sequence[str], b: Sequence[str]) -> bool:
-    """Return whether two names, given as words, differ in one typing error, and not in a whole word."""
+    """Return whether two names, given as words, differ by one typo, and not by a whole word."""
     from rapidfuzz.distance import OSA
 
     whole_a, whole_b = "".join(a), "".join(b)
@@ -262,7 +255,7 @@ def _is_one_typo(a: Sequence[str], b: Sequence[str]) -> bool:
         return all("".join((*longer[:i], *longer[i + 1 :])) != shorter for i in range(len(longer)))
     different = [(x, y) for x, y in zip(a, b, strict=True) if x != y]
     if len(different) != 1:
-        return True  # the error moves a space
+        return True  # the typo moves a space
     x, y = different[0]
     is_swap = sorted(x) == sorted(y)
     return is_swap or (max(len(x), len(y)) >= _SHORTEST_WORD and x[0] == y[0])

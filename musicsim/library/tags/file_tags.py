@@ -1,10 +1,7 @@
-"""Tags of audio files, read by mutagen.
+"""Tags of audio files, read with mutagen. Errors never make a song unplayable; at worst, its title is the file name.
 
-Tags may be wrong, missing or huge. Errors never make a song unplayable; at worst, its title is the file's name. The
-bytes determine the format, not the file's suffix. A file may have several kinds of tags; each field gets its first
-valid value. The order is: tags of the container (FLAC, Ogg, MP4, ASF), ID3v2 (at the start, or in a chunk of WAV, AIFF
-and DSF) before RIFF INFO, APEv2, ID3v1, and FFmpeg if none has any. Pictures are not decoded, and those in ID3 and
-APEv2 are not even read.
+The bytes determine the format, not the file extension. Each field gets its first valid value, in this order: tags of
+the container (FLAC, Ogg, MP4, ASF), ID3v2, RIFF INFO, APEv2, ID3v1. FFmpeg is tried if none of these has a value.
 """
 
 import io
@@ -20,18 +17,18 @@ from typing import Any, BinaryIO
 from musicsim import audio
 
 MBID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-"""A pattern of MusicBrainz ids, in lower case."""
+"""A pattern for MusicBrainz ids, in lower case."""
 
 _log = logging.getLogger(__name__)
 _LONGEST = 300  # characters; longer names are mistakes
-_MAX_BYTES = 64 << 20  # read per kind of tags, including pictures in Ogg and MP4
-_CALL_BYTES = 256  # counted per call, so that millions of tiny items reach the limit, too
+_MAX_BYTES = 64 << 20  # maximum to read per kind of tags, including pictures in Ogg and MP4
+_CALL_BYTES = 256  # counted per read, so that millions of tiny items also reach the limit
 _MAX_FRAME = 1 << 16
 _MAX_FRAMES = 1000  # text frames per ID3 tag
 _MAX_ITEMS = 50_000  # per APEv2 tag
 
 # Lower-case names of the fields in all formats, the preferred first: ID3v2 frames, Vorbis and APEv2 keys, MP4 atoms,
-# ASF attributes, RIFF INFO and AIFF chunks, names of FFmpeg.
+# ASF attributes, RIFF INFO and AIFF chunks, and FFmpeg's names.
 _NAMES = {
     "title": ("tit2", "title", "\xa9nam", "inam", "name"),
     "artist": ("tpe1", "artist", "\xa9art", "author", "iart", "auth"),
@@ -43,7 +40,7 @@ _NAMES = {
         *("tdor", "tory", "originaldate", "originalyear", "wm/originalreleaseyear"),
     ),
     "genre": ("tcon", "genre", "\xa9gen", "wm/genre", "ignr"),
-    # MusicBrainz calls the recording's id "track id" in every format but ID3
+    # MusicBrainz calls the recording id "track id" in every format except ID3
     "mb_recording_id": (
         *("ufid:http://musicbrainz.org", "musicbrainz_trackid"),
         *("musicbrainz track id", "musicbrainz/track id"),
@@ -67,8 +64,8 @@ _FRAME_NAME = re.compile(rb"[A-Z][A-Z0-9]{2}[A-Z0-9 \0]?")
 _WHOLE_MBID = re.compile(f"(?<![0-9a-f]){MBID}(?![0-9a-f])")
 # "2003", "2003-05-01", "01/05/2003", "200305", "20030501", but not part of another number
 _YEAR = re.compile(r"(?<!\d)\d{4}(?=(?:\d\d){0,2}(?!\d))")
-# Containers that mutagen does not know or may refuse. Not WAV, AIFF and bare streams such as MP3: all of their tags
-# have been tried, and FFmpeg can spend seconds on a damaged WAV.
+# Containers that mutagen does not know or may refuse. WAV, AIFF and bare streams such as MP3 are left out: all kinds of
+# tags in them have been tried, and FFmpeg can spend seconds on a damaged WAV.
 _FFMPEG_FORMATS = "matroska,webm,caf,w64,ogg,flac,asf,mov,mp4,m4a,3gp,mpc8,avi,rm,oma,mpegts,nut,iff"
 _JOINERS = "\u200c\u200d"  # invisible, but part of Persian and Hindi words, and of emoji
 
@@ -76,7 +73,7 @@ _Values = dict[str, list[str]]
 
 
 class _Query:
-    """The tags to read: names by field, the preferred first, and the ID3v2 frames with these names."""
+    """The tags to read: names per field, the preferred first, and the ID3v2 frames with these names."""
 
     def __init__(self, fields: Mapping[str, tuple[str, ...]], frames: frozenset[bytes]) -> None:
         self.fields, self.frames = fields, frames
@@ -103,11 +100,11 @@ class FileTags:
 
 
 def read_tags(path: Path) -> FileTags:
-    """Read the tags of an audio file: the first of several artists, and the file's name if the title is missing."""
+    """Read an audio file's tags: the first of several artists, and the file name if the title is missing."""
     try:
         values = _read_all(path, _TAGS, (_read_container, _read_chunks, _read_id3v2, _read_apev2, _read_id3v1, _ffmpeg))
     except OSError as error:
-        _log.warning("%s: tags cannot be read (%s); the file's name is used instead.", path, error)
+        _log.warning("%s: tags cannot be read (%s); the file name is used instead.", path, error)
         values = {}
     parsers: dict[str, Callable[[str], Any]] = {"track": _parse_track, "year": _parse_year, "genre": _parse_genre}
     tags: dict[str, Any] = {}
@@ -119,7 +116,7 @@ def read_tags(path: Path) -> FileTags:
 
 
 def read_lyric_tags(path: Path) -> list[str]:
-    """Return the lyrics in an audio file's tags, up to 64 kB each, plain texts before timed ones; without FFmpeg."""
+    """Return the lyrics in an audio file's tags, up to 64 kB each, plain before timed lyrics; FFmpeg is not used."""
     try:
         readers = (_read_container, _read_chunks, _read_id3v2, _read_apev2)
         return _read_all(path, _LYRICS, readers).get("lyrics", [])
@@ -138,8 +135,8 @@ def _read_all(path: Path, query: _Query, readers: Sequence[Callable[["FrugalFile
             try:
                 by_name = read(FrugalFile(raw), query)
             except Exception as error:
-                # mutagen raises many errors on hostile files (struct, Unicode, memory, recursion and index errors);
-                # the song can still be played
+                # mutagen raises many kinds of errors for hostile files (struct, Unicode, memory, recursion and index
+                # errors); the song can still be played
                 _log.debug("%s: %s found no tags (%s).", path, read.__name__.lstrip("_"), error)
                 continue
             for field, names in query.fields.items():
@@ -165,13 +162,13 @@ class FrugalFile:
 
 
 def _synchsafe(four: bytes) -> int:
-    """Decode a size of ID3v2 with seven bits per byte. If an eighth bit is set, by incorrect programs, it is plain."""
+    """Decode an ID3v2 size with seven bits per byte, or eight if an eighth bit is set, as some programs write it."""
     a, b, c, d = four
     return int.from_bytes(four) if (a | b | c | d) & 0x80 else a << 21 | b << 14 | c << 7 | d
 
 
 def open_container(file: FrugalFile) -> Any:
-    """Open a container with tags of its own, FLAC, Ogg, MP4 or ASF, with mutagen; return None for other files."""
+    """Open a container that has its own tags (FLAC, Ogg, MP4 or ASF) with mutagen; return None for other files."""
     import mutagen
     from mutagen.asf import ASF
     from mutagen.flac import FLAC
@@ -213,7 +210,7 @@ def _to_text(value: Any) -> str:
 
 
 def _read_chunks(file: FrugalFile, query: _Query) -> _Values:
-    """Read tags in chunks: ID3v2 in WAV, AIFF and DSF; RIFF INFO; names of AIFF."""
+    """Read tags in chunks: ID3v2 in WAV, AIFF and DSF; RIFF INFO; AIFF names and authors."""
     values: _Values = {}
     head = file.read(28)
     if head[:4] == b"DSD " and len(head) == 28:
@@ -234,7 +231,7 @@ def _read_chunks(file: FrugalFile, query: _Query) -> _Values:
 
 
 def file_chunks(file: FrugalFile, order: str, at: int, end: int | None) -> Iterator[tuple[bytes, int, int]]:
-    """Yield name, start and declared size of each chunk, with the file at its start."""
+    """Yield the name, start and declared size of each chunk, with the file positioned at the chunk's start."""
     long_size = 0
     while end is None or at < end:
         file.seek(at)
@@ -268,7 +265,7 @@ def _read_id3v2(file: FrugalFile, query: _Query) -> _Values:
 
 
 def read_id3v2(file: FrugalFile, wanted: frozenset[bytes], max_frame: int = _MAX_FRAME) -> Any:
-    """Read an ID3v2 tag at the file's position; None without a tag."""
+    """Read an ID3v2 tag at the file's position; return None if there is none."""
     from mutagen.id3 import ID3
 
     head = file.read(10)
@@ -277,7 +274,7 @@ def read_id3v2(file: FrugalFile, wanted: frozenset[bytes], max_frame: int = _MAX
     version, flags = head[3], head[5]
     body, start = file, file.tell()
     end = start + _synchsafe(head[6:])
-    if version < 4 and flags & 0x80:  # the whole tag is unsynchronized; in 2.4 each frame is
+    if version < 4 and flags & 0x80:  # the whole tag is unsynchronized; in version 2.4, single frames are
         data = file.read(end - start).replace(b"\xff\x00", b"\xff")
         body, start, end = FrugalFile(io.BytesIO(data)), 0, len(data)
         flags &= 0x7F
@@ -286,7 +283,7 @@ def read_id3v2(file: FrugalFile, wanted: frozenset[bytes], max_frame: int = _MAX
         size = body.read(4)
         if not _FRAME_NAME.fullmatch(size):  # otherwise the flag is set, but the extended header is missing
             start += _synchsafe(size) if version == 4 else 4 + int.from_bytes(size)
-    # mutagen copies everything after each frame, so it gets the wanted ones only
+    # mutagen copies everything after each frame, so it gets only the wanted frames
     frames = b"".join(_select_frames(body, wanted, version, start, end, max_frame))
     tag = ID3()
     head = b"ID3" + bytes((version, 0, flags & 0x80)) + _seven_bits(len(frames))
@@ -355,7 +352,7 @@ def _frame_texts(tag: Any) -> _Values:
 
 
 def _frame_lyrics(frame: Any) -> str:
-    """Return the lyrics of a frame. Timed texts are syllables, or lines if none has spaces around it."""
+    """Return the lyrics in a frame. Timed parts are syllables, or lines if no part begins or ends with a space."""
     if frame.FrameID == "USLT":
         return str(frame.text)
     parts = [text for text, _ in frame.text] if frame.type in _SUNG else []
@@ -364,7 +361,7 @@ def _frame_lyrics(frame: Any) -> str:
 
 
 def _read_apev2(file: FrugalFile, query: _Query) -> _Values:
-    """Read APEv2 at the end, before ID3v1, or at the start; mutagen would reject all of it for one wrong byte."""
+    """Read APEv2 at the end, before ID3v1, or at the start; mutagen would reject the whole tag for one wrong byte."""
     values: _Values = {}
     at, end, count = _find_apev2(file)
     for _ in range(count):
@@ -384,7 +381,7 @@ def _read_apev2(file: FrugalFile, query: _Query) -> _Values:
 
 
 def _find_apev2(file: FrugalFile) -> tuple[int, int, int]:
-    """Return start, end and number of the items of an APEv2 tag; 0 for all without a tag."""
+    """Return the start, end and number of items of an APEv2 tag; all 0 if there is none."""
     ends = [file.seek(0, 2)]
     if ends[0] >= 160:
         file.seek(-128 - 15, 2)
@@ -436,7 +433,7 @@ def _clean(text: str) -> str | None:
 
 
 def _title_from_name(path: Path) -> str:
-    """Return the file's name without its ending and a leading track number."""
+    """Return the file name without its extension and without a leading track number."""
     stem = _clean(path.stem.encode("utf-8", "replace").decode()) or "untitled"
     return re.sub(r"^\d{1,3}\s*[-._ ]\s*", "", stem).strip() or stem
 
@@ -452,7 +449,7 @@ def _parse_year(text: str) -> int | None:
 
 
 def _parse_genre(text: str) -> str | None:
-    """Return a genre's name; "17", "(17)" and "(17)Rock" are Rock, by the table of ID3v1."""
+    """Return a genre's name; "17", "(17)" and "(17)Rock" are Rock, according to the ID3v1 table."""
     from mutagen.id3 import TCON
 
     name = _clean(text)

@@ -1,8 +1,8 @@
-// Songs to compare by ear; the answer is a click or a key. The songs play in the page's player, which is called
-// without a round trip to Python. Answers are sent to Python as one trigger, "action", with their turn. All texts come from file
-// tags or people and are set as text, never as markup.
+// Songs to compare by ear; the listener answers with a click or a key. The songs play in the page's player, which is
+// called without a round trip to Python. Answers are sent to Python as one trigger, "action", with their turn. All
+// strings come from file tags or people, and are set as text, never as markup.
 
-const LOOK_MS = 250; // interval to poll the player, which notifies only its own view
+const LOOK_MS = 250; // interval for polling the player, which notifies only its own view
 const PATIENCE_MS = 5000; // after this time, an unanswered action may be sent again
 const PLAY = "M8 5.5v13l11-6.5z";
 const PAUSE = "M8 5.5h3v13H8zM13.5 5.5h3v13h-3z";
@@ -36,7 +36,7 @@ function button(name, words, key, act, disabled = false) {
   return made;
 }
 
-/** Whether the key belongs to a text field, a list, a slider or a dialog. */
+/** Return true if the key belongs to a text field, a list, a slider or a dialog. */
 function isTaken(event, target) {
   const texts = "input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable=true]";
   const others = "[role=textbox], [role=combobox], [role=listbox], [role=dialog], [data-testid=stPopoverBody]";
@@ -49,10 +49,10 @@ class Comparison {
   constructor(root) {
     this.root = root;
     this.cards = [];
-    this.broken = new Set(); // addresses that the player could not play
-    this.heard = new Set(); // addresses that have played in this turn
+    this.broken = new Set(); // URLs that the player could not play
+    this.heard = new Set(); // URLs that have played in this turn
     this.content = element("div");
-    this.status = element("div", { className: "status" }); // never removed, because screen readers would miss changes
+    this.status = element("div", { className: "status" }); // never removed, because screen readers would then miss changes
     this.status.setAttribute("role", "status");
     this.reminder = element("div", { className: "reminder" });
     this.reminder.setAttribute("role", "status");
@@ -66,7 +66,7 @@ class Comparison {
   }
 
   close() {
-    // elsewhere "Song 1" is not a valid name
+    // on other pages, "Song 1" would not name a song
     if (this.data?.songs.some((song) => song.title === null && this.isCurrent(song))) pagePlayer().clear();
     this.closing.abort();
     clearInterval(this.looking);
@@ -101,7 +101,7 @@ class Comparison {
     return this.isCurrent(song) && pagePlayer().state === "playing";
   }
 
-  /** Play a song from its typical seconds, then the others; pause it if it is playing. */
+  /** Play a song from its most typical part, then the others; pause the song if it is playing. */
   play(index) {
     const song = this.data.songs[index];
     if (!pagePlayer() || !song.track) return;
@@ -117,7 +117,7 @@ class Comparison {
     if (!this.data.is_queue_ours) this.send("heard");
   }
 
-  /** Remove songs of the previous question from the player: "Song 1" would be confused with the new one. */
+  /** Replace the previous question's songs in the player, because the new songs have the same names. */
   takeOver(wasPlaying) {
     const first = this.data.songs.find((song) => song.track);
     if (!first) return;
@@ -133,7 +133,7 @@ class Comparison {
     else if (index < this.cards.length && !this.isLocked && !this.reminds()) this.answer("choose", index);
   }
 
-  /** Ask once per turn to listen to songs that have not been played; choosing again confirms the answer. */
+  /** Remind the listener once per turn of songs that have not been played; choosing again confirms the answer. */
   reminds() {
     const unheard = this.cards.filter(({ song }) => song.track && ![this.heard, this.broken].some((set) => set.has(song.track.url)));
     if (this.isReminded || !unheard.length) return false;
@@ -144,7 +144,7 @@ class Comparison {
     return true;
   }
 
-  /** Send one answer per turn, however often a key is pressed before the next question arrives. */
+  /** Send one answer per turn, even if a key is pressed again before the next question arrives. */
   answer(kind, chosen = null) {
     if (this.isLocked || (kind === "undo" && !this.data.last)) return;
     this.isLocked = true;
@@ -160,7 +160,7 @@ class Comparison {
 
   // -------------------------------------------------------------------------------------- the keys
 
-  /** Enter and space on a card; on its buttons they press the button. */
+  /** Handle Enter and space on a card itself; on its buttons, these keys press the button. */
   onCard(event) {
     const index = this.cards.findIndex((card) => card.root === event.target);
     if (index < 0 || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -184,7 +184,7 @@ class Comparison {
     event.preventDefault();
   }
 
-  /** Go to the previous or next card; up and down only between cards, because elsewhere they scroll the page. */
+  /** Go to the previous or next card. Up and down work only on cards, because elsewhere they scroll the page. */
   move(key, target) {
     const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[key];
     const at = this.cards.findIndex((card) => card.root.contains(target));
@@ -195,9 +195,9 @@ class Comparison {
     return true;
   }
 
-  // ------------------------------------------------------------------------------------- the looks
+  // --------------------------------------------------------------------------------------- drawing
 
-  /** Build all elements again and restore the focus; a new question starts at the first song. */
+  /** Rebuild all elements and restore the focus; for a new question, the focus moves to the first song. */
   draw(isNew = false) {
     const { data, root } = this;
     const focused = root.getRootNode().activeElement?.closest("[data-name]")?.dataset.name;
@@ -234,14 +234,14 @@ class Comparison {
     );
     root.setAttribute("aria-label", name);
     Object.assign(root.dataset, { name: `card-${index}`, testid: "compare-card" });
-    if (isAskedAbout) root.append(element("div", { className: "asked", textContent: "compare with this" }));
+    if (isAskedAbout) root.append(element("div", { className: "asked", textContent: "compare with this song" }));
     else root.append(this.chooser(song, index, name));
     return { root, play, sub, bar, song, name };
   }
 
   chooser(song, index, name) {
     const isOdd = this.data.form === "odd";
-    const chooser = button(`choose-${index}`, isOdd ? "Does not belong" : "More like it", song.mark, () => this.choose(index));
+    const chooser = button(`choose-${index}`, isOdd ? "Does not belong" : "More like the first", song.mark, () => this.choose(index));
     chooser.classList.add("choose");
     chooser.setAttribute("aria-label", isOdd ? `${name} does not belong` : `${name} is more like the first`);
     return chooser;
@@ -271,7 +271,7 @@ class Comparison {
     return box;
   }
 
-  /** Show the state of the player for these songs. */
+  /** Show the player's state for these songs. */
   look() {
     const player = pagePlayer();
     if (player && player !== this.player) {
@@ -293,7 +293,7 @@ class Comparison {
       this.heard.add(url);
       this.broken.delete(url);
     }
-    const trouble = !url ? "its file is missing" : this.broken.has(url) ? "cannot be played" : "";
+    const trouble = !url ? "the file is missing" : this.broken.has(url) ? "cannot be played" : "";
     const state = isPlaying ? "playing" : trouble ? "silent" : this.heard.has(url) ? "heard" : "new";
     if (root.dataset.state !== state || !play.firstChild) {
       if (root.dataset.state !== "chosen") root.dataset.state = state;

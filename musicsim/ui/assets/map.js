@@ -1,25 +1,25 @@
-// The map's view, pointer, marks and names. One instance exists during all reruns of its page. It sends clicks,
-// outlines and the song to play to Python. Texts are set as text, never as markup.
+// The map's view, pointer, marks and names. One instance survives all reruns of its page. It sends clicks, outlines and
+// the song to play to Python. Strings are set as text, never as markup.
 
 const PATIENCE_MS = 5000;
-const SETTLED_MS = 140; // after the last move, if a frame takes long
+const SETTLED_MS = 140; // time after the last move until the map is drawn, if drawing is slow
 const SLOW_FRAME_MS = 50;
 const HEARD_MS = 500;
 const LABEL_MS = 60;
 const NEAR_PX = 14;
 const TAP_PX = 4;
 const ZOOM = [0.1, 60];
-const ROOM = 0.06; // between the edge and a query outside the map
-const STEP = 1.5; // of a button or key
+const ROOM = 0.06; // margin around a query outside the map
+const STEP = 1.5; // zoom factor of a button or key
 const MAX_NAMES = 24;
-const MANY = 100; // marks
+const MANY = 100; // number of marks above which rings are thinner
 const MIN_HEIGHT_PX = 360;
 const NARROW_PX = 640;
-const LEGEND_PX = 20; // per entry of a saved figure
+const LEGEND_PX = 20; // height per legend entry in a saved figure
 const LEGEND_WIDTH_PX = 180;
 const RED = "#d4002a";
 const LIBRARY = Symbol.for("musicsim.map-library");
-const MAX_FRAME = Symbol.for("musicsim.map-max-frame-ms"); // set by tests, which accept any speed
+const MAX_FRAME = Symbol.for("musicsim.map-max-frame-ms"); // set by tests, so that any speed is accepted
 const SPACE = "http://www.w3.org/2000/svg";
 const ICONS = {
   lasso: "M12 5c4.4 0 8 2 8 4.5S16.4 14 12 14 4 12 4 9.5 7.6 5 12 5zM8 13.5c-2 1-2 3.5 0 4s2 2 1 3",
@@ -36,7 +36,7 @@ const ICONS = {
 const WALKS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const isStill = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-/** Address of the app, from the player, which is on every page and knows it under any base path. */
+/** Return the URL of the app, which the player on every page knows under any base path. */
 async function appBase() {
   for (const start = Date.now(); Date.now() - start < PATIENCE_MS; ) {
     const player = window[Symbol.for("musicsim.player")];
@@ -119,7 +119,7 @@ class SongMap {
       "span",
       "rare",
       ...(canSelect ? [outline("rectangle", "Rectangle")] : []),
-      toggle("names", "Names of regions", (isOn) => { this.hasNames = isOn; this.paint(); }),
+      toggle("names", "Region names", (isOn) => { this.hasNames = isOn; this.paint(); }),
       ...["png", "svg"].map((kind) => this.saver(kind)),
       ...(document.fullscreenEnabled ? [iconButton("expand", "Full screen", () => this.expand())] : []),
       ...(height || !this.columns() ? [] : [toggle("fold", "Hide the list", (isOn) => this.fold(isOn))]),
@@ -146,12 +146,12 @@ class SongMap {
     return made;
   }
 
-  /** The page's outermost columns that contain the map. */
+  /** Return the page's outermost row of columns that contains the map. */
   columns() {
     return [...document.querySelectorAll("[data-testid=stHorizontalBlock]")].find((row) => row.contains(this.root));
   }
 
-  /** Hide the column next to the map with an attribute, which Streamlit does not change. */
+  /** Hide the column next to the map, with an attribute that Streamlit does not change. */
   fold(isFolded) {
     this.columns()?.toggleAttribute("data-map-alone", isFolded);
   }
@@ -185,11 +185,11 @@ class SongMap {
     else if (this.places) this.mark();
   }
 
-  /** Fetch data and draw it, one change after the other. */
+  /** Fetch data and draw it; changes are processed one after the other. */
   load(isOtherMap) {
     this.loading = (this.loading ?? Promise.resolve()).then(() => this.loadNow(isOtherMap)).catch((error) => {
       console.error("map", error);
-      this.words.textContent = "The map cannot be drawn: reload the page.";
+      this.words.textContent = "The map cannot be drawn. Reload the page.";
     });
   }
 
@@ -201,12 +201,12 @@ class SongMap {
       fetchPlaces(this.base, map), fetchColours(this.base, map, by), fetchColumn(this.base, map, "regions"),
     ]);
     if (this.isClosed) return;
-    if (places.order !== colours.order) throw new Error("the library has just changed"); // a rerun will follow
+    if (places.order !== colours.order) throw new Error("the library has just changed"); // a rerun will follow the change
     this.isolated = this.keptIsolated(colours);
     const drawn = `${map.model} ${places.tag} ${by} ${colours.tag}`;
     const held = this.data.chosen && this.placeOf(this.data.chosen);
     const { width, height } = this.extent();
-    const large = Math.max(1, Math.sqrt(width * height) / 800); // large windows have larger points
+    const large = Math.max(1, Math.sqrt(width * height) / 800); // points are larger in large windows
     this.size = large * Math.min(12, Math.max(3.5, 160 / Math.sqrt(Math.max(1, places.n))));
     this.levels = regions.levels.filter((level) => level.length);
     await this.choosePoints(script, places, colours);
@@ -227,7 +227,7 @@ class SongMap {
     this.root.dataset.state = "drawn";
   }
 
-  /** Use WebGL for many points if it is available and fast enough, otherwise the plain canvas. */
+  /** Use WebGL for many points if it is available and fast enough; otherwise use a plain canvas. */
   async choosePoints(script, places, colours) {
     if (this.points && this.nChosenFor === places.n) return;
     Object.assign(this, { nChosenFor: places.n, isNew: true });
@@ -260,7 +260,7 @@ class SongMap {
     return row < 0 ? null : [this.places.x[row] / FULL, this.places.y[row] / FULL];
   }
 
-  /** Keep the chosen song in place on the screen while the others move to another map. */
+  /** Keep the chosen song in place on the screen while other songs move to their places on a different map. */
   keepInHand(before) {
     const after = before && this.placeOf(this.data.chosen);
     if (after && this.view.zoom > 1) this.look({ x: this.view.x + after[0] - before[0], y: this.view.y + after[1] - before[1] });
@@ -282,11 +282,11 @@ class SongMap {
     this.paint();
   }
 
-  /** The height of the window between the elements above the map and the player. */
+  /** Return the height between the elements above the map and the player. */
   room() {
     const main = document.querySelector("[data-testid=stMain]");
     const above = this.root.getBoundingClientRect().top + (main?.scrollTop ?? 0);
-    const below = (document.querySelector("[data-testid=stBottom]")?.offsetHeight ?? 0) + 64; // with a line of words below the map
+    const below = (document.querySelector("[data-testid=stBottom]")?.offsetHeight ?? 0) + 64; // includes a line of text below the map
     const narrow = window.innerWidth <= NARROW_PX ? 0.6 * window.innerHeight : Infinity;
     return Math.round(Math.max(MIN_HEIGHT_PX, Math.min(narrow, window.innerHeight - above - below)));
   }
@@ -298,7 +298,7 @@ class SongMap {
     this.move();
   }
 
-  /** Zoom by a factor around a point in pixels, by default the center. */
+  /** Zoom by a factor around a point, given in pixels; by default, the center. */
   zoom(by, [px, py] = [this.seen.width / 2, this.seen.height / 2]) {
     const { x, y, zoom: before } = this.view;
     const zoom = Math.min(ZOOM[1], Math.max(ZOOM[0], before * by));
@@ -312,7 +312,7 @@ class SongMap {
     this.look({ x: x - right / width / zoom, y: y + down / height / zoom });
   }
 
-  /** Show all songs, and the query if it is outside of them. */
+  /** Show all songs, and the query even if it is outside the map. */
   goHome() {
     const query = this.data.query ?? [0.5, 0.5];
     const [low, high] = [query.map((at) => Math.min(0, at - ROOM)), query.map((at) => Math.max(1, at + ROOM))];
@@ -321,7 +321,7 @@ class SongMap {
     this.look({ x: (left + right) / 2, y: (bottom + top) / 2, zoom: 1 / Math.max(right - left, top - bottom) });
   }
 
-  /** Draw at the next frame; if that is slow, move the picture and draw once nothing moves any more. */
+  /** Draw in the next frame; if drawing is slow, move the picture, and draw when the movement has stopped. */
   move() {
     if (!this.seen) return;
     if (!this.painted || this.points?.frameMs <= SLOW_FRAME_MS) { this.paint(); return; }
@@ -363,7 +363,7 @@ class SongMap {
 
   // ---------------------------------------------------------------------------------- marks, names
 
-  /** Rows of marked songs that are on the map. */
+  /** Find the rows of the marked songs that are on the map. */
   mark() {
     const rows = new Map();
     const { chosen, found, path } = this.data;
@@ -390,7 +390,7 @@ class SongMap {
     };
     const { chosen, found, path } = this.marks;
     this.trace(context, path.map((row) => this.pixelsOf(row)), ink, []);
-    context.globalAlpha = found.length > MANY ? 0.4 : 1; // keeps the color of marked points
+    context.globalAlpha = found.length > MANY ? 0.4 : 1; // transparent rings keep the color of marked points visible
     for (const row of found) ring(row, found.length > MANY ? 2 : 6, ink, found.length > MANY ? 1 : 1.5);
     context.globalAlpha = 1;
     for (const row of path) ring(row, 6, ink, 1.5);
@@ -414,7 +414,7 @@ class SongMap {
     context.setLineDash([]);
   }
 
-  /** Names of the regions in view; closer views show smaller regions. If two collide, the larger region's is shown. */
+  /** Show the names of regions in view, of smaller ones if zoomed in; if two names collide, the larger region wins. */
   placeNames() {
     const depth = this.view.zoom < 2 ? 0 : this.view.zoom < 5 ? 1 : 2;
     const level = this.hasNames && this.levels?.length ? this.levels[Math.min(depth, this.levels.length - 1)] : [];
@@ -443,7 +443,7 @@ class SongMap {
       const dot = element("i", "");
       dot.style.background = colour;
       const button = element("button", "entry", dot, name);
-      Object.assign(button, { type: "button", title: `${name}: ${n.toLocaleString("en")} songs. Click: only these; with Shift: these too.` });
+      Object.assign(button, { type: "button", title: `${name}: ${n.toLocaleString("en")} songs. Click to show only these; Shift-click to add or remove them.` });
       button.dataset.code = code;
       button.addEventListener("click", (event) => this.isolate(code, event.shiftKey));
       made.push(button);
@@ -466,7 +466,7 @@ class SongMap {
     this.legend.toggleAttribute("data-isolates", Boolean(this.isolated));
   }
 
-  /** Show only one entry, or with Shift one more; if none is left, show all. */
+  /** Show only one entry, or with Shift, add or remove it; if no entry is left, show all. */
   isolate(code, isAdded) {
     const others = new Set(isAdded ? this.isolated : []);
     const isAlone = this.isolated?.size === 1 && this.isolated.has(code);
@@ -475,7 +475,7 @@ class SongMap {
     this.showOnly(others.size ? others : null);
   }
 
-  /** The codes of the isolated entries in another coloring. */
+  /** Return the codes of the isolated entries after the colors have changed. */
   keptIsolated({ by, entries }) {
     if (!this.isolated || by !== this.colours.by) return null;
     const names = new Set([...this.isolated].map((code) => this.colours.entries[code].name));
@@ -490,7 +490,7 @@ class SongMap {
     this.paint();
   }
 
-  /** The view as a figure: every song as a point, with marks, names and a legend. */
+  /** Return the view as a figure: every song as a point, with marks, names and a legend. */
   figure() {
     const { width, height } = this.seen;
     const { entries, codes } = this.colours;
@@ -498,7 +498,7 @@ class SongMap {
     for (let row = 0; row < this.places.n; row += 1) {
       const [px, py] = this.pixelsOf(row);
       if (px < 0 || py < 0 || px > width || py > height || !this.isShown(row)) continue;
-      lines[codes[row]].push(`M${px.toFixed(1)} ${py.toFixed(1)}h0`); // a line of length 0 with round ends is a point
+      lines[codes[row]].push(`M${px.toFixed(1)} ${py.toFixed(1)}h0`); // a line of length 0 with round ends is drawn as a point
     }
     const ink = getComputedStyle(this.root).color;
     const points = lines.map((some, code) => svgElement("path", {
@@ -541,7 +541,7 @@ class SongMap {
     return !this.isolated || this.isolated.has(this.colours.codes[row]);
   }
 
-  /** The row with the smallest measure of its pixels, among points or all rows; null if there is none. */
+  /** Return the row with the smallest `measure(px, py)`, among drawn points or all rows, or null. */
   best(measure, isOfAll = false) {
     if (!this.places || !this.shown) return null;
     const { x, y, n } = this.places;
@@ -565,7 +565,7 @@ class SongMap {
     });
   }
 
-  /** Position of a song on the stage. */
+  /** Return a song's position on the stage, in pixels. */
   pixelsOf(row) {
     return onScreen(this.places, row, this.view, this.seen.width, this.seen.height);
   }
@@ -693,14 +693,14 @@ class SongMap {
     this.paintMarks();
   }
 
-  /** Corners of the drawn outline, in pixels. */
+  /** Return the corners of the drawn outline, in pixels. */
   corners() {
     if (this.tool !== "rectangle") return [...this.outline, this.outline[0]];
     const [[x0, y0], [x1, y1]] = [this.outline[0], this.outline.at(-1)];
     return [[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]];
   }
 
-  /** Request the songs inside, of the entries that are shown. */
+  /** Send the outline to Python, to mark the songs inside that belong to the entries shown. */
   encircle() {
     const { width, height } = this.seen;
     const { x, y, zoom } = this.view;
@@ -713,7 +713,7 @@ class SongMap {
     this.use(null);
   }
 
-  /** Two fingers move and zoom the map; one finger scrolls the page, except while drawing an outline. */
+  /** Move and zoom the map with two fingers; one finger scrolls the page, except while drawing an outline. */
   touch(event) {
     if (this.outline) { event.preventDefault(); return; }
     if (event.touches.length !== 2 || !this.seen) return;
@@ -740,7 +740,7 @@ class SongMap {
     act();
   }
 
-  /** Go to the nearest song in a direction; a sideways distance counts twice. */
+  /** Go to the nearest song in a direction; sideways distance counts double. */
   walk(right, down) {
     const { width, height } = this.seen;
     const from = this.at ?? this.marks.chosen[0];
@@ -768,7 +768,7 @@ class SongMap {
     const label = await this.label(row);
     if (this.at !== row || !label) return;
     const name = `${label.title}, ${label.by}`;
-    this.stage.setAttribute("aria-label", `${name}. Arrow keys go to the next song, Enter plays.`);
+    this.stage.setAttribute("aria-label", `${name}. Arrow keys move from song to song; Enter plays the song.`);
     this.said.textContent = name;
     this.pointed = row;
     this.showTip(row);
@@ -787,7 +787,7 @@ class SongMap {
   }
 }
 
-/** The query, a star with five points. */
+/** Draw the query as a five-pointed star. */
 function star(context, px, py) {
   context.beginPath();
   for (let k = 0; k < 10; k += 1) {

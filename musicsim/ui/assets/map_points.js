@@ -1,22 +1,22 @@
-// The map's data, and the drawing of its points. A plain canvas draws up to 20,000 points, as fast as anything else;
-// WebGL draws more. If it is missing or too slow, the plain canvas shows a sample in front of an image of the density
-// of all songs.
+// Fetch the map's data and draw its points. Up to 20,000 points are drawn on a plain canvas, which is fast enough. More
+// points are drawn with WebGL. If WebGL is missing or too slow, the plain canvas shows a sample of the points on top of
+// a picture of the density of all songs.
 
 const FULL = 65535; // largest coordinate along each axis
-const SAMPLE = 8000; // points on the plain canvas in a view with more songs
-const MAX_PLAIN = 20000; // up to this number, the plain canvas draws all songs
-const PROBE = 100000; // points to measure WebGL's speed with
+const SAMPLE = 8000; // points that the plain canvas shows of a larger map
+const MAX_PLAIN = 20000; // maximum number of songs that are all drawn on the plain canvas
+const PROBE = 100000; // number of points for measuring WebGL's speed
 const POINT_MS = Symbol.for("musicsim.map-point-ms"); // time to draw a point on this machine, measured once
-const MAX_FRAME_MS = 400; // a map that takes longer to draw is sampled
+const MAX_FRAME_MS = 400; // if drawing takes longer, only a sample is shown
 const SOFTWARE = /swiftshader|llvmpipe|softpipe|software|basic render/i;
 const MOVE_MS = 600;
-const CELL_PX = 3; // of the density
+const CELL_PX = 3; // size of a density cell
 const DARKEST = 0.42; // opacity at the highest density
-const SHADE = [77, 110, 120]; // between ink and accent, a color that no genre has
+const SHADE = [77, 110, 120]; // a color between ink and accent that no genre has
 const BINOMIAL = [1, 4, 6, 4, 1].map((part) => part / 16);
-const NO_INDEX = new Uint8Array([0xdb, 0x17, 16, 0, 0, 0, 0, 0]).buffer; // the library's own search, not needed here
+const NO_INDEX = new Uint8Array([0xdb, 0x17, 16, 0, 0, 0, 0, 0]).buffer; // empty index, because the library's own point search is not used
 
-/** Parse a column of /maps: a line of JSON, then arrays. */
+/** Fetch and parse a column from /maps: a line of JSON, then arrays. */
 async function fetchColumn(base, { model, library }, name) {
   const answer = await fetch(new URL(`maps/${model}/${name}?library=${encodeURIComponent(library)}`, base));
   if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
@@ -43,7 +43,7 @@ async function fetchColours(base, map, by) {
   return { order, by, tag, entries, scale, codes: new Uint8Array(bytes, end) };
 }
 
-/** Whether WebGL is available, and in hardware: measuring software rendering of many points would take seconds. */
+/** Return true if WebGL is available; for many points, only in hardware, because probing software takes seconds. */
 function canDrawGl(n) {
   const context = document.createElement("canvas").getContext("webgl");
   const can = Boolean(context?.getExtension("OES_texture_float"));
@@ -53,7 +53,7 @@ function canDrawGl(n) {
   return can && !(n > PROBE && SOFTWARE.test(renderer));
 }
 
-/** Draws all points with regl-scatterplot; the map handles the pointer itself. */
+/** Draws all points with regl-scatterplot; SongMap handles the pointer. */
 class GlPoints {
   constructor({ default: createScatterplot, createRenderer }, canvas, { width, height }) {
     this.renderer = createRenderer();
@@ -65,7 +65,7 @@ class GlPoints {
     this.frameMs = 0;
   }
 
-  /** Expected milliseconds per frame of all points, measured once with some of them. */
+  /** Return the expected milliseconds per frame for all points; the speed is measured once, on some of them. */
   async probe(places, colours, size) {
     window[POINT_MS] ??= await this.measure(places, colours, size);
     this.frameMs = places.n * window[POINT_MS];
@@ -80,8 +80,8 @@ class GlPoints {
     for (let turn = 0; turn < 3; turn += 1) {
       times.push(await new Promise((done) => {
         this.plot.subscribe("drawing", () => {
-          gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4)); // waits for the points
-          done(performance.now() - document.timeline.currentTime); // since the frame began
+          gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4)); // waits until the points are drawn
+          done(performance.now() - document.timeline.currentTime); // time since the frame began
         }, 1);
         this.plot.redraw();
       }));
@@ -127,7 +127,7 @@ class GlPoints {
   }
 }
 
-/** Draws a sample of the points and the density of all on a plain canvas. */
+/** Draws all points, or a sample of them and the density of all songs, on a plain canvas. */
 class PlainPoints {
   constructor(canvas) {
     this.canvas = canvas;
@@ -140,7 +140,7 @@ class PlainPoints {
     this.look(colours, null, size);
   }
 
-  /** Move every point from one position to another. */
+  /** Animate every point from its old position to its new one. */
   async glide(from, to) {
     const start = performance.now();
     for (let share = 0; share < 1; ) {
@@ -170,7 +170,7 @@ class PlainPoints {
     return { rows, nHere };
   }
 
-  /** Rows that are drawn as points; with many songs, the first ones in view. */
+  /** Return the rows in view to draw as points (the first ones if there are many), and the number in view. */
   inView({ x, y, zoom }) {
     const { n, x: xs, y: ys } = this.places;
     const most = n <= MAX_PLAIN ? n : SAMPLE;
@@ -235,7 +235,7 @@ class PlainPoints {
   close() {}
 }
 
-/** Blur twice over neighboring cells, along rows (step 1) or columns (step: cells per row). */
+/** Blur twice across neighboring cells, along rows (step 1) or columns (step = cells per row). */
 function smoothed(cells, across, step) {
   let from = cells;
   for (let turn = 0; turn < 2; turn += 1) {
@@ -254,7 +254,7 @@ function smoothed(cells, across, step) {
   return from;
 }
 
-/** Position of a song in pixels of the stage. */
+/** Return a song's position on the stage, in pixels. */
 function onScreen({ x, y }, row, view, width, height) {
   return toScreen([x[row] / FULL, y[row] / FULL], view, width, height);
 }
@@ -263,7 +263,7 @@ function toScreen([x, y], view, width, height) {
   return [((x - view.x) * view.zoom + 0.5) * width, (0.5 - (y - view.y) * view.zoom) * height];
 }
 
-/** The rows of one map in the order of another, so that each point can move; null if the songs differ. */
+/** Return the new map's rows in the order of the old map, so that points can move; null if the songs differ. */
 function inOrderOf(old, places, colours) {
   if (old.n !== places.n) return null;
   const rowOf = new Map();

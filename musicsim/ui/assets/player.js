@@ -1,9 +1,9 @@
-// The view of the music player, which Streamlit mounts. It can be removed and mounted again, because it shows
-// the state of the engine (player_engine.js, which precedes this file) and has none itself.
+// The view of the music player, which Streamlit mounts. It can be removed and mounted again, because it has no state of
+// its own: it shows the state of the engine in player_engine.js, which precedes this file.
 
 const NOTICE_MS = 6000;
 const NUDGE_S = 5;
-const EMPTY_TEXT = "Nothing playing: choose a song";
+const EMPTY_TEXT = "Nothing is playing: choose a song";
 
 function clock(seconds) {
   if (!Number.isFinite(seconds)) return "–:––";
@@ -22,7 +22,7 @@ class View {
     this.heights = null;
     this.drawn = null; // uid of the track whose waveform is shown
     this.canvas = root.querySelector("canvas");
-    // Streamlit may mount the same elements again after a close: then the old listeners must be gone.
+    // Streamlit may mount the same elements again after they are closed, so the old listeners must be removed.
     this.closing = new AbortController();
     this.wire();
     this.resizing = new ResizeObserver(() => this.draw());
@@ -57,10 +57,10 @@ class View {
     this.wireWave(this.part("wave"));
   }
 
-  /** A panel above the button that opens it. */
+  /** Connect a panel to the button that opens it, and return the panel. */
   wirePanel(name) {
     const [opener, panel] = [this.part(name), this.part(`${name}-panel`)];
-    // The browser's own link: with a click handler, "close on a click outside" would come first.
+    // Let the browser link the two: before a click handler ran, the browser would close the panel.
     opener.popoverTargetElement = panel;
     this.on(panel, "toggle", ({ newState }) => {
       opener.setAttribute("aria-expanded", String(newState === "open"));
@@ -142,7 +142,7 @@ class View {
     this.part("volume").value = String(volume.muted ? 0 : volume.level);
     for (const name of ["play", "prev"]) this.part(name).disabled = !track;
     for (const name of ["thumb-up", "thumb-down"]) this.part(name).disabled = !track?.song_id;
-    // both would reveal the song
+    // both actions would reveal the song
     for (const name of ["title", "more"]) this.part(name).disabled = !track?.song_id || Boolean(track.is_blind);
     this.part("next").disabled = !engine.hasNext && !engine.goesOn;
     const { level, between, radio } = engine.settings;
@@ -194,7 +194,7 @@ class View {
     this.part("wave").dataset.kind = "bar";
     if (!track) return;
     this.engine.peaksOf(track).then((heights) => {
-      if (this.drawn !== track.uid) return; // the song has changed meanwhile
+      if (this.drawn !== track.uid) return; // the song has changed in the meantime
       this.heights = heights;
       this.part("wave").dataset.kind = heights ? "wave" : "bar";
       this.draw();
@@ -261,7 +261,7 @@ class View {
 
   announce() {
     const { track } = this.engine;
-    this.part("live").textContent = track ? `Now: ${track.title}, ${track.artist}` : EMPTY_TEXT;
+    this.part("live").textContent = track ? `Now playing: ${track.title}, ${track.artist}` : EMPTY_TEXT;
   }
 }
 
@@ -296,7 +296,7 @@ function drawSeekBar(pen, { width, height, played, past, future }) {
   pen.fill();
 }
 
-/** The artist of a song, and the reason why it follows if the player chose it. */
+/** Return the artist of a song and, if the player chose the song, the reason. */
 function by({ artist, reason }) {
   return [artist, reason].filter(Boolean).join(" · ");
 }
@@ -342,7 +342,7 @@ function queueRow(track, i, current, n) {
   return item;
 }
 
-/** After the list was built again: the same song, or the one in its place. */
+/** After the list was rebuilt, focus the same song, or the one in its place. */
 function refocus(list, { at, uid, act }) {
   const rows = [...list.children];
   const row = rows.find((item) => item.dataset.uid === uid) ?? rows[Math.min(at, rows.length - 1)];

@@ -1,11 +1,11 @@
-// The engine of the music player: queue, sound and keys. There is one engine per browser tab, stored on `window`,
-// with two <audio> elements in document.body, one of them for the next song. So nothing that Streamlit mounts, reruns
-// or removes affects the sound. The view is in player.js; player.py joins the two files into one module, because a
-// component has a single script.
+// The engine of the music player: queue, sound and keys. Each browser tab has one engine, stored on `window`, with two
+// <audio> elements in document.body, one of them for the next song. So Streamlit's mounting and removing of elements
+// does not affect the sound. The view is in player.js; player.py joins the two files into one module, because a
+// component has only one script.
 
 const ENGINE = Symbol.for("musicsim.player");
-const PRESENTED = "musicsim-presentation"; // class of the document, and where the tab keeps it
-const RESTART_AFTER_S = 3; // "previous" later than this goes back to the start of the same song
+const PRESENTED = "musicsim-presentation"; // class of the document, and key in the tab's storage
+const RESTART_AFTER_S = 3; // after this time, "previous" restarts the current song
 const PRELOAD_BEFORE_END_S = 25;
 const ASK_BEFORE_END_S = 60; // for more songs: a large library needs this long
 const ORPHAN_PAUSE_MS = 4000; // a sound without controls must stop
@@ -24,7 +24,7 @@ const USUAL_SETTINGS = { level: true, between: "off", radio: true };
 
 const REASONS = {
   [MediaError.MEDIA_ERR_NETWORK]: "the connection failed",
-  [MediaError.MEDIA_ERR_DECODE]: "its sound cannot be decoded",
+  [MediaError.MEDIA_ERR_DECODE]: "the audio cannot be decoded",
   [MediaError.MEDIA_ERR_SRC_NOT_SUPPORTED]: "the file is missing, or this browser does not support its format",
 };
 
@@ -42,8 +42,8 @@ const PAGE_CSS = `
 
 // ---------------------------------------------------------------------------------- addresses
 
-/** The address of the app, with a slash at the end. It is derived from the address of Streamlit's own script, which is
- * correct under any base path and after any change of the page's address. */
+/** Return the URL of the app, with a trailing slash. It is derived from the URL of Streamlit's own script, which is
+ * correct under any base path, even if the page's URL has changed. */
 function appBase() {
   const script = /^(.*\/)static\/js\/index\.[^/]*\.js/;
   const loaded = performance.getEntriesByType("resource").map((entry) => entry.name);
@@ -59,7 +59,7 @@ function resolve(base, url) {
   return new URL(url.startsWith("/") && !url.startsWith("//") ? url.slice(1) : url, base).href;
 }
 
-/** Browser storage, which may be disabled or full: then the player works without it. */
+/** Read or write browser storage; the player also works if storage is disabled or full. */
 function stored(kind, key, value) {
   try {
     if (value === undefined) return JSON.parse(window[kind].getItem(key));
@@ -76,7 +76,7 @@ function stored(kind, key, value) {
 class Deck {
   constructor(engine) {
     this.track = null;
-    this.startAt = 0; // where to start once the sound is loaded
+    this.startAt = 0; // position in seconds at which to start once the audio is loaded
     this.fade = 1;
     this.audio = document.createElement("audio");
     document.body.append(this.audio);
@@ -120,9 +120,9 @@ class Engine {
     this.tracks = []; // {uid, song_id, title, artist, url, peaks_url, duration_s, start_s}
     this.index = -1;
     this.nextUid = 1;
-    this.session = null; // of Python; a reload of the page starts another one
-    this.serial = 0; // of the last executed command
-    this.events = []; // not yet acknowledged by Python
+    this.session = null; // id of the Python session; a page reload starts a new one
+    this.serial = 0; // number of the last executed command
+    this.events = []; // events that Python has not acknowledged yet
     this.eventNumber = 0;
     this.thumbs = new Map();
     this.failed = new Set();
@@ -141,7 +141,7 @@ class Engine {
     this.volume = { level: 1, muted: false, ...stored("localStorage", "musicsim.player volume") };
     this.deck = new Deck(this);
     this.spare = new Deck(this);
-    this.leaving = null; // the deck that fades out
+    this.leaving = null; // the deck that is fading out
     this.nameDecks();
     this.addPageStyle();
     document.addEventListener("keydown", (event) => onKey(this, event));
@@ -212,7 +212,7 @@ class Engine {
     return this.index + 1 < this.tracks.length;
   }
 
-  /** Whether more songs may follow the last one: not after an upload or a hidden song. */
+  /** True if more songs may follow the last one, which must not be an upload or a hidden song. */
   get goesOn() {
     const last = this.tracks.at(-1);
     return this.settings.radio && Boolean(this.radio && last?.song_id) && !last.is_blind;
@@ -233,7 +233,7 @@ class Engine {
     return known ? this.audio.duration : (this.track?.duration_s ?? NaN);
   }
 
-  // ------------------------------------------------------------------ what Python says and hears
+  // ------------------------------------------------------------------ messages from and to Python
 
   receive({ session, acked, commands, thumbs, radio, plays }) {
     if (session !== this.session) {
@@ -292,7 +292,7 @@ class Engine {
     this.view?.send("event", this.events);
   }
 
-  /** The thumb on a song: the last click, even if the next message of Python is older. */
+  /** Return the thumb on a song: that of the last click, even if Python's latest message is older. */
   thumb(song) {
     const clicked = this.events.findLast((event) => event.kind === "thumb" && event.song_id === song);
     return clicked ? clicked.value : (this.thumbs.get(song) ?? 0);
@@ -300,7 +300,7 @@ class Engine {
 
   // -------------------------------------------------------------------------------------- moving
 
-  /** Go to a song of the queue; overlap the previous one by `over` seconds if the spare deck has loaded it. */
+  /** Go to a song in the queue; crossfade for `over` seconds if the spare deck has loaded it. */
   load(index, { play, at, over = 0 }) {
     this.endFade();
     this.index = index;
@@ -334,8 +334,8 @@ class Engine {
     this.wanted = true;
     this.audio.play().catch((error) => {
       if (error.name === "NotAllowedError") this.wanted = false;
-      // Refused without a gesture, or replaced by the next song: the player is ready in both cases.
-      // The element's "error" event reports a song that cannot be played.
+      // The browser refused to play without a gesture, or the next song replaced this one; both are harmless.
+      // If a song cannot be played, the element's "error" event reports it.
       console.debug("player:", error.name);
       this.changed();
     });
@@ -349,7 +349,7 @@ class Engine {
     else this.start();
   }
 
-  /** The next song; after the last one, the continuation of the walk. */
+  /** Play the next song; after the last one, play the continuation of the queue. */
   async next() {
     const { track } = this;
     const isLeft = !this.finished && !this.errored && this.position < ENDS_AT * this.duration;
@@ -406,14 +406,14 @@ class Engine {
     this.changed();
   }
 
-  /** The current song cannot be played: show a message and go to the next one, if there is one. */
+  /** Show a message that the current song cannot be played, and go to the next song, if any. */
   fail() {
     const track = this.track;
     if (!track || this.audio.error?.code === MediaError.MEDIA_ERR_ABORTED) return;
-    const reason = REASONS[this.audio.error?.code] ?? "the browser gives no reason";
+    const reason = REASONS[this.audio.error?.code] ?? "the browser did not give a reason";
     this.failed.add(track.uid);
     this.errored = true;
-    const others = this.failed.size > 1 ? ` The ${this.failed.size - 1} before it failed, too.` : "";
+    const others = this.failed.size > 1 ? ` Earlier songs that failed: ${this.failed.size - 1}.` : "";
     this.view?.notify(`“${track.title}” cannot be played: ${reason}.${others}`, "error");
     const later = this.tracks.findIndex((other, i) => i > this.index && !this.failed.has(other.uid));
     const goesOn = this.wanted && this.failed.size < MAX_FAILED;
@@ -422,7 +422,7 @@ class Engine {
     this.changed();
   }
 
-  /** A song has started. */
+  /** Record that a song has started. */
   sounded() {
     this.failed.clear();
     const { song_id: song } = this.track;
@@ -436,7 +436,7 @@ class Engine {
     this.spare.audio.dataset.testid = "player-spare";
   }
 
-  /** Overlap of two songs in seconds, at most a third of each. */
+  /** The overlap of two songs in seconds, at most a third of either song. */
   get overlap() {
     const { between } = this.settings;
     if (between === "off") return 0;
@@ -444,7 +444,7 @@ class Engine {
     return Math.min(Number(between), this.duration / 3, this.spare.audio.duration / 3);
   }
 
-  /** Start the next song before this one ends; called four times per second. */
+  /** Start the next song shortly before this one ends; called four times per second. */
   handOver() {
     const next = this.tracks[this.index + 1];
     clearTimeout(this.handingOver);
@@ -455,7 +455,7 @@ class Engine {
     this.handingOver = setTimeout(begin, 1000 * left());
   }
 
-  /** Crossfade at equal power; in gapless mode the previous song ends by itself. */
+  /** Crossfade at equal power; in gapless mode, the previous song just ends. */
   fade(seconds) {
     if (seconds <= GAPLESS_S) return;
     const began = performance.now();
@@ -477,7 +477,7 @@ class Engine {
     this.setVolumes();
   }
 
-  // ---------------------------------------------------------------------------------- how loud
+  // ---------------------------------------------------------------------------------- loudness
 
   setVolumes() {
     for (const { audio, fade, track } of [this.deck, this.spare]) {
@@ -502,15 +502,15 @@ class Engine {
     this.changed();
   }
 
-  // ---------------------------------------------------------------- when the queue comes to its end
+  // ---------------------------------------------------------------- the end of the queue
 
-  /** Append the continuation of the walk from the last song; requested once per last song. */
+  /** Append more songs that follow the last one; they are requested only once per last song. */
   goOn() {
     const last = this.tracks.at(-1);
     if (!this.goesOn || last.uid === this.askedBehind) return this.asking ?? Promise.resolve();
     this.askedBehind = last.uid;
     this.asking = this.moreBehind(last).then((tracks) => {
-      if (this.tracks.at(-1) !== last) return; // the queue has changed meanwhile
+      if (this.tracks.at(-1) !== last) return; // the queue has changed in the meantime
       if (!tracks.length) this.view?.notify("The music ends with this song: no other playable song was found.", "info");
       this.tracks.push(...tracks.map((track) => ({ ...track, uid: this.nextUid++ })));
       this.queueChanged();
@@ -522,7 +522,7 @@ class Engine {
     const lately = [...this.lately, ...this.tracks.map((track) => track.song_id)];
     const asked = new URL(resolve(this.base, this.radio));
     asked.searchParams.set("song", last.song_id);
-    // the latest first: a small library cannot leave out all of them
+    // the latest songs first, because a small library cannot exclude all of them
     for (const song of [...new Set(lately.reverse())].slice(0, MAX_LATELY)) asked.searchParams.append("lately", song);
     try {
       const answer = await fetch(asked);
@@ -569,7 +569,7 @@ class Engine {
   persist() {
     const { index, position, session, serial, eventNumber, lately } = this;
     const thumbs = [...this.thumbs];
-    // "Song 1" is a valid name only on the page with the question
+    // do not store hidden songs: "Song 1" is meaningful only on the page with the question
     const tracks = this.tracks.some((track) => track.is_blind) ? [] : this.tracks;
     stored("sessionStorage", this.storageKey, { tracks, index, position, session, serial, eventNumber, thumbs, lately });
   }
@@ -607,7 +607,7 @@ class Engine {
     this.peaksOf(next);
   }
 
-  /** Heights of the waveform, or null. */
+  /** Return the heights of a track's waveform, or null. */
   peaksOf(track) {
     if (!track.peaks_url) return Promise.resolve(null);
     const url = resolve(this.base, track.peaks_url);
@@ -622,7 +622,7 @@ class Engine {
     return this.peaks.get(url);
   }
 
-  // ----------------------------------------------------------------------------- the outer world
+  // ----------------------------------------------------------------------------- view and system
 
   changed() {
     this.view?.render();
@@ -648,7 +648,7 @@ class Engine {
     navigator.mediaSession.metadata = this.track ? new MediaMetadata({ title, artist, artwork }) : null;
   }
 
-  /** Large type and no sidebar, for a distant screen. */
+  /** Turn presentation mode on or off: large type and no sidebar, for a distant screen. */
   present(isOn) {
     document.documentElement.classList.toggle(PRESENTED, Boolean(isOn));
     stored("sessionStorage", PRESENTED, Boolean(isOn));
@@ -684,7 +684,7 @@ class Engine {
   }
 
   detach(parent) {
-    if (!this.view || !parent.contains(this.view.root)) return; // another view has replaced it
+    if (!this.view || !parent.contains(this.view.root)) return; // a different view has replaced this one
     this.view.close();
     this.view = null;
     this.orphaned = setTimeout(() => this.pause(), ORPHAN_PAUSE_MS);

@@ -1,4 +1,4 @@
-// Charts as files: SVG unchanged, PNG drawn from it. Texts of file tags become text nodes, never markup.
+// Save charts as files: SVG as it is, PNG drawn from the SVG. Strings from file tags become text nodes, never markup.
 
 const SAVE_SPACE = "http://www.w3.org/2000/svg";
 const PNG_SCALE = 2;
@@ -10,7 +10,7 @@ function svgElement(name, attributes, ...children) {
   return made;
 }
 
-/** An empty figure with the page's background. */
+/** Return a figure with the page's background and the given parts. */
 function figureOf(width, height, near, ...children) {
   const style = getComputedStyle(near);
   const background = [near, ...parentsOf(near)].map((one) => getComputedStyle(one).backgroundColor)
@@ -21,7 +21,7 @@ function figureOf(width, height, near, ...children) {
   return figure;
 }
 
-/** Give texts their width on the page, because a file does not contain the page's font. */
+/** Give text its width on the page, because a file does not contain the page's font. */
 function keepLengths(from, copy) {
   const lines = (root) => [...root.querySelectorAll("text, tspan")];
   const copies = lines(copy);

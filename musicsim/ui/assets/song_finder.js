@@ -1,7 +1,7 @@
-// A box that searches while the user types. It sends the text to Python and shows the matches as lines below the box: a
-// combobox with a listbox (WAI-ARIA 1.2). All texts come from file tags and are set as text, never as markup.
+// A box that searches as the user types. It sends the text to Python and shows the matches as lines below the box: a
+// combobox with a listbox (WAI-ARIA 1.2). All strings come from file tags and are set as text, never as markup.
 
-const TYPED_MS = 30; // between two letters of a fast typist
+const TYPED_MS = 30; // time between two letters of a fast typist
 const GAP_PX = 4;
 const TALLEST_PX = 380;
 const SPACE = "http://www.w3.org/2000/svg";
@@ -75,7 +75,7 @@ class Finder {
     const list = element("ul");
     list.id = `${this.id}-list`;
     list.setAttribute("role", "listbox");
-    list.addEventListener("mousedown", (event) => event.preventDefault()); // the box keeps the focus
+    list.addEventListener("mousedown", (event) => event.preventDefault()); // keeps the focus in the box
     list.addEventListener("click", (event) => {
       const line = event.target.closest("[role=option]");
       if (line) this.pick(this.matches[Number(line.dataset.index)]);
@@ -100,7 +100,7 @@ class Finder {
     this.clear.hidden = !this.input.value;
     this.chosen = data.chosen;
     this.drawChips();
-    if (data.text !== this.asked && this.asked !== undefined) return; // matches of an earlier text
+    if (data.text !== this.asked && this.asked !== undefined) return; // these are matches for an earlier text
     this.matches = data.matches;
     this.active = 0;
     this.drawLines();
@@ -146,13 +146,13 @@ class Finder {
       this.enter();
     } else if (event.key === "Escape" && (this.isOpen || this.input.value)) {
       event.preventDefault();
-      event.stopPropagation(); // a popover around it stays open
+      event.stopPropagation(); // keeps a surrounding popover open
       if (this.isOpen) this.hide();
       else this.type("");
     }
   }
 
-  /** Choose the marked line; if the text has just been sent, the first line as soon as it arrives. */
+  /** Choose the marked line; if matches are still pending, choose the first line when they arrive. */
   enter() {
     if (!this.isCurrent()) {
       this.isHasty = true;
@@ -163,7 +163,7 @@ class Finder {
     }
   }
 
-  /** Whether the lines are matches of the text in the box. */
+  /** True if the lines are matches for the text in the box. */
   isCurrent() {
     return this.component.data.text === this.input.value;
   }
@@ -236,7 +236,7 @@ class Finder {
     this.input.removeAttribute("aria-activedescendant");
   }
 
-  /** Below the box, or above it if there is more room. */
+  /** Place the list below the box, or above it if there is more room. */
   place() {
     const box = this.box.getBoundingClientRect();
     const below = window.innerHeight - box.bottom - 2 * GAP_PX;

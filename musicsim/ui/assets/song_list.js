@@ -1,5 +1,5 @@
-// A list of songs: play, search, reorder, remove. All texts come from file tags and are set as text, never as
-// markup. Actions are sent to Python as one trigger, "action".
+// A list of songs to play, reorder, remove or search with. All strings come from file tags and are set as text, never
+// as markup. Actions are sent to Python as one trigger, "action".
 
 function element(name, className, text) {
   const made = document.createElement(name);
@@ -122,7 +122,7 @@ function actions(row, index, data, send) {
   return box;
 }
 
-// Without room next to the title, the actions of one row at a time are shown below it.
+// If there is no room next to the title, the actions are shown below the row, for one row at a time.
 function opener(item, row, list) {
   const open = iconButton("more", `Actions for “${row.title}”`, () => {
     const isOpen = !item.classList.contains("open");
@@ -164,7 +164,7 @@ function draggable(item, index, send) {
   droppable(item, () => index, send);
 }
 
-/** The cover behind the play symbol; removed if there is none. */
+/** Return the cover behind the play symbol; it is removed if the song has none. */
 function cover(songId, address) {
   const picture = element("img", "cover");
   Object.assign(picture, { loading: "lazy", alt: "", draggable: false });
@@ -202,20 +202,20 @@ function chip(row, index, send) {
   made.title = `Why: ${row.link}. Click for other reasons.`;
   made.addEventListener("click", () => send("why", index));
   const holder = element("li", "between");
-  // between two songs: before the later one, which moves up if the song comes from above
+  // drop before the lower song, which moves up if the dragged song comes from above
   droppable(holder, (from) => (from < index ? index - 1 : index), send);
   holder.append(made);
   return holder;
 }
 
-// Every change builds the list again; the focus returns to the same button of the same song.
+// Every change rebuilds the list; the focus returns to the same button of the same song.
 function focused(list) {
   const button = list?.getRootNode().activeElement;
   const row = button?.closest?.(".row");
   return row && list.contains(row) ? { song: row.dataset.songId, icon: button.dataset.icon } : null;
 }
 
-// Arrow keys go from row to row, to the same button if both have it; Home and End go to the ends.
+// Arrow keys move between rows, to the same button if both rows have it; Home and End go to the first and last row.
 function walkRows(event) {
   const step = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity }[event.key];
   const button = event.composedPath()[0];

@@ -1,9 +1,9 @@
-// Two songs with the passages in which their shared codewords are strongest. A separate <audio> plays exactly the
-// seconds of a passage, while the page's player is paused and keeps its queue. All texts come from file tags and are
-// set as text, never as markup.
+// Two songs with the passages in which their shared codewords are strongest. A separate <audio> plays exactly one
+// passage at a time, while the page's player is paused and keeps its queue. All strings come from file tags and are set
+// as text, never as markup.
 
-const FLAG_PX = 28; // the width of a passage's button, however short the passage
-const STEM_PX = 10; // between the buttons and the waveform
+const FLAG_PX = 28; // width of a passage's button, however short the passage is
+const STEM_PX = 10; // distance between the buttons and the waveform
 const [DARK, LIGHT] = ["#1f2a2e", "#ffffff"];
 
 const pagePlayer = () => window[Symbol.for("musicsim.player")];
@@ -21,7 +21,7 @@ function clock(seconds) {
   return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
 }
 
-/** Relative luminance of a color "#rrggbb" (WCAG 2). */
+/** Return the relative luminance of a color "#rrggbb" (WCAG 2). */
 function luminance(colour) {
   const linear = (at) => {
     const value = parseInt(colour.slice(at, at + 2), 16) / 255;
@@ -37,7 +37,7 @@ function inkOn(colour) {
   return on(LIGHT) > on(DARK) ? LIGHT : DARK;
 }
 
-/** Centers of the buttons: as close to their passages as possible without overlap. */
+/** Return the centers of the buttons: as close to their passages as possible without overlap. */
 function spread(wanted, width) {
   const order = wanted.map((x, i) => [x, i]).sort((a, b) => a[0] - b[0]);
   const places = new Array(wanted.length);
@@ -59,14 +59,14 @@ class Sound {
     this.audio = element("audio", { preload: "none" });
     this.audio.dataset.testid = "why-audio";
     const on = (target, name, act) => target.addEventListener(name, act, { signal: closing });
-    on(this.audio, "loadedmetadata", () => this.seek()); // some browsers forget an earlier seek
+    on(this.audio, "loadedmetadata", () => this.seek()); // some browsers lose an earlier seek
     on(this.audio, "timeupdate", () => this.check());
     on(this.audio, "ended", () => this.advance());
     on(this.audio, "error", () => this.playing && this.fail());
     for (const sound of pagePlayer()?.sounds ?? []) on(sound, "play", () => this.stop());
   }
 
-  /** Play passages one after the other; if they are playing already, stop. */
+  /** Play passages one after the other; if they are already playing, stop. */
   toggle(items) {
     const same = (a, b) => a?.passage === b?.passage;
     const running = same(this.playing, items[0]) || (items.length > 1 && same(this.playing, items[1]));
@@ -106,7 +106,7 @@ class Sound {
     this.stop();
   }
 
-  /** Events "timeupdate" come four times per second, too rarely for passages of a second. */
+  /** Check the position in every frame: "timeupdate" events are too rare for passages of a second. */
   follow() {
     cancelAnimationFrame(this.frame);
     this.frame = requestAnimationFrame(() => {
@@ -126,7 +126,7 @@ class Sound {
   }
 }
 
-/** Address of a side's sound. */
+/** Return the URL of a side's audio. */
 function addressOf(side) {
   return side.url ? new URL(side.url.slice(1), pagePlayer()?.base ?? document.baseURI).href : "";
 }

@@ -1,4 +1,4 @@
-// Selection of a part of a song on its waveform, by dragging or with two sliders that keys can move.
+// Select part of a song on its waveform, by dragging or with two sliders, which keys can move.
 
 const STEP_S = 0.5;
 const SHORTEST_S = 2;
@@ -38,7 +38,7 @@ class WavePart {
 
   receive(component) {
     const said = ({ song, part } = {}) => JSON.stringify([song, part]);
-    const isNew = said(this.data) !== said(component.data); // another song, or Python has reset the part
+    const isNew = said(this.data) !== said(component.data); // the song is different, or Python has reset the part
     Object.assign(this, { component, data: component.data });
     for (const slider of this.sliders) slider.max = this.data.duration_s;
     if (isNew && this.held === undefined) this.set(...(this.data.part ?? [0, this.data.duration_s]));
@@ -60,7 +60,7 @@ class WavePart {
     return this.sliders.map((slider) => Number(slider.value));
   }
 
-  /** Show a part; if it is too short, the moving slider pushes the other one. */
+  /** Show a part; if it would be too short, the moving slider pushes the other one. */
   set(a, b, moved) {
     let [from, to] = [Math.min(a, b), Math.max(a, b)];
     const shortest = Math.min(SHORTEST_S, this.data.duration_s);
@@ -98,7 +98,7 @@ class WavePart {
       context.fillRect(x, (height - tall) / 2, 2, tall);
     }
     const isWhole = from <= 0 && to >= duration - STEP_S;
-    this.words.textContent = isWhole ? "Drag over a part to search only with it." : `Only ${clockOf(from)} to ${clockOf(to)}`;
+    this.words.textContent = isWhole ? "Drag across the waveform to search with only part of the song." : `Only ${clockOf(from)} to ${clockOf(to)}`;
     this.whole.hidden = isWhole;
   }
 

@@ -1,1 +1,1 @@
-"""Basis of all pages: session state, text, frame and background tasks."""
+"""Common parts of all pages: session state, text, frame and background tasks."""

@@ -1,4 +1,4 @@
-"""Slow computations in a background thread that all sessions share."""
+"""Slow computations in background threads that all sessions share."""
 
 import ctypes
 import threading
@@ -22,14 +22,14 @@ _MAX_TASKS = 60
 
 
 def release_memory() -> None:
-    """Return pages of files that were read, and freed memory, to the system."""
+    """Return freed memory, and the pages of files that were read, to the system."""
     release_pages()
-    with suppress(OSError, AttributeError):  # another C library
+    with suppress(OSError, AttributeError):  # a different C library
         ctypes.CDLL(None).malloc_trim(0)
 
 
 class Task:
-    """A computation that waits, runs or is done."""
+    """A computation that is waiting, running or done."""
 
     def __init__(self, pool: ThreadPoolExecutor, work: Callable[[Progress], Any]) -> None:
         self.status: dict[str, Any] = {"message": "waiting", "done": 0, "total": 0}
@@ -53,7 +53,7 @@ class Task:
         self._canceled.set()
 
     def wait(self, seconds: float | None) -> bool:
-        """Wait at most `seconds` (None: until it is done) and return whether it is done."""
+        """Wait at most `seconds` (None: without a limit), and return whether the task is done."""
         try:
             self.future.exception(timeout=seconds)
         except NotYet:
@@ -62,7 +62,7 @@ class Task:
 
 
 class Desk:
-    """One thread that computes results for all sessions, in the order of their requests."""
+    """A thread that computes results for all sessions, in the order requested."""
 
     def __init__(self, name: str) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=name)
@@ -70,7 +70,7 @@ class Desk:
         self._lock = threading.Lock()
 
     def ask(self, key: Hashable, work: Callable[[Progress], Any]) -> Task:
-        """Return the task of a key; start it if needed."""
+        """Return the task for a key; start one if there is none."""
         with self._lock:
             if key not in self._tasks:
                 while len(self._tasks) >= _MAX_TASKS:
@@ -79,11 +79,11 @@ class Desk:
             return self._tasks[key]
 
     def find(self, key: Hashable) -> Task | None:
-        """Return the task of a key, or None."""
+        """Return the task for a key, or None."""
         return self._tasks.get(key)
 
     def cancel(self, key: Hashable) -> None:
-        """Cancel the task of a key and remove it, so that the next request starts a new one."""
+        """Cancel and remove the task for a key, so that the next request starts a new one."""
         with self._lock:
             task = self._tasks.pop(key, None)
         if task is not None:
@@ -92,12 +92,12 @@ class Desk:
 
 @st.cache_resource(show_spinner=False)
 def desk(name: str = "figures") -> Desk:
-    """Return the desk with a name; desks do not wait for each other."""
+    """Return the desk with this name; desks do not wait for each other."""
     return Desk(name)
 
 
 def task_key(snapshot: Snapshot, topic: str) -> Hashable:
-    """Return the key of a task about a snapshot."""
+    """Return the key for a task about a snapshot."""
     return (snapshot.library.folder, snapshot.revision, snapshot.record.id if snapshot.record else None, topic)
 
 
@@ -109,7 +109,7 @@ def result_of(task: Task | None) -> Any:
 
 
 def value_of(task: Task) -> Any:
-    """Return the result of a task, or None while it runs. If it failed with one of our errors, show the error."""
+    """Return the result of a task, or None while it runs. If it failed with a MusicsimError, show the error."""
     if not task.future.done():
         return None
     try:

@@ -1,20 +1,20 @@
-"""Files of the pages: scripts, styles and pictures."""
+"""Files for the pages: scripts, styles and pictures."""
 
 from functools import cache
 from pathlib import Path
 
 _UI = Path(__file__).resolve().parents[1]
 SHELL = str(_UI / "shell.py")
-"""The script that Streamlit runs: the frame, with one of the pages inside."""
+"""The script that Streamlit runs; it draws the frame and one page inside it."""
 PAGES = {
     name: str(_UI / name / "page.py") for name in ("listen", "playlist", "train", "compare", "evaluate", "library")
 }
-"""Files of the pages, by the name in their address."""
+"""Scripts of the pages, keyed by the name in the page's URL."""
 
 
 @cache
 def asset(name: str) -> str:
-    """Return the text of a file in ``assets/``."""
+    """Return the content of a text file in ``assets/``."""
     return (_UI / "assets" / name).read_text(encoding="utf-8")
 
 

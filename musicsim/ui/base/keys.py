@@ -21,16 +21,16 @@ class Key(Generic[T]):
     name: str
     default: Callable[[], T]
     meaning: str
-    per_library: bool = False  # True if it is about one library, and is reset when the user opens another one
-    is_kept: bool = False  # True if it survives a reload of the page; such a value is replaced, never changed in place
+    per_library: bool = False  # True if the value is about one library; it is reset when the user opens a different one
+    is_kept: bool = False  # True if the value survives a reload; it must be replaced, never changed in place
 
     def __post_init__(self) -> None:
         if self.per_library or self.is_kept:
             _keys[self.name] = self
 
     def get(self) -> T:
-        """Return the value, which is set to its default on first use."""
-        try:  # one lookup instead of two: a page asks hundreds of times
+        """Return the value; it is set to the default on first use."""
+        try:  # one lookup instead of two, because a page reads hundreds of values
             return cast(T, st.session_state[self.name])
         except KeyError:
             self.set(self.default())
@@ -41,12 +41,12 @@ class Key(Generic[T]):
         st.session_state[self.name] = value
 
     def widget(self) -> dict[str, Any]:
-        """Return arguments of a widget that shows the value, and keeps it while its page is not shown."""
+        """Return the arguments for a widget that shows the value, and keeps it while its page is not shown."""
         self.get()  # Streamlit needs the default before it draws the widget
         return {"key": self.name, "persist_state": "session"}
 
     def keep(self) -> None:
-        """Keep a widget's value while its page is not shown; Streamlit would drop it."""
+        """Keep a widget's value while its page is not shown; otherwise Streamlit drops it."""
         self.set(self.get())
 
 
@@ -54,7 +54,7 @@ MODEL: Key[str | None] = Key("model", lambda: None, "id of the model that the pa
 LIBRARY: Key[str] = Key("library", lambda: library_folders()[0].name, "name of the open library")
 CHOSEN: Key[int | None] = Key("chosen", lambda: None, "id of the chosen song", per_library=True)
 COLOR_BY: Key[str] = Key("colour_by", lambda: "genre", "meaning of the map's colors", is_kept=True)
-SECOND_MODEL: Key[str | None] = Key("beside", lambda: None, "id of the model of the second map", is_kept=True)
+SECOND_MODEL: Key[str | None] = Key("beside", lambda: None, "id of the second map's model", is_kept=True)
 MARKED: Key[Int64Array] = Key(
     "found", lambda: np.empty(0, dtype=np.int64), "ids of all songs that a search or a lasso marked", per_library=True
 )
@@ -64,12 +64,12 @@ SECTION: Key[str] = Key("library_section", lambda: "songs", "open tab of the Lib
 
 
 def persistent_keys() -> Iterable[Key[Any]]:
-    """Return the entries that survive a reload of the page."""
+    """Return the entries that survive a page reload."""
     return [key for key in _keys.values() if key.is_kept]
 
 
 def forget_library_state() -> None:
-    """Reset every value about one library, because another one is shown."""
+    """Reset every value about one library, because a different one is shown."""
     for key in _keys.values():
         if key.per_library:
             key.set(key.default())

@@ -1,4 +1,4 @@
-"""The library, model and song that a session shows, by its address, and objects that all sessions share."""
+"""The library, model and song that a session shows, as in its URL, and objects that all sessions share."""
 
 import gc
 import threading
@@ -26,13 +26,13 @@ BY_STATE: dict[str | type[Any], Callable[[Any], Any]] = {
     Library: lambda library: (library.folder, library.revision),
     Snapshot: lambda snapshot: (snapshot.library.folder, snapshot.revision, snapshot.model_id),
 }
-"""For caches that are valid until the library changes."""
+"""Hash functions for caches that are valid until the library changes."""
 
 _ADDRESS: Key[tuple[str, dict[str, str]] | None] = Key("address", lambda: None, "page and query in the browser")
 
 
 def active_library() -> Library:
-    """Return the library of this session, or the default one if that was deleted."""
+    """Return this session's library, or the default library if that one was deleted."""
     names = [folder.name for folder in library_folders()]
     if LIBRARY.get() not in names:
         LIBRARY.set(names[0])
@@ -40,7 +40,7 @@ def active_library() -> Library:
 
 
 def find_chosen_model() -> ModelRecord | None:
-    """Return the chosen model, the active one if that was deleted, or None without models."""
+    """Return the chosen model; if it was deleted, the active one; None if there are no models."""
     models = {record.id: record for record in active_library().models.all()}
     if MODEL.get() not in models:
         MODEL.set(next((record.id for record in models.values() if record.is_active), None))
@@ -48,7 +48,7 @@ def find_chosen_model() -> ModelRecord | None:
 
 
 def active_model() -> str | None:
-    """Return the id of the chosen model; if its files are gone, of the oldest model that has files."""
+    """Return the id of the chosen model, or of the oldest model with files if the chosen one has lost its files."""
     chosen, models = find_chosen_model(), active_library().models
     if chosen is None or models.is_whole(chosen):
         return chosen.id if chosen else None
@@ -58,7 +58,7 @@ def active_model() -> str | None:
 @st.cache_resource(max_entries=6, show_spinner=False, hash_funcs=BY_STATE)
 def _snapshot(library: Library, model_id: str | None) -> Snapshot:
     current = take_snapshot(library, model_id)
-    with suppress(ModelError):  # files of the model are missing: pages that compare songs report it
+    with suppress(ModelError):  # the model's files are missing; pages that compare songs report it
         current.build_index_in_background()
         if not is_public():
             for hook in load_hooks("after_snapshot"):  # function(snapshot: Snapshot) -> None, which must not block
@@ -67,15 +67,15 @@ def _snapshot(library: Library, model_id: str | None) -> Snapshot:
 
 
 def snapshot(model_id: str | None = None) -> Snapshot:
-    """Return the active library under a model, by default the chosen one; all sessions share it."""
+    """Return a snapshot of the active library under a model, by default the chosen one; all sessions share it."""
     return _snapshot(active_library(), model_id or active_model())
 
 
 choices_of = st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)(filter_choices)
-"""The filters that the songs of a snapshot offer."""
+"""Return the choices of filters for the songs in a snapshot, cached."""
 
 
-@st.cache_resource(max_entries=4, show_spinner="Weighing what songs have in common…", hash_funcs=BY_STATE)
+@st.cache_resource(max_entries=4, show_spinner="Weighting the songs' common features…", hash_funcs=BY_STATE)
 def walk(snapshot: Snapshot) -> Walk:
     """Return the walk that generates playlists from a snapshot."""
     return Walk(snapshot)
@@ -91,10 +91,10 @@ def warm_up() -> None:
         with suppress(ImportError):
             import openTSNE  # noqa: F401
 
-        _ = codebook.Codebook, playlist.PlaylistModel, search.ExactIndex  # each loads its module
-        current.find("a")  # with a million songs, the first letter typed would take seconds
+        _ = codebook.Codebook, playlist.PlaylistModel, search.ExactIndex  # each attribute access loads a module
+        current.find("a")  # otherwise, with a million songs, the first letter typed would take seconds
         parse_words(current, "a")
-        # Streamlit collects garbage after every run of a page; this keeps it from visiting all modules each time
+        # Streamlit collects garbage after every run of a page; this excludes the objects of all modules
         gc.collect()
         gc.freeze()
 
@@ -102,10 +102,7 @@ def warm_up() -> None:
 
 
 def take_address(page: str) -> None:
-    """Follow the address if the browser changed it (a link, Back, Forward), then set it to the state of the session.
-
-    Links between pages lack a query, and do not change the state. `page` is the path of the page.
-    """
+    """Follow the URL if the browser changed it (a link, Back, Forward), then update it to the state of the session."""
     query, last = dict(st.query_params), _ADDRESS.get()
     is_plain_link = (last is None or last[0] != page) and not query
     if last != (page, query) and not is_plain_link:
@@ -127,7 +124,7 @@ def take_address(page: str) -> None:
 
 
 def _follow(query: dict[str, str]) -> None:
-    """Show the library, model and song of a query, and report those that do not exist in :data:`NOT_HERE`."""
+    """Show the library, model and song that a URL's query names; add those not found to :data:`NOT_HERE`."""
     names = [folder.name for folder in library_folders()]
     missing = []
     name = query.get("library", names[0])

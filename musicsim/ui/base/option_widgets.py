@@ -1,4 +1,4 @@
-"""Arguments of widgets for the options of a request: label, help, limits and default."""
+"""Widget arguments for the options of a request: label, help, limits and default."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ from musicsim.explorer.requests.options import options_of
 from musicsim.ui.base.keys import Key
 
 _COMMON = ("mp3", "flac", "m4a", "ogg", "wav", "opus")
-UPLOAD_TYPES = [*_COMMON, *sorted({ending.lstrip(".") for ending in AUDIO_EXTENSIONS} - set(_COMMON))]
-"""File endings for upload boxes. The common ones come first because a box shows only the first few."""
+UPLOAD_TYPES = [*_COMMON, *sorted({extension.lstrip(".") for extension in AUDIO_EXTENSIONS} - set(_COMMON))]
+"""File extensions for upload boxes. Common ones come first because a box shows only the first few."""
 
 
 def describe(request: type, field: str) -> dict[str, Any]:
@@ -24,6 +24,6 @@ def limits(request: type, field: str, max_value: int | None = None) -> dict[str,
 
 
 def option_key(name: str, request: type, field: str, *, per_library: bool = False) -> Key[Any]:
-    """Return the session entry of an option, with its default; several values are a list."""
+    """Return the session entry for an option, with its default; an option with several values is a list."""
     option = options_of(request)[field]
     return Key(name, lambda: option.default_given, option.help, per_library, is_kept=True)

@@ -14,12 +14,12 @@ _SENT_BY_PAGES = {
     "rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "deferred_file", "dataframe_chunk",
 }  # fmt: skip
 _TRIGGERS = {"trigger_value", "string_trigger_value", "chat_input_value", "json_trigger_value"}
-_MAX_RUN_BYTES = 1 << 16  # larger messages are elements
+_MAX_RUN_BYTES = 1 << 16  # larger messages are page elements, not events
 _SCRIPT = "app.py"
 
 
 def is_of_a_page(message: bytes) -> bool:
-    """Return True if our pages send such a message; others clear all users' caches or install files."""
+    """Return True if pages of the app send such messages; others could clear all users' caches or install files."""
     sent = BackMsg()
     try:
         sent.ParseFromString(message)
@@ -32,7 +32,7 @@ def is_of_a_page(message: bytes) -> bool:
 
 
 def rerun_of(message: bytes) -> "PageRerun | None":
-    """Return a page's request for a rerun; None for other messages."""
+    """Return a page's request for a rerun, or None for other messages."""
     sent = BackMsg.FromString(message)
     return PageRerun(sent, len(message)) if sent.WhichOneof("type") == "rerun_script" else None
 
@@ -46,7 +46,7 @@ class PageRerun:
 
     @cached_property
     def clicks(self) -> dict[str, WidgetState]:
-        """Triggers that are set, by widget id; the page sends each one once."""
+        """Triggers that are set, keyed by widget id; a page sends each trigger only once."""
         return {state.id: state for state in self.message.rerun_script.widget_states.widgets if _is_click(state)}
 
     @property
@@ -55,10 +55,7 @@ class PageRerun:
         return bool(self.clicks)
 
     def join(self, newer: "PageRerun") -> "PageRerun | None":
-        """Return the newer request with the clicks of this one; None if it does not cover this one.
-
-        It does not if it runs another part of the page, or has a click on the same widget.
-        """
+        """Return the newer request with the clicks of this one added, or None if they contradict each other."""
         mine, other = self.message.rerun_script, newer.message.rerun_script
         if other.fragment_id and other.fragment_id != mine.fragment_id:
             return None
@@ -75,12 +72,12 @@ class PageRerun:
         return PageRerun(both, both.ByteSize())
 
     def to_bytes(self) -> bytes:
-        """Return the message."""
+        """Return the request as a message."""
         return bytes(self.message.SerializeToString())
 
 
 def filter_message(message: bytes) -> tuple[bytes, RunEvent]:
-    """Return a message to a page without paths of this machine, and its part in a run."""
+    """Return a message to a page without this machine's paths, and the event that it reports."""
     if len(message) > _MAX_RUN_BYTES:
         return message, RunEvent.OTHER
     sent = ForwardMsg.FromString(message)

@@ -1,8 +1,8 @@
-"""State that survives a reload of the page, for which Streamlit starts a new session.
+"""State that survives a page reload, even though Streamlit then starts a new session.
 
-The server's memory keeps the kept values of a tab (draft, request, filters, colors, upload) under a random 256-bit key.
-Only the tab knows it, in its ``sessionStorage``. It is not part of an address or a cookie, so links do not reveal it,
-and it cannot be guessed. A new session of the tab takes over the values of the key that the tab remembers.
+The server keeps a tab's values (draft, request, filters, colors, upload) in memory, under a random 256-bit key that
+cannot be guessed. Only the tab stores the key, in its ``sessionStorage``. The key is not part of a URL or a cookie, so
+links do not reveal it. After a reload, the tab's new session loads the values under the key that the tab stored.
 """
 
 import secrets
@@ -22,18 +22,20 @@ MAX_SESSIONS = 64
 MAX_AGE_S = 12 * 3600.0
 _VISITORS_AGE_S = 1800.0
 MAX_UPLOADED_BYTES = 256 << 20
-"""Maximum for all kept uploads together; those of the least recent sessions are dropped first."""
+"""Limit for all saved uploads together; uploads of the least recent sessions are dropped first."""
 
 _COMPONENT = "musicsim_reload"
 _TAB: Key[str] = Key("tab", lambda: secrets.token_urlsafe(32), "key of the tab's state")
-_BEFORE: Key[str] = Key("tab_before", str, "key of the tab's state before the reload, once taken over")
+_BEFORE: Key[str] = Key("tab_before", str, "key of the tab's state before the reload, once loaded")
 
 
 class Sessions:
-    """Kept values of sessions, by the keys of their tabs; thread-safe."""
+    """Saved values of sessions, keyed by the key of their tab; thread-safe."""
 
     def __init__(self) -> None:
-        self._states: OrderedDict[str, tuple[float, dict[str, Any]]] = OrderedDict()  # with the time of their last use
+        self._states: OrderedDict[str, tuple[float, dict[str, Any]]] = (
+            OrderedDict()
+        )  # values with the time they were saved
         self._lock = threading.Lock()
 
     def save(self, tab: str, values: dict[str, Any]) -> None:
@@ -69,18 +71,18 @@ def _sessions() -> Sessions:
 
 
 def save_session() -> None:
-    """Save the kept values of this session; call it at the end of a run of the page."""
+    """Save this session's persistent values; call this at the end of a page run."""
     state = st.session_state
     _sessions().save(_TAB.get(), {key.name: state[key.name] for key in persistent_keys() if key.name in state})
 
 
 def follow_reload() -> None:
-    """Have the tab remember its key, and take over its values from before a reload; call it first in a run.
+    """Have the tab store its key, and load its values from before a reload; call this first in a page run.
 
-    If the user followed a link instead of reloading, values about one library are not taken over.
+    If the user followed a link instead of reloading, values about one library are not loaded.
     """
     component = st.components.v2.component(_COMPONENT, js=asset("reload.js"))
-    # read in every run: a callback is lost if the user leaves the page at the same moment
+    # read in every run, because a callback is lost if the user leaves the page at the same moment
     sent = component(key=_COMPONENT, data={"tab": _TAB.get()}, height="content", on_before_change=lambda: None).get(
         "before"
     )

@@ -1,4 +1,4 @@
-"""Tabs of pages, with the sections that extensions add to them."""
+"""The tabs on pages, with the sections that extensions add."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from musicsim.ui.base.keys import Key
 
 @dataclass(slots=True)
 class Tab:
-    """A tab of a page. Its `parts`, ``function(snapshot, *, busy)``, are drawn below each other."""
+    """A tab of a page. Its `parts`, each a ``function(snapshot, *, busy)``, are drawn one below the other."""
 
     title: str
     place: int
@@ -30,12 +30,12 @@ class Tab:
 
 
 def is_offered(load: Callable[[], object]) -> bool:
-    """Return True if the current user may see a page or a section; its module is loaded only to check a visitor."""
+    """Return True if the current user may see a page or section; `load` is called only for visitors."""
     return not is_public() or is_allowed(load())
 
 
 def tabs_of(page: str, core: dict[str, Tab]) -> dict[str, Tab]:
-    """Add the sections of extensions to the tabs of a page, and sort the tabs by place."""
+    """Add the sections from extensions to a page's tabs, and sort the tabs by place."""
     for extension, section in sections_of(page):
         load = partial(extension.load, section.target)
         if is_offered(load):
@@ -49,7 +49,7 @@ def _load_and_draw(load: Callable[[], Callable[..., None]], snapshot: Snapshot, 
 
 
 def choose_tab(tabs: Mapping[str, Tab], key: Key[str]) -> Tab:
-    """Show the tabs of a page, if it has several, and return the chosen one."""
+    """Show a page's tabs if there are several, and return the chosen one."""
     if len(tabs) > 1:
         st.segmented_control(
             "Show", list(tabs), format_func=lambda name: tabs[name].title, **key.widget(),

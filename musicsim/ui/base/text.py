@@ -1,4 +1,4 @@
-"""Texts on pages: escaped for Streamlit's Markdown and plotly's charts, with units, and errors."""
+"""Text on pages: escape it for Streamlit's Markdown and plotly's charts, format values, and show errors."""
 
 import logging
 import re
@@ -17,26 +17,26 @@ _LIST_MARK = re.compile(r"^([-+]|\d+(?=[.)]))")
 
 
 def plain(text: object) -> str:
-    """Escape text, or an error's message for the current user, so that Markdown shows ``A$AP *live* [2]`` literally."""
+    """Escape text, or an error's message, so that Markdown shows ``A$AP *live* [2]`` literally."""
     text = safe_message(text) if isinstance(text, BaseException) else text
     escaped = _SPECIAL.sub(r"\\\1", " ".join(clean(text).split()))
-    # "1. Intro" and "- 2 -" at the start of a line would be lists
+    # Markdown would read "1. Intro" and "- 2 -" at the start of a line as lists
     return _LIST_MARK.sub(lambda mark: mark[0] + "\u200b" if mark[0].isdigit() else "\\" + mark[0], escaped)
 
 
 def clean(text: object) -> str:
-    """Return text that every browser accepts: lone surrogates of file names become question marks."""
+    """Return text that every browser accepts: lone surrogates from file names become question marks."""
     return str(text).encode("utf-8", "replace").decode()
 
 
 def escape_for_chart(text: object, longest: int) -> str:
-    """Shorten text to `longest` letters and escape it for plotly, which reads HTML, but does not decode &quot;."""
+    """Shorten text to `longest` characters, and escape it for plotly, which reads HTML but does not decode &quot;."""
     whole = clean(text)
     return escape(whole if len(whole) <= longest else whole[: longest - 1] + "…", quote=False)
 
 
 def count(n: int, noun: str) -> str:
-    """Return a number and its noun, as “1 song” or “2,000 songs”."""
+    """Return a number with its noun, such as “1 song” or “2,000 songs”."""
     return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
@@ -46,7 +46,7 @@ def interval(mean: float, low: float, high: float, places: int = 3) -> str:
 
 
 def show_error(error: Exception) -> bool:
-    """Show one of our own errors that the page did not catch; return False to leave other errors to Streamlit."""
+    """Show a MusicsimError that the page did not catch; return False to leave other errors to Streamlit."""
     if not isinstance(error, MusicsimError):
         _log.info("a page failed", exc_info=error)  # Streamlit prints it on stderr
         return False
@@ -56,7 +56,7 @@ def show_error(error: Exception) -> bool:
 
 @contextmanager
 def toast_errors(*more: type[Exception]) -> Iterator[None]:
-    """Show our own errors, and errors of the types `more`, in a toast."""
+    """Show each MusicsimError, and errors of the types in `more`, in a toast."""
     errors: tuple[type[Exception], ...] = (MusicsimError, *more)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Files and recordings from the browser to search with."""
+"""Files and recordings from the browser that are used as queries."""
 
 from dataclasses import dataclass
 
@@ -27,11 +27,11 @@ class Upload:
     name: str
     data: bytes
     digest: str  # hash of the bytes
-    is_whole: bool = False  # True if all of it is analyzed, regardless of length
+    is_whole: bool = False  # True if the whole file is analyzed, regardless of its length
     decoding: Decoding["audio.Sound"] | None = None
-    example: Example | None = None  # under the model of the latest search
-    place: Float32Array | None = None  # (2,), of the example on the map
-    # library, model and revision of `example`; stored here so that visitors do not compete for places in a cache
+    example: Example | None = None  # the upload under the model of the latest search
+    place: Float32Array | None = None  # (2,), position of the example on the map
+    # library, model and revision of `example`; stored here so that visitors do not evict each other from a cache
     version: tuple[object, ...] = ()
 
 
@@ -46,16 +46,16 @@ def _placer(snapshot: Snapshot) -> MapPlacer:
 def example_of(snapshot: Snapshot, upload: Upload) -> Example:
     """Return an upload as an example under the active model, and set its `place`.
 
-    Waits for the upload's turn, and shows the number of files ahead of it.
+    While the upload waits in line, the page shows the number of files ahead of it.
 
-    Raises AudioError if it cannot be decoded or is too short; ModelError if the library lacks a model.
+    Raises AudioError if the upload cannot be decoded or is too short, and ModelError if the library has no model.
     """
     sound = _wait_for(snapshot, upload)
-    # with the revision: meanwhile the upload may have become a song of the library
+    # includes the revision, because the upload may have been added to the library in the meantime
     version = (snapshot.library.folder, snapshot.revision, snapshot.model_id, upload.is_whole)
     if upload.example is None or upload.version != version:
         example = make_example(snapshot, sound, upload.digest, upload.name)
-        upload.place = place_vector(  # makes the placer only if neighbors do not determine the place
+        upload.place = place_vector(  # creates the placer only if neighbors do not determine the position
             example.vector, snapshot.map, snapshot.index, lambda vectors: _placer(snapshot).place(vectors)
         )
         upload.example, upload.version = example, version
@@ -67,7 +67,7 @@ def _wait_for(snapshot: Snapshot, upload: Upload) -> "audio.Sound":
     while True:
         if upload.decoding is None:
             minutes = MAX_MINUTES if upload.is_whole else MINUTES
-            visitor = network_of(st.context.ip_address or "127.0.0.1")  # Streamlit returns None for this machine
+            visitor = network_of(st.context.ip_address or "127.0.0.1")  # Streamlit returns None for a local client
             upload.decoding = decode_upload(snapshot, upload.data, upload.name, minutes, visitor=visitor)
         try:
             # Streamlit ends this run at the next element if the user leaves the page or removes the file

@@ -1,4 +1,4 @@
-"""Answers and thumbs of a visitor, which are private and end with the visit."""
+"""A visitor's answers and thumbs, which are private and are deleted after the visit."""
 
 import logging
 import secrets
@@ -11,7 +11,7 @@ from musicsim.public import find_answers_folder, is_public
 from musicsim.ui.base.keys import Key
 
 _log = logging.getLogger(__name__)
-_MAX_VISITORS = 10_000  # whose answers are saved
+_MAX_VISITORS = 10_000  # visitors whose answers are saved
 _OPINIONS: Key[Opinions] = Key("opinions", opinions_in_memory, "answers and thumbs of a visitor", is_kept=True)
 VISITOR_NAME: Key[str] = Key(
     "visitor", lambda: f"visitor {secrets.token_hex(4)}", "an anonymous name for the visitor's answers", is_kept=True
@@ -19,12 +19,12 @@ VISITOR_NAME: Key[str] = Key(
 
 
 def opinions(library: Library) -> Opinions:
-    """Return the store of this session's answers and thumbs: the library; for a visitor, the session."""
+    """Return the store for this session's answers and thumbs: the library, or the session for a visitor."""
     return _OPINIONS.get() if is_public() else library
 
 
 def keep_answers(library: Library) -> None:
-    """Write the answers of this session to the owner's folder for them, if any."""
+    """Write this session's answers to the folder that the owner chose for them, if any."""
     folder = find_answers_folder()
     if folder is None:
         return

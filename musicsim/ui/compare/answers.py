@@ -1,4 +1,4 @@
-"""The survey so far: quality of the answers, export and import, and training on them."""
+"""The survey so far: quality of the answers, export and import, and training on the answers."""
 
 import io
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ from musicsim.ui.train.training_view import SUPERVISION
 _STAGE = 25
 _MAX_LISTED = 20
 
-_ROUND: Key[int] = Key("compare_import_round", lambda: 0, "counts imports, so that the upload box empties")
+_ROUND: Key[int] = Key("compare_import_round", lambda: 0, "number of imports, so that the upload box empties")
 _IMPORTED: Key[tuple[Path, AnswersImport | str] | None] = Key(
-    "compare_imported", lambda: None, "folder of the library of the last import, and its report or error"
+    "compare_imported", lambda: None, "library folder of the last import, and the import's report or error"
 )
 
 
 def show_survey(library: Library, answers: Sequence[Judgment], listener: str) -> None:
-    """Show the quality of all answers and of the listener's (if the name is not empty), and actions on them."""
+    """Show the quality of all answers and of one listener's (if the name is not empty), and actions on them."""
     left, right = st.columns([3, 2], gap="large")
     with left:
         st.subheader("So far", anchor=False)
@@ -70,11 +70,10 @@ def _show_quality(library: Library, answers: Sequence[Judgment], listener: str) 
 
 
 def _rate_text(rate: Rate) -> str:
-    """Describe a share, its confidence interval and the share that guessing would reach."""
     assert rate.share is not None
     guessing = f"; guessing: {rate.chance:.0%}" if rate.chance is not None else ""
     return (
-        f"{round(rate.share * rate.n):,} of {rate.n:,} (**{rate.share:.0%}**, 95% interval {rate.low:.0%} "
+        f"{round(rate.share * rate.n):,} of {rate.n:,} cases (**{rate.share:.0%}**, 95% interval {rate.low:.0%} "
         f"to {rate.high:.0%}{guessing})"
     )
 
@@ -103,7 +102,7 @@ def _show_actions(library: Library, answers: Sequence[Judgment], listener: str) 
     if is_owner and st.button(
         "Train on these answers", icon=":material/school:", key="compare_train",
         disabled=all(answer.chosen is None for answer in answers),
-        help="Opens the Train page with answers chosen as the source of similarity. About 50 are enough to start.",
+        help="Opens the Train page with answers as the source of similarity. About 50 answers are enough to start.",
     ):  # fmt: skip
         SUPERVISION.set("answers")
         st.switch_page(PAGES["train"])
@@ -111,7 +110,7 @@ def _show_actions(library: Library, answers: Sequence[Judgment], listener: str) 
         st.download_button(
             "Export", content, f"answers {library.name}.csv", "text/csv",
             key="compare_export", icon=":material/download:", on_click="ignore", disabled=not answers,
-            help="All answers as CSV. Any library with the same songs can import them.",
+            help="Download all answers as CSV. Any library with the same songs can import them.",
         )  # fmt: skip
         if is_owner:
             with st.popover("Import", icon=":material/upload:"):
@@ -123,7 +122,7 @@ def _show_actions(library: Library, answers: Sequence[Judgment], listener: str) 
 def _show_import(library: Library) -> None:
     sent = st.file_uploader(
         "Answers as CSV", ["csv"], key=f"compare_import_{_ROUND.get()}",
-        help="A file that was exported here, or file names in the columns song1, song2, song3 and picked_song.",
+        help="A file exported from this page, or file names in the columns song1, song2, song3 and picked_song.",
     )  # fmt: skip
 
     def take() -> None:
@@ -149,7 +148,7 @@ def _show_report(report: AnswersImport) -> None:
     facts += [f"{report.n_known:,} already here"] if report.n_known else []
     facts += [f"{report.n_unmatched:,} about songs not in this library"] if report.n_unmatched else []
     n_invalid = report.n_read - report.n_added - report.n_known - report.n_unmatched
-    facts += [f"{n_invalid:,} left out"] if n_invalid else []
+    facts += [f"{n_invalid:,} invalid"] if n_invalid else []
     show = st.success if report.n_added or report.n_known else st.warning
     show(f"{count(report.n_read, 'answer')} read: {', '.join(facts)}.")
     if report.problems:
@@ -175,7 +174,7 @@ def _show_listener(library: Library, answers: Sequence[Judgment], listener: str)
     st.button("Rename", key="compare_rename_now", icon=":material/edit:", on_click=change_name, disabled=not n)
     st.divider()
     st.markdown(
-        f"Delete {count(n, 'answer')} of **{plain(listener)}**? This can't be undone; export them "
-        "first if you want to keep them."
+        f"Delete {count(n, 'answer')} from **{plain(listener)}**? This can't be undone. To keep a copy, export "
+        "the answers first."
     )
-    st.button("Delete them", key="compare_forget", icon=":material/delete:", on_click=delete, disabled=not n)
+    st.button("Delete answers", key="compare_forget", icon=":material/delete:", on_click=delete, disabled=not n)

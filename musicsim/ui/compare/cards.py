@@ -1,4 +1,4 @@
-"""The songs of a question side by side, to play and to choose from, with clicks or keys."""
+"""The songs of a question side by side; the listener plays them and chooses one, with clicks or keys."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,8 +26,9 @@ def show_cards(
 ) -> None:  # fmt: skip
     """Show a question, with titles and artists if `is_named`.
 
-    `last` is the previous question with the place of the chosen song (None: unsure), which can be undone. `on_action`
-    is called as a widget's callback with kind, `turn` and place; see :func:`musicsim.ui.compare.session.act`.
+    `last` is the previous question, which can be undone, and the place of the song chosen (None: unsure). `on_action`
+    is called as a widget's callback with the kind of action, `turn` and the place of the chosen song; see
+    :func:`musicsim.ui.compare.session.act`.
     """
 
     def receive() -> None:
@@ -56,7 +57,7 @@ def _mark(form: str, place: int) -> str:
 
 
 def _card(library: Library, song: Song, mark: str, *, is_named: bool) -> dict[str, Any]:
-    """Return a song with its track for the player, from its typical 30 seconds; without a file, the track is None."""
+    """Return a song with a track of its most typical 30 seconds; without a file, the track is None."""
     title, by = clean(song.title), clean(song.by)
     preview = None
     if not song.is_missing and has_sound(library, song):

@@ -1,4 +1,4 @@
-"""Compare: listeners compare songs by ear, and the library learns similarity from their answers."""
+"""The Compare page: listeners compare songs by ear, and models learn similarity from their answers."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Questions of a session on the Compare page: the pending one, those before and after, and undo."""
+"""A session's questions on the Compare page: the pending one, earlier and later ones, and undo."""
 
 import secrets
 import time
@@ -27,7 +27,7 @@ _POOL = ThreadPoolExecutor(1, thread_name_prefix="compare")
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A question to a listener about songs of the library in a folder."""
+    """A question for a listener about songs of the library in a folder."""
 
     library: Path
     listener: str
@@ -36,7 +36,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer of this session: the place of the chosen song (None: unsure), and its id in the library."""
+    """An answer in this session: the place of the chosen song (None: unsure), and the answer's id in the library."""
 
     pending: Pending
     chosen: int | None
@@ -45,32 +45,32 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Ahead:
-    """The question after the pending one, computed while songs play; valid for one `state`."""
+    """The question after the pending one, computed while songs play; it is valid only for one `state`."""
 
     state: tuple[Any, ...]
     question: "Future[Question]"
 
 
 FORM: Key[str] = Key("compare_form", lambda: FORMS[0], "kind of question, one of FORMS")
-N_SONGS: Key[int] = Key("compare_n_songs", lambda: 3, "songs of a question")
+N_SONGS: Key[int] = Key("compare_n_songs", lambda: 3, "number of songs in a question")
 LISTENER: Key[str | None] = Key("compare_listener", lambda: None, "name of the person who answers")
-SHOW_NAMES: Key[bool] = Key("compare_names", lambda: False, "whether song names are shown before the answer")
+SHOW_NAMES: Key[bool] = Key("compare_names", lambda: False, "True if song names are shown before the answer")
 _PENDING: Key[Pending | None] = Key("compare_asked", lambda: None, "the pending question")
 _PUT_OFF: Key[list[Pending]] = Key("compare_put_off", list, "questions that were pending when an answer was undone")
 _AHEAD: Key[_Ahead | None] = Key("compare_ahead", lambda: None, "the question after the pending one")
-_ANSWERS: Key[list[Answer]] = Key("compare_given", list, "answers of this session, the last one last")
-_SKIPPED: Key[list[Pending]] = Key("compare_skipped", list, "questions that were skipped in this session")
-TURN: Key[int] = Key("compare_turn", lambda: 0, "number of the pending question, which actions carry")
+_ANSWERS: Key[list[Answer]] = Key("compare_given", list, "this session's answers, oldest first")
+_SKIPPED: Key[list[Pending]] = Key("compare_skipped", list, "questions skipped in this session")
+TURN: Key[int] = Key("compare_turn", lambda: 0, "number of the pending question, sent with each action")
 _SEED: Key[int] = Key("compare_seed", lambda: secrets.randbits(32), "random seed of the questions")
 
 
 def clean_name(text: str | None) -> str:
-    """Return a listener's name in its stored form; may be empty."""
+    """Return a listener's name in the form that is stored; it may be empty."""
     return " ".join((text or "").split())[:_MAX_NAME].strip()
 
 
 def pending_question(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> Question:
-    """Return the pending question, one put off, or a new one; raise ModelError if too few songs can be compared."""
+    """Return the pending question, a postponed one, or a new one; raise ModelError if too few songs can be compared."""
     pending = _PENDING.get()
     if pending is None or not _is_valid(pending, snapshot, listener):
         put_off = [other for other in _PUT_OFF.get() if _is_valid(other, snapshot, listener)]
@@ -83,14 +83,14 @@ def pending_question(snapshot: Snapshot, answers: Sequence[Judgment], listener: 
         TURN.set(TURN.get() + 1)
     ahead = _AHEAD.get()
     if ahead is None or ahead.state != _state(snapshot, listener):
-        # it uses the pending question, but not its answer, because one answer changes little
+        # this takes the pending question into account, but not its answer, because one answer changes little
         future = _POOL.submit(_compute_next, snapshot, *_arguments(snapshot, answers, listener, pending))
         _AHEAD.set(_Ahead(_state(snapshot, listener), future))
     return pending.question
 
 
 def _is_valid(pending: Pending, snapshot: Snapshot, listener: str) -> bool:
-    """Return True if a question is for this library and listener, of the chosen kind, and about existing songs."""
+    """Return True if a question has the chosen form, existing songs, and this library and listener."""
     question = pending.question
     is_chosen = (question.form, len(question.song_ids)) == (FORM.get(), N_SONGS.get())
     is_here = (pending.library, pending.listener) == (snapshot.library.folder, listener)
@@ -112,7 +112,7 @@ def _take_next(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -
 def _arguments(
     snapshot: Snapshot, answers: Sequence[Judgment], listener: str, *pending: Pending
 ) -> tuple[list[Judgment], str, str, int, list[int]]:
-    """Return arguments of :func:`_compute_next`; skipped and pending questions become answers without a choice."""
+    """Return the arguments for :func:`_compute_next`; skipped and pending questions become answers without a choice."""
     unanswered = [
         Judgment(-1, time.time(), other.listener, other.question.form, other.question.song_ids, None)
         for other in (*_SKIPPED.get(), *pending)
@@ -130,9 +130,9 @@ def _compute_next(
 
 
 def act(kind: str, at: int, chosen: int | None = None) -> None:
-    """Carry out an action of the browser; for callbacks. Unknown kinds do nothing.
+    """Carry out an action from the browser; for callbacks. Unknown kinds are ignored.
 
-    `at` is the action's turn; one of an earlier turn is ignored. `chosen` is the place of the chosen song.
+    `at` is the turn of the action; actions from an earlier turn are ignored. `chosen` is the place of the chosen song.
     """
     pending = _PENDING.get()
     if at != TURN.get():
@@ -194,7 +194,7 @@ def last_answer(library: Library) -> Answer | None:
 
 
 def _undo() -> None:
-    """Delete the last answer and ask its question again; the pending question comes after it."""
+    """Delete the last answer and ask its question again; the pending question is asked after it."""
     library = openers.snapshot().library
     answer = last_answer(library)
     if answer is None:

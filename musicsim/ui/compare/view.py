@@ -18,7 +18,7 @@ _FORMS = {"odd": "The odd one out", "like": "More like the first"}
 
 @st.fragment
 def show_compare() -> None:
-    """Show the question and the survey so far; an answer does not run other parts of the page."""
+    """Show the question and the survey so far; an answer does not rerun other parts of the page."""
     snapshot = openers.snapshot()
     library = snapshot.library
     listener = _choose_settings(library)
@@ -43,12 +43,11 @@ def show_compare() -> None:
                 last=(last.pending.question, last.chosen) if last else None,
             )  # fmt: skip
     else:
-        st.info("Enter the listener's name. Answers are saved under it.", icon=":material/person:")
+        st.info("Enter the listener's name. Answers are saved under this name.", icon=":material/person:")
     show_survey(library, answers, listener)
 
 
 def _choose_settings(library: Library) -> str:
-    """Show the settings of the survey; return the listener's name, which may be empty."""
     known = opinions(library).judgments.listeners()
     is_owner = not is_public()
     if not is_owner:

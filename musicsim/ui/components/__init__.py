@@ -1,1 +1,1 @@
-"""Parts that several pages share: player, song list, finder, map, jobs."""
+"""Components that several pages share: player, song list, finder, map and jobs."""

@@ -1,4 +1,4 @@
-"""Coverage of a library by each kind of supervision, counted once for all pages."""
+"""Coverage of a library by each kind of supervision, computed once for all pages."""
 
 from musicsim.explorer.learning.supervision import Coverage, coverage
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -8,12 +8,12 @@ from musicsim.ui.base.desk import Task, desk, task_key
 
 
 def ask_coverage(snapshot: Snapshot) -> Task:
-    """Return the task that counts the songs of each kind of supervision; its result is a list of :class:`Coverage`."""
+    """Return the task that counts the songs covered by each kind of supervision."""
 
     def work(progress: Progress) -> list[Coverage]:
         progress("reading this library's data on similarity", 0, 0)
         return coverage(snapshot)
 
-    # answers and thumbs do not change the library's revision, or each of them would redraw every page
+    # answers and thumbs do not change the library's revision; otherwise each one would redraw every page
     mark = snapshot.library.judgments.mark(*FORMS, RESULT)
     return desk().ask(task_key(snapshot, f"coverage {mark}"), work)

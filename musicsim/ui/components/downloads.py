@@ -1,7 +1,7 @@
 """Tables that can be saved as CSV, and charts that can be saved as pictures.
 
-``client.disableDataExport`` in ``.streamlit/config.toml`` turns off Streamlit's own download of tables, which writes
-formulas in cells unescaped.
+``client.disableDataExport`` in ``.streamlit/config.toml`` turns off Streamlit's own table download, which does not
+escape formulas in cells.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from musicsim.ui.base.frame import asset
 
 
 def show_table(frame: pd.DataFrame, *, name: str, key: str) -> None:
-    """Show a small table and a button that downloads it; parameters as in :func:`table_download`."""
+    """Show a small table and a button that downloads it; the parameters are those of :func:`table_download`."""
     st.table(frame, hide_index=True, border="horizontal")
     table_download(name, lambda: frame, key)
 
 
 def table_download(name: str, table: Callable[[], pd.DataFrame], key: str) -> None:
-    """Show a button that calls `table` and downloads the result as ``name.csv``; `key` is unique on the page."""
+    """Show a button that calls `table` and downloads the result as ``name.csv``; `key` must be unique on the page."""
 
     def content() -> bytes:
         frame = table()
@@ -35,7 +35,7 @@ def table_download(name: str, table: Callable[[], pd.DataFrame], key: str) -> No
 
 
 def chart(figure: go.Figure, *, key: str, name: str) -> None:
-    """Show a chart, and buttons that save it as `name`; `key` is unique: letters, digits and underscores."""
+    """Show a chart and buttons that save it as `name`; `key` must be a unique identifier on the page."""
     st.plotly_chart(figure, key=key, config={"displayModeBar": False})
     component = st.components.v2.component(
         "musicsim_save_chart", css=asset("save_chart.css"), js=asset("save_figure.js") + asset("save_chart.js")

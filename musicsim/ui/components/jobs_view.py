@@ -1,4 +1,4 @@
-"""The running job, in the sidebar and on the Library page, and next steps for an empty library."""
+"""The running job in the sidebar and on the Library page, and next steps for an empty library."""
 
 from collections.abc import Collection
 
@@ -27,7 +27,7 @@ _ICONS = {
 
 
 def start_job(library: Library, kind: str, **arguments: object) -> None:
-    """Start a job, or show the error in a toast."""
+    """Start a job; if that fails, show the error in a toast."""
     with toast_errors():
         jobs.start(library, kind, arguments)
 
@@ -38,7 +38,7 @@ _counts = _cache(Library.counts)  # reads every play and tag
 
 
 def upgrade_line(library: Library) -> None:
-    """After an update of the program, announce what it analyzes again, and start that job once per session."""
+    """After an update of musicsim, announce what it will analyze again, and start that job once per session."""
     upgrade = _pending_upgrade(library)
     if upgrade is None:
         return
@@ -53,7 +53,7 @@ def _share(job: Job) -> float:
 
 
 def library_line(library: Library) -> None:
-    """Show songs, hours and running job of a library; run the page again when the job or the model in use changes."""
+    """Show a library's songs, hours and running job; rerun the page when the job or the model in use changes."""
 
     def current_job() -> Job | None:
         return None if is_public() else jobs.current(library)
@@ -97,23 +97,23 @@ def _show_active(library: Library, job: Job) -> None:
     st.markdown(f"**{jobs.job_kinds()[job.kind].title}**")
     st.progress(_share(job), text=_facts(job))
     if job.cancel_requested:
-        st.caption("Stopping after current files…")
+        st.caption("Stopping after the current files…")
         return
     args = (library, job.id)
     with st.container(horizontal=True):
         if job.pause_requested:
             st.button("Resume", key="resume_paused_job", icon=":material/play_circle:", on_click=jobs.resume, args=args)
             if job.state != "paused":
-                st.caption("Pausing after current files…")
+                st.caption("Pausing after the current files…")
         else:
             st.button("Pause", key="pause_job", icon=":material/pause_circle:", on_click=jobs.pause, args=args)
         st.button("Cancel", key="cancel_job", icon=":material/stop_circle:", on_click=jobs.cancel, args=args)
 
 
 def watch_job(library: Library, *, kinds: Collection[str] = (), revision: int | None = None) -> None:
-    """Show the running or last job, or only an unfinished one of some `kinds`.
+    """Show the running or last job; with `kinds`, only a job of these kinds that is not done.
 
-    Runs the page again when the job ends or the library leaves a `revision`.
+    Reruns the page when the job ends, or when the library's revision is no longer `revision`.
     """
     busy = jobs.current(library) is not None
 
@@ -130,7 +130,7 @@ def watch_job(library: Library, *, kinds: Collection[str] = (), revision: int | 
 
 
 def job_panel(library: Library, job: Job) -> None:
-    """Show an active job with speed, time left and buttons to stop it, or the outcome of one that has ended."""
+    """Show an active job with its speed, time left and buttons to stop it, or the outcome of a job that has ended."""
     with st.container(border=True):
         if job.is_active:
             _show_active(library, job)
@@ -158,7 +158,7 @@ def demo_button(snapshot: Snapshot) -> None:
 
 
 def stop_without_songs(snapshot: Snapshot) -> None:
-    """End the page here, with a next step, if no song can be compared yet."""
+    """If no song can be compared yet, suggest a next step and stop drawing the page."""
     if snapshot.n_indexed:
         return
     job = jobs.current(snapshot.library)
@@ -177,8 +177,8 @@ def stop_without_songs(snapshot: Snapshot) -> None:
     elif is_public():
         st.info("This library is empty.", icon=":material/info:")
     elif snapshot.n_songs:
-        st.info("These songs have not been compared yet.", icon=":material/info:")
-        st.button("Compare them", on_click=start_job, args=(snapshot.library, "refresh"))
+        st.info("These songs are not in a model yet, so they cannot be compared.", icon=":material/info:")
+        st.button("Compare songs", on_click=start_job, args=(snapshot.library, "refresh"))
     else:
         st.info("No songs yet: add a folder of music or load the demo collection.", icon=":material/info:")
         st.page_link(PAGES["library"], label="Add a folder", icon=":material/create_new_folder:")

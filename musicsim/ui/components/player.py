@@ -40,10 +40,7 @@ _RESEND_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """A song for the player; titles and artists are shown as plain text.
-
-    Addresses are paths from the root (``/songs/12/audio``), relative to the path under which the app is served.
-    """
+    """A song for the player; addresses such as ``/songs/12/audio`` are relative to the root of the app."""
 
     song_id: int  # part of every event; 0, which no song has, for sound from outside the library
     title: str

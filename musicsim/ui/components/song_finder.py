@@ -1,4 +1,4 @@
-"""A box that searches while the user types: songs, artists, albums, words, or names from a list of any length."""
+"""A box that searches as the user types, for songs, artists, albums, words, or names from a list."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
@@ -21,17 +21,17 @@ from musicsim.ui.base.text import clean, count
 _MAX_MATCHES = 20
 _MAX_TEXT = 200
 _MAX_CHOSEN = 100
-FEW = 200  # up to this many names, the browser receives a list of all
+FEW = 200  # maximum number of names for which the browser receives the whole list
 
 MatchKind = Literal["artist", "album", "song", "words", "name"]
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A line below the box: `title`, and `sub` in gray."""
+    """A match below the box: `title`, followed by `sub` in gray."""
 
     kind: MatchKind
-    value: str  # the shown name; a song's id; an album's artist and name in two lines; or words
+    value: str  # a name; a song id; an album's artist and name on two lines; or words
     title: str
     sub: str = ""
 
@@ -41,7 +41,7 @@ ONLY_SONGS: tuple[MatchKind, ...] = ("song",)
 
 
 def song_matches(snapshot: Snapshot, text: str, *, kinds: Collection[MatchKind] = _KINDS) -> list[Match]:
-    """Return at most twenty artists, albums and songs whose names contain a text, and its meaning as words."""
+    """Return at most twenty artists, albums and songs whose names contain `text`, and its meaning as words."""
     results = snapshot.find(text, _MAX_MATCHES)
     matches = [Match("artist", clean(name), clean(name), f"artist, {count(n, 'song')}") for name, n in results.artists]
     for name, by, n in results.albums:
@@ -53,7 +53,7 @@ def song_matches(snapshot: Snapshot, text: str, *, kinds: Collection[MatchKind] 
 
 
 def _word_matches(snapshot: Snapshot, text: str, names: Sequence[Match]) -> list[Match]:
-    """Return a text as words; one that is only partly understood must not be contained in a name."""
+    """Return the meaning of `text` as words, if any; a text only partly understood is skipped if names match."""
     words = parse_words(snapshot, text)
     if not words.parts or (names and (words.unknown or all(part.filters.artists for part in words.parts))):
         return []
@@ -64,7 +64,7 @@ def _word_matches(snapshot: Snapshot, text: str, names: Sequence[Match]) -> list
 
 
 def ids_of_match(snapshot: Snapshot, kind: MatchKind, value: str) -> Int64Array:
-    """Return the ids of a match's songs, int64; for words, the best matches first."""
+    """Return the ids of a match's songs, int64; for words, best matches first."""
     if kind == "artist":
         return snapshot.row_ids[snapshot.songs_of_artist(value)]
     if kind == "words":
@@ -75,7 +75,7 @@ def ids_of_match(snapshot: Snapshot, kind: MatchKind, value: str) -> Int64Array:
 
 
 def name_matches(names: Sequence[str], text: str) -> list[Match]:
-    """Return at most twenty names that contain a text in any case; names that begin with it come first."""
+    """Return at most twenty names that contain `text`, ignoring case; names that begin with it come first."""
     text = text.casefold()
     matching = [name for name in names if text in name.casefold()]
     matching.sort(key=lambda name: (not name.casefold().startswith(text), name))
@@ -95,10 +95,10 @@ def find_song(
     label: str, *, key: str, search: Callable[[str], Sequence[Match]], on_pick: Callable[[MatchKind, str], None],
     is_labelled: bool = True, placeholder: str = "Title, artist, album, or words: slow piano 1960s",
 ) -> None:  # fmt: skip
-    """Show a box to type into, with the matches of `search` below it; `key` is unique on the page.
+    """Show a box to type in, with the matches of `search` below it; `key` must be unique on the page.
 
-    A fragment: typing does not run other parts of the page. A choice runs the page, after `on_pick` with the kind and
-    the value of a match. The value comes from the browser: it may be anything, or have left the library.
+    This is a fragment: typing does not rerun other parts of the page. A choice calls `on_pick` with the kind and the
+    value of a match, then reruns the page. The value comes from the browser, so it may be invalid or no longer exist.
     """
 
     def pick() -> None:
@@ -114,9 +114,9 @@ def find_songs(
     snapshot: Snapshot, label: str, *, key: str, chosen: Sequence[int], on_change: Callable[[list[int]], None],
     help: str = "", placeholder: str = "Search for a title", most: int = _MAX_CHOSEN,
 ) -> None:  # fmt: skip
-    """Let the user choose songs of the library; `key` is unique on the page, and `chosen` are ids.
+    """Let the user choose songs of the library; `key` must be unique on the page, and `chosen` contains ids.
 
-    The page runs again after `on_change` with the new ids. A song beyond the maximum `most` replaces the first.
+    A change calls `on_change` with the new ids, then reruns the page. Beyond `most` songs, the first one is dropped.
     """
 
     def id_of(value: str) -> int | None:
@@ -131,7 +131,7 @@ def find_songs(
 
 
 def drop_unknown(key: Key[list[str]], names: Sequence[str]) -> None:
-    """Remove names from a choice that no longer exist."""
+    """Remove names that no longer exist from a choice."""
     chosen = key.get()
     if chosen and not (existing := set(names)).issuperset(chosen):
         key.set([name for name in chosen if name in existing])
@@ -140,7 +140,7 @@ def drop_unknown(key: Key[list[str]], names: Sequence[str]) -> None:
 def find_names(
     label: str, names: Sequence[str], *, key: Key[list[str]], help: str, placeholder: str = "Choose options"
 ) -> list[str]:
-    """Let the user choose names, and return those in `key`; many names are searched while typing."""
+    """Let the user choose names, and return those chosen; if there are many, the user types to search."""
     drop_unknown(key, names)
     if len(names) <= FEW:
         st.multiselect(label, sorted(names), **key.widget(), help=help, format_func=clean, placeholder=placeholder)
@@ -159,7 +159,7 @@ def _find_many(
     label: str, *, key: str, chosen: Sequence[tuple[Any, Match]], search: Callable[[str], Sequence[Match]],
     parse: Callable[[str], Any], on_change: Callable[[list[Any]], None], most: int, help: str, placeholder: str,
 ) -> None:  # fmt: skip
-    """Show a box with the chosen values below it; `parse` turns text from the browser into a value, or None."""
+    """Show a box with the chosen values below it; `parse` turns text from the browser into a value or None."""
 
     def pick() -> None:
         match = _parse_match(key)
@@ -180,7 +180,6 @@ def _find_many(
 
 
 def _parse_match(key: str) -> tuple[MatchKind, str] | None:
-    """Return kind and value of a match as sent by the browser, or None if it is not valid."""
     sent = st.session_state[key].get("picked")
     if isinstance(sent, dict) and sent.get("kind") in get_args(MatchKind):
         return sent["kind"], str(sent.get("value"))
@@ -201,7 +200,7 @@ def _box(
         data={
             "label": label, "is_labelled": is_labelled, "help": help, "placeholder": placeholder,
             "nothing": "Nothing matches.", "chosen": [asdict(match) for match in chosen],
-            "text": sent or "",  # the text of these matches: the user may have typed more meanwhile
+            "text": sent or "",  # text for these matches; the user may have typed more in the meantime
             "matches": [asdict(match) for match in search(text)] if text else [],
         },
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A list of songs with a play button, a measure and actions on each row, and the covers of songs."""
+"""A list of songs with a play button, a similarity or length, and actions on each row; song covers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -25,7 +25,7 @@ class Row:
     sub: str
     reason: str
     length: str
-    similarity: float | None = None  # in [0, 1], drawn as a bar; None shows the length
+    similarity: float | None = None  # from 0 to 1, drawn as a bar; None shows the length instead
     link: str | None = None
     can_explain: bool = False  # True if it has the button "why"
     is_kept: bool = False  # True if its pin is filled
@@ -35,7 +35,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action on the row at `index`; `to` is the new place of a moved row."""
+    """An action on the row at `index`; `to` is the new index of a moved row."""
 
     kind: ActionKind
     index: int
@@ -51,7 +51,7 @@ def clock(seconds: float) -> str:
 
 
 def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: str | None = None) -> Row:
-    """Return the row of a song: artist, genre and year in the second line, the reason `why` in a third."""
+    """Return the row of a song: its second line has artist, genre and year; its third line has the reason `why`."""
     facts = [song.by, song.genre or "", str(song.year or "")]
     sub = " · ".join(fact for fact in facts if fact)
     return Row(song.id, song.title, sub, why, clock(song.duration_s), similarity, link)
@@ -61,7 +61,7 @@ def song_list(
     rows: Sequence[Row], *, key: str, on_action: Callable[[Action], None], editable: bool = False,
     is_queue: bool = False, first: int = 0, scroll_to: bool = False,
 ) -> None:  # fmt: skip
-    """Show the rows; `key` is unique on the page, and `on_action` is called as a widget's callback.
+    """Show the rows; `key` must be unique on the page, and `on_action` is called as a widget's callback.
 
     The rows of an `editable` list can be kept, moved, removed and generated again, and songs inserted after them.
     Those of a queue have a pin and a menu; they are
@@ -94,13 +94,13 @@ def _parse(sent: Any, n_rows: int) -> Action | None:
 
 
 def cover_address(library: Library, song_id: int | str) -> str:
-    """Return the address of a song's cover; without a cover, the response is empty, which browsers do not report."""
+    """Return the URL of a song's cover; without a cover, the response is empty, which browsers do not report."""
     return f"/songs/{song_id}/cover?library={quote(library.name)}&quiet=1"
 
 
 def show_cover(library: Library, song: Song) -> None:
-    """Show the cover of a song, in a box of constant size."""
-    address = cover_address(library, song.id).lstrip("/")  # relative, so that the app can be served under any path
+    """Show a song's cover in a box of fixed size."""
+    address = cover_address(library, song.id).lstrip("/")  # relative URL, so that the app can be served under any path
     st.html(
         f"<div class='song-cover'><i style='background-image: url(&quot;{address}&quot;)'></i></div>", width="content"
     )

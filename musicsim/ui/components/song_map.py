@@ -1,7 +1,7 @@
 """The map: every song as a point, with marks on the chosen song, results and the query.
 
-The browser fetches positions, colors and names of regions itself (:mod:`musicsim.api.routes`), and receives only the
-ids of marked songs from here. It sends clicks, outlines, and the song under a resting pointer.
+The browser fetches positions, colors and region names itself (:mod:`musicsim.api.routes`); this module sends it only
+the ids of marked songs. The browser sends clicks, lasso outlines, and the song under a resting pointer.
 """
 
 import math
@@ -23,11 +23,11 @@ from musicsim.public import visitor_may
 from musicsim.ui.base.frame import asset
 
 MAX_MARKED = 2_000
-"""Maximum number of songs with a ring; more would be a single black spot."""
-_MAX_CORNERS = 5_000  # of an outline; a hand draws a few hundred
+"""Maximum number of songs with a ring; more rings would merge into a black spot."""
+_MAX_CORNERS = 5_000  # corners of an outline; a hand-drawn one has a few hundred
 SCRIPT = "regl-scatterplot-1.16.0.min.js"
-"""File of the script that draws points."""
-_ADDRESS = f"scripts/{SCRIPT}"  # relative to the app; includes the version because browsers cache it
+"""File name of the script that draws points."""
+_ADDRESS = f"scripts/{SCRIPT}"  # URL relative to the app; includes the version because browsers cache the script
 
 
 @st.fragment
@@ -37,14 +37,15 @@ def song_map(
     height: int | None = 480, legend: bool = True, on_pick: Callable[[int], None] | None = None,
     on_hear: Callable[[int], None] | None = None, on_outline: Callable[[Int64Array], None] | None = None,
 ) -> None:  # fmt: skip
-    """Show the map, as a fragment: playing a song does not run other parts of the page.
+    """Show the map as a fragment, so that playing a song does not rerun other parts of the page.
 
-    Marks songs by id: `chosen`, rings for the first :data:`MAX_MARKED` of `marked`, and a line through `path`. `query`,
-    float32 of shape (2,), is the position of a star in the map's unit. `height` is in pixels; None fills the window and
-    shows names of regions. `color_by` is one of :data:`musicsim.explorer.snapshot.map_columns.COLOUR_BY`.
+    Songs are given by id: the `chosen` song, the `marked` songs (the first :data:`MAX_MARKED` get rings), and the songs
+    of a `path`. `query`, float32 of shape (2,), is the position of a star in map units. `height` is in pixels; with
+    None, the map fills the window and shows region names. `color_by` is one of
+    :data:`musicsim.explorer.snapshot.map_columns.COLOUR_BY`.
 
-    The page runs again after `on_pick`, for a clicked song, and `on_outline`, for the ids (int64) of all songs inside a
-    lasso, drawn or not. Only the map runs again after `on_hear`, for the song under a resting pointer.
+    The page reruns after `on_pick`, for a clicked song, and after `on_outline`, for the ids (int64) of all songs inside
+    a lasso, even those not drawn. Only the map reruns after `on_hear`, for the song under a resting pointer.
     """
     view = map_view(snapshot.map)
 
@@ -81,7 +82,7 @@ def song_map(
             "found": [int(i) for i in marked[:MAX_MARKED]], "path": list(path),
             "query": None if star is None else star.tolist(), "height": height, "legend": legend,
             "can_select": on_outline is not None, "can_hear": on_hear is not None,
-            "alt": f"Map of {len(view.rows):,} songs. Arrow keys go from song to song, Enter plays.",
+            "alt": f"Map of {len(view.rows):,} songs. Arrow keys move from song to song; Enter plays the song.",
         },
     )  # fmt: skip
 
@@ -92,7 +93,7 @@ def _component() -> Callable[..., Any]:
 
 
 def parse_corners(sent: Any) -> tuple[list[float], list[float]] | None:
-    """Return an outline as sent by the browser, or None if it is not valid."""
+    """Return the outline that the browser sent, or None if it is not valid."""
     x, y = (sent.get(axis) for axis in "xy") if isinstance(sent, dict) else (None, None)
     if not (isinstance(x, list) and isinstance(y, list)) or not 3 <= len(x) == len(y) <= _MAX_CORNERS:
         return None
@@ -100,14 +101,14 @@ def parse_corners(sent: Any) -> tuple[list[float], list[float]] | None:
 
 
 def filter_by_legend(snapshot: Snapshot, rows: Int64Array, color_by: str, codes: Any) -> Int64Array:
-    """Return the rows that have one of the codes of a legend; all rows without codes."""
+    """Return the rows that have one of a legend's codes; without codes, return all rows."""
     if not isinstance(codes, list):
         return rows
     return rows[np.isin(colouring(snapshot, color_by).codes[rows], [code for code in codes if isinstance(code, int)])]
 
 
 def map_script_routes(prefix: str = "") -> list[BaseRoute]:
-    """Return the route of the script that draws points; `prefix` is as in :func:`musicsim.api.path_prefix`."""
+    """Return the route for the script that draws points; `prefix` is from :func:`musicsim.api.path_prefix`."""
     file = Path(__file__).resolve().parents[1] / "assets" / "vendor" / SCRIPT
 
     @visitor_may

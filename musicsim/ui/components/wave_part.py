@@ -1,4 +1,4 @@
-"""A waveform on which the user selects a part of a song, with the mouse, a finger or keys."""
+"""A waveform in which the user selects part of a song with the mouse, a finger or keys."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,9 +16,9 @@ def choose_part(
     song: str, peaks: Float32Array, duration_s: float, part: Part | None, *, key: str,
     on_part: Callable[[Part | None], None],
 ) -> None:  # fmt: skip
-    """Show the waveform; `part` is (first, last) second, and None the whole song.
+    """Show the waveform; `part` is the selected (start, end) in seconds, or None for the whole song.
 
-    `song` identifies the song, so that a part of another one is ignored. `on_part` is called as a widget's callback.
+    `song` identifies the song; parts of a different song are ignored. `on_part` is called as a widget's callback.
     """
 
     def receive() -> None:

@@ -1,4 +1,4 @@
-"""A dialog that explains the similarity of two songs: waveforms with shared sounds, shares, tags and listeners."""
+"""A dialog that explains the similarity of two songs with waveforms, shared sounds, tags and listeners."""
 
 from collections.abc import Sequence
 from urllib.parse import quote
@@ -22,14 +22,14 @@ from musicsim.ui.components.downloads import chart
 from musicsim.ui.components.listening import upload_address
 
 _LETTERS = "ABCDEF"
-_MAX_EXAMPLES = 5  # whose similarities are listed
-_MIN_SHARE = 5e-4  # of a bar that is shown
+_MAX_EXAMPLES = 5  # examples whose similarities are listed
+_MIN_SHARE = 5e-4  # smallest share for which a bar is shown
 _COLORS = PALETTE[: len(_LETTERS)]
 _EXPLAINED: Key[int | None] = Key("why_asked", lambda: None, "song id of the result to explain")
 
 
 def ask_why(other_id: int) -> None:
-    """Have the next :func:`show_why` explain a result; for callbacks."""
+    """Make the next :func:`show_why` explain a result; for callbacks."""
     _EXPLAINED.set(other_id)
 
 
@@ -43,9 +43,9 @@ def show_why(snapshot: Snapshot, query: Query) -> None:
 
 @st.dialog("Why are these two similar?", width="large")
 def why_dialog(snapshot: Snapshot, query: Query, other_id: int) -> None:
-    """Explain the result with a song id; with several examples, by one of them, the most similar one first."""
-    if snapshot.model is None:  # the model of these results was deleted meanwhile
-        st.info("This library does not have a model yet that can explain it.")
+    """Explain a result, given by song id; with several examples, the user chooses the one to compare with."""
+    if snapshot.model is None:  # the model of these results has been deleted
+        st.info("This library has no model that can explain the similarity.")
         return
     try:
         example = _choose_example(snapshot, examples_of(query), other_id)
@@ -58,12 +58,12 @@ def why_dialog(snapshot: Snapshot, query: Query, other_id: int) -> None:
     st.markdown(f"Similarity **{listed:.2f}** of 1{before}.")
     if snapshot.model.local_ is not None:
         st.caption(
-            "The list may show another similarity: it uses the metric of the query's region, and this explanation uses "
-            "the mean of all regions."
+            "The list may show a different similarity: it uses the metric of the query's region, while this "
+            "explanation uses the mean of all regions."
         )
     _show_waves(snapshot, why, one, other)
     if why.passages[0]:
-        st.caption("Click a letter to hear a shared sound; the gray area shows where shared sounds occur.")
+        st.caption("Click a letter to hear a shared sound; the gray areas show where shared sounds occur.")
     for note in _notes(why, one, other):
         st.caption(f":material/info: {plain(note)}")
     st.markdown("**Sources of the similarity**")
@@ -77,7 +77,7 @@ def why_dialog(snapshot: Snapshot, query: Query, other_id: int) -> None:
 
 
 def _choose_example(snapshot: Snapshot, examples: Examples, other_id: int) -> int | Example:
-    """Return the example to explain a result by; if there are several, show the similarity to each and a choice."""
+    """Return the example to compare a result with; if there are several, show the similarity to each and a choice."""
     if len(examples.like) + len(examples.unlike) == 1:
         return examples.like[0]
     to_like, to_unlike = similarities_of(snapshot, examples, other_id)
@@ -90,12 +90,12 @@ def _choose_example(snapshot: Snapshot, examples: Examples, other_id: int) -> in
     order = sorted(range(len(examples.like)), key=lambda i: -to_like[i])
     nearest = ", ".join(f"{to_like[i]:.2f} to “{name(examples.like[i])}”" for i in order[:_MAX_EXAMPLES])
     st.markdown(
-        f"Similarity **{similarity_of(snapshot, examples, other_id):.2f}** of 1 to all examples together; the "
-        f"nearest counts most: {nearest}{' and others' * (len(order) > _MAX_EXAMPLES)}."
+        f"Similarity **{similarity_of(snapshot, examples, other_id):.2f}** of 1 to all examples together. The "
+        f"most similar example counts most: {nearest}{' and others' * (len(order) > _MAX_EXAMPLES)}."
     )
     if examples.unlike:
         away = ", ".join(f"“{name(i)}” ({s:.2f})" for i, s in zip(examples.unlike, to_unlike, strict=True))
-        st.caption(f"Lowered by its similarity to {away}, because results should be less like that.")
+        st.caption(f"The similarity is lowered because the result resembles {away}, which you marked “less like this”.")
     choices = [examples.like[i] for i in order]
     if len(choices) == 1:
         return choices[0]
@@ -106,13 +106,13 @@ def _choose_example(snapshot: Snapshot, examples: Examples, other_id: int) -> in
 
 
 def _hub_bar(why: Why, listed: float) -> list[Share]:
-    """Return the effect of hub reduction (or of the limit 0), so that the bars add up to the listed similarity."""
+    """Return a bar for hub reduction (or clipping at 0), so that the bars add up to the listed similarity."""
     is_learned = why.similarity_after is not None
     total = sum((part.similarity_after if is_learned else part.similarity_before) or 0.0 for part in why.parts)
     added = listed - total
     if abs(added) < _MIN_SHARE:
         return []
-    words = "few songs are so close to them" if added > 0 else "many songs are as close to them"
+    words = "hub correction: few songs are this close" if added > 0 else "hub correction: many songs are this close"
     return [Share(words, 0.0 if is_learned else added, added if is_learned else None, 0.0, None)]
 
 
@@ -146,7 +146,6 @@ def _address(snapshot: Snapshot, side: Side) -> str | None:
 
 
 def _notes(why: Why, one: Side, other: Side) -> list[str]:
-    """Return the parts that could not be shown, with the reason."""
     notes = []
     for side, heard_s in zip((one, other), why.heard_s, strict=True):
         if not heard_s:
@@ -157,13 +156,13 @@ def _notes(why: Why, one: Side, other: Side) -> list[str]:
         elif heard_s < side.duration_s - 2:
             notes.append(f"Only the first {heard_s / 60:.0f} minutes of “{side.title}” were analyzed.")
     if all(why.heard_s) and not why.passages[0]:
-        notes.append("No single passage explains it: the shared sounds are spread over both songs.")
+        notes.append("No single passage explains the similarity: the shared sounds are spread over both songs.")
     return notes
 
 
 def _shares_figure(parts: Sequence[Share], shared: Sequence[CodewordShare]) -> go.Figure:
-    """Return bars of the parts of the similarity: points before learning (gray) and under the model in use."""
-    letters: dict[str, list[str]] = {}  # of codewords in the waveforms, by the name of their bar
+    """Return bars for the parts of the similarity, in points before learning (gray) and under the model in use."""
+    letters: dict[str, list[str]] = {}  # letters of codewords in the waveforms, keyed by the name of their bar
     for letter, codeword in zip(_LETTERS, shared, strict=False):
         letters.setdefault(roughly(codeword.words), []).append(letter)
     names = [f"{' '.join(letters.get(part.words, ()))}  {part.words}".strip() for part in parts]
@@ -191,8 +190,7 @@ def _shares_figure(parts: Sequence[Share], shared: Sequence[CodewordShare]) -> g
 
 
 def _differences(why: Why, one: Side, other: Side) -> str:
-    """Return the largest shares of the distance, now and before learning."""
-    # shares that cancel may leave a distance of 0
+    # shares that cancel each other may leave a distance of 0
     before, after = why.distance_before**2 or 1.0, (why.distance_after or 0.0) ** 2 or 1.0
     sentences = []
     for share in why.apart:

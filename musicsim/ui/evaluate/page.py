@@ -1,4 +1,4 @@
-"""Evaluate: quality of similarity and playlists on this library."""
+"""The Evaluate page: quality of similarity and playlists on this library."""
 
 import streamlit as st
 

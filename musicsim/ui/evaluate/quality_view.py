@@ -1,4 +1,4 @@
-"""Quality of a library's models: scores, genres, confusions, hubs and orphans."""
+"""The quality of a library's models: scores, genres, confusions, hubs and orphans."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -25,24 +25,24 @@ from musicsim.ui.components.downloads import chart, show_table
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import row_of, song_list
 
-_ALL: Key[str] = Key("evaluate_all", str, "name of the library whose models are all evaluated")
+_ALL: Key[str] = Key("evaluate_all", str, "name of the library for which all models are evaluated")
 _SPLIT: Key[str] = Key("evaluate_split", str, "name of the fixed split; empty for none")
 _KIND: Key[str | None] = Key("evaluate_kind", lambda: None, "kind of ground truth")
 
 _MAX_GENRES = 30
 _MAX_LABEL = 22
-_MAX_TEXT_CELLS = 16  # with more genres, numbers do not fit into the cells
+_MAX_TEXT_CELLS = 16  # numbers do not fit into the cells if there are more genres
 _MAX_LISTED = 10
 _MEASURES = {
     "same genre in the ten nearest": "Share of the ten nearest songs by other artists that have the same genre.",
-    "average precision": "With a genre's songs as queries: rank of similar songs among all songs.",
+    "average precision": "With a genre's songs as queries: how high similar songs rank among all songs.",
     "precision at 10": "With a genre's songs as queries: share of similar songs in the top ten.",
 }
 
 
 def scores_key(snapshot: Snapshot, kind: str) -> Hashable:
-    """Return the key of the scores by one kind of ground truth, which changes with the scores."""
-    # answers and thumbs do not change the library's revision, or each of them would redraw every page
+    """Return the task key for the scores with one kind of ground truth; it changes when the scores do."""
+    # answers and thumbs do not change the library's revision; otherwise each one would redraw every page
     mark = snapshot.library.judgments.mark(*{ANSWERS: FORMS, JUDGEMENTS: (RESULT,)}.get(kind, ()))
     return task_key(snapshot, f"scores by {kind} {mark} split {_SPLIT.get()}")
 
@@ -60,9 +60,9 @@ def _ask_lists(snapshot: Snapshot) -> Task:
 
 
 def show_library(snapshot: Snapshot, *, busy: bool) -> None:
-    """Show the quality of a library's models, the chosen one first."""
+    """Show the quality of a library's models, starting with the chosen one."""
     if snapshot.n_indexed < 2:
-        st.info("A single song cannot be compared: add more songs.", icon=":material/info:")
+        st.info("A single song cannot be compared. Add more songs.", icon=":material/info:")
         return
     coverage = ask_coverage(snapshot)
     is_covered = coverage.wait(AT_ONCE_S)
@@ -82,7 +82,7 @@ def show_library(snapshot: Snapshot, *, busy: bool) -> None:
         scores.wait(AT_ONCE_S)
     lists.wait(AT_ONCE_S)
     n_shown = is_covered + count_done(tasks[1:])
-    # a container per part, so that parts do not move or appear twice
+    # one container per part, so that parts do not move or appear twice
     table, progress, rest = st.container(), st.container(), st.container()
     if kind:
         with table:
@@ -96,21 +96,21 @@ def show_library(snapshot: Snapshot, *, busy: bool) -> None:
 
 
 def choose_kind(covered: list[Coverage] | None) -> str | None:
-    """Show the choice of ground truth and return its kind; None without ground truth, or while coverage is computed."""
+    """Let the user choose a kind of ground truth; return None if there is none, or while coverage is computed."""
     if covered is None:
         return None
     available = {c.kind: c for c in covered if c.n_songs}
     if not available:
         st.info(
-            "This library does not have data about similar songs yet. Import plays or playlists, or give songs "
-            "genres or tags. The measures below do not need it.", icon=":material/info:",
+            "This library has no data about similar songs yet. Import plays or playlists, or give songs genres or "
+            "tags. The measures below do not need such data.", icon=":material/info:",
         )  # fmt: skip
         return None
     if _KIND.get() not in available:
         _KIND.set(next(iter(available)))
     _KIND.keep()
     kind = st.selectbox(
-        "Ground truth", list(available), key=_KIND.name, help="The rankings of a model are compared with it.",
+        "Ground truth", list(available), key=_KIND.name, help="A model's rankings are compared with these data.",
         format_func=lambda name: f"{KINDS[name].words} ({available[name].share:.0%} of all songs)",
     )  # fmt: skip
     st.caption(plain(f"{available[kind].detail}. Evaluated on the {available[kind].n_songs:,} songs it covers."))
@@ -126,9 +126,9 @@ def _choose_split(snapshot: Snapshot) -> None:
         st.selectbox(
             "Split", ["", *names], key=_SPLIT.name,
             format_func=lambda name: (
-                f"{name}: test songs search training songs" if name else "None: all songs search all songs"
+                f"{name}: test songs are compared with training songs" if name else "None: all songs are compared"
             ),
-            help="Splits come with data sets, or from `musicsim splits import`.",
+            help="Splits come with data sets or are imported with `musicsim splits import`.",
         )  # fmt: skip
     for fault in list_known_faults(snapshot.library):
         st.warning(fault, icon=":material/report:")
@@ -155,7 +155,6 @@ def _models_table(snapshot: Snapshot, others: Sequence[ModelRecord], kind: str) 
 
 
 def _table_row(snapshot: Snapshot, record: ModelRecord, kind: str, report: quality.HeldOut | None) -> dict[str, str]:
-    """Return a model's row of the table; cells of unknown values are empty."""
     row = {"Model": plain(record.name)}
     scores: quality.Scores | None = result_of(desk().find(scores_key(snapshot, kind)))
     both: quality.ListsOfBoth | None = result_of(desk().find(task_key(snapshot, "lists")))
@@ -178,11 +177,11 @@ def format_figure(figure: quality.Figure) -> str:
 
 def _explain_table(snapshot: Snapshot, kind: str, trained: quality.HeldOut | None) -> None:
     if trained is not None:
-        target = f" They use its own training target: {KINDS[trained.kind].words}." if trained.kind != kind else ""
+        target = f" They use the model's own target: {KINDS[trained.kind].words}." if trained.kind != kind else ""
         st.info(
-            "This model was trained on these artists, so scores on all songs are optimistic. Use the held-out scores: "
-            f"{trained.n_songs:,} songs by {trained.n_artists:,} artists not used in training, before → after "
-            f"training.{target}", icon=":material/school:",
+            "This model was trained on these artists, so scores on all songs are optimistic. Use the held-out scores, "
+            f"which compare before → after training on {trained.n_songs:,} songs by {trained.n_artists:,} artists not "
+            f"used in training.{target}", icon=":material/school:",
         )  # fmt: skip
     scores: quality.Scores | None = result_of(_ask_scores(snapshot, kind))
     facts = []
@@ -195,9 +194,9 @@ def _explain_table(snapshot: Snapshot, kind: str, trained: quality.HeldOut | Non
         facts.append("95% interval over resampled artists in gray")
     facts += ["songs by the query's own artist are left out"] if kind not in ("artist", "folder") else []
     st.caption(
-        "; ".join(facts) + ". All range from 0 to 1, higher is better. Hubness (0: no song is favored; above 1: a few "
-        "are close to everything) and coverage (songs in at least one top ten): without → with hub "
-        "reduction."
+        "; ".join(facts) + ". All scores range from 0 to 1; higher is better. Hubness is 0 if no song is favored, and "
+        "above 1 if a few songs are close to everything. Coverage is the share of songs in at least one top ten. Both "
+        "are shown without → with hub reduction."
     )
 
 
@@ -205,7 +204,7 @@ def _show_lists(snapshot: Snapshot, both: quality.ListsOfBoth, scores: quality.S
     default = "on" if snapshot.library.settings["hub_reduction"] else "off"
     hub_reduction = st.segmented_control(
         "Hub reduction", ("off", "on"), default=default, key="evaluate_hub_reduction",
-        help="Shows genres, confusions and hubs below with or without hub reduction.",
+        help="Show the genres, confusions and hubs below with or without hub reduction.",
     )  # fmt: skip
     lists = both.reduced if (hub_reduction or default) == "on" else both.plain
     if both.n_compared < both.n_songs:
@@ -217,7 +216,7 @@ def _show_lists(snapshot: Snapshot, both: quality.ListsOfBoth, scores: quality.S
         with right:
             _show_confusions(lists.confusion)
     else:
-        st.caption("With at least two genres, this page shows how well each is found and which are confused.")
+        st.caption("With two or more genres, this page shows how well each is found and which are confused.")
     _show_hubs(snapshot, lists, both.n_compared)
 
 
@@ -274,7 +273,7 @@ def _show_confusions(confusion: quality.Confusion) -> None:
         yaxis={"autorange": "reversed", "automargin": True, "fixedrange": True, "dtick": 1, "ticksuffix": " "},
     )
     chart(figure, key="evaluate_confusion", name="genre confusion")
-    st.caption("Each row: genres of the songs nearest to one genre, in %; the query's own artist is left out.")
+    st.caption("Each row shows the genres of the songs nearest to one genre, in %, without the query's own artist.")
     pairs = confusion.pairs(5)
     if pairs:
         st.markdown("\n".join(f"- {plain(pair.words)}" for pair in pairs))

@@ -1,4 +1,4 @@
-"""Recall and time of each kind of search index."""
+"""The recall and speed of each kind of search index."""
 
 from collections.abc import Hashable
 
@@ -15,13 +15,13 @@ _DESK = "search speed"
 
 
 def show_search(snapshot: Snapshot, *, busy: bool) -> None:
-    """Show a button that measures every kind of index, then progress, then the table."""
+    """Show a button that measures every kind of index; after a click, show progress, then the table."""
     if snapshot.n_indexed < CHOSEN_FROM:
         st.info(TOO_FEW.format(CHOSEN_FROM, snapshot.n_indexed), icon=":material/info:")
         return
     st.caption(
-        "Builds each kind of search index for the songs of this library in memory, and measures it. Choose a kind in "
-        "Library > Settings."
+        "Builds each kind of search index in memory for the songs in this library, and measures it. To choose a kind, "
+        "go to Library > Settings."
     )
     key = task_key(snapshot, "search speed")
     task = desk(_DESK).find(key)

@@ -1,4 +1,4 @@
-"""Import of listening data on the Library page: read files, preview the result, write it on request."""
+"""Import of listening data on the Library page: read files, preview the result, and save it on request."""
 
 import hashlib
 import tempfile
@@ -25,11 +25,11 @@ from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import start_job
 
 _SUFFIXES = (*(suffix.lstrip(".") for suffix in importing.READ_SUFFIXES), "zip")
-_MAX_LISTED = 500  # rows of a table; a download has all
+_MAX_LISTED = 500  # rows in a table; a download has all rows
 _PROGRESS_EVERY_S = 0.2
-_NOTES = {0: "left out: its songs are not in the library", 1: "one song: too few to learn from"}
+_NOTES = {0: "left out: none of its songs are in the library", 1: "one song: too few to learn from"}
 _FOUND_BY = {
-    "path": "path of the file",
+    "path": "file path",
     "path end": "end of the path",
     "confirmed": "your earlier choice",
     "mbid": "MusicBrainz id",
@@ -40,7 +40,7 @@ _FOUND_BY = {
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A preview for the library in a folder, at one revision; `token` identifies the files."""
+    """A preview of an import into the library in a folder, at one revision; `token` identifies the files."""
 
     token: str
     library: Path
@@ -50,7 +50,7 @@ class _Pending:
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """The report of an import into the library in a folder, with its playlists."""
+    """The report of an import into the library in a folder, and the imported playlists."""
 
     library: Path
     report: importing.ImportReport
@@ -60,12 +60,12 @@ class _Result:
 
 _PENDING: Key[_Pending | None] = Key("listening_looked", lambda: None, "preview of an import")
 _RESULT: Key[_Result | None] = Key("listening_report", lambda: None, "result of the last import")
-_ROUND: Key[int] = Key("listening_round", int, "counts imports and discarded previews, so that fields start empty")
+_ROUND: Key[int] = Key("listening_round", int, "number of imports and discarded previews, so that fields start empty")
 
 
 @contextmanager
 def show_progress(text: str) -> Iterator[Progress]:
-    """Show a progress bar during the block, updated a few times per second."""
+    """Show a progress bar while the block runs; it is updated a few times per second."""
     bar, last = st.progress(0.0, text=text), 0.0
 
     def progress(message: str, done: int = 0, total: int = 0, /, **_: Any) -> None:
@@ -81,13 +81,13 @@ def show_progress(text: str) -> Iterator[Progress]:
 
 
 def format_label(names: str) -> str:
-    """Return the display names of an import's formats."""
+    """Return the names of an import's formats as shown on the pages."""
     return " and ".join(importing.FORMATS.get(name, name) for name in names.split(" + "))
 
 
 def import_panel(library: Library, *, busy: bool) -> None:
-    """Show the fields for files, then a preview of the import, then its result."""
-    # containers that always exist, so that the page below does not move when messages and progress come and go
+    """Show fields for files, then a preview of the import, then its result."""
+    # containers that always exist, so that the page below does not move when messages appear and disappear
     with st.container():
         result = _RESULT.get()
         import_ids = [entry.id for entry in library.listening.imports()]
@@ -105,11 +105,10 @@ def import_panel(library: Library, *, busy: bool) -> None:
 
 
 def _update_preview(library: Library, *, busy: bool) -> importing.Preview | None:
-    """Return the preview for this library, computed again if songs or imports have changed."""
     pending = _PENDING.get()
     if pending is None or pending.library != library.folder:
         return None
-    if pending.revision != library.revision and not busy:  # a running job changes it every second
+    if pending.revision != library.revision and not busy:  # a running job changes the revision every second
         revision = library.revision
         with show_progress("Matching songs") as progress:
             updated = importing.preview(library, pending.preview.batch, progress)
@@ -119,11 +118,11 @@ def _update_preview(library: Library, *, busy: bool) -> importing.Preview | None
 
 
 def _request() -> tuple[Sequence[Any], str, str, str] | None:
-    """Show the fields; return files, path, format and listener ("": not given) once the user asks for a preview."""
+    """Show the fields; when the user requests a preview, return files, path, format and listener ("" if not given)."""
     number = _ROUND.get()
     st.caption(
-        "Files of Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler or Spinitron, the Million Song "
-        "Dataset, playlists (M3U, PLS, XSPF, JSPF), or your own CSV. Archives are read without unpacking."
+        "Files from Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler, Spinitron or the Million Song "
+        "Dataset, playlists (M3U, PLS, XSPF, JSPF), or your own CSV files. Archives are read without unpacking."
     )
     files = st.file_uploader(
         "Listening history files", type=_SUFFIXES, accept_multiple_files=True, key=f"listening_files_{number}"
@@ -139,18 +138,18 @@ def _request() -> tuple[Sequence[Any], str, str, str] | None:
     )  # fmt: skip
     listener = listener_column.text_input(
         "Listener", key=f"listening_listener_{number}", placeholder=importing.ME,
-        help="The person who listened, if the files do not name anyone; one person's history rarely does.",
+        help="The person who listened. Needed if the files do not name anyone, as is usual for one listener's files.",
     )  # fmt: skip
     is_asked = st.form_submit_button("Preview", icon=":material/visibility:")
     path = path.strip().strip("'\"")
     if is_asked and not files and not path:
-        st.error("Drop a file or enter its path.", icon=":material/error:")
+        st.error("Choose a file or enter its path.", icon=":material/error:")
         return None
     return (files or [], path, fmt, " ".join(listener.split())) if is_asked else None
 
 
 def _load(library: Library, files: Sequence[Any], path_text: str, fmt: str, listener: str) -> None:
-    """Read files and match their songs, unless the same files were read last; show an error."""
+    """Read files and match their songs, unless these files were the last ones read; show errors."""
     digest = hashlib.blake2b(repr((path_text, fmt, listener)).encode("utf-8", "replace"), digest_size=16)
     for file in files:
         digest.update(file.name.encode("utf-8", "replace") + file.getbuffer())
@@ -177,7 +176,7 @@ def _read(
 ) -> importing.Batch:
     with tempfile.TemporaryDirectory(prefix="musicsim-") as folder:
         uploads = []
-        for number, file in enumerate(files):  # each in its own folder, because two may have the same name
+        for number, file in enumerate(files):  # one folder per file, because two files may have the same name
             name = Path(clean(file.name).replace("\0", "_")).name[-80:] or "upload"
             upload = Path(folder, str(number), name)
             upload.parent.mkdir()
@@ -188,7 +187,7 @@ def _read(
         except LibraryError as error:
             message = str(error)
             for upload in uploads:
-                message = message.replace(f"{upload.parent}/", "")  # users do not know the temporary folder
+                message = message.replace(f"{upload.parent}/", "")  # the temporary folder would mean nothing to users
             raise LibraryError(message) from error
 
 
@@ -199,7 +198,7 @@ def _show_preview(library: Library, seen: importing.Preview) -> None:
         _show_matches(library, seen)
         accepted = []
         if seen.proposals:
-            st.markdown(f"**Close spellings: {len(seen.proposals):,}.** Tick those that are the same song.")
+            st.markdown(f"**Close spellings: {len(seen.proposals):,}.** Select those that are the same song.")
             accepted = proposals_table(seen.proposals, f"listening_close_{_ROUND.get()}")
         lists = _accept_proposals(seen, accepted).lists
         if lists:
@@ -221,7 +220,7 @@ def _show_preview(library: Library, seen: importing.Preview) -> None:
             is_confirmed = st.button("Import", type="primary", icon=":material/download_done:", key="listening_import")
             if st.button("Discard", icon=":material/close:", key="listening_leave"):
                 _finish(None)
-            fate = "stay out of the playlists, even if they are added later" if lists else "are saved and matched later"
+            fate = "stay out of the playlists, even if you add them later" if lists else "are saved and matched later"
             st.caption(f"Nothing is saved until you press *Import*. Unmatched entries {fate}.")
         if is_confirmed:
             with st.spinner("Writing…"):
@@ -274,12 +273,12 @@ def _show_warnings(seen: importing.Preview) -> None:
         st.info(f"Replaces {names}.", icon=":material/find_replace:")
     if seen.overlaps:
         st.warning(
-            f"Overlaps in time with {', '.join(map(_import_label, seen.overlaps))}: shared plays count twice. "
+            f"Overlaps in time with {', '.join(map(_import_label, seen.overlaps))}, so shared plays would count twice. "
             "Undo the earlier import below if this is the same history.",
             icon=":material/content_copy:",
         )
     if not seen.n_matched:
-        st.warning("None of these songs was found in the library.", icon=":material/search_off:")
+        st.warning("None of these songs were found in the library.", icon=":material/search_off:")
 
 
 def _show_matches(library: Library, seen: importing.Preview) -> None:
@@ -291,11 +290,11 @@ def _show_matches(library: Library, seen: importing.Preview) -> None:
         for name, label in _FOUND_BY.items()
         if name in seen.songs_by
     ]
-    st.markdown("Found by " + ", ".join(facts))
+    st.markdown("Matched by " + ", ".join(facts))
     if not seen.loose:
         return
-    with st.expander(f"Found by plain spelling: {len(seen.loose):,}"):
-        st.caption("Ignores case, accents, guest artists and words such as “remastered”; most played first.")
+    with st.expander(f"Matched by plain spelling: {len(seen.loose):,}"):
+        st.caption("Ignoring case, accents, guest artists and words such as “remastered”; most played songs first.")
         rows = seen.loose[:_MAX_LISTED]
         ids = seen.song_ids[list(rows)].tolist()
         labels = {song.id: song.label for song in library.songs(ids, missing=True)}
@@ -307,8 +306,8 @@ def _show_matches(library: Library, seen: importing.Preview) -> None:
 
 
 def proposals_table(proposals: Sequence[importing.Proposal], key: str) -> list[importing.Proposal]:
-    """Show close spellings and return those that the user has ticked."""
-    # unticked at first, because one letter can mean another song ("Prelude in A flat", "in B flat")
+    """Show close spellings, and return those that the user has selected."""
+    # not selected at first, because one letter can mean a different song ("Prelude in A flat", "in B flat")
     rows = [(f"{p.song.title} — {p.song.artist}", clean(p.label), p.score, p.count) for p in proposals]
     table = pd.DataFrame(rows, columns=["in the files", "in the library", "similarity", "plays or tags"])
     event = st.dataframe(
@@ -319,7 +318,7 @@ def proposals_table(proposals: Sequence[importing.Proposal], key: str) -> list[i
         },
     )  # fmt: skip
     ticked = [proposals[row] for row in event.selection.rows if row < len(proposals)]
-    st.caption(f"{len(ticked):,} of {len(proposals):,} ticked")
+    st.caption(f"{len(ticked):,} of {len(proposals):,} selected")
     table_download("close spellings", lambda: table, f"{key}_file")
     return ticked
 
@@ -330,11 +329,11 @@ def _waiting_table(songs: Sequence[Waiting]) -> pd.DataFrame:
 
 
 def show_waiting(songs: Sequence[Waiting], key: str, *, is_listed: bool = True) -> None:
-    """Offer songs that are not in the library as CSV, below a table of the first few hundred if `is_listed`."""
+    """Offer songs that are not in the library as CSV; if `is_listed`, show a table of the first few hundred above."""
     if is_listed:
         st.dataframe(_waiting_table(songs[:_MAX_LISTED]), hide_index=True)
         if len(songs) > _MAX_LISTED:
-            st.caption(f"The first {_MAX_LISTED:,} of {len(songs):,}; the download has all.")
+            st.caption(f"The first {_MAX_LISTED:,} of {len(songs):,}; the download has all of them.")
     table_download("not in the library", lambda: _waiting_table(songs), key)
 
 
@@ -351,7 +350,7 @@ def _show_result(library: Library, result: _Result, *, busy: bool) -> None:
         icon=":material/check_circle:",
     )
     if report.n_matched:
-        st.page_link(PAGES["train"], label="Train a model on it", icon=":material/school:")
+        st.page_link(PAGES["train"], label="Train a model on this data", icon=":material/school:")
 
 
 def _show_imported_lists(library: Library, result: _Result, *, busy: bool) -> None:
@@ -359,10 +358,10 @@ def _show_imported_lists(library: Library, result: _Result, *, busy: bool) -> No
     n_lost = sum(entry.n_found == 0 for entry in result.lists)
     n_kept = len(result.lists) - n_lost
     its = "its" if n_lost == 1 else "their"
-    left_out = f"; {n_lost:,} left out because {its} songs are not in the library" if n_lost else ""
+    left_out = f"; {n_lost:,} left out because none of {its} songs are in the library" if n_lost else ""
     st.success(
-        f"Import {result.report.import_id}: {n_kept:,} of {len(result.lists):,} playlists, with {n_here:,} of "
-        f"{n_all:,} entries that are in the library{left_out}.",
+        f"Import {result.report.import_id}: {n_kept:,} of {len(result.lists):,} playlists; {n_here:,} of "
+        f"{n_all:,} entries are in the library{left_out}.",
         icon=":material/check_circle:",
     )
     show_lists(result.lists, "listening_told", is_open=False)
@@ -374,12 +373,12 @@ def _show_imported_lists(library: Library, result: _Result, *, busy: bool) -> No
             _RESULT.set(replace(result, is_learning=True))
 
     if result.is_learning:
-        st.caption("New playlists use them once *Learning from playlists* is done.")
+        st.caption("New playlists will use these once *Learning from playlists* is done.")
     else:
         st.button(
             "Learn from these playlists", icon=":material/school:", key="listening_learn", disabled=busy,
             on_click=learn,
-            help="New playlists will use them. Unavailable while another job is running.",
+            help="New playlists will use what is learned. Unavailable while another job is running.",
         )  # fmt: skip
     st.page_link(PAGES["playlist"], label="Generate a playlist", icon=":material/queue_music:")
 
@@ -393,7 +392,7 @@ def learn_walk(library: Library) -> bool:
 
 
 def show_lists(lists: Sequence[importing.SeenList], key: str, *, is_open: bool) -> None:
-    """Show which entries of playlists are in the library, and why others are not; `is_open` expands the tables."""
+    """Show which playlist entries are in the library, and why others are not; `is_open` expands the tables."""
     part = lists[:_MAX_LISTED]
     with st.expander(f"Playlists: {len(lists):,}", expanded=is_open):
         rows = [(clean(e.name), clean(e.category), e.n_entries, e.n_found, _NOTES.get(e.n_found, "")) for e in part]

@@ -16,9 +16,11 @@ from musicsim.ui.library import listening_import
 
 _MAX_IMPORTS = 25
 _CLOSE: Key[tuple[Path, list[Proposal]] | None] = Key(
-    "listening_proposals", lambda: None, "folder of a library, and close spellings of its unmatched songs"
+    "listening_proposals", lambda: None, "library folder, and close spellings of its unmatched songs"
 )
-_ROUND: Key[int] = Key("listening_judged", int, "counts decisions on spellings, so that each table starts unticked")
+_ROUND: Key[int] = Key(
+    "listening_judged", int, "number of decisions on spellings, so that tables start without a selection"
+)
 
 
 def show_listening(snapshot: Snapshot, *, busy: bool) -> None:
@@ -28,18 +30,18 @@ def show_listening(snapshot: Snapshot, *, busy: bool) -> None:
     entries = library.listening.imports()
     st.subheader("Imports", anchor=False)
     if not entries:
-        st.caption("Nothing imported yet. Plays, tags and playlists teach the library what is similar.")
+        st.caption("Nothing imported yet. Models can learn similarity from plays, tags and playlists.")
     for entry in entries[:_MAX_IMPORTS]:
         _show_import(library, entry)
     if len(entries) > _MAX_IMPORTS:
-        st.caption(f"{len(entries) - _MAX_IMPORTS} earlier ones: `musicsim imports` lists them.")
+        st.caption(f"{len(entries) - _MAX_IMPORTS} earlier imports; `musicsim imports` lists them.")
     if entries:
         st.subheader("Not matched yet", anchor=False)
         _show_unmatched(library)
 
 
 def _show_import(library: Library, entry: ImportEntry) -> None:
-    facts = [f"{entry.n_rows:,} rows", f"{entry.n_matched:,} of {entry.n_songs:,} songs here"]
+    facts = [f"{entry.n_rows:,} rows", f"{entry.n_matched:,} of {entry.n_songs:,} songs in the library"]
     facts += [f"listener {plain(entry.listener)}"] if entry.listener else []
     first, last = day_of(entry.first_at), day_of(entry.last_at)
     facts += [f"{first} to {last}"] if first and last else []
@@ -56,7 +58,7 @@ def _show_import(library: Library, entry: ImportEntry) -> None:
             f"{day_of(entry.created_at)}  \n:small[:gray[{' · '.join(facts)}]]"
         )
         with st.popover("Undo", icon=":material/undo:"):
-            st.write("Removes everything that it added, matched or not. The files do not change.")
+            st.write("Removes everything that this import added, matched or not. Your files are not changed.")
             st.button("Undo import", type="primary", key=f"listening_undo_{entry.id}", on_click=remove)
 
 
@@ -68,11 +70,11 @@ def _load_unmatched(library: Library) -> list[Waiting]:
 def _show_unmatched(library: Library) -> None:
     songs = _load_unmatched(library)
     if not songs:
-        st.caption("Everything is matched: every song of imported plays and tags is in the library.")
+        st.caption("Everything is matched: all songs in the imported plays and tags are in the library.")
     else:
         st.caption(
-            f"{len(songs):,} imported songs are not in the library. Their plays and tags stay saved, and are "
-            "assigned when a scan finds the songs."
+            f"{len(songs):,} imported songs are not in the library. Their plays and tags are kept, and are assigned "
+            "when a scan finds the songs."
         )
         with st.expander("Show them"):
             listening_import.show_waiting(songs, "listening_waiting")
@@ -89,12 +91,11 @@ def _show_unmatched(library: Library) -> None:
         st.button(
             f"Reset {count(n_judged, 'spelling decision')}", icon=":material/undo:", key="listening_forget",
             on_click=library.listening.forget_decisions,
-            help="They will be proposed again, here and in later imports. Plays already assigned are kept.",
+            help="These spellings will be proposed again, here and in later imports. Plays already assigned are kept.",
         )  # fmt: skip
 
 
 def _show_proposals(library: Library) -> None:
-    """Show close spellings, if the user has searched for them; ticked ones can be accepted or rejected."""
     folder, proposals = _CLOSE.get() or (None, [])
     if folder != library.folder:
         return
@@ -108,10 +109,10 @@ def _show_proposals(library: Library) -> None:
             on_click=_settle, args=(library, proposals, ticked, accept),
         )  # fmt: skip
         st.button(
-            "Another song", icon=":material/close:", disabled=not ticked, key="listening_refuse",
+            "Different song", icon=":material/close:", disabled=not ticked, key="listening_refuse",
             on_click=_settle, args=(library, proposals, ticked, refuse),
         )  # fmt: skip
-        st.caption("Tick rows to accept or reject them; rejected ones are not proposed again.")
+        st.caption("Select rows to accept or reject them; rejected suggestions do not come back.")
 
 
 def _settle(

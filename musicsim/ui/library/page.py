@@ -1,4 +1,4 @@
-"""Library: add music, follow its analysis, review songs and files, and change settings."""
+"""The Library page: add music, follow its analysis, review songs and files, and change settings."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -40,7 +40,7 @@ def draw() -> None:
         return
     busy = jobs.current(library) is not None
     _show_ways_to_add(snapshot, busy=busy)
-    # containers that always exist, so that the page below does not move when their content comes and goes
+    # containers that always exist, so that the page below does not move when their content changes
     with st.container():
         if "library_problem" in st.session_state:
             st.error(plain(st.session_state.pop("library_problem")), icon=":material/error:")
@@ -53,12 +53,12 @@ def _show_ways_to_add(snapshot: Snapshot, *, busy: bool) -> None:
     if demo_folder(snapshot.library) in snapshot.library.files.roots():
         st.text_input(
             "New library for your music", "My music", key=_OWN,
-            help="This is the demo. Your music goes into a new library with this name; leave empty to mix it with the "
-            "demo.",
+            help="This is the demo. Your music goes into a new library with this name. Leave the field empty to mix "
+            "your music with the demo.",
         )  # fmt: skip
     folder, upload, other = st.columns(3, gap="large")
     with folder, st.form("add_folder", border=False):
-        st.text_input("Folder of music", key="library_folder", placeholder="~/Music")
+        st.text_input("Music folder", key="library_folder", placeholder="~/Music")
         st.form_submit_button(
             "Add the folder", icon=":material/create_new_folder:", on_click=_add_folder, args=(snapshot.library,),
             disabled=busy,
@@ -76,7 +76,7 @@ def _show_ways_to_add(snapshot: Snapshot, *, busy: bool) -> None:
             demo_button(snapshot)
         with st.popover("New library", icon=":material/add:"):
             st.text_input("Name", key="library_new", placeholder="Jazz", on_change=_new_library)
-            st.caption("It is separate from this one; switch at the top of the sidebar.")
+            st.caption("The new library is separate from this one. Switch between them at the top of the sidebar.")
 
 
 def _add_folder(library: Library) -> None:
@@ -93,7 +93,7 @@ def _add_folder(library: Library) -> None:
 
 
 def _add(library: Library, paths: Callable[[Library], Sequence[Path]]) -> None:
-    """Start adding music to this library, or to a new one if the user gave its name, and show that library."""
+    """Start adding music to this library, or to a new one if the user named one, and show that library."""
     try:
         name = st.session_state.get(_OWN, "").strip()
         if name:
@@ -129,7 +129,7 @@ def _show_tabs(snapshot: Snapshot) -> None:
         "settings": Tab("Settings", 90, [show_settings]),
     }
     tab = choose_tab(tabs_of("library", core), SECTION)
-    # next to the tabs, not in their labels: a label should not change while the user clicks it
+    # next to the tabs, not in their labels, because a label should not change while the user clicks it
     failures, missing, copies = review.unusual_files(snapshot)
     n_duplicates = len(snapshot.representative_of) + sum(len(paths) - 1 for paths in copies.values())
     facts = [count(snapshot.n_songs, "song"), f"{len(failures):,} failed", f"{len(missing):,} missing"]

@@ -1,4 +1,4 @@
-"""Results of a scan to review: failed files, missing songs, duplicates, spellings."""
+"""Results of a scan to review: failed files, missing songs, duplicates and spellings."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -26,30 +26,32 @@ T = TypeVar("T")
 _MAX_GROUPS = 25
 _MAX_COPIES = 200  # songs
 _MERGED: Key[tuple[str, list[TagChange]]] = Key(
-    "genres_merged", lambda: ("", []), "the library of the last merge of genres, and the changes that undo it"
+    "genres_merged",
+    lambda: ("", []),
+    "name of the library in which genres were last merged, and the changes that undo the merge",
 )
 
 
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)
 def unusual_files(snapshot: Snapshot) -> tuple[list[Failure], list[Song], dict[int, list[Path]]]:
-    """Return failed files, missing songs, and identical files by song id; takes seconds with a million songs."""
+    """Return failed files, missing songs, and a dict from song id to identical files; slow with a million songs."""
     files = snapshot.library.files
     return files.failures(), snapshot.library.missing_songs(), files.copies()
 
 
 def pick_rows(rows: Sequence[int], items: Sequence[T]) -> list[T]:
-    """Return the selected items of a table, or all if none is selected."""
+    """Return the selected items of a table, or all items if none are selected."""
     return [items[row] for row in rows if row < len(items)] or list(items)
 
 
 def _reason(failure: Failure) -> str:
-    # without the leading path, which has its own column
+    # remove the leading path, which has its own column
     reason = failure.reason.removeprefix(str(failure.path)).lstrip(": ")
     return clean(reason[:1].upper() + reason[1:])
 
 
 def show_failures(snapshot: Snapshot, *, busy: bool) -> None:
-    """Show files that were not added, with reasons and buttons to retry or to add them anyway."""
+    """Show the files that were not added, with reasons, and buttons to retry them or add them anyway."""
     failures, _, _ = unusual_files(snapshot)
     if not failures:
         st.caption("No failed files.")
@@ -69,7 +71,7 @@ def show_failures(snapshot: Snapshot, *, busy: bool) -> None:
     skipped = [str(f.path) for f in chosen if f.kind in SKIPPED]
     with actions:
         st.button(
-            f"Try {len(broken)} again", icon=":material/refresh:", disabled=busy or not broken, key="library_retry",
+            f"Retry {len(broken)}", icon=":material/refresh:", disabled=busy or not broken, key="library_retry",
             on_click=start_job, args=(snapshot.library, "add"), kwargs={"paths": broken, "retry": True},
         )  # fmt: skip
         if skipped:
@@ -78,18 +80,18 @@ def show_failures(snapshot: Snapshot, *, busy: bool) -> None:
                 on_click=start_job, args=(snapshot.library, "add"), kwargs={"paths": skipped, "anyway": True},
             )  # fmt: skip
         table_download("files not added", lambda: table, "library_failed_file")
-        st.caption("Select rows to act on only these; without a selection, the buttons act on all.")
+        st.caption("The buttons act on the selected rows, or on all rows if none are selected.")
 
 
 def show_missing(snapshot: Snapshot, *, busy: bool) -> None:
-    """Show songs with missing files, and a button that removes them."""
+    """Show songs whose files are missing, and a button that removes them."""
     _, songs, _ = unusual_files(snapshot)
     if not songs:
         st.caption("No missing files.")
         return
     st.caption(
-        "The files of these songs are missing or now excluded. Their plays, tags and playlist entries "
-        "are kept; they come back when a scan finds the file again, here or elsewhere."
+        "The files of these songs are missing or now excluded. Their plays, tags and playlist entries are kept. A song "
+        "comes back when a scan finds its file again, in the same folder or elsewhere."
     )
     rows = [(clean(s.title), s.artist or "", clean(s.path)) for s in songs]
     table = pd.DataFrame(rows, columns=["title", "artist", "last seen at"])
@@ -106,13 +108,13 @@ def show_missing(snapshot: Snapshot, *, busy: bool) -> None:
             on_click=start_job, args=(snapshot.library, "scan"),
         )  # fmt: skip
         with st.popover(f"Remove {len(chosen)}", icon=":material/delete:", disabled=busy):
-            st.write("Their plays, tags, thumbs and playlist entries are deleted too. This can't be undone.")
+            st.write("This also deletes the songs' plays, tags, thumbs and playlist entries. It can't be undone.")
             st.button("Remove them", type="primary", key="missing_forget", on_click=remove)
         table_download("missing songs", lambda: table, "library_missing_file")
 
 
 def show_duplicates(snapshot: Snapshot, *, busy: bool) -> None:
-    """Show identical files, and groups of songs with the same sound, which the user can play and separate."""
+    """Show identical files, and groups of songs that sound the same; the user can play and separate the songs."""
     library = snapshot.library
 
     def judge(song_ids: Sequence[int], is_same: bool) -> None:
@@ -143,7 +145,7 @@ def show_duplicates(snapshot: Snapshot, *, busy: bool) -> None:
                 key=f"same_part_{group[0].id}", on_click=judge, args=([song.id for song in group], False),
             )  # fmt: skip
     if len(duplicates) > _MAX_GROUPS:
-        st.caption(f"{len(duplicates) - _MAX_GROUPS} more groups appear once these are reviewed.")
+        st.caption(f"{len(duplicates) - _MAX_GROUPS} more groups will appear when you have separated these.")
     separated = [p for p in pairs if not p.is_same and p.first_id in songs and p.second_id in songs]
     if separated:
         with st.expander(f"{count(len(separated), 'pair')} you marked as different"):
@@ -161,8 +163,8 @@ def _show_identical_files(snapshot: Snapshot) -> None:
     if not copies:
         return
     n_files = sum(len(paths) - 1 for paths in copies.values())
-    words = "file is an exact copy" if n_files == 1 else "files are exact copies"
-    st.markdown(f"**{n_files:,} {words} of another**")
+    words = "file is an exact copy of another" if n_files == 1 else "files are exact copies of others"
+    st.markdown(f"**{n_files:,} {words}**")
 
     def table(ids: Iterable[int]) -> pd.DataFrame:
         labels = {song.id: song.label for song in snapshot.songs_by_id(ids)}
@@ -172,9 +174,9 @@ def _show_identical_files(snapshot: Snapshot) -> None:
     listed = list(copies)[:_MAX_COPIES]
     st.dataframe(table(listed), hide_index=True, key="library_copies")
     if len(listed) < len(copies):
-        st.caption(f"The first {len(listed):,} songs; the download has all {len(copies):,}.")
+        st.caption(f"The first {len(listed):,} songs; the download contains all {len(copies):,}.")
     table_download("identical files", lambda: table(copies), "library_copies_file")
-    st.caption("Identical files are one song here. To free disk space, delete the extra files and scan again.")
+    st.caption("Identical files count as one song. To free disk space, delete the extra files and scan again.")
 
 
 def _choose_spelling(kind: str, number: int, names: Sequence[str], suggested: str, merge: Callable[..., None]) -> None:
@@ -190,11 +192,11 @@ def _choose_spelling(kind: str, number: int, names: Sequence[str], suggested: st
 
 
 def show_artists(snapshot: Snapshot, *, busy: bool) -> None:
-    """Offer to merge spellings that are probably of the same artist, and to separate merged ones."""
+    """Offer to merge spellings that probably name the same artist, and to separate merged ones."""
     edits = snapshot.library.edits
     suggestions, aliases = edits.suggestions(), edits.aliases()
     if not suggestions:
-        st.caption("No artist seems to have two spellings.")
+        st.caption("No artist seems to have more than one spelling.")
     for number, group in enumerate(suggestions[:_MAX_GROUPS]):
         _choose_spelling("artist", number, group.names, group.suggested, edits.merge)
     for artist in sorted(set(aliases.values())):
@@ -206,7 +208,7 @@ def show_artists(snapshot: Snapshot, *, busy: bool) -> None:
 
 
 def show_genres(snapshot: Snapshot, *, busy: bool) -> None:
-    """Offer to merge spellings of a genre, which charts and filters already count as one."""
+    """Offer to merge the spellings of a genre, which charts and filters already treat as one."""
     library = snapshot.library
 
     def merge(names: Sequence[str], name: str) -> None:
@@ -221,7 +223,7 @@ def show_genres(snapshot: Snapshot, *, busy: bool) -> None:
 
     spellings = genre_spellings(library.table().columns.genre.counts())
     if not spellings:
-        st.caption("No genre has two spellings.")
+        st.caption("No genre has more than one spelling.")
     for number, group in enumerate(spellings[:_MAX_GROUPS]):
         _choose_spelling("genre", number, group.names, group.names[0], merge)
     name, changes = _MERGED.get()

@@ -15,7 +15,7 @@ from musicsim.ui.components.jobs_view import start_job
 
 
 def show_folders(snapshot: Snapshot, *, busy: bool) -> None:
-    """Show the folders of music; each can be scanned again or removed."""
+    """Show the music folders; each can be scanned again or removed."""
     library = snapshot.library
     roots = library.files.roots()
 
@@ -37,11 +37,11 @@ def show_folders(snapshot: Snapshot, *, busy: bool) -> None:
             )  # fmt: skip
             with st.popover("Remove", icon=":material/delete:", disabled=busy):
                 st.write(
-                    "Its songs are removed from this library, with their plays, tags and thumbs. The music files do "
-                    "not change."
+                    "The folder's songs are removed from this library, with their plays, tags and thumbs. Your music "
+                    "files are not changed."
                 )
                 st.button("Remove folder", type="primary", key=f"forget_{number}", on_click=remove, args=(root,))
-    st.caption(f"Files and folders listed in a {IGNORE_FILE} file (gitignore syntax) are left out, like hidden ones.")
+    st.caption(f"Files and folders listed in a {IGNORE_FILE} file (gitignore syntax) are ignored, like hidden files.")
 
 
 def _number(library: Library, name: str, label: str, max_value: int, help_text: str) -> None:
@@ -59,7 +59,7 @@ def _toggle(library: Library, name: str, label: str, key: str, help_text: str) -
 
 
 def show_settings(snapshot: Snapshot, *, busy: bool) -> None:
-    """Show the settings of scans, search and the model, and backups."""
+    """Show the settings for scans, search and the model, and backups."""
     library = snapshot.library
     first, second, third = st.columns(3, gap="large")
     with first:
@@ -78,7 +78,7 @@ def show_settings(snapshot: Snapshot, *, busy: bool) -> None:
     with third:
         _number(
             library, "index_memory_mb", "Memory limit for search (MB)", 1_048_576,
-            "A library of a million songs needs about 700. Above the limit, search uses bit codes of 32 "
+            "A library of a million songs needs about 700 MB. Above the limit, search uses bit codes of 32 "
             "bytes per song and keeps the vectors on disk.",
         )  # fmt: skip
         kinds = list(TITLES)
@@ -86,22 +86,22 @@ def show_settings(snapshot: Snapshot, *, busy: bool) -> None:
             "Search index", kinds, kinds.index(library.settings["index_kind"]), key="setting_index_kind",
             format_func=TITLES.__getitem__,
             on_change=lambda: library.set_setting("index_kind", st.session_state["setting_index_kind"]),
-            help=f"Automatic compares every song up to {INDEXED_FROM:,} songs and uses a partition above. Another "
-            f"choice applies from {CHOSEN_FROM:,} songs. Evaluate > Search measures each kind on this library.",
+            help=f"“Automatic” compares all songs in libraries of up to {INDEXED_FROM:,}, and uses a partition above. "
+            f"Other choices need at least {CHOSEN_FROM:,} songs. Evaluate > Search measures each kind on this library.",
         )  # fmt: skip
     _toggle(
         library, "keep_frames", "Store audio features", "library_keep_frames",
-        "2.2 kB per second of music. Without them, a new codebook must decode every song again.",
+        "Takes 2.2 kB per second of music. Without stored features, fitting a codebook has to decode every song again.",
     )  # fmt: skip
     _toggle(
         library, "aspects", "Analyze harmony and rhythm", "library_aspects",
-        "2 kB more per song, and about 10% more analysis time. The next scan of a folder analyzes songs "
-        "that lack them again.",
+        "Takes 2 kB more per song and about 10% more analysis time. The next scan of a folder adds these features to "
+        "songs without them.",
     )  # fmt: skip
     _toggle(
         library, "hub_reduction", "Hub reduction", "library_hub_reduction",
         "A few songs are close to very many others and would appear in most results. With hub reduction, two songs "
-        "count as close only if each is close to the other, compared with the rest.",
+        "are similar only if each is close to the other, compared with the rest of the library.",
     )  # fmt: skip
     _toggle(
         library, "keep_plays", "Store plays", "library_keep_plays",
@@ -120,16 +120,16 @@ def _show_backups(library: Library, *, busy: bool) -> None:
     st.button(
         "Back up the library", icon=":material/archive:", key="back_up", disabled=busy,
         on_click=lambda: start_job(library, "backup", path=str(new_backup_path(library))),
-        help="One file with everything except the music and server passwords. You can keep working meanwhile.",
+        help="Writes one file with everything except the music and server passwords. You can keep working.",
     )  # fmt: skip
     backups, copies = backups_of(library), library.copies.all()
     if backups:
         st.caption(
             f"The latest backup is {plain(backups[0])} ({backups[0].stat().st_size / 1e6:,.1f} MB). Copy it to another "
-            "disk; `musicsim restore` turns it into a library."
+            "disk. `musicsim restore` turns it into a library again."
         )
     if copies:
         st.caption(
-            "Plays, playlists, answers and edits are backed up on every day they change; the latest copy is "
-            f"{plain(copies[-1].name)}. `musicsim restore --small` restores it."
+            "Plays, playlists, answers and edits are backed up on every day on which they change. The latest copy is "
+            f"{plain(copies[-1].name)}; `musicsim restore --small` restores it."
         )

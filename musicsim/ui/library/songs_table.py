@@ -1,4 +1,4 @@
-"""The songs of a library as a table: filter, play, and edit the tags of one or many."""
+"""The songs of a library as a table: filter and play songs, and edit the tags of one or many."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from musicsim.ui.components.listening import play_songs
 
 _KEY = "library_songs"
 _SEVERAL = "several values: unchanged"
-# Widths in pixels. Streamlit would derive them from the first rows, which may lack an artist.
+# Widths are in pixels. Streamlit would derive them from the first rows, which may have no artist.
 _COLUMNS: dict[str, Any] = {
     "title": st.column_config.TextColumn(width=220),
     "artist": st.column_config.TextColumn(width=170),
@@ -26,17 +26,19 @@ _COLUMNS: dict[str, Any] = {
     "track": st.column_config.NumberColumn(width=50),
     "year": st.column_config.NumberColumn(width=60, format="%d"),
     "genre": st.column_config.TextColumn(width=130),
-    "edited": st.column_config.TextColumn(width=70, help="Tags that were edited here; the file is unchanged."),
+    "edited": st.column_config.TextColumn(
+        width=70, help="Tags that were edited in this library; the file is unchanged."
+    ),
     "tempo": st.column_config.NumberColumn(help="Beats per minute; empty if no beat was found.", format="%d"),
-    "key": st.column_config.TextColumn(help="Key that fits the pitches best; empty if no key fits."),
+    "key": st.column_config.TextColumn(help="The key that fits the pitches best; empty if no key fits."),
     "loudness": st.column_config.NumberColumn(help="In LUFS; higher is louder.", format="%.1f"),
     "brightness": st.column_config.NumberColumn(help="Centroid of the spectrum, in Hz.", format="%d"),
     "energy": st.column_config.NumberColumn(help="Average rise of the level, in dB per second.", format="%d"),
 }
 _ROW_PX = 35
 _MAX_ROWS_SHOWN = 16
-_MAX_LISTED = 1_000  # songs that are sent to the browser; a filter shows others
-_BATCH = 10_000  # songs per read of a download
+_MAX_LISTED = 1_000  # songs that are sent to the browser; use the filter to see others
+_BATCH = 10_000  # songs per read when downloading
 _LABELS = {name: name.replace("_", " ").capitalize() for name in EDITABLE}
 
 
@@ -84,7 +86,7 @@ def _whole_table(library: Library, ids: Int64Array, *, is_owner: bool) -> pd.Dat
 
 
 def show_songs(snapshot: Snapshot, *, busy: bool = False) -> None:
-    """Show the songs with a filter. Selected rows can be played; the owner sees their files and can edit them."""
+    """Show the songs with a filter. Users can play selected rows; the owner also sees files and can edit tags."""
     if not snapshot.n_songs:
         st.info("No songs yet: add a folder of music or load the demo collection.", icon=":material/info:")
         return
@@ -97,7 +99,7 @@ def show_songs(snapshot: Snapshot, *, busy: bool = False) -> None:
     words = tuple(text.casefold().split())
     ids = _matching(library, words)
     songs, edited, table = _load_songs(library, words, is_owner)
-    actions = st.container(horizontal=True, vertical_alignment="center")  # above, because the table may be long
+    actions = st.container(horizontal=True, vertical_alignment="center")  # above the table, which may be long
     event = st.dataframe(
         table, hide_index=True, key=_KEY, on_select="rerun", selection_mode="multi-row",
         column_config=_COLUMNS | ({} if any(s.notes for s in songs) else {"notes": None}), placeholder="",
@@ -119,16 +121,16 @@ def show_songs(snapshot: Snapshot, *, busy: bool = False) -> None:
                 on_click=library.edits.undo, args=([s.id for s in chosen],),
             )  # fmt: skip
         table_download("songs", lambda: _whole_table(library, ids, is_owner=is_owner), "library_songs_file")
-        first = f" The first {len(songs):,} are listed; the download has all." if len(songs) < len(ids) else ""
+        first = f" The first {len(songs):,} are listed; the download has all of them." if len(songs) < len(ids) else ""
         actions_allowed = "play or edit" if is_owner else "play"
         st.caption(f"{len(ids):,} of {snapshot.n_songs:,} songs.{first} Select rows to {actions_allowed} them.")
 
 
 @st.dialog("Edit tags")
 def _edit(library: Library, songs: Sequence[Song]) -> None:
-    """Show the common tags of songs; store only those that change, and only in the library."""
+    """Show the tags that songs share; save only tags that the user changes, and only in the library."""
     title = f"{len(songs)} songs" if len(songs) > 1 else f"“{clean(songs[0].title)}”"
-    st.caption(f"{title}. The files do not change: your edits are saved in this library.")
+    st.caption(f"{title}. Edits are saved in this library; your files are not changed.")
     changes: dict[str, Any] = {}
     with st.form("edit_tags", border=False):
         for name in EDITABLE:

@@ -1,4 +1,4 @@
-"""Generation of playlists and of parts of them; every function is for a widget's callback."""
+"""Generate playlists and parts of playlists; every public function is for widget callbacks."""
 
 import secrets
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, change
 from musicsim.ui.playlist.request_form import MAX_SONGS, remember_drawn, request_of
 
 TROUBLE: Key[str] = Key("playlist_trouble", str, "error of the last request")
-IS_NEW: Key[bool] = Key("playlist_is_new", bool, "whether the last click generated the playlist")
-_MANY_OTHERS = 2  # with this many times the songs of the list as candidates, another route excludes the old songs
+IS_NEW: Key[bool] = Key("playlist_is_new", bool, "True if the last click generated the playlist")
+_MANY_OTHERS = 2  # regenerating excludes the old songs if there are this many times as many candidates
 
 
 def as_sentences(notes: tuple[str, ...]) -> list[str]:
-    """Return notes with a capital and a period."""
+    """Return notes with a capital letter and a period."""
     return [note[:1].upper() + note[1:] + ("" if note.endswith(".") else ".") for note in notes]
 
 
@@ -30,7 +30,7 @@ def _new_seed() -> int:
 
 
 def _form_request(snapshot: Snapshot) -> PlaylistRequest | None:
-    """Return the request in the form; if it is not valid, None, with the reason in :data:`TROUBLE`."""
+    """Return the request in the form; if it is not valid, set :data:`TROUBLE` to the reason and return None."""
     try:
         return request_of(snapshot)
     except ValueError as error:
@@ -39,14 +39,14 @@ def _form_request(snapshot: Snapshot) -> PlaylistRequest | None:
 
 
 def _generate(walker: Walk, request: PlaylistRequest, seed: int) -> GeneratedPlaylist | None:
-    """Return a playlist; if the request cannot be fulfilled, None, with the reason in :data:`TROUBLE`."""
+    """Return a playlist; if the request cannot be fulfilled, set :data:`TROUBLE` to the reason and return None."""
     try:
         drawn = walker.generate(request, random_state=seed)
     except (MusicsimError, ValueError) as error:
         TROUBLE.set(safe_message(error))
         return None
     if not drawn.songs:
-        TROUBLE.set("No song matches your request: relax the limits or choose other songs.")
+        TROUBLE.set("No song matches your request: relax the limits or choose different songs.")
         return None
     return drawn
 
@@ -70,7 +70,7 @@ def draw(snapshot: Snapshot, walker: Walk) -> None:
 
 
 def another_route(snapshot: Snapshot, walker: Walk) -> None:
-    """Generate again for the request of the current playlist, with other songs if there are enough."""
+    """Regenerate the current playlist from its request, with different songs if there are enough."""
     draft = PLAYLIST.get()
     if draft is None or draft.request is None:
         return
@@ -88,13 +88,13 @@ def another_route(snapshot: Snapshot, walker: Walk) -> None:
 
 
 def _find_fixed(draft: PlaylistDraft) -> dict[int, int]:
-    """Return the song ids, by place, of kept songs and of songs in the request."""
+    """Return a dict from place to song id for kept songs and songs in the request."""
     fixed = draft.kept.union(draft.request.stops if draft.request else ())
     return {place: i for place, i in enumerate(draft.song_ids) if i in fixed}
 
 
 def _path(snapshot: Snapshot, draft: PlaylistDraft, keep: Mapping[int, int], length: int) -> dict[str, Any]:
-    """Return the first song and waypoints if they are still at their places of a path, to keep the path."""
+    """Return the request's first song and waypoints if they are still in place, so that the path is kept."""
     stops = draft.request.stops if draft.request else ()
     rows = snapshot.rows_of(stops)
     if draft.request is not None and 2 <= len(stops) <= length and (rows >= 0).all():
@@ -108,7 +108,7 @@ def _redraw(
     snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, keep: Mapping[int, int], length: int, *,
     without: frozenset[int] = frozenset(),
 ) -> None:  # fmt: skip
-    """Generate all places that `keep` does not fix, for the request in the form; songs replaced get less weight."""
+    """Regenerate all places not in `keep` for the request in the form; the old songs get less weight."""
     request = _form_request(snapshot)
     if request is None:
         return
@@ -123,7 +123,7 @@ def _redraw(
 
 
 def redraw_one(snapshot: Snapshot, walker: Walk, index: int) -> None:
-    """Replace the song at one place."""
+    """Replace one song of the playlist."""
     draft = PLAYLIST.get()
     if draft is not None and index < len(draft.song_ids):
         keep = {place: i for place, i in enumerate(draft.song_ids) if place != index}
@@ -131,7 +131,7 @@ def redraw_one(snapshot: Snapshot, walker: Walk, index: int) -> None:
 
 
 def redraw_after(snapshot: Snapshot, walker: Walk, index: int) -> None:
-    """Regenerate the songs after a place, except fixed ones."""
+    """Regenerate the songs after a place, except fixed songs."""
     draft = PLAYLIST.get()
     if draft is not None:
         keep = _find_fixed(draft) | dict(enumerate(draft.song_ids[: index + 1]))
@@ -139,14 +139,14 @@ def redraw_after(snapshot: Snapshot, walker: Walk, index: int) -> None:
 
 
 def redraw_around(snapshot: Snapshot, walker: Walk) -> None:
-    """Regenerate all songs except fixed ones."""
+    """Regenerate all songs except kept songs and songs in the request."""
     draft = PLAYLIST.get()
     if draft is not None:
         _redraw(snapshot, walker, draft, _find_fixed(draft), len(draft.song_ids))
 
 
 def extend(snapshot: Snapshot, walker: Walk, n_more: int) -> None:
-    """Generate more songs at the end."""
+    """Generate more songs, and add them at the end."""
     draft = PLAYLIST.get()
     if draft is not None:
         length = min(len(draft.song_ids) + n_more, MAX_SONGS, snapshot.n_indexed)

@@ -16,18 +16,18 @@ _MAX_DRAFTS = 60
 
 @dataclass(frozen=True, slots=True)
 class PlaylistDraft:
-    """A playlist in progress. Its methods return changed copies."""
+    """A playlist in progress; its methods return changed copies."""
 
     song_ids: tuple[int, ...]
-    # by (song id, next song id), including pairs that are no longer adjacent: a song that is moved back gets its
-    # reason back
+    # keyed by (song id, next song id); pairs that are no longer adjacent are kept, so that a song that is moved back
+    # gets its reason back
     edges: Mapping[tuple[int, int], Edge] = field(default_factory=dict, hash=False)
     kept: frozenset[int] = frozenset()  # ids of songs that stay in place when the playlist is regenerated
     notes: tuple[str, ...] = ()  # parts of the request that could not be fulfilled
     seed: int | None = None  # None if the playlist was opened, not generated
     request: PlaylistRequest | None = field(default=None, hash=False)
     dialect: str | None = None  # name of the walk that computes probabilities
-    saved_id: int | None = None  # id of the equal saved playlist
+    saved_id: int | None = None  # id of the saved playlist with the same songs
     absent: tuple[int, ...] = ()  # ids of songs that were skipped because they are missing or cannot be compared
 
     @classmethod
@@ -38,7 +38,7 @@ class PlaylistDraft:
 
     @classmethod
     def from_saved(cls, playlist: SavedPlaylist, snapshot: Snapshot) -> "PlaylistDraft":
-        """Return a draft of a playlist of the library, with its saved :meth:`details`."""
+        """Return a draft of a saved playlist, with its saved :meth:`details`."""
         details = playlist.details or {}
         notes, dialect, kept, seed = (details.get(name) for name in ("notes", "dialect", "kept", "seed"))
         draft = cls(
@@ -67,7 +67,7 @@ class PlaylistDraft:
         return replace(self, song_ids=tuple(ids), kept=self.kept & set(ids), saved_id=None, **changes)
 
     def redraw(self, drawn: GeneratedPlaylist, dialect: str | None, seed: int) -> "PlaylistDraft":
-        """Replace the songs by those of a playlist generated again in part; adjacent pairs keep their edges."""
+        """Replace the songs with those of a partly regenerated playlist; adjacent pairs keep their edges."""
         ids = [song.id for song in drawn.songs]
         return self._replace_songs(
             ids, edges=_edges(drawn) | dict(self.edges), notes=drawn.notes, seed=seed, dialect=dialect
@@ -80,13 +80,13 @@ class PlaylistDraft:
         return self._replace_songs(ids)
 
     def insert(self, index: int, song_ids: Sequence[int]) -> "PlaylistDraft":
-        """Insert songs before the place `index`; those already in the list move there."""
+        """Insert songs before the place `index`; songs already in the list move there."""
         new = list(dict.fromkeys(song_ids))
         before, after = ([i for i in part if i not in new] for part in (self.song_ids[:index], self.song_ids[index:]))
         return replace(self, song_ids=(*before, *new, *after), saved_id=None)
 
     def drop_repeats(self, same: Sequence[int]) -> "PlaylistDraft":
-        """Keep the first song for each number in `same`, which has one number per place."""
+        """Keep only the first song for each number in `same`, which contains one number per place."""
         first = {number: place for place, number in reversed(list(enumerate(same)))}
         return self._replace_songs([self.song_ids[place] for place in sorted(first.values())])
 
@@ -95,11 +95,11 @@ class PlaylistDraft:
         return self._replace_songs([*self.song_ids[:index], *self.song_ids[index + 1 :]])
 
     def toggle_kept(self, song_id: int) -> "PlaylistDraft":
-        """Keep a song in place, or no longer."""
+        """Toggle whether a song is kept in place."""
         return replace(self, kept=self.kept ^ {song_id})
 
     def skip_absent(self, snapshot: Snapshot) -> "PlaylistDraft":
-        """Skip songs that cannot be compared now, and replace duplicates by the song that represents them."""
+        """Skip songs that cannot be compared now, and replace duplicates with the song that represents them."""
         ids = present_ids(snapshot, self.song_ids)
         if ids == self.song_ids:
             return self
@@ -108,7 +108,7 @@ class PlaylistDraft:
         return replace(self, song_ids=ids, kept=self.kept & set(ids), absent=(*self.absent, *absent))
 
 
-PLAYLIST: Key[PlaylistDraft | None] = Key("playlist", lambda: None, "current one", per_library=True, is_kept=True)
+PLAYLIST: Key[PlaylistDraft | None] = Key("playlist", lambda: None, "current draft", per_library=True, is_kept=True)
 
 
 def present_ids(snapshot: Snapshot, ids: Sequence[int]) -> tuple[int, ...]:
@@ -123,7 +123,7 @@ def _edges(drawn: GeneratedPlaylist) -> dict[tuple[int, int], Edge]:
 
 
 def _parse_edges(steps: Any) -> dict[tuple[int, int], Edge]:
-    """Return edges as :meth:`PlaylistDraft.details` writes them; other programs may have written anything."""
+    """Parse edges in the format of :meth:`PlaylistDraft.details`; invalid ones are skipped."""
     edges = {}
     for step in steps if isinstance(steps, list) else []:
         if not isinstance(step, list) or len(step) != 4:
@@ -135,7 +135,7 @@ def _parse_edges(steps: Any) -> dict[tuple[int, int], Edge]:
 
 
 _HISTORIES: Key[dict[str, tuple[tuple[PlaylistDraft, ...], int]]] = Key(
-    "playlist_histories", dict, "drafts and the place of the current one, by library name", is_kept=True
+    "playlist_histories", dict, "drafts and index of the current one, keyed by library name", is_kept=True
 )
 
 
@@ -156,7 +156,7 @@ def change(draft: PlaylistDraft) -> None:
 
 
 def amend(draft: PlaylistDraft) -> None:
-    """Replace the current playlist by one with the same songs, without a step to undo."""
+    """Replace the current playlist with one that has the same songs, without adding an undo step."""
     drafts, at = _history()
     if drafts and PLAYLIST.get() is not None:
         _set_history((*drafts[:at], draft, *drafts[at + 1 :]), at)
@@ -170,13 +170,13 @@ def can_undo() -> bool:
 
 
 def can_redo() -> bool:
-    """Return True if a change was undone."""
+    """Return True if an undone change can be repeated."""
     drafts, at = _history()
     return PLAYLIST.get() is not None and at < len(drafts) - 1
 
 
 def undo() -> None:
-    """Return to the previous draft; if another page has closed the playlist, to that playlist."""
+    """Return to the previous draft, or reopen the playlist if another page has closed it."""
     if can_undo():
         _step(-1 if PLAYLIST.get() is not None else 0)
 

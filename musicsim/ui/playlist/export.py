@@ -1,4 +1,4 @@
-"""The playlist as a file for other players."""
+"""Export of the playlist as a file for other players."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,19 +14,19 @@ from musicsim.ui.base.text import plain
 from musicsim.ui.playlist.saved import NAME
 
 _FORMAT: Key[str] = Key("playlist_format", lambda: "m3u8", "format of the exported playlist")
-_RELATIVE: Key[bool] = Key("playlist_relative", lambda: False, "True if its paths are relative to a folder")
-_FOLDER: Key[str] = Key("playlist_folder", str, "folder that its paths are relative to")
+_RELATIVE: Key[bool] = Key("playlist_relative", lambda: False, "True if the exported paths are relative to a folder")
+_FOLDER: Key[str] = Key("playlist_folder", str, "folder that the exported paths are relative to")
 
 
-def file_name(ending: str) -> str:
-    """Return the playlist's name as a file name."""
+def file_name(extension: str) -> str:
+    """Return the playlist's name as a file name with this extension."""
     name = "".join(c for c in NAME.get() if c.isalnum() or c in " -_.,'()").strip(" .")
-    return f"{name or 'playlist'}{ending}"
+    return f"{name or 'playlist'}{extension}"
 
 
 def export_button(snapshot: Snapshot, songs: Sequence[Song]) -> None:
-    """Offer the playlist as a file; it includes songs whose files are missing if its format can."""
-    is_owner = not is_public()  # playlists of visitors contain file names without folders
+    """Offer the playlist as a file, which includes songs with missing files if the format allows it."""
+    is_owner = not is_public()  # visitors' playlists contain file names without folders
     if not _FOLDER.get() and is_owner:
         roots = snapshot.library.files.roots()
         _FOLDER.set(str(roots[0] if roots else Path.home()))

@@ -1,10 +1,10 @@
-"""Playlist: a walk along the songs' common features, with a reason for every step.
+"""The Playlist page: playlists that follow the songs' common features, with a reason for every step.
 
-The hook ``written_playlists`` is ``function(snapshot) -> None``. It draws, below the saved playlists, those that were
-written to other programs.
+The hook ``written_playlists`` is ``function(snapshot) -> None``. It draws the playlists that were written to other
+programs, below the saved playlists.
 
 The hook ``below_playlist`` is ``function(snapshot: Snapshot, songs: Sequence[Song]) -> None``. It draws below the
-owner's list, if any.
+playlist, only for the owner.
 """
 
 from functools import partial
@@ -33,16 +33,15 @@ from musicsim.ui.playlist.view import absent_songs, dialect_of, show_heading, sh
 from musicsim.ui.playlist.weights_view import show_weights
 
 _PLAYLIST, _WEIGHTS = "A playlist", "Weights"
-# the form is longer than most screens; the player covers the lowest five rem
+# keeps the button visible: the form is longer than most screens, and the player covers the bottom
 DRAW_CSS = """.st-key-playlist_draw {
   position: sticky; bottom: 4.5rem; z-index: 2; padding: 0.5rem 0; background: light-dark(#fbfaf7, #14191b);
 }"""
-_MANY = 20_000  # songs; with more, computing the walk takes over a second
+_MANY = 20_000  # number of songs above which computing the walk takes over a second
 SECTION: Key[str] = Key("playlist_section", lambda: _PLAYLIST, "open tab of the Playlist page")
 
 
 def _show_playlist(walker: Walk, snapshot: Snapshot, *, busy: bool) -> None:
-    """Show the form on the left and the playlist on the right."""
     follow_address(snapshot)
     draft = PLAYLIST.get()
     if draft is not None:
@@ -66,7 +65,7 @@ def _show_playlist(walker: Walk, snapshot: Snapshot, *, busy: bool) -> None:
         if trouble:
             st.error(plain(trouble), icon=":material/error:")
         if draft is None or not draft.song_ids:
-            st.info("Set options (or none) and generate. Each step shows why the next song was picked.")
+            st.info("Set options if you like, then generate a playlist. Each step shows why the next song was chosen.")
             if can_undo():
                 show_undo()
         else:
@@ -93,10 +92,10 @@ def _show_draft(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, status: 
 
 
 def _walk(snapshot: Snapshot) -> Walk | None:
-    """Return the walk; with many songs, None and a progress bar until it is computed."""
+    """Return the walk; with many songs, show a progress bar and return None until the walk is computed."""
 
     def work(progress: Progress) -> Walk:
-        progress("weighing what songs have in common", 0, 0)
+        progress("weighting the songs' common features", 0, 0)
         return openers.walk(snapshot)
 
     task = desk("walks").ask(task_key(snapshot, "walk"), work)

@@ -1,4 +1,4 @@
-"""The form of a playlist request."""
+"""The form for a playlist request."""
 
 import time
 from functools import partial
@@ -24,13 +24,15 @@ from musicsim.ui.playlist.draft import PLAYLIST, present_ids
 MAX_SONGS = options_of(PlaylistRequest)["length"].max_asked or 0
 _MAX_REMEMBERED = 100
 _MAX_FAMILIES = 3
-_MAX_CHOSEN = 100  # songs to pass through, to stay around or to leave out
+_MAX_CHOSEN = 100  # maximum number of songs to pass through, stay close to or exclude
 
-_LIBRARY: Key[str] = Key("playlist_form_of", str, "name of the library of the form's values", is_kept=True)
-_STARTED: Key[int | None] = Key("playlist_started", lambda: None, "chosen song that became the first", is_kept=True)
+_LIBRARY: Key[str] = Key("playlist_form_of", str, "name of the library that the form's values are for", is_kept=True)
+_STARTED: Key[int | None] = Key(
+    "playlist_started", lambda: None, "chosen song that became the first song", is_kept=True
+)
 _DRAWN: Key[list[tuple[float, frozenset[int]]]] = Key("playlist_drawn", list, "generated playlists", is_kept=True)
 _LENGTH_BY: Key[Literal["songs", "minutes"]] = Key("playlist_by", lambda: "songs", "unit of the length", is_kept=True)
-_MINUTES: Key[int] = Key("playlist_minutes", lambda: 45, "minutes of the playlist", is_kept=True)
+_MINUTES: Key[int] = Key("playlist_minutes", lambda: 45, "length of the playlist in minutes", is_kept=True)
 _KEYS = {field: option_key(f"playlist_{field}", PlaylistRequest, field) for field in options_of(PlaylistRequest)}
 _KEYS["minutes"] = _MINUTES
 _KEYS["dialect"] = Key("playlist_dialect", str, "dialect of the walk; empty for all playlists", is_kept=True)
@@ -46,17 +48,17 @@ _PER_LIBRARY: tuple[Key[Any], ...] = (
 
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)
 def playlists_of(snapshot: Snapshot) -> dict[int, SavedPlaylist]:
-    """Return all playlists of the library by their id."""
+    """Return all playlists of the library, keyed by id."""
     return {playlist.id: playlist for playlist in snapshot.library.playlists()}
 
 
 def remember_drawn(ids: tuple[int, ...]) -> None:
-    """Give the songs of a generated playlist less weight in the next ones."""
+    """Give the songs of a generated playlist less weight in later playlists."""
     _DRAWN.set([*_DRAWN.get(), (time.time(), frozenset(ids))][-_MAX_REMEMBERED:])
 
 
 def request_of(snapshot: Snapshot) -> PlaylistRequest:
-    """Return the request in the form; also for callbacks. Raises ValueError if a number is out of range."""
+    """Return the request in the form; raise ValueError if a number is out of range. Callbacks may call this."""
     _fit(snapshot)
     values = {name: key.get() for name, key in _KEYS.items() if name not in RANGES}
     values |= filter_values(_KEYS, choices_of(snapshot)) | {
@@ -69,7 +71,7 @@ def request_of(snapshot: Snapshot) -> PlaylistRequest:
 
 
 def _fit(snapshot: Snapshot) -> None:
-    """Drop values that this library lacks, because it may be another one, or have changed."""
+    """Drop values that do not exist in this library, which may have changed or be a different one."""
     if _LIBRARY.get() != snapshot.library.name:
         for key in _PER_LIBRARY:
             key.set(key.default())
@@ -83,7 +85,7 @@ def _fit(snapshot: Snapshot) -> None:
         if present != _ids(key):
             _choose(key, present)
     length = max(1, min(_LENGTH.get(), MAX_SONGS, snapshot.n_indexed))
-    if _LENGTH.get() != length:  # the browser receives a value that is set, over the one that is being typed
+    if _LENGTH.get() != length:  # set only if needed: this overwrites what the user is typing
         _LENGTH.set(length)
     fit_filters(_KEYS, choices_of(snapshot))
 
@@ -97,7 +99,7 @@ def _number(field: str, max_value: int | None = None) -> dict[str, Any]:
 
 
 def request_form(snapshot: Snapshot, walker: Walk) -> None:
-    """Show the options, without the button that generates."""
+    """Show the options, without the button that generates the playlist."""
     _fit(snapshot)
     if _DIALECT.get() not in {"", *(d.name for d in walker.dialects)}:
         _DIALECT.set("")
@@ -142,8 +144,8 @@ def request_form(snapshot: Snapshot, walker: Walk) -> None:
 def _show_dialects(walker: Walk) -> None:
     if not walker.n_playlists:
         st.caption(
-            "Without playlists to learn from, generation uses sound first, then tags, artists and years. Import "
-            "playlists on the Library page."
+            "There are no playlists to learn from, so a playlist follows sound first, then tags, artists and years. "
+            "You can import playlists on the Library page."
         )
         return
     names = [dialect.name for dialect in walker.dialects]
@@ -157,12 +159,11 @@ def _show_dialects(walker: Walk) -> None:
 
 
 def _describe_dialect(walker: Walk, dialect: Dialect) -> str:
-    """Describe the playlists of a dialect, its gain, and its main families."""
     sentences = [f"Learned from {count(dialect.n_playlists, 'playlist')}."]
     if dialect.gain is not None:
         gain = f"{dialect.gain:.0%} better than shuffling on held-out playlists"
         if dialect.name and dialect.gain_global is not None:
-            gain += f" (the walk of all playlists: {dialect.gain_global:+.0%})"
+            gain += f" (weights from all playlists: {dialect.gain_global:+.0%})"
         sentences.append(f"{gain}.")
     families = [words for words, _ in walker.families(dialect.name or None)][:_MAX_FAMILIES]
     if families:
@@ -180,7 +181,7 @@ def _show_songs(snapshot: Snapshot, field: str, placeholder: str, most: int = _M
 
 
 def _ids(key: Key[Any]) -> list[int]:
-    """Return the chosen songs; the first song is a single id or None."""
+    """Return the chosen songs as a list; for the first song, the value is a single id or None."""
     value = key.get()
     return value if isinstance(value, list) else [value] if value is not None else []
 

@@ -1,4 +1,4 @@
-"""Playlists of the library: save, open, rename, delete, and the address of one."""
+"""The library's playlists: save, open, rename and delete them, and link to one."""
 
 from collections import Counter
 from dataclasses import replace
@@ -18,19 +18,19 @@ from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, amend, change, p
 from musicsim.ui.playlist.request_form import playlists_of
 
 MAX_NAME = 100
-_MAX_LISTED = 200  # playlists; more are searched while typing
+_MAX_LISTED = 200  # maximum number of playlists in a select box; if there are more, the user types to search
 _PARAMETER = "playlist"
 
 NAME: Key[str] = Key("playlist_name", lambda: "My playlist", "name to save the playlist under")
 _SOURCE: Key[str] = Key("playlist_source", str, "source of the playlists in the list")
-_CHOSEN: Key[int | None] = Key("playlist_saved", lambda: None, "id of the playlist that is chosen in the list")
-_NEW_NAME: Key[str] = Key("playlist_renamed", str, "new name of that playlist")
+_CHOSEN: Key[int | None] = Key("playlist_saved", lambda: None, "id of the playlist chosen in the list")
+_NEW_NAME: Key[str] = Key("playlist_renamed", str, "new name of the chosen playlist")
 _CONFIRMED: Key[str] = Key("playlist_confirmed", str, "name of a playlist that may be replaced")
 _FOLLOWED: Key[bool] = Key("playlist_address_read", lambda: False, "True if the link to a playlist was followed")
 
 
 def follow_address(snapshot: Snapshot) -> None:
-    """Open the playlist of a link such as ``?playlist=3``, once per session."""
+    """Open the playlist that a link such as ``?playlist=3`` names, once per session."""
     text = st.query_params.get(_PARAMETER)
     if text is None or _FOLLOWED.get():
         return
@@ -44,11 +44,11 @@ def follow_address(snapshot: Snapshot) -> None:
 
 
 def show_address(snapshot: Snapshot) -> SavedPlaylist | None:
-    """Set the address to the saved playlist that is shown, and return that playlist or None."""
+    """If a saved playlist is shown, put its id in the URL and return it; otherwise return None."""
     _FOLLOWED.set(True)
     draft = PLAYLIST.get()
     saved = playlists_of(snapshot).get(draft.saved_id) if draft and draft.saved_id is not None else None
-    # a playlist that replaced another may have its id
+    # a playlist that replaced another one may have its id
     if saved is None or draft is None or present_ids(snapshot, saved.song_ids) != draft.song_ids:
         st.query_params.pop(_PARAMETER, None)
         return None
@@ -59,7 +59,7 @@ def show_address(snapshot: Snapshot) -> SavedPlaylist | None:
 def _open(snapshot: Snapshot, playlist: SavedPlaylist) -> None:
     draft = PlaylistDraft.from_saved(playlist, snapshot)
     if not draft.song_ids:
-        TROUBLE.set(f"The songs of “{playlist.name}” cannot be compared here. Add their files first.")
+        TROUBLE.set(f"The songs in “{playlist.name}” cannot be compared in this library. Add their files first.")
         return
     change(draft)
     NAME.set(playlist.name)
@@ -71,9 +71,9 @@ def _rename(snapshot: Snapshot, playlist: SavedPlaylist) -> None:
         return
     others = playlists_of(snapshot).values()
     if any((p.source, p.name, p.category) == (playlist.source, name, playlist.category) for p in others):
-        st.toast(f"A playlist “{plain(name)}” already exists: choose another name.", icon=":material/warning:")
+        st.toast(f"A playlist “{plain(name)}” already exists: choose a different name.", icon=":material/warning:")
         return
-    with toast_errors():  # it may have been deleted meanwhile
+    with toast_errors():  # the playlist may have been deleted in the meantime
         snapshot.library.saved_playlists.rename(playlist.id, name)
         st.toast(f"Renamed to “{plain(name)}”.", icon=":material/check_circle:")
 
@@ -84,7 +84,7 @@ def _delete(snapshot: Snapshot, playlist: SavedPlaylist) -> None:
 
 
 def show_saved(snapshot: Snapshot) -> None:
-    """Show the playlists of the library, those saved here first, to open, rename or delete one."""
+    """Show the library's playlists, starting with those saved in musicsim; the user can open or change one."""
     playlists = playlists_of(snapshot)
     if not playlists:
         return
@@ -101,7 +101,7 @@ def show_saved(snapshot: Snapshot) -> None:
         if len(sources) > 1:
             st.selectbox(
                 "Source", sources, **_SOURCE.widget(),
-                format_func=lambda s: f"{'saved here' if s == OWN_PLAYLISTS else f'from {s}'} ({sizes[s]:,})",
+                format_func=lambda s: f"{'saved in musicsim' if s == OWN_PLAYLISTS else f'from {s}'} ({sizes[s]:,})",
             )  # fmt: skip
         listed = {p.id: p for p in playlists.values() if p.source == _SOURCE.get()}
         _show_actions(snapshot, _choose_playlist(listed, is_labelled=len(sources) > 1))
@@ -128,7 +128,6 @@ def _choose_playlist(listed: dict[int, SavedPlaylist], *, is_labelled: bool) -> 
 
 
 def _matches(listed: dict[int, SavedPlaylist], text: str) -> list[Match]:
-    """Return playlists whose names contain a text; several may have the same name."""
     by_name: dict[str, list[SavedPlaylist]] = {}
     for playlist in listed.values():
         by_name.setdefault(clean(playlist.name), []).append(playlist)
@@ -153,18 +152,17 @@ def _show_actions(snapshot: Snapshot, playlist: SavedPlaylist) -> None:
             st.text_input("New name", **_NEW_NAME.widget(), max_chars=MAX_NAME, placeholder=playlist.name)
             st.button("Rename it", key="playlist_rename_it", on_click=_rename, args=args)
         with st.popover("Delete", icon=":material/delete:", key=f"playlist_delete_{playlist.id}"):
-            st.write(f"“{plain(playlist.name)}” will be deleted; its songs stay in the library.")
+            st.write(f"“{plain(playlist.name)}” will be deleted. Its songs stay in the library.")
             st.button("Delete it", key="playlist_delete_it", on_click=_delete, args=args)
 
 
 def _own_playlist(snapshot: Snapshot, name: str) -> SavedPlaylist | None:
-    """Return the playlist of this name that was saved here."""
     lists = snapshot.library.playlists(source=OWN_PLAYLISTS)
     return next((p for p in lists if p.category is None and p.name == name), None)
 
 
 def _save(snapshot: Snapshot) -> None:
-    """Save the current playlist; a playlist of the same name is replaced only after a confirmation."""
+    """Save the current playlist; an existing playlist with this name is replaced only after confirmation."""
     draft, name = PLAYLIST.get(), NAME.get().strip()
     if draft is None or not name:
         return
@@ -180,7 +178,7 @@ def _save(snapshot: Snapshot) -> None:
 
 
 def save_button(snapshot: Snapshot) -> None:
-    """Show a field for the name, and a button that saves."""
+    """Show a field for the name, and a button that saves the playlist."""
     with st.popover("Save", icon=":material/save:", key="playlist_save"):
         st.text_input("Name", **NAME.widget(), max_chars=MAX_NAME)
         name = NAME.get().strip()
@@ -189,7 +187,7 @@ def save_button(snapshot: Snapshot) -> None:
         must_confirm = same is not None and _CONFIRMED.get() == name
         if same is not None and must_confirm:
             st.warning(
-                f"The playlist “{plain(name)}” with {len(same.song_ids)} songs already exists: it will be replaced.",
+                f"The playlist “{plain(name)}” with {len(same.song_ids)} songs already exists and will be replaced.",
                 icon=":material/warning:",
             )
         st.button(

@@ -1,7 +1,7 @@
-"""The menu that sends a playlist to other programs, with buttons of extensions.
+"""The menu that sends a playlist to other programs, with buttons from extensions.
 
 The hook ``playlist_targets`` is ``function(sending: Sending) -> Callable[[], None] | None``. It returns a function that
-draws the buttons of a program, or None if the user has not set up the program.
+draws the buttons for a program, or None if the user has not set up the program.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ class Sending:
 
 
 Send = Callable[[Library, str, Sequence[Song]], tuple[str, Sequence[Song], str]]
-"""Sends songs as a playlist with a name. Returns a message, the songs that were left out, and the reason."""
+"""Sends songs as a named playlist. Returns a message, the songs that were left out, and the reason."""
 
 
 def send_button(snapshot: Snapshot, draft: PlaylistDraft, drawn: GeneratedPlaylist) -> None:

@@ -1,4 +1,4 @@
-"""The current playlist: actions, rows, reasons for each step, and the map."""
+"""The current playlist: actions, rows, the reason for each step, and the map."""
 
 from collections.abc import Hashable
 from dataclasses import replace
@@ -20,25 +20,25 @@ from musicsim.ui.playlist import actions
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, can_redo, can_undo, change, present_ids, redo, undo
 from musicsim.ui.playlist.request_form import MAX_SONGS
 
-_WHY: Key[int | None] = Key("playlist_why", lambda: None, "place of the song whose step is to be explained")
-_ADD_AT: Key[int | None] = Key("playlist_add_at", lambda: None, "place where songs are to be added")
+_WHY: Key[int | None] = Key("playlist_why", lambda: None, "place of the song for which the preceding step is explained")
+_ADD_AT: Key[int | None] = Key("playlist_add_at", lambda: None, "place at which to add songs")
 _MORE: Key[int] = Key("playlist_more", lambda: 5, "number of songs to add")
 _MAX_REASONS = 8
 
 
 def dialect_of(draft: PlaylistDraft, walker: Walk) -> str | None:
-    """Return the dialect that gives a playlist's probabilities; None if it no longer exists."""
+    """Return the dialect that determines a playlist's probabilities; None if it no longer exists."""
     return draft.dialect if draft.dialect in {d.name for d in walker.dialects} else None
 
 
 def show_undo() -> None:
-    """Show the buttons for undo and redo."""
+    """Show the undo and redo buttons."""
     st.button("Undo", icon=":material/undo:", key="playlist_undo", on_click=undo, disabled=not can_undo())
     st.button("Redo", icon=":material/redo:", key="playlist_redo", on_click=redo, disabled=not can_redo())
 
 
 def show_heading(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, drawn: GeneratedPlaylist) -> None:
-    """Show the length of the playlist, actions on all of it, and its notes."""
+    """Show the playlist's length, actions on the whole playlist, and its notes."""
     songs = list(drawn.songs)
     st.subheader(f"{count(len(songs), 'song')} · {clock(drawn.duration_s)}", anchor=False)
     with st.container(horizontal=True, gap="small"):
@@ -50,9 +50,9 @@ def show_heading(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, drawn: 
         st.button(
             "Regenerate", icon=":material/alt_route:", key="playlist_route", on_click=actions.another_route,
             args=(snapshot, walker), disabled=draft.request is None,
-            help="The same request with other songs."
+            help="Same request, different songs."
             if draft.request is not None
-            else "This playlist was opened, not generated. Keep some songs and regenerate around them.",
+            else "This playlist was opened, not generated. Instead, keep some songs and regenerate around them.",
         )  # fmt: skip
         show_undo()
     if draft.absent:
@@ -62,7 +62,7 @@ def show_heading(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, drawn: 
         n_removed = len(draft.absent) - len(songs)
         facts = [f"{', '.join(missing)} (no file)"] if missing else []
         facts += [f"{', '.join(waiting)} (not compared yet)"] if waiting else []
-        facts += [f"{n_removed} that {'has' if n_removed == 1 else 'have'} left the library"] if n_removed else []
+        facts += [f"{n_removed} no longer in the library"] if n_removed else []
         st.warning(plain(f"Skipped: {'; '.join(facts)}."), icon=":material/warning:")
     for note in actions.as_sentences(draft.notes):
         st.info(plain(note), icon=":material/info:")
@@ -74,7 +74,7 @@ def absent_songs(snapshot: Snapshot, draft: PlaylistDraft) -> list[Song]:
 
 
 def show_rows(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, drawn: GeneratedPlaylist) -> None:
-    """Show the songs with the reasons between them, and buttons that add or replace songs."""
+    """Show the songs, the reasons between them, and buttons that add or replace songs."""
     rows = [
         replace(row_of(song, link=edge.reason if edge else None), is_kept=song.id in draft.kept)
         for song, edge in zip(drawn.songs, drawn.edges, strict=True)
@@ -98,10 +98,9 @@ def show_rows(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, drawn: Gen
 
 
 def _act(snapshot: Snapshot, walker: Walk, action: Action) -> None:
-    """Carry out an action on a row."""
     draft = PLAYLIST.get()
     if draft is None or action.index >= len(draft.song_ids):
-        return  # the playlist has changed meanwhile
+        return  # the playlist has changed in the meantime
     if action.kind == "play":
         play_songs(snapshot.library, snapshot.songs_at(snapshot.rows_of(draft.song_ids)), action.index)
     elif action.kind == "move" and 0 <= action.to < len(draft.song_ids):
@@ -122,7 +121,6 @@ def _act(snapshot: Snapshot, walker: Walk, action: Action) -> None:
 
 @st.dialog("Add songs")
 def _add_dialog(snapshot: Snapshot, place: int) -> None:
-    """Choose a song or an album for a place of the playlist; songs already in it move there."""
     draft = PLAYLIST.get()
     before = snapshot.songs_by_id(draft.song_ids[place - 1 : place]) if draft is not None else []
     st.caption(f"After “{plain(before[0].title)}”." if before else "At the end.")
@@ -138,7 +136,7 @@ def _add(snapshot: Snapshot, place: int, kind: MatchKind, value: str) -> None:
         return
     ids = present_ids(snapshot, ids_of_match(snapshot, kind, value).tolist())
     if not ids:
-        st.toast("This song has not been compared yet. Wait for the running job.", icon=":material/info:")
+        st.toast("This song is not in the model yet. Wait for the running job to finish.", icon=":material/info:")
         return
     draft = draft.insert(place, ids)
     if len(draft.song_ids) > MAX_SONGS:
@@ -153,23 +151,23 @@ def _show_buttons(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft) -> Non
     _MORE.set(max(1, min(_MORE.get(), max(room, 1))))
     works = works_of(snapshot, snapshot.rows_of(draft.song_ids))
     identities: list[Hashable] = [work or i for work, i in zip(works, draft.song_ids, strict=True)]
-    same = [identities.index(identity) for identity in identities]  # equal for equal songs and versions of a song
+    same = [identities.index(identity) for identity in identities]  # the same number for repeats and versions of a song
     n_repeats = len(same) - len(set(same))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.button(
             "Add songs", icon=":material/playlist_add:", key="playlist_add_end", on_click=_ADD_AT.set,
-            args=(len(draft.song_ids),), help="At the end; the + of a row adds after its song.",
+            args=(len(draft.song_ids),), help="Adds songs at the end. The + on a row adds songs after that row.",
         )  # fmt: skip
         if n_repeats:
             st.button(
                 f"Remove {count(n_repeats, 'repeat')}", icon=":material/filter_list:",
                 key="playlist_repeats", on_click=change, args=(draft.drop_repeats(same),),
-                help="Removes songs, and versions of songs, that are already earlier in the playlist.",
+                help="Removes repeated songs and other versions of earlier songs.",
             )  # fmt: skip
         st.button(
             "Regenerate around the kept songs", icon=":material/cached:", key="playlist_around",
             disabled=not n_kept or n_kept == len(draft.song_ids), on_click=actions.redraw_around,
-            args=(snapshot, walker), help="Songs with a filled pin stay in place, and so do the songs in the request.",
+            args=(snapshot, walker), help="Songs with a filled pin and songs in the request stay in place.",
         )  # fmt: skip
         st.button(
             f"Add {_MORE.get()} more", icon=":material/more_horiz:",
@@ -184,7 +182,6 @@ def _show_buttons(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft) -> Non
 
 @st.dialog("Why this step?")
 def _why_dialog(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, place: int) -> None:
-    """Show the likely reasons for the step to a place."""
     pair = draft.song_ids[place - 1], draft.song_ids[place]
     (first_title, _), (second_title, _) = snapshot.names_at(snapshot.rows_of(pair))
     st.markdown(f"From **{plain(first_title)}** to **{plain(second_title)}**")
@@ -200,10 +197,8 @@ def _why_dialog(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, place: i
     if n_left:
         rest = sum(e.probability for e in reasons) - sum(e.probability for e in listed)
         share = f"{rest:.0%}" if rest >= 0.005 else "less than 1%"
-        st.caption(f"{n_left} more {'reason' if n_left == 1 else 'reasons'} with {share} together.")
-    st.caption(
-        "The ticked reason was used." if used else "You placed these together; the most likely reason is ticked."
-    )
+        st.caption(f"{n_left} more {'reason' if n_left == 1 else 'reasons'} with a total of {share}.")
+    st.caption("The checked reason was used." if used else "You placed these songs; the most likely reason is checked.")
     if st.button(
         "Another song", icon=":material/alt_route:", key="playlist_another_way", type="primary",
         help="Replaces the second song.",

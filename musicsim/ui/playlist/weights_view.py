@@ -1,4 +1,4 @@
-"""Weights of a library's walk: by family, by edge, and the gains of its dialects."""
+"""The weights of a library's walk, by family and by edge, and the gains of its dialects."""
 
 from collections.abc import Sequence
 
@@ -22,16 +22,16 @@ _DIALECT: Key[str] = Key("weights_dialect", str, "dialect whose weights are show
 def show_weights(walker: Walk) -> None:
     """Show the weights of a walk: shares of families, strongest edges, and the gain of each dialect."""
     if walker.snapshot.n_indexed < 2:
-        st.info("A playlist needs at least two songs. Add more.", icon=":material/info:")
+        st.info("A playlist needs at least two songs. Add more songs.", icon=":material/info:")
         return
     st.caption(
-        "A playlist moves from song to song by common features: sound, tags, artist, years, listeners. The weights "
-        "show how often each is used."
+        "Each step in a playlist follows a feature that two songs share: sound, tags, artist, years or listeners. The "
+        "weights show how often each feature is used."
     )
     if not walker.n_playlists:
         st.info(
-            "These weights are defaults, sound first, because this library does not have playlists yet. Import some "
-            "on the Library page to learn the weights from them.", icon=":material/info:",
+            "These are default weights, which put sound first, because this library has no playlists yet. Import "
+            "playlists on the Library page to learn weights from them.", icon=":material/info:",
         )  # fmt: skip
     chosen = _choose_dialect(walker.dialects)
     left, right = st.columns([3, 2], gap="large")
@@ -46,7 +46,7 @@ def show_weights(walker: Walk) -> None:
 
 
 def _choose_dialect(dialects: Sequence[Dialect]) -> str:
-    """Return the dialect to show next to the walk of all playlists; "" for none."""
+    """Return the dialect to show next to all playlists; "" for none."""
     names = [dialect.name for dialect in dialects if dialect.name]
     if not names:
         return ""
@@ -63,7 +63,6 @@ def _choose_dialect(dialects: Sequence[Dialect]) -> str:
 
 
 def _show_families(walker: Walk, chosen: str) -> None:
-    """Show bars of the shares, those of a dialect above those of all playlists."""
     of_all = dict(walker.families())
     bars = {_ALL if walker.n_playlists else "default": of_all}
     if chosen:
@@ -86,12 +85,12 @@ def _show_families(walker: Walk, chosen: str) -> None:
         xaxis={"range": [0, 1.02 * max(top, 0.01)], "fixedrange": True, "tickformat": ".0%", "nticks": 5},
         yaxis={"automargin": True, "fixedrange": True, "ticksuffix": " "},
         showlegend=len(bars) > 1,
-        # reversed, because the bars of the dialect are above the others
+        # reversed, because the dialect's bars are above the others
         legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "reversed"},
     )
     chart(figure, key="weights_families", name="weights")
     st.caption(
-        "Share of all weight. A reason from two families, such as “both tagged calm and from 1990-1999”, "
+        "Share of the total weight. A reason from two families, such as “both tagged calm and from 1990-1999”, "
         "counts for both, so the shares may add up to more than 100%."
     )
 
@@ -103,8 +102,10 @@ def _show_strongest(walker: Walk, chosen: str) -> None:
         return
     lines = [f"- {plain(edge.reason)} :small[:gray[{_percent(edge.probability)}]]" for edge in edges]
     st.markdown("\n".join(lines))
-    whose = f"of “{plain(chosen)}”" if chosen else "of all playlists" if walker.n_playlists else "by default"
-    st.caption(f"Share of all weight {whose}. Each step picks one of a song's reasons in proportion to these weights.")
+    whose = f"for “{plain(chosen)}”" if chosen else "for all playlists" if walker.n_playlists else "by default"
+    st.caption(
+        f"Share of the total weight {whose}. Each step picks one of a song's reasons in proportion to these weights."
+    )
 
 
 def _show_gains(dialects: Sequence[Dialect]) -> None:
@@ -119,12 +120,12 @@ def _show_gains(dialects: Sequence[Dialect]) -> None:
     }
     show_table(pd.DataFrame(table), name="dialects", key="weights_dialects")
     if whole.gain is None:
-        st.caption(f"{whole.n_playlists:,} playlists are too few to hold some out, so the weights cannot be evaluated.")
+        st.caption(f"With only {whole.n_playlists:,} playlists, none are held out, so the weights cannot be evaluated.")
         return
     st.caption(
-        "Gain over shuffling on held-out playlists, a quarter of all. 0% is as good as shuffling, below 0% is worse, "
-        "100% would predict every next song. The weights in use are learned from all playlists. “–”: too few were "
-        "held out."
+        "Gain over shuffling, measured on the held-out quarter of the playlists. 0% is no better than shuffling; below "
+        "0% is worse; 100% would mean predicting every next song. “–” means that too few playlists were held out. The "
+        "weights in use are learned from all playlists."
     )
     evaluated = [one for one in kinds if one.gain is not None]
     n_better = sum(one.gain_global is not None and (one.gain or 0.0) > one.gain_global for one in evaluated)

@@ -1,4 +1,4 @@
-"""Models of a library: a card each with actions, a comparison of two, and ways to add more."""
+"""The models of a library: a card with actions for each, a comparison of two, and ways to add more."""
 
 import tempfile
 from collections.abc import Sequence
@@ -24,14 +24,14 @@ from musicsim.ui.base.text import plain, toast_errors
 from musicsim.ui.components.downloads import show_table
 from musicsim.ui.components.jobs_view import start_job, watch_job
 
-_COMPARED: Key[list[str]] = Key("models_compared", list, "ids of the two models that are compared")
-_REPRESENTATION: Key[str] = Key("model_representation", lambda: "histogram", "kind of a new representation")
-_CODEWORDS: Key[int] = Key("model_codewords", lambda: 1024, "codewords of a new representation")
-_TAU: Key[int] = Key("model_tau", lambda: 4, "codewords per frame of a new representation")
+_COMPARED: Key[list[str]] = Key("models_compared", list, "ids of the two models to compare")
+_REPRESENTATION: Key[str] = Key("model_representation", lambda: "histogram", "kind of representation to add")
+_CODEWORDS: Key[int] = Key("model_codewords", lambda: 1024, "number of codewords of the representation to add")
+_TAU: Key[int] = Key("model_tau", lambda: 4, "codewords per frame of the representation to add")
 
 
 def use_button(library: Library, record: ModelRecord, *, where: str, is_primary: bool = False) -> None:
-    """Show a button that activates a model, for this session and for new ones."""
+    """Show a button that activates a model for this session and for new sessions."""
 
     def use() -> None:
         library.models.activate(record.id)
@@ -63,7 +63,7 @@ def rename_button(library: Library, record: ModelRecord, *, where: str) -> None:
 
 
 def delete_button(library: Library, record: ModelRecord, *, where: str, busy: bool) -> None:
-    """Show a popover that deletes a model after a confirmation."""
+    """Show a popover that deletes a model after confirmation."""
     is_built_in = record.kind in BUILT_IN
 
     def delete() -> None:
@@ -74,7 +74,9 @@ def delete_button(library: Library, record: ModelRecord, *, where: str, busy: bo
     reason = "Other models are built on this one." if is_built_in else None
     with st.popover("Delete", icon=":material/delete:", disabled=is_built_in or busy, help=reason):
         after = " “Sound” will replace it." if record.is_active else ""
-        st.write(f"Deleting {plain(record.name)} can't be undone; you would have to train it again.{after}")
+        st.write(
+            f"Deleting {plain(record.name)} can't be undone. To get it back, you would have to train it again.{after}"
+        )
         st.button("Delete it", key=f"{where}_delete_{record.id}", type="primary", on_click=delete)
 
 
@@ -113,7 +115,7 @@ def _show_card(library: Library, record: ModelRecord, report: dict[str, Any], *,
     st.caption(plain(kind_words(record)))
     stale = stale_reason(library, record)
     if stale is not None:
-        st.caption(f":orange[:material/update: Should be refitted: {plain(stale)}.]")
+        st.caption(f":orange[:material/update: Needs refitting: {plain(stale)}.]")
     st.caption("  \n".join(plain(line) for line in facts(library, record, report)))
     with st.container(horizontal=True):
         use_button(library, record, where="card")
@@ -122,7 +124,7 @@ def _show_card(library: Library, record: ModelRecord, report: dict[str, Any], *,
         st.download_button(
             "Download", lambda: _model_file(library, record), f"{record.name}{FILE_ENDING}",
             "application/zip", key=f"card_file_{record.id}", icon=":material/download:", on_click="ignore",
-            help="One file for use in other libraries. It contains the model and its scores, but not the songs.",
+            help="Download one file for use in other libraries. It contains the model and its scores, but no songs.",
         )  # fmt: skip
 
 
@@ -153,14 +155,14 @@ def _show_comparison(records: Sequence[ModelRecord], reports: dict[str, dict[str
         target = (report["settings"][name] for name in ("supervision", "k", "threshold", "random_state"))
         targets.add((*target, report["n_songs"]))
     if len(targets) > 1:
-        st.caption("Trained on different targets; scores are not comparable.")
+        st.caption("These models were trained on different targets, so their scores are not comparable.")
 
 
 def _show_import(library: Library, *, busy: bool) -> None:
     st.markdown("**Import a model**")
     file = st.file_uploader(
         f"A {FILE_ENDING} file", type=[FILE_ENDING.lstrip(".")], key="models_file",
-        help="Saved with Download on a model's card, here or in another library. It is applied to all songs.",
+        help="A file downloaded from a model's card in any library. The model is applied to all songs.",
     )  # fmt: skip
     if file is None:
         return
@@ -179,7 +181,7 @@ def _show_representations(library: Library, *, busy: bool) -> None:
     kind = st.selectbox(
         "Features", list_addable(), key=_REPRESENTATION.name,
         format_func=lambda name: representations()[name].description,
-        help="For comparing and training. Mixtures of Gaussians take longest: seconds per song.",
+        help="Models to compare or to train on. Mixtures of Gaussians take longest: seconds per song.",
     )  # fmt: skip
     left, right = st.columns([4, 3])
     options: dict[str, Any] = {"disabled": kind not in CODEWORDS, "required": True}

@@ -1,4 +1,4 @@
-"""Train: learn similarity from listeners, evaluate the result, and manage models."""
+"""The Train page: learn similarity from listeners, evaluate the result, and manage models."""
 
 import streamlit as st
 
@@ -22,7 +22,7 @@ def draw() -> None:
     try:
         stop_without_songs(snapshot)
         show_form(openers.snapshot(native.id if native else None), busy=busy)
-    except ModelError as error:  # the model's files are missing; the list below, which can delete it, still works
+    except ModelError as error:  # the model's files are missing; the list below still works and can delete the model
         st.error(plain(error), icon=":material/error:")
     training = latest_training(library)
     if training is not None:

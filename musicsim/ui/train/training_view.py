@@ -1,4 +1,4 @@
-"""Training: the form, the running training with its curves, and its end."""
+"""Training: the form, the running job with its curves, and its outcome."""
 
 import time
 from itertools import pairwise
@@ -42,7 +42,7 @@ _DEFAULT = TrainingRequest()
 _CS = tuple(round(10 ** (half / 2), 1 if half < 2 else 0) for half in range(13))
 _CHART_HEIGHT = 280
 
-_KEY_NAMES = {"supervision": "kind", "random_state": "seed"}  # of fields whose key has another name
+_KEY_NAMES = {"supervision": "kind", "random_state": "seed"}  # fields whose session entry has a different name
 _KEYS = {
     field: option_key(f"train_{_KEY_NAMES.get(field, field)}", TrainingRequest, field)
     for field in options_of(TrainingRequest)
@@ -53,11 +53,11 @@ SUPERVISION: Key[str] = _KEYS["supervision"]
 _METHOD, _LOSS, _ON, _LISTENER, _C = (_KEYS[field] for field in ("method", "loss", "on", "listener", "C"))
 _MANUAL_C: Key[bool] = Key("train_by_hand", lambda: False, "True if the user sets C")
 _LAST_KIND: Key[str] = Key("train_last_kind", str, "kind of supervision when the page was last drawn")
-_WATCHED: Key[int | None] = Key("train_watched", lambda: None, "id of the training that was seen running")
+_WATCHED: Key[int | None] = Key("train_watched", lambda: None, "id of the training job that the page last saw running")
 
 
 def show_form(snapshot: Snapshot, *, busy: bool) -> None:
-    """Show the options of a training, and a button that starts it; the Sound model of `snapshot` covers all songs."""
+    """Show the options for training and a button that starts it; `snapshot` is under the model Sound."""
     for key in (*_KEYS.values(), _MANUAL_C):
         key.keep()
     assert snapshot.record is not None
@@ -87,11 +87,11 @@ def show_form(snapshot: Snapshot, *, busy: bool) -> None:
         if running is not None and running.kind != "train":
             st.caption(f"Wait for “{jobs.job_kinds()[running.kind].title}” to finish.")
         elif running is not None:
-            st.caption("Training; progress curves appear below.")
+            st.caption("Training is running; progress curves appear below.")
 
 
 def _fit_to_kind() -> None:
-    """Select the loss that only answers have, or a loss that other kinds can have."""
+    """Select the loss for answers, or a loss that other kinds of supervision allow."""
     kind, last = SUPERVISION.get(), _LAST_KIND.get()
     if kind == ANSWERS and last != ANSWERS:
         _LOSS.set(ORDER)
@@ -119,8 +119,7 @@ def _show_kinds(enough: list[Coverage], lacking: list[Coverage]) -> None:
         )  # fmt: skip
     else:
         st.info(
-            "This library does not have data about similar songs yet. Import plays, tags or playlists, or add more "
-            "songs.",
+            "This library has no data about similar songs yet. Import plays, tags or playlists, or add more songs.",
             icon=":material/info:",
         )
     if not lacking:
@@ -195,7 +194,7 @@ def _show_more_options(library: Library) -> None:
 
 
 def _start(library: Library) -> None:
-    """Start a training as chosen; a callback, so that it includes the value typed last."""
+    """Start training with the chosen options; as a callback, this includes the last typed value."""
     values = {field: key.get() for field, key in _KEYS.items()} | {
         "C": float(_C.get()) if _MANUAL_C.get() and _METHOD.get() == RANKING else None,
         "listener": _LISTENER.get() if SUPERVISION.get() == ANSWERS else "",
@@ -206,13 +205,13 @@ def _start(library: Library) -> None:
 
 
 def latest_training(library: Library) -> Job | None:
-    """Return the running training, or the last one."""
-    jobs.current(library)  # notices a process that has ended
+    """Return the running training job, or the last one."""
+    jobs.current(library)  # updates the state of a job whose process has ended
     return next((job for job in library.jobs.recent() if job.kind == "train"), None)
 
 
 def show_training(library: Library, job: Job) -> None:
-    """Show a training with live curves and buttons to stop it; run the page again when it has ended."""
+    """Show a training job with live curves and buttons to stop it; rerun the page when the job ends."""
 
     @st.fragment(run_every=1.0 if job.is_active else None)
     def watch() -> None:
@@ -245,21 +244,21 @@ def _show_running(library: Library, job: Job) -> None:
         st.button(
             "Stop and keep the best", icon=":material/check:", key="train_finish", disabled=is_stopping,
             on_click=jobs.finish, args=(library, job.id),
-            help="Stops now and keeps the metric that was best on held-out artists so far.",
+            help="Stops now, and keeps the metric that has been best on held-out artists so far.",
         )  # fmt: skip
         st.button(
             "Cancel", icon=":material/close:", key="train_cancel", disabled=is_stopping,
             on_click=jobs.cancel, args=(library, job.id),
         )  # fmt: skip
         if is_stopping:
-            st.caption("Canceling…" if job.cancel_requested else "Keeping the best so far…")
+            st.caption("Canceling…" if job.cancel_requested else "Keeping the best metric so far…")
 
 
 def _show_ended(library: Library, job: Job) -> None:
     duration = clock(max(0.0, job.updated_at - job.created_at))
     name = plain(job.arguments["name"])
     if job.state == "done":
-        was_watched = _WATCHED.get() == job.id  # then the curves stay visible
+        was_watched = _WATCHED.get() == job.id  # keep the curves visible after the end
         with st.expander(f"Training of **{name}**, in {duration}", was_watched, icon=":material/show_chart:"):
             _show_charts(library.jobs.trace(job.id), job)
         return
@@ -293,14 +292,14 @@ def _show_charts(points: list[dict[str, Any]], job: Job) -> None:
 
 
 def _has_steps(job: Job) -> bool:
-    """Return True if the training has steps; a metric in closed form only has settings that are tried."""
+    """Return True if the training job has steps; metrics in closed form only try settings."""
     return job.arguments["settings"].get("method", RANKING) == RANKING
 
 
 def _trials_figure(points: list[dict[str, Any]], settings: dict[str, Any]) -> go.Figure:
     is_automatic = settings["method"] == AUTOMATIC
     measure = "Mean of AUC, MAP, MRR and P@10" if is_automatic else LOSSES[settings["loss"]].split(":")[0]
-    # automatic training tries many settings, so one row per method
+    # one row per method, because automatic training tries many settings
     rows = [str(p["setting"]).split(",")[0] if is_automatic else str(p["setting"]) for p in points]
     figure = go.Figure()
     figure.add_scatter(
@@ -322,14 +321,13 @@ def _trials_figure(points: list[dict[str, Any]], settings: dict[str, Any]) -> go
 
 
 def _fits(points: list[dict[str, Any]]) -> list[tuple[int, int]]:
-    """Return start and end of each fit; a fit starts when C changes."""
     starts = [0] if points else []
     starts += [i for i, (a, b) in enumerate(pairwise(points), 1) if a["C"] != b["C"]]
     return list(pairwise([*starts, len(points)]))
 
 
 def _insert_gaps(points: list[dict[str, Any]], name: str) -> tuple[list[int | None], list[float | None]]:
-    """Return cuts and values with a gap between fits; values that a log scale cannot show are None."""
+    """Return cut numbers and values with a gap between fits; values not shown on a log scale become None."""
     x: list[int | None] = []
     y: list[float | None] = []
     for start, end in _fits(points):
@@ -339,11 +337,11 @@ def _insert_gaps(points: list[dict[str, Any]], name: str) -> tuple[list[int | No
 
 
 def _add_frame(figure: go.Figure, title: str, points: list[dict[str, Any]]) -> go.Figure:
-    """Give both figures the same size and look, so that nothing moves while points arrive."""
+    """Give both figures the same size and style, so that nothing moves while points arrive."""
     for start, end in _fits(points):
         C = points[start]["C"]
         figure.add_vline(start + 0.5, line={"width": 1, "color": UNKNOWN_COLOUR, "dash": "dot"})
-        if end - start >= len(points) / 12:  # otherwise its label does not fit
+        if end - start >= len(points) / 12:  # label the fit only if there is enough space
             figure.add_annotation(
                 x=start + 1, y=1, yref="paper", text="all songs" if C is None else f"C = {C:,g}",
                 showarrow=False, xanchor="left", yanchor="bottom", font={"size": 10},

@@ -18,13 +18,13 @@ from musicsim.ui.components.song_list import Action, row_of, song_list
 from musicsim.ui.train.models_view import delete_button, rename_button, use_button
 
 _SHOWN: Key[str | None] = Key("verdict_of", lambda: None, "id of the model whose verdict is shown")
-_NEWEST: Key[str | None] = Key("verdict_newest", lambda: None, "id of the newest model that has a verdict")
+_NEWEST: Key[str | None] = Key("verdict_newest", lambda: None, "id of the newest model with a verdict")
 _MAX_SETTINGS = 6
 _QUERY: Key[int | None] = Key("verdict_example", lambda: None, "id of the query whose results are shown")
 
 
 def show_verdict(snapshot: Snapshot, *, busy: bool) -> None:
-    """Show the verdict on one learned model, by default the newest, if any."""
+    """Show the verdict on one learned model, if there is any; by default, the newest one."""
     reports = {m.id: (m, report_of(snapshot.library, m)) for m in snapshot.library.models.all()}
     reports = {model_id: pair for model_id, pair in reports.items() if pair[1]}
     if not reports:
@@ -59,8 +59,8 @@ def _show_scores(snapshot: Snapshot, record: ModelRecord, report: dict[str, Any]
         show_table(pd.DataFrame(figures(report)), name="verdict", key="train_verdict")
         st.caption(
             f"{plain(describe_split(report))} Scores are from models trained the same way on part of the data; "
-            "the saved model is trained on all of it. Hubness is the skewness of how often songs are among the ten "
-            "nearest of others."
+            "the saved model is trained on all of it. Hubness is the skewness of the number of top tens in which a "
+            "song appears."
         )
     with right:
         rows = path_rows(report)
@@ -74,8 +74,8 @@ def _show_scores(snapshot: Snapshot, record: ModelRecord, report: dict[str, Any]
         if sources:
             _show_table(sources)
             st.caption(
-                "Each model's share of the distances after training (before, all are equal), and its "
-                "score alone before training."
+                "Each model's share of the distances after training (all shares are equal before), and the score of "
+                "each model on its own before training."
             )
 
 
@@ -84,7 +84,6 @@ def _show_table(rows: list[dict[str, Any]]) -> None:
 
 
 def _show_changes(snapshot: Snapshot, changes: list[dict[str, Any]]) -> None:
-    """Show one of the queries whose results changed most, with its five nearest songs before and after."""
     ids = {i for change in changes for i in (change["query"], *change["before"], *change["after"])}
     songs = {song.id: song for song in snapshot.songs_by_id(ids)}
     changes_by_query = {change["query"]: change for change in changes if change["query"] in songs}
@@ -104,10 +103,10 @@ def _show_changes(snapshot: Snapshot, changes: list[dict[str, Any]]) -> None:
         _show_songs(snapshot, [songs[change["query"]]], set(), "query")
     before, after = ([songs[i] for i in change[side] if i in songs] for side in ("before", "after"))
     with left:
-        st.markdown("Nearest before")
+        st.markdown("Nearest before training")
         _show_songs(snapshot, before, set(), "before")
     with right:
-        st.markdown("Nearest after")
+        st.markdown("Nearest after training")
         _show_songs(snapshot, after, {song.id for song in before}, "after")
 
 
@@ -117,7 +116,7 @@ def _show_songs(snapshot: Snapshot, songs: list[Song], known: set[int], side: st
         if action.kind == "similar":
             st.toast("Listen now starts from this song.", icon=":material/check_circle:")
 
-    rows = [row_of(song, why="also before" if song.id in known else "") for song in songs]
+    rows = [row_of(song, why="also near before training" if song.id in known else "") for song in songs]
     song_list(rows, key=f"verdict_{side}", on_action=act)
     if not songs:
         st.caption("These songs were removed.")

@@ -258,7 +258,7 @@ def test_read_only_library_is_examined_not_changed(tmp_path, built_library):
             (library.models.path(library.models.active().id) / "map.npz").write_bytes(b"damaged")
         make_read_only(disk)
         out, _ = run("doctor", library=folder, expect=3)
-        assert "note     library: can be read, not written to." in out
+        assert "note     library: readable but not writable." in out
         assert "problem  models: the map of" in out
         _, said = run("doctor", "--fix", library=folder, expect=4)
         assert "is read-only" in " ".join(said.split())

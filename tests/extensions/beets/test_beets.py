@@ -84,13 +84,13 @@ def test_beet_simlist_starts_with_song_and_prints_paths(made, collection):
     assert len(paths) == 12
     assert all(Path(path).is_file() and Path(path).is_relative_to(collection) for path in paths)
     _, problem = beet(made.folder, "simlist", "title:Song tones 1", "--minutes", "0.4", expect=1)
-    assert "minutes=0.4 should be between 1 and 1440" in problem
+    assert "minutes=0.4 must be between 1 and 1440" in problem
 
 
 @pytest.mark.long
 def test_beets_errors_are_clear(made, tmp_path, collection):
     _, problem = beet(made.folder, "similar", "title:nothing", expect=1)
-    assert "no song of musicsim's library" in problem
+    assert "no song in the musicsim library" in problem
     configure(tmp_path, collection, tmp_path / "none")
     _, problem = beet(tmp_path, "similar", "title:Song", expect=1)
     assert "no library found" in problem

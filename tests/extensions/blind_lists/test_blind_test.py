@@ -155,10 +155,10 @@ def test_single_song_cannot_be_shuffled(store, tmp_path):
 
 def test_incomparable_pairs_give_clear_error(snapshot):
     one = Contender(snapshot.record.id, snapshot.record.name)
-    with pytest.raises(ValueError, match="choose two different"):
+    with pytest.raises(ValueError, match="Choose two different"):
         draw_pair((one, one), (Walk(snapshot), Walk(snapshot)), PlaylistRequest())
     nobody = PlaylistRequest(artists=frozenset({"Nobody"}))
-    with pytest.raises(NotFoundError, match="no song that both know matches your request"):
+    with pytest.raises(NotFoundError, match="no song matches your request in both models"):
         draw_pair(sides(snapshot), walks(snapshot), nobody)
     with pytest.raises(ValueError, match="left, right, same"):
         record(snapshot.library, BlindPair(NOTHING, NOTHING, one, SHUFFLE, PlaylistRequest(), 0), "a")
@@ -244,7 +244,7 @@ def test_tally_counts_both_sides_with_p_value(store):
     assert (first.wins_first, first.wins_second, first.ties, first.n_decided) == (7, 2, 1, 9)
     # 2 (C(9,7) + C(9,8) + C(9,9)) / 2^9
     assert first.p_value == pytest.approx(92 / 512)
-    assert describe(first) == "7 of 9 for “A”; by chance alone this happens in 18% of cases"
+    assert describe(first) == "7 of 9 answers for “A”; by chance alone, this happens in 18% of cases"
     assert (second.p_value, describe(second)) == (1.0, "no difference so far")
 
 
@@ -252,10 +252,12 @@ def test_summary_states_lead_or_no_lead(store):
     a, b = Contender("1", "A"), Contender("2", "B")
     answer(store, a, b, "left")
     answer(store, a, b, "right")
-    assert describe(tally(store)[0]) == "1 of 2 for each: no lead"
+    assert describe(tally(store)[0]) == "1 of 2 answers for each: a tie"
     for _ in range(20):
         answer(store, a, b, "right")
-    assert describe(tally(store)[0]) == "21 of 22 for “B”; by chance alone this happens in less than 1% of cases"
+    assert (
+        describe(tally(store)[0]) == "21 of 22 answers for “B”; by chance alone, this happens in less than 1% of cases"
+    )
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

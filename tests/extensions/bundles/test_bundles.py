@@ -439,7 +439,10 @@ def test_truncated_or_modified_file_is_rejected(file, tmp_path, rng):
 
 def test_newer_version_gives_clear_error(file, tmp_path):
     write_parts(tmp_path / "x.tar.zst", {"snapshot.json": b'{"format": 2}', "else": b""})
-    with pytest.raises(LibraryError, match="newer musicsim"), open_bundle(tmp_path / "x.tar.zst", no_progress):
+    with (
+        pytest.raises(LibraryError, match="newer version of musicsim"),
+        open_bundle(tmp_path / "x.tar.zst", no_progress),
+    ):
         pass
 
 

@@ -46,7 +46,7 @@ def test_text_setting_needs_no_quotes(tmp_path):
     run("cluster", "status", library=library, expect=1)
     run("settings", "cluster", "local:2", library=library)
     _, err = run("cluster", "status", library=library, expect=1)
-    assert "each scan starts these workers" in " ".join(err.split())
+    assert "these workers run on this machine, but only during a scan" in " ".join(err.split())
     run("settings", "cluster", "", library=library)
     _, err = run("cluster", "status", library=library, expect=1)
     assert "no cluster is set" in err
@@ -70,7 +70,7 @@ def test_job_scans_on_configured_cluster(dask, store, tmp_path):
     store.set_setting("cluster", "tcp://127.0.0.1:9")
     job = jobs.start(store, "add", {"paths": [str(write_collection(tmp_path / "music", n_songs=1))]})
     until(lambda: not store.jobs.get(job).is_active)
-    assert "no Dask scheduler answers" in store.jobs.get(job).message
+    assert "no Dask scheduler responds" in store.jobs.get(job).message
     store.set_setting("cluster", dask.address)
     job = jobs.start(store, "add", store.jobs.get(job).arguments)
     until(lambda: not store.jobs.get(job).is_active)
@@ -127,7 +127,7 @@ def test_exports_without_comparisons_need_no_cluster(tiny_library, tmp_path, mon
     tiny_library.set_setting("cluster", "tcp://127.0.0.1:9")
     for what, state in (("vectors", "done"), ("neighbours", "failed")):
         _, said = run("export", what, tmp_path / "a.csv", library=tiny_library.folder, expect=int(state == "failed"))
-        assert ("no Dask scheduler answers" in said) == (state == "failed")
+        assert ("no Dask scheduler responds" in said) == (state == "failed")
         job = tiny_library.jobs.create("export", {"what": what, "path": str(tmp_path / "b.csv")})
         assert job_process.run(tiny_library, job) == state
 

@@ -10,7 +10,7 @@ def test_cluster_can_be_set_checked_and_rejected(full):
     app.text_input(key="setting_cluster").set_value("local:2").run()
     assert full.settings["cluster"] == "local:2"
     app.button(key="check_cluster").click().run()
-    assert "each scan starts these workers" in said(app)
+    assert "these workers run on this machine, but only during a scan" in said(app)
     app.text_input(key="setting_cluster").set_value("nowhere").run()
     assert full.settings["cluster"] == "local:2"
     assert "address of a Dask scheduler" in app.toast[0].value

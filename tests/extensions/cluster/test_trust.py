@@ -61,7 +61,7 @@ def test_recognizes_local_addresses(address, is_here):
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1@a.example:1", "tcp://127.0.0.1:1@a.example:1", "tcp://a b:1"])
 def test_rejects_address_with_two_hosts(address, connections):
-    with pytest.raises(LibraryError, match="should be the address"), open_cluster(address, is_trusted=True):
+    with pytest.raises(LibraryError, match="must be the address"), open_cluster(address, is_trusted=True):
         pass
     assert not connections
 
@@ -184,4 +184,4 @@ def test_tls_cluster_requires_matching_authority(tmp_path, monkeypatch):
         assert json.loads(done[0])["added"] == 3
         use("other")
         _, said = run_process(*asked, library=library, expect=1)
-        assert "no Dask scheduler answers" in said
+        assert "no Dask scheduler responds" in said

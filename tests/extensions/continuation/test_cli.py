@@ -16,7 +16,7 @@ def test_cli_evaluates_held_out_playlists(tiny_library):
     assert (found["kind"], found["n_judged"]) == ("playlists", 12)
     assert {"walk", "item-kNN", "same artist"} < set(found["scores"])
     out, _ = run("evaluate", "--continue", "playlists", library=library)
-    assert "By NDCG" in out
+    assert "NDCG" in out
     assert "Hit rate at 10" in " ".join(out.split())
     assert "0 sittings" in run("evaluate", "--continue", "sittings", library=library, expect=1)[1]
     assert "playlists, sittings" in run("evaluate", "--continue", "albums", library=library, expect=2)[1]

@@ -194,7 +194,7 @@ def test_generated_and_short_playlists_are_not_evaluated(tiny_library):
     tiny_library.add_playlists([("drawn", None, ids, {"seed": 1})], source=OWN_PLAYLISTS)
     snapshot = take_snapshot(tiny_library)
     assert n_long_lists(snapshot) == {"playlists": 9, "sittings": 0}
-    with pytest.raises(ModelError, match="9 playlists with 6 songs or more"):
+    with pytest.raises(ModelError, match="9 playlists with at least 6 songs"):
         continue_lists(tiny_library, "playlists")
     with pytest.raises(ValueError, match="playlists, sittings"):
         lists_of(snapshot, "albums")
@@ -227,9 +227,13 @@ def ended(**ndcg):
 @pytest.mark.parametrize(
     ("rival", "lead", "words"),
     [
-        (0.2, (0.1, 0.05, 0.15), "the walk is first, ahead of other by 0.100 (95% interval 0.050 to 0.150)"),
-        (0.4, (-0.1, -0.15, -0.05), "other is first; the walk is behind by 0.100 (95% interval 0.050 to 0.150)"),
-        (0.35, (-0.05, -0.15, 0.05), "walk and other are level (-0.050, 95% interval -0.150 to +0.050)"),
+        (0.2, (0.1, 0.05, 0.15), "The walk has the best NDCG, ahead of other by 0.100 (95% interval 0.050 to 0.150)"),
+        (
+            0.4,
+            (-0.1, -0.15, -0.05),
+            "The method with the best NDCG is other; the walk is behind by 0.100 (95% interval 0.050 to 0.150)",
+        ),
+        (0.35, (-0.05, -0.15, 0.05), "NDCG between the walk and other: -0.050 (95% interval -0.150 to +0.050)"),
     ],
 )
 def test_summary_names_best_way(rival, lead, words):

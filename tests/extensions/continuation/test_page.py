@@ -20,7 +20,7 @@ def test_too_few_playlists_show_next_step(full):
     with_lists(full, 9)
     app = open_evaluation("Playlists")
     assert not app.exception
-    assert any("9 playlists or sittings with 6 songs or more" in info.value for info in app.info)
+    assert any("9 playlists or sittings with at least 6 songs" in info.value for info in app.info)
     assert not [button for button in app.button if button.key == "evaluate_continue"]
 
 
@@ -44,8 +44,10 @@ def test_job_continues_playlists_and_shows_result(full):
     full.jobs.add_trace(job.id, asdict(Continued("playlists", 12, 12, 5, 12, scores, leads)))
     app.run()
     assert not app.exception
-    first = app.markdown[[m.value.startswith("**By NDCG") for m in app.markdown].index(True)].value
-    assert "item-kNN is first" in first
+    first = app.markdown[
+        [m.value.startswith("**The method with the best NDCG") for m in app.markdown].index(True)
+    ].value
+    assert "is item-kNN; the walk is behind" in first
     table = app.table[0].value
     assert table["Method"].tolist() == ["item-kNN", "walk"]
     assert table["NDCG"].iloc[0] == "**0.250** :small[:gray[0.125–0.500]]"

@@ -101,9 +101,9 @@ def test_irmas_import_keeps_split_and_tags(index, store, tmp_path):
 
 
 def test_mirdata_failures_give_clear_errors(index, tmp_path):
-    with pytest.raises(LibraryError, match="gtzan: mirdata cannot load it"):
+    with pytest.raises(LibraryError, match="gtzan: mirdata cannot load this data set"):
         read_dataset("gtzan", tmp_path)
-    with pytest.raises(LibraryError, match="does not have its index yet"):
+    with pytest.raises(LibraryError, match="has no index for this data set yet"):
         read_dataset("gtzan_genre", tmp_path)
     index({}, tmp_path, beats=[None, None], tempo=[None, None])
     with pytest.raises(LibraryError, match="none of the 1 files"):
@@ -246,7 +246,7 @@ def test_duplicates_stay_on_one_side_of_split(tiny_library):
     test, train = split_rows(now, "mine")
     assert (now.row_ids[train].tolist(), now.row_ids[test].tolist()) == ([ids[0]], [ids[2]])
     tiny_library.splits.keep("mine", {ids[0]: "train"})
-    with pytest.raises(ModelError, match="lacks test or training songs"):
+    with pytest.raises(ModelError, match="has no test songs or no training songs"):
         split_rows(take_snapshot(tiny_library), "mine")
     with pytest.raises(NotFoundError, match="split 'other' does not exist"):
         split_rows(take_snapshot(tiny_library), "other")
@@ -274,7 +274,7 @@ def test_own_split_round_trips_through_csv(tiny_library, tmp_path):
     assert "split: mine" in (tmp_path / "all.csv").read_text().splitlines()[0]
     file.write_text(f"id,split\n{songs[0].id},train\n{songs[1].id},maybe\n999,test\n")
     _, err = run("splits", "import", file, library=tiny_library.folder, expect=3)
-    assert "Line 3: 'maybe' should be train, validation or test" in err
+    assert "Line 3: 'maybe' must be train, validation or test" in err
     assert "Line 4: the song is not in this library" in err
     file.write_text("song,split\n1,train\n")
     _, err = run("splits", "import", file, library=tiny_library.folder, expect=1)

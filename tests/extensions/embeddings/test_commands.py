@@ -22,7 +22,9 @@ def test_cli_adds_vectors_and_trains_on_several_models(library, tmp_path):
     X = np.random.default_rng(0).standard_normal((len(songs) + 1, 4))
     np.savez(tmp_path / "net.npz", ids=[song.id for song in songs] + [999], vectors=X)
     out, _ = run("models", "add-embedding", tmp_path / "net.npz", library=library, expect=3)
-    assert "31 vectors of 4 numbers in net.npz: 30 for songs of this library, 1 for other songs (999)." in out
+    assert (
+        "net.npz contains 31 vectors with 4 dimensions: 30 for songs in this library, 1 for other songs (999)." in out
+    )
     np.savez(tmp_path / "whole.npz", ids=[song.id for song in songs], vectors=X[:-1])
     told = json.loads(
         run("models", "add-embedding", tmp_path / "whole.npz", "--name", "mine", "--json", library=library)[0]
@@ -42,4 +44,4 @@ def test_cli_adds_vectors_and_trains_on_several_models(library, tmp_path):
 
 def test_rejects_unknown_file_type(library):
     _, problem = run("models", "add-embedding", __file__, library=library, expect=1)
-    assert "vectors can be read from .npz, .npy, .parquet" in " ".join(problem.split())
+    assert "vectors can only be read from .npz, .npy, .parquet" in " ".join(problem.split())

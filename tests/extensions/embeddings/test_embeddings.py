@@ -98,7 +98,7 @@ def test_unusable_rows_are_skipped_and_named(tmp_path):
         "('c') contains only zeros",
         "('a') occurs more than once",
         "('e') contains NaN",
-        "row 6 lacks a name",
+        "row 6 has no name",
     ):
         assert any(what in problem for problem in read.problems)
 
@@ -158,10 +158,10 @@ def _hostile(kind, path):
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("objects", "objects"), ("objects as names", "objects"), ("text", "should be numbers"),
-        ("one column", "should be (songs, numbers)"), ("names of others", "needs a name"), ("no names", "lacks 'ids'"),
-        ("nothing but NaN", "none of its 2 rows"), ("no zip", "not an .npz file"), ("cut off", "not an .npz file"),
-        ("damaged", "damaged one"), ("more than there is", "bytes cannot"), ("larger than is read", "is larger than"),
+        ("objects", "objects"), ("objects as names", "objects"), ("text", "must be numbers"),
+        ("one column", "must be (songs"), ("names of others", "names have shape"), ("no names", "has no 'ids'"),
+        ("nothing but NaN", "none of the 2 rows"), ("no zip", "not an .npz file"), ("cut off", "not an .npz file"),
+        ("damaged", "it is damaged"), ("more than there is", "bytes cannot"), ("larger than is read", "is larger than"),
     ],
 )  # fmt: skip
 def test_deceptive_file_is_rejected_without_leftovers(tiny_library, tmp_path, monkeypatch, kind, words):
@@ -178,9 +178,9 @@ def test_deceptive_file_is_rejected_without_leftovers(tiny_library, tmp_path, mo
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ({"id": [1, 2], "vector": [[1.0], [1.0, 2.0]]}, "1, 2 numbers"),
+        ({"id": [1, 2], "vector": [[1.0], [1.0, 2.0]]}, "1, 2 dimensions"),
         ({"id": [1, 2], "title": ["a", "b"]}, "neither a column of lists"),
-        ({"title": ["a", "b"], "vector": [[1.0], [2.0]]}, "lacks 'ids'"),
+        ({"title": ["a", "b"], "vector": [[1.0], [2.0]]}, "has no 'ids'"),
         ({"id": [1, 2], "vector": [None, [None]]}, "can be used"),
     ],
 )
@@ -320,7 +320,7 @@ def test_names_are_read_from_all_column_types(tmp_path, kind):
 
 def test_rejects_plain_array_of_wrong_length(tiny_library, tmp_path):
     np.save(tmp_path / "own.npy", vectors(7))
-    with pytest.raises(LibraryError, match="a row for each of the 12 songs"):
+    with pytest.raises(LibraryError, match="one row for each of the 12 songs"):
         EmbeddingStore(tiny_library).keep(tmp_path / "own.npy")
 
 
@@ -361,7 +361,7 @@ def test_damaged_vectors_are_reported_and_reimported(tiny_library, tmp_path, nam
     def read():
         store.vectors(about.key), store.describe(about.key), store.match(about.key)
 
-    with pytest.raises(LibraryError, match=r"damaged .*: import their file again") as caught:
+    with pytest.raises(LibraryError, match=r"damaged .*\. Import the file again") as caught:
         read()
     assert not isinstance(caught.value, NotFoundError)
     assert store.keep(file) == about
@@ -400,7 +400,7 @@ def test_used_columns_are_reported(tiny_library, tmp_path):
     table.assign(path=paths, title="x", year=1999, tempo=120.0).to_parquet(tmp_path / "own.parquet")
     store = EmbeddingStore(tiny_library)
     about = store.keep(tmp_path / "own.parquet")
-    assert about.note == "The column path has the names of songs, d0 to d4, year, tempo the numbers."
+    assert about.note == "Song names are in the column path, numbers in d0 to d4, year, tempo."
     assert store.describe(about.key) == about
     assert describe_matches(about, store.match(about.key)).endswith(f"for other songs. {about.note}")
     pd.DataFrame({"path": paths, "vector": list(vectors())}).to_parquet(tmp_path / "lists.parquet")

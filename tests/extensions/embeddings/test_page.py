@@ -47,7 +47,7 @@ def test_imported_vectors_are_matched_and_become_model(full, monkeypatch):
 
     bring("net.npz", data.getvalue())
     assert (
-        "12 vectors of 4 numbers in net.npz\\: 11 for songs of this library, 1 for other songs (elsewhere.mp3)."
+        "net.npz contains 12 vectors with 4 dimensions\\: 11 for songs in this library, 1 for other songs"
         in captions(app)
     )
     ((kind, arguments),) = started
@@ -57,12 +57,12 @@ def test_imported_vectors_are_matched_and_become_model(full, monkeypatch):
     model_id = add_representation(full, settings, arguments["name"], hush)
     assert len(take_snapshot(full, model_id).row_ids) == 11
     app = open_page("train")
-    assert "11 of 12 songs have a vector; the import has 12" in captions(app)
+    assert "11 of 12 songs have a vector; 12 vectors" in captions(app)
     bring("net.npz", b"no zip")
     assert any("not an .npz file" in box.value for box in app.error)
     np.savez(data := io.BytesIO(), paths=np.array(["nowhere"]), vectors=np.ones((1, 4)))
     bring("other.npz", data.getvalue())
-    assert any("0 for songs of this library, 1 for other songs (nowhere)" in box.value for box in app.error)
+    assert any("0 for songs in this library, 1 for other songs (nowhere)" in box.value for box in app.error)
     assert len(started) == 1, "nothing is made of what cannot be used"
 
 

@@ -72,9 +72,7 @@ def test_imported_vectors_become_model(three_sources):
     np.testing.assert_allclose(squared[0] * (squared[1].sum() / squared[0].sum()), squared[1], atol=1e-5)
     assert find_similar(seen, seen.songs_at([0])[0].id, 1)[0].song.genre == seen.songs_at([0])[0].genre
     assert kind_words(record) == "vectors of your own (net.npz)"
-    assert "20 of 24 songs have a vector; the import has 21 vectors of 6 numbers" in "\n".join(
-        facts(three_sources, record, {})
-    )
+    assert "20 of 24 songs have a vector; 21 vectors with 6 dimensions" in "\n".join(facts(three_sources, record, {}))
 
 
 def test_joint_model_is_complete_with_source_shares(three_sources):
@@ -212,7 +210,7 @@ def test_invalid_sources_give_clear_error(three_sources, tmp_path):
         three_sources.frame_files.aspects_path(song.content_hash).unlink()
     with pytest.raises(FeatureVersionError, match="harmony and rhythm"):
         add_representation(three_sources, RepresentationSettings("harmony"), "x", hush)
-    with pytest.raises(ValueError, match="should be one of"):
+    with pytest.raises(ValueError, match="must be one of"):
         RepresentationSettings("combined")
 
 

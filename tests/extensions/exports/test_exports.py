@@ -97,7 +97,7 @@ def test_histograms_match_codewords(library, tmp_path):
         assert np.array_equal(arrays["histogram"], of_model.X[order])
     assert arrays_sum_to_one(of_model.X)
     sound = next(r.name for r in library.models.all() if r.name != done.model)
-    with pytest.raises(ModelError, match="lacks histograms"):
+    with pytest.raises(ModelError, match="has no codeword histograms"):
         export(library, "histograms", tmp_path / "x.npz", ExportRequest(), model=sound)
 
 
@@ -271,11 +271,11 @@ def test_memory_is_independent_of_row_count(tmp_path, ending):
 
 
 def test_failed_export_leaves_nothing(library, tmp_path):
-    with pytest.raises(LibraryError, match="plays are exported as"):
+    with pytest.raises(LibraryError, match="plays can be exported as"):
         export(library, "plays", tmp_path / "p.txt", ExportRequest())
-    with pytest.raises(LibraryError, match="Use a file in an existing folder"):
+    with pytest.raises(LibraryError, match="Use a file name in an existing folder"):
         export(library, "plays", tmp_path / "no" / "p.csv", ExportRequest())
-    with pytest.raises(NotFoundError, match="a k of at least 1"):
+    with pytest.raises(NotFoundError, match="k must be at least 1"):
         export(library, "neighbours", tmp_path / "n.csv", ExportRequest(k=0))
     with pytest.raises(ModelError, match="too few"):
         export(library, "splits", tmp_path / "s.csv", ExportRequest())
@@ -288,7 +288,7 @@ def test_command_reports_export(library, tmp_path):
     assert told["model"] == library.models.active().name
     assert "12 rows" in run("export", "vectors", tmp_path / "v.npz", library=library.folder)[0]
     _, problem = run("export", "songs", tmp_path / "v.npz", library=library.folder, expect=2)
-    assert "should be one of" in " ".join(problem.split())
+    assert "must be one of" in " ".join(problem.split())
 
 
 def test_page_export_can_be_downloaded(library, monkeypatch):

@@ -222,7 +222,7 @@ def test_code_ties_are_broken_by_vector_distance(snapshot, monkeypatch):
 def test_codes_require_two_labels(tiny_library):
     tiny_library.edits.edit([song.id for song in tiny_library.songs()][1:], {"genre": "all the same"})
     tiny_library.edits.edit([song.id for song in tiny_library.songs()][:1], {"genre": None})
-    with pytest.raises(ModelError, match="at least two labels"):
+    with pytest.raises(ModelError, match="two different labels"):
         guess_labels(take_snapshot(tiny_library), by="codes")
 
 
@@ -249,7 +249,7 @@ def test_only_missing_tags_are_entered(snapshot):
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (Guesses("genre", [], Judged({}, None, 0), 0), "No analyzed song has a genre"),
+        (Guesses("genre", [], Judged({}, None, 0), 0), "Guesses need songs with a genre"),
         (Guesses("artist", [], Judged({}, None, 0), 4), "Every analyzed song already has an artist"),
     ],
 )
@@ -273,7 +273,9 @@ def test_cli_guesses_and_accepts_genres(unlabelled, monkeypatch):
     assert (told["judged"], told["accepted"]) == (9, 0)
     assert all(song.genre is None for song in library.songs() if song.id in truth)
     out, _ = run("guess", "genre", "--by", "codes", "--votes", 1, "--accept", library=library.folder)
-    assert "Nothing was saved: fewer than 80% of such guesses are known to be right" in " ".join(out.split())
+    assert "Nothing was saved, because fewer than 80% of guesses like these are known to be right" in " ".join(
+        out.split()
+    )
     assert all(song.genre is None for song in library.songs() if song.id in truth)
     monkeypatch.setattr(Guesses, "can_accept_all", lambda *_: True)  # nine songs cannot show 80 %
     out, _ = run("guess", "genre", "--votes", 1, "--accept", library=library.folder)
@@ -289,8 +291,8 @@ def test_cli_explains_missing_guesses(unlabelled, store):
     out, _ = run("guess", "--votes", 10, library=library.folder)
     assert out.startswith("0 of 3 songs without a genre get a guess with at least 10 votes.")
     _, err = run("guess", "--votes", 11, library=library.folder, expect=2)
-    assert "should be at most 10" in err
+    assert "is more than 10" in err
     library.edits.edit(truth, {"genre": "x"})
     out, _ = run("guess", "--accept", library=library.folder)
     assert out.startswith("Every analyzed song already has a genre.\nSaved for 0 songs")
-    assert run("guess", library=store.folder)[0].startswith("No analyzed song has a genre to guess from")
+    assert run("guess", library=store.folder)[0].startswith("Guesses need songs with a genre")

@@ -43,7 +43,7 @@ def test_accepting_all_requires_mostly_correct_guesses(full):
     app.slider(key="genres_votes").set_value(1).run()
     assert not app.exception
     assert app.button(key="genres_accept").disabled
-    assert "You can accept all at once if at least 80%" in " ".join(c.value for c in app.caption)
+    assert "You can accept all of them together if at least 80%" in " ".join(c.value for c in app.caption)
 
 
 def test_voting_method_stays_selectable_without_codes(full, monkeypatch):
@@ -58,7 +58,7 @@ def test_voting_method_stays_selectable_without_codes(full, monkeypatch):
         patch.setattr("musicsim.extensions.guessing.guess.VectorVoters", None)
         app.run()
     assert not app.exception
-    assert any("at least two" in info.value for info in app.info)
+    assert any("two different labels" in info.value for info in app.info)
     app.segmented_control(key="genres_by").set_value("vectors").run()
     assert not app.exception
     assert any("1 of 1 songs without a genre" in c.value for c in app.caption)

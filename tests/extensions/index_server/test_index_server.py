@@ -300,9 +300,9 @@ def test_unreachable_server_falls_back_with_notice(library, monkeypatch):
         now = take_snapshot(library)
         assert answers(now, 7) == answers_here(library, 7, monkeypatch)
         assert now.search_trouble.startswith("Milvus at 127.0.0.1:")
-        assert "does not answer" in now.search_trouble
-        assert now.search_trouble.endswith(". This machine searches instead.")
-        with pytest.raises(IndexServerError, match="does not answer"):
+        assert "does not respond" in now.search_trouble
+        assert now.search_trouble.endswith(". Searching locally instead.")
+        with pytest.raises(IndexServerError, match="does not respond"):
             push(now)
 
 
@@ -320,7 +320,7 @@ def test_unreachable_server_is_retried_later(library, monkeypatch, tmp_path):
     monkeypatch.setattr(index_server, "WITHIN_S", 0.5)
     here = answers_here(library, 7, monkeypatch)
     assert answers(now, 7) == here
-    assert "does not answer" in now.search_trouble
+    assert "does not respond" in now.search_trouble
     database.close()
     server, database, _ = start_server_in_thread(str(tmp_path / "data.db"), port=port)
     assert now.search_trouble is not None  # it is not asked again for a while
@@ -337,7 +337,7 @@ def test_unreachable_server_is_retried_later(library, monkeypatch, tmp_path):
 def test_invalid_address_gives_clear_error(library, monkeypatch, named):
     monkeypatch.setenv("MUSICSIM_INDEX", named)
     give_name(library)
-    assert "MUSICSIM_INDEX should be milvus:http://host:19530" in take_snapshot(library).search_trouble
+    assert "MUSICSIM_INDEX must be milvus:http://host:19530" in take_snapshot(library).search_trouble
 
 
 @pytest.mark.long
@@ -359,7 +359,7 @@ def test_visitors_search_but_do_not_push(library, monkeypatch, tmp_path):
     monkeypatch.setenv("MUSICSIM_INDEX", f"milvus:{tmp_path / 'songs.db'}")
     now = take_snapshot(library)
     assert answers(now, 7) == here
-    assert now.search_trouble == "The index server does not answer. This machine searches instead."
+    assert now.search_trouble == "The index server does not respond. Searching locally instead."
     assert not (tmp_path / "songs.db").exists()
 
 
@@ -389,13 +389,13 @@ def test_added_songs_are_pushed(tiny_library):
 @pytest.mark.long
 def test_cli_pushes_songs_and_reports_status(library, monkeypatch):
     (before,) = {run("similar", 7, library=library.folder)[1]}
-    assert "(run `musicsim index` to push them). This machine searches instead." in before
-    assert "answers searches; all 400 songs are up to date there." in run("index", library=library.folder)[0]
+    assert "(run `musicsim index` to push them). Searching locally instead." in before
+    assert ", where all 400 songs are up to date." in run("index", library=library.folder)[0]
     assert run("similar", 7, library=library.folder)[1] == ""
     assert json.loads(run("index", "--json", library=library.folder)[0])["pushed"] is False
     monkeypatch.setenv("MUSICSIM_INDEX", "milvus:http://user:secret@127.0.0.1:9")
     _, error = run("index", library=library.folder, expect=1)
-    assert "error: Milvus at 127.0.0.1:9 does not answer" in error
+    assert "error: Milvus at 127.0.0.1:9 does not respond" in error
     monkeypatch.delenv("MUSICSIM_INDEX")
     assert "MUSICSIM_INDEX is not set" in run("index", library=library.folder)[0]
 

@@ -21,7 +21,7 @@ def test_unreachable_server_is_shown_on_page(full, monkeypatch):
     pytest.importorskip("pymilvus")
     give_name(full)
     monkeypatch.setenv("MUSICSIM_INDEX", "milvus:http://127.0.0.1:9")
-    assert "does not answer" in captions(full)
+    assert "does not respond" in captions(full)
 
 
 def test_page_pushes_songs(full, monkeypatch, tmp_path):
@@ -32,4 +32,4 @@ def test_page_pushes_songs(full, monkeypatch, tmp_path):
     monkeypatch.setattr(index_server, "WITHIN_S", PATIENCE_S)
     captions(full)
     until(lambda: take_snapshot(full).search_trouble is None)
-    assert "This machine searches" not in captions(full)
+    assert "Searching locally" not in captions(full)

@@ -1,4 +1,4 @@
-"""Tests of a Milvus server that sends false data: this machine searches instead, without a traceback."""
+"""Tests of a Milvus server that sends false data: searches run locally instead, without a traceback."""
 
 import contextlib
 import socket
@@ -202,7 +202,7 @@ def test_non_milvus_server_counts_as_unreachable(library, monkeypatch):
         here = answers_here(library, monkeypatch)
         now = take_snapshot(library)
         assert answers(now) == here
-        assert "does not answer" in now.search_trouble
+        assert "does not respond" in now.search_trouble
     finally:
         junk.shutdown(socket.SHUT_RDWR)
         junk.close()

@@ -17,7 +17,7 @@ def make_test(page: Page, address: str) -> list[str]:
     page.get_by_label("Name", exact=True).fill("By ear")
     for label, number in (("Query songs", 2), ("Attention checks", 1), ("Listeners", 2)):
         page.get_by_label(label, exact=True).fill(str(number))
-    page.get_by_role("button", name="Make the test").click()
+    page.get_by_role("button", name="Create the test").click()
     links = page.get_by_test_id("stCode").filter(has_text="/listen/")
     expect(links).to_contain_text("Listener 2")
     return re.findall(r"http\S+", links.inner_text())
@@ -92,7 +92,7 @@ def test_owner_creates_test_and_listener_completes_it(page, address, home, chrom
     assert (len(grades[first.id]), grades[second.id]) == (n_pairs, [])
     assert {grade.category for grade in grades[first.id]} == {2}
     assert 61 in {grade.fine for grade in grades[first.id]}
-    page.get_by_role("button", name="Look again").click()
+    page.get_by_role("button", name="Refresh").click()
     page.wait_for_selector(IDLE)
     expect(page.get_by_text(f"Listener 1: {n_pairs} of {n_pairs}")).to_be_visible()
     expect(page.get_by_text("No significant difference between")).to_be_visible()

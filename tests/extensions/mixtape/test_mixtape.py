@@ -212,7 +212,7 @@ def test_unavailable_songs_are_skipped_and_named(store, mixable, tmp_path):
     assert mix.songs == (songs[0],)
     assert [song.id for song, _ in mix.left_out] == [song.id for song in songs[1:]]
     reasons = [reason for _, reason in mix.left_out]
-    for reason, said in zip(reasons, ("lacks sound at 0 s", "does not exist", "missing", "no longer"), strict=True):
+    for reason, said in zip(reasons, ("has no audio at 0 s", "does not exist", "missing", "no longer"), strict=True):
         assert said in reason
     assert len(written(mix)) == 2 * RATE
 
@@ -228,7 +228,7 @@ def test_truncated_song_gives_remaining_part(store, mixable, tmp_path):
     assert mix.songs[0].id == songs[0].id
     assert mix.duration_s == pytest.approx(1.0, abs=0.05)  # the remaining 3 s begin at 2 s
     ((song, reason),) = mix.left_out
-    assert (song.id, "lacks sound at 2 s" in reason) == (songs[1].id, True)
+    assert (song.id, "has no audio at 2 s" in reason) == (songs[1].id, True)
 
 
 def test_moved_songs_are_found(store, mixable, tmp_path):
@@ -243,7 +243,7 @@ def test_failed_mix_keeps_old_file(store, mixable, tmp_path):
         song.path.unlink()
     target = tmp_path / "mix.wav"
     target.write_text("old")
-    with pytest.raises(AudioDecodeError, match=r"none of 2 songs can be read.*does not exist"):
+    with pytest.raises(AudioDecodeError, match=r"none of the 2 songs can be read.*does not exist"):
         render_mix(store, songs, target, seconds=2, crossfade_s=0)
     assert target.read_text() == "old"
     assert list(tmp_path.glob(".*")) == []

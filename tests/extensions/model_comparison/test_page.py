@@ -46,7 +46,7 @@ def test_too_few_artists_show_explanation(full, monkeypatch):
     app = against(full.folder, monkeypatch)
     app.button(key="evaluate_compare").click().run()
     run_until(app, lambda: any("at least 5 artists" in info.value for info in app.info))
-    assert any("songs of 3 artists" in info.value for info in app.info)
+    assert any("only 3 artists" in info.value for info in app.info)
 
 
 def test_visitors_cannot_start_comparison(full, monkeypatch):

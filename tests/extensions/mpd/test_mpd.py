@@ -169,7 +169,7 @@ def test_saved_address_is_private_and_environment_overrides(tiny_library, monkey
 
 
 def test_connection_problems_give_clear_errors(mpd, tiny_library, tmp_path):
-    with pytest.raises(MpdAwayError, match="does not answer"):
+    with pytest.raises(MpdAwayError, match="does not respond"):
         Mpd(tiny_library, MpdAddress(str(tmp_path / "none"))).__enter__()
     with pytest.raises(ServerError, match="incorrect password") as problem:
         Mpd(tiny_library, MpdAddress("127.0.0.1", mpd.port, "wr0ng")).__enter__()
@@ -262,7 +262,7 @@ def test_keep_filled_survives_killed_mpd(many):
     try:
         cross(10)
         running.kill()
-        assert "does not answer" in said.get(timeout=PATIENCE_S)
+        assert "does not respond" in said.get(timeout=PATIENCE_S)
         running.start()  # with an empty queue, because it was killed before it saved its state
         assert "is back" in said.get(timeout=PATIENCE_S)
         cross(11)

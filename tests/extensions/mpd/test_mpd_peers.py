@@ -121,7 +121,7 @@ def test_false_responses_give_clear_error(peer, tiny_library, monkeypatch, case)
 @pytest.mark.parametrize("hello", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\xff" * 1000 + b"\n", b"x" * (1 << 20)])
 def test_non_mpd_server_gives_clear_error(peer, tiny_library, hello, monkeypatch):
     monkeypatch.setattr(module, "TIMEOUT_S", 1.0)
-    with pytest.raises(ServerError, match="is this its address"), Mpd(tiny_library, peer({}, hello)):
+    with pytest.raises(ServerError, match="Is MPD running at this address"), Mpd(tiny_library, peer({}, hello)):
         pass
 
 

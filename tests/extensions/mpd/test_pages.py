@@ -45,4 +45,4 @@ def test_playlist_is_queued_and_saved_in_mpd(full, collection, monkeypatch):
         assert any("already has a playlist “My playlist”" in error.value for error in app.error)
         running.kill()
         press(app, "playlist_mpd_queue")
-        assert any("does not answer" in error.value for error in app.error)
+        assert any("does not respond" in error.value for error in app.error)

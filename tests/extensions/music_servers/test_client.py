@@ -92,7 +92,7 @@ def test_credentials_file_is_private(library):
     file = library.folder / SERVERS_FILE
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert known.get("home").address == "http://127.0.0.1:4533"
-    with pytest.raises(NotFoundError, match="Choose from: home"):
+    with pytest.raises(NotFoundError, match="Connected servers: home"):
         known.get("work")
     file.write_text(file.read_text().replace('"sends"', '"sent"'))
     with pytest.raises(LibraryError, match="cannot be read") as caught:
@@ -105,7 +105,7 @@ def test_credentials_file_is_private(library):
     ["", "home", "ftp://home", "file:///etc", "http://", "http://a:b@home", "http://home?x=1", "http://home:port"],
 )
 def test_accepts_only_plain_http_addresses(address):
-    with pytest.raises(LibraryError, match="is not the address"):
+    with pytest.raises(LibraryError, match="is not a valid server address"):
         Connection("home", address, "anna", SECRET)
 
 
@@ -411,7 +411,7 @@ def test_mismatched_file_is_skipped(library, tmp_path):
         assert {song.title for song in library.songs()} == {"Song 1", "Song 3"}
         assert all(has_sound(library, song) for song in library.songs())
         others = "\n".join(done.failures)
-        assert "Song 2 — Me: the server sent 4 s of sound but lists 90 s" in others
+        assert "Song 2 — Me: the server sent 4 s of audio but lists 90 s" in others
         assert "not found" in others, others
         assert str(library.folder) not in others
         sync(library, connection, no_progress, everything=True)
@@ -419,7 +419,7 @@ def test_mismatched_file_is_skipped(library, tmp_path):
 
 
 def test_playlist_without_server_songs_is_not_saved(library):
-    with scripted(lambda *_: {}) as server, pytest.raises(NotFoundError, match="does not have the songs of “Evening”"):
+    with scripted(lambda *_: {}) as server, pytest.raises(NotFoundError, match="has none of the songs in “Evening”"):
         save_list(library, server.connection(), "Evening", [1, 2], "")
     assert server.asked == []
     assert ok({})["subsonic-response"]["status"] == "ok"

@@ -48,7 +48,7 @@ def test_playlist_is_managed_on_server(full):
         assert [call for call, _, _ in server.asked[calls:]] == ["createPlaylist", "updatePlaylist"]
         app.number_input(key="playlist_around_home_My playlist").set_value(3).run()
         press(app, "playlist_server_save")
-        assert any("the songs played there" in error.value for error in app.error)
+        assert any("no song played there" in error.value for error in app.error)
         press(app, "playlist_server_delete_it")
         assert (there, kept()) == ({}, {})
         assert "playlist_server_delete_it" not in [button.key for button in app.button]
@@ -59,4 +59,4 @@ def test_songs_unknown_to_server_are_named(full):
     with scripted(lambda *_: {"playlist": {"id": "pl"}, "playlists": {"playlist": []}}) as server:
         Connections(full).put(server.connection())
         app = press(drawn(), "playlist_server_save")
-        assert any("does not have the songs" in error.value for error in app.error)
+        assert any("has none of the songs" in error.value for error in app.error)

@@ -71,7 +71,7 @@ def test_range_works_with_any_server(heard, reply):
 def test_failed_streaming_gives_clear_error(heard, reply):
     answer = heard(reply, Range="bytes=0-")
     assert answer.status_code == 502
-    assert answer.json()["error"].startswith("One — Me (song 1): the music server did not send its sound.")
+    assert answer.json()["error"].startswith("One — Me (song 1): the music server did not send the audio.")
 
 
 def test_song_without_server_is_missing(heard, store):

@@ -31,12 +31,12 @@ def test_paper_scores_appear_next_to_ours(full, monkeypatch):
     facts = " ".join(c.value for c in app.caption)
     for words in ("2026", "shipped with the program", "5 splits", "2 cores, a CPU", "61 s", "0123456789ab"):
         assert words in facts
-    assert "the full one has not been run" in facts
+    assert "the full protocol has not been run" in facts
     assert app.table[0].value.loc["SHA-256 of flowers"].tolist() == ["fedcba"]
     app.session_state["evaluate_experiment"] = "other"
     app.run()
     assert not app.exception
-    assert any("does not have a result" in info.value for info in app.info)
+    assert any("has no result" in info.value for info in app.info)
 
 
 @pytest.mark.long
@@ -61,7 +61,7 @@ def test_installed_package_points_to_repository(full, monkeypatch):
     monkeypatch.setattr(paper_tables, "experiments", dict)
     app = open_evaluation("The papers")
     assert not app.exception
-    assert any("clone the repository" in info.value for info in app.info)
+    assert any("Clone the repository" in info.value for info in app.info)
 
 
 @pytest.mark.long

@@ -73,7 +73,7 @@ def test_access_is_off_by_default_and_private(library):
 )
 def test_damaged_access_file_is_named(library, content):
     (library.folder / "players.json").write_bytes(content)
-    with pytest.raises(LibraryError, match=r"players\.json cannot be read: remove it"):
+    with pytest.raises(LibraryError, match=r"players\.json cannot be read\. Remove the file"):
         player_access(library)
 
 

@@ -306,7 +306,7 @@ def test_truncated_or_altered_backup_changes_nothing(tiny_library, backup, rng, 
     before = contents(folder)
     for number in range(12 if way in (_cut, _flipped) else 1):
         (tmp_path / "wrong").write_bytes(way(honest, rng, tmp_path))
-        with pytest.raises(LibraryError, match="wrong: this is not a complete backup of musicsim") as caught:
+        with pytest.raises(LibraryError, match="wrong: this is not a complete backup made by musicsim") as caught:
             restore(tmp_path / "wrong", folder, no_progress)
         assert "\n" not in str(caught.value), number
         assert contents(folder) == before, number
@@ -328,7 +328,7 @@ def test_backup_without_valid_date_changes_nothing(tiny_library, backup, tmp_pat
     before = contents(tiny_library.folder)
     _, said = run("restore", tmp_path / "bad", library=tiny_library.folder, expect=1)
     assert said.strip().startswith(
-        "error: bad: this is not a complete backup of musicsim (it lacks the time when it was made)"
+        "error: bad: this is not a complete backup made by musicsim (its creation time is missing or invalid)"
     )
     assert contents(tiny_library.folder) == before
 
@@ -337,7 +337,7 @@ def test_backup_without_valid_date_changes_nothing(tiny_library, backup, tmp_pat
 def test_impossible_file_name_gives_clear_error(backup, tmp_path, name):
     write_parts(tmp_path / "bad", parts_of(backup) | {name: b"{}"})
     _, said = run("restore", tmp_path / "bad", library=tmp_path / "there", expect=1)
-    assert "this is not a complete backup of musicsim" in said
+    assert "this is not a complete backup made by musicsim" in said
     assert not (tmp_path / "there").exists()
 
 
@@ -376,7 +376,7 @@ def test_newer_backup_gives_clear_error(backup, tmp_path):
     about = {"format": 2, "created_at": 0}
     parts = {"backup.json": json.dumps(about).encode(), "else": b""}
     (tmp_path / "x").write_bytes(packed(parts))
-    with pytest.raises(LibraryError, match="newer musicsim"):
+    with pytest.raises(LibraryError, match="newer version of musicsim"):
         restore(tmp_path / "x", tmp_path / "there", no_progress)
 
 

@@ -1,7 +1,7 @@
-// The page of a listener: consent, pairs to hear and to grade by mouse or by keys, the end. What is said goes to the server
-// at once, which knows where the listener is: a page that is loaded again goes on there. Texts are set as text.
+// A listener's page: consent, pairs to listen to and grade with the mouse or keyboard, and the end. The server saves each
+// grade immediately and knows the current pair, so a reloaded page resumes there. Strings are set as text, never as HTML.
 
-const PATIENCE_S = 2; // of each song have to be heard before a grade counts
+const PATIENCE_S = 2; // seconds of each song that a listener must hear before grading
 const STEP = 5;
 
 const root = document.querySelector("#test");
@@ -15,7 +15,7 @@ async function ask(path, said) {
   const options = said === undefined ? {} : { method: "POST", body: JSON.stringify(said), headers: { "Content-Type": "application/json" } };
   const answer = await fetch(`${address}/${where}?${asked}`, options);
   const told = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(told.error || "the server does not answer.");
+  if (!answer.ok) throw new Error(told.error || "the server did not respond.");
   return told;
 }
 
@@ -30,7 +30,7 @@ class Test {
     for (const button of root.querySelectorAll(".song")) button.addEventListener("click", () => this.play(Number(button.dataset.side)));
     for (const button of root.querySelectorAll("[data-category]")) button.addEventListener("click", () => this.choose(Number(button.dataset.category)));
     this.slider.addEventListener("input", () => this.rate(Number(this.slider.value)));
-    this.slider.addEventListener("click", () => this.rate(Number(this.slider.value))); // where it was left in the middle
+    this.slider.addEventListener("click", () => this.rate(Number(this.slider.value))); // a click that does not move the slider also sets a score
     document.addEventListener("keydown", (event) => this.onKey(event));
     this.go(() => ask("state"));
   }
@@ -68,7 +68,7 @@ class Test {
     this.look();
   }
 
-  /** Hear a song from where it was left; the one that plays already pauses. */
+  /** Play or pause a song, resuming where it stopped; pause the other song. */
   play(side) {
     const audio = this.sounds[side];
     if (!audio.paused) return audio.pause();
@@ -97,10 +97,10 @@ class Test {
 
   missing() {
     const broken = this.sounds.some((audio) => audio.error);
-    if (broken) return "A song cannot be played: load the page again, or go on without a grade.";
+    if (broken) return "A song cannot be played. Reload the page, or skip this pair.";
     const unheard = ["Song A", "Song B"].filter((_, side) => !this.isHeard(this.sounds[side]) && !this.state.grade);
     if (unheard.length) return `Listen to ${unheard.join(" and ")} first.`;
-    if (this.category === null) return "Say how similar they sound.";
+    if (this.category === null) return "Choose how similar the songs sound.";
     if (this.fine === null) return "Set the fine score.";
     return "";
   }
@@ -118,7 +118,7 @@ class Test {
     return this.go(() => ask("grades", { place: state.place, category: this.category, fine: this.fine }));
   }
 
-  /** Ask the server for what comes next, once at a time; what could not be sent can be sent again. */
+  /** Send one request at a time and show the state that the server returns; after an error, the listener can try again. */
   async go(next) {
     if (this.isBusy) return;
     this.isBusy = true;
@@ -150,7 +150,7 @@ class Test {
     event.preventDefault();
   }
 
-  // ------------------------------------------------------------------------------------- the looks
+  // ------------------------------------------------------------------------------------- the page
 
   show(state) {
     const stage = !state.has_consented ? "consent" : state.starts.length ? "pair" : "done";
@@ -172,7 +172,7 @@ class Test {
       if (stage === "pair") audio.src = `${address}/sound/${state.place}/${side}${location.search}`;
     });
     find(".hint").textContent = "";
-    if (document.activeElement instanceof HTMLElement) document.activeElement.blur(); // keys begin from nowhere, as at first
+    if (document.activeElement instanceof HTMLElement) document.activeElement.blur(); // so that keys do not act on the last button
     this.look();
   }
 

@@ -1,0 +1,162 @@
+"""Short reasons why songs are similar, in words that a listener can check by ear.
+
+Reasons are properties that two songs share: artist, tags and genre, then tempo, key and descriptors ("both dark"), then
+parts of the sound ("similar rhythm"). The properties that fewest songs of the library share come first.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from musicsim._arrays import Float32Array, Float64Array
+from musicsim.explorer.requests.filters import HEARD_WORDS
+from musicsim.explorer.search.why_groups import GROUPS, N_SOUND_FEATURES, sound_groups
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library import Library, Song
+from musicsim.library.stores.genres import genre_key
+from musicsim.library.stores.models import Vectors
+
+_N_REASONS = 2
+_TAGS_COMPARED = 8  # per song, the heaviest
+_SAME_TEMPO = 1.04  # the precision of listeners and of estimates
+_OUTER = 1 / 3  # share of the library that counts as dark, and that counts as bright
+_SIMILAR = 0.25  # share of the library that may be nearer to a song with "similar" sound
+_SAMPLE = 300  # songs of the library to compare with
+_PARTS = {
+    "tone color": "similar tone color",
+    "how much the loudness varies": "similar dynamics",
+    "attacks and swells": "similar attacks",
+    "rhythm and fluctuation": "similar rhythm",
+}
+"""Reasons for groups of :data:`GROUPS`; the other groups are hard to hear."""
+
+
+def describe_pairs(
+    snapshot: Snapshot, song: Song | None, others: Sequence[Song], features: Float32Array | None = None
+) -> list[str]:
+    """Return a reason for each of the other songs: up to two shared properties, or "" if none is known.
+
+    A property that all the others share does not distinguish them. It is named only if there is nothing else. For sound
+    from outside, `song` is None and `features` are those of the model in use.
+    """
+    facts = [[words for _, words in sorted(parts)] for parts in _find_similar_parts(snapshot, song, others, features)]
+    if song is not None:
+        tags = snapshot.tags_of([song.id, *(other.id for other in others)])
+        facts = [
+            [*_compare_tags(tags, song, other), *_compare_descriptors(snapshot, song, other), *parts]
+            for other, parts in zip(others, facts, strict=True)
+        ]
+    shared = set.intersection(*map(set, facts)) if len(facts) > _N_REASONS else set()
+    facts = [sorted(each, key=shared.__contains__) for each in facts]  # stable: those that distinguish come first
+    return [" · ".join(_choose(each)) for each in facts]
+
+
+def _choose(facts: Sequence[str]) -> list[str]:
+    """Choose two facts; the second one is about the sound, if there is such a fact."""
+    parts = [fact for fact in facts if fact in _PARTS.values()]
+    return list(dict.fromkeys([*facts[:1], *parts[:1], *facts[1:]]))[:_N_REASONS]
+
+
+def _compare_tags(tags: Mapping[int, Sequence[tuple[str, float]]], song: Song, other: Song) -> list[str]:
+    facts = ["same artist"] if song.artist and song.artist == other.artist else []
+    other_tags = {tag for tag, _ in tags.get(other.id, ())[:_TAGS_COMPARED]}
+    facts += [f"both {tag}" for tag, _ in tags.get(song.id, ())[:_TAGS_COMPARED] if tag in other_tags]
+    is_same_genre = song.genre and other.genre and genre_key(song.genre) == genre_key(other.genre)
+    if song.genre and is_same_genre and f"both {song.genre.lower()}" not in facts:
+        facts.append(f"both {song.genre}")
+    return facts
+
+
+def _compare_descriptors(snapshot: Snapshot, song: Song, other: Song) -> list[str]:
+    """Return the descriptors that two songs share, the rarest in the library first."""
+    facts: list[tuple[float, str]] = []
+    for name, (low, high) in _find_bounds(snapshot).items():
+        value, compared = getattr(song, name), getattr(other, name)
+        if value is None or compared is None:
+            continue
+        if name == "tempo" and max(value, compared) <= _SAME_TEMPO * min(value, compared):
+            values = snapshot.columns.tempo
+            near = np.count_nonzero((values >= value / _SAME_TEMPO) & (values <= value * _SAME_TEMPO))
+            facts.append((near / len(values), f"both about {value:.0f} beats/min"))
+        elif min(value, compared) >= high or max(value, compared) <= low:
+            facts.append((_OUTER, f"both {HEARD_WORDS[name][0 if value >= high else 1]}"))
+    if song.key and (song.key, song.mode) == (other.key, other.mode):
+        facts.append((_OUTER / 2, f"both in {song.key} {song.mode}"))
+    return [words for _, words in sorted(facts)]
+
+
+@lru_cache(maxsize=4)
+def _find_bounds(snapshot: Snapshot) -> dict[str, tuple[float, float]]:
+    """Return the values that bound the lower and the upper third of the songs, for each known descriptor."""
+    bounds = {}
+    for name in HEARD_WORDS:
+        values = getattr(snapshot.columns, name)
+        values = values[np.isfinite(values)]
+        if len(values):
+            low, high = np.quantile(values, [_OUTER, 1 - _OUTER])
+            bounds[name] = float(low), float(high)
+    return bounds
+
+
+def _find_similar_parts(
+    snapshot: Snapshot, song: Song | None, others: Sequence[Song], features: Float32Array | None
+) -> list[list[tuple[float, str]]]:
+    """Return the parts of the sound that are similar, each with the share of the library that is nearer."""
+    sound = _find_sound(snapshot)
+    if sound is None or not others:
+        return [[] for _ in others]
+    rows = sound.rows([other.id for other in others])
+    one = sound.rows([song.id])[0] if song is not None else None
+    if features is not None and len(features) == N_SOUND_FEATURES:
+        one = features
+    if one is None:
+        return [[] for _ in others]
+    names = [_PARTS[name] for name in GROUPS if name in _PARTS]
+    shares = sound.shares(one, np.array([one if row is None else row for row in rows])).tolist()
+    return [
+        [(share, name) for share, name in zip(each, names, strict=True) if row is not None and share <= _SIMILAR]
+        for row, each in zip(rows, shares, strict=True)
+    ]
+
+
+class _Sound:
+    """Features of the model Sound, by groups that can be heard, and those of a sample of the library."""
+
+    def __init__(self, stored: Vectors) -> None:
+        self._X, self._order = stored.X, np.argsort(stored.song_ids)
+        self._ids = stored.song_ids[self._order]
+        group = sound_groups(self._X.shape[1])
+        columns = [np.flatnonzero(group == i) for i, name in enumerate(GROUPS) if name in _PARTS]
+        self._columns, self._starts = np.concatenate(columns), np.cumsum([0, *map(len, columns[:-1])])
+        sample = np.random.default_rng(0).permutation(len(self._ids))[:_SAMPLE]
+        self._sample = np.asarray(self._X[np.sort(sample)])
+
+    def rows(self, song_ids: Sequence[int]) -> list[Float32Array | None]:
+        """Return the features of songs, None for those without."""
+        places = np.minimum(np.searchsorted(self._ids, song_ids), len(self._ids) - 1)
+        is_stored = self._ids[places] == song_ids
+        rows = np.asarray(self._X[self._order[places]])
+        return [row if stored else None for row, stored in zip(rows, is_stored.tolist(), strict=True)]
+
+    def shares(self, one: Float32Array, others: Float32Array) -> Float64Array:
+        """Return the share of the sample that is nearer to a song than each of the others, (n_others, n_groups)."""
+        sample, compared = (
+            np.add.reduceat(np.square(rows[:, self._columns] - one[self._columns]), self._starts, axis=1)
+            for rows in (self._sample, others)
+        )
+        return (sample[None] < compared[:, None]).mean(axis=1)
+
+
+def _find_sound(snapshot: Snapshot) -> _Sound | None:
+    """Return the features of the built-in model; None before it was fitted."""
+    record = snapshot.library.models.native()
+    if record is None or record.n_features != N_SOUND_FEATURES or not snapshot.library.models.is_whole(record):
+        return None
+    return _read_sound(snapshot.library, record.id, snapshot.n_indexed)
+
+
+@lru_cache(maxsize=2)
+def _read_sound(library: Library, model_id: str, n_songs: int) -> _Sound:
+    del n_songs  # part of the key: new songs have new features
+    return _Sound(library.models.features(model_id))

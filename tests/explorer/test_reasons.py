@@ -1,0 +1,94 @@
+"""Reasons of results: properties that both songs share, the rarest first, in words that a listener can check."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from musicsim.audio import Descriptors
+from musicsim.explorer.search.query import find_similar
+from musicsim.explorer.search.reasons import describe_pairs
+from musicsim.explorer.search.why_groups import GROUPS, sound_groups
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.library.db import schema
+
+
+@pytest.fixture
+def anonymous(tiny_library):
+    """Twelve songs without artist, genre, tags and descriptors."""
+    with tiny_library.write() as connection:
+        nothing = dict.fromkeys(("artist", "genre", "tempo", "key", "mode", "loudness", "brightness", "energy"))
+        connection.execute(schema.songs.update().values(**nothing))
+    return tiny_library
+
+
+def reasons(library, *ids):
+    snapshot = take_snapshot(library)
+    song, *others = snapshot.songs_by_id(ids)
+    return describe_pairs(snapshot, song, others)
+
+
+def test_artist_and_tags_come_first(tiny_library):
+    one, other = (song.id for song in tiny_library.songs()[:2])
+    tiny_library.add_tags([{"song_id": i, "tag": "dreamy", "weight": 1.0} for i in (one, other)])
+    (reason,) = reasons(tiny_library, one, other)
+    assert reason.startswith("same artist · ")
+    with tiny_library.write() as connection:
+        connection.execute(schema.songs.update().values(artist=None))
+    (reason,) = reasons(tiny_library, one, other)
+    assert reason.startswith("both dreamy · ")
+
+
+def test_descriptors_count_only_if_both_songs_have_them(anonymous):
+    one, near, far, *rest = (song.id for song in anonymous.songs())
+    heard = Descriptors(120.0, "C", "minor", -20.0, 1000.0, 10.0)
+    others = {i: replace(heard, tempo=170.0 + n, key="F") for n, i in enumerate(rest)}
+    anonymous.descriptors.save(others | {one: heard, near: replace(heard, tempo=123.0, key="D")})
+    anonymous.descriptors.save({far: replace(heard, tempo=60.0, mode="major")})
+    first, second = reasons(anonymous, one, near, far)
+    assert first.startswith("both about 120 beats/min")
+    assert "beats/min" not in second
+    assert "C " not in first + second
+
+
+def test_years_are_not_reasons(anonymous):
+    ids = [song.id for song in anonymous.songs()]
+    with anonymous.write() as connection:
+        connection.execute(schema.songs.update().values(year=1999))
+    assert not any("1999" in reason or "year" in reason for reason in reasons(anonymous, *ids))
+
+
+def test_similar_parts_are_those_with_few_nearer_songs(anonymous):
+    ids = [song.id for song in anonymous.songs()]
+    snapshot = take_snapshot(anonymous)
+    stored = anonymous.models.features(anonymous.models.native().id)
+    X = snapshot.model.map_features(np.asarray(stored.X))
+    row = {song_id: place for place, song_id in enumerate(stored.song_ids.tolist())}
+    rhythm = sound_groups(X.shape[1]) == list(GROUPS).index("rhythm and fluctuation")
+    for other, reason in zip(ids[1:], reasons(anonymous, *ids), strict=True):
+        distances = np.square(X[:, rhythm] - X[row[ids[0]], rhythm]).sum(axis=1)
+        is_near = np.mean(distances < distances[row[other]]) <= 0.25
+        assert is_near or "similar rhythm" not in reason
+
+
+def test_property_of_all_songs_comes_last(tiny_library):
+    ids = [song.id for song in tiny_library.songs()]
+    tiny_library.add_tags([{"song_id": i, "tag": "loved", "weight": 1.0} for i in ids])
+    assert all(not reason.startswith("both loved · ") for reason in reasons(tiny_library, *ids))
+
+
+def test_sound_from_outside_has_reasons_of_its_parts(anonymous):
+    snapshot = take_snapshot(anonymous)
+    song, *others = snapshot.songs_by_id([song.id for song in anonymous.songs()])
+    stored = anonymous.models.features(snapshot.record.id)
+    features = np.asarray(stored.X[stored.song_ids.tolist().index(song.id)])
+    outside = describe_pairs(snapshot, None, others, features)
+    assert outside == describe_pairs(snapshot, song, others)
+    assert any("similar" in reason for reason in outside)
+
+
+def test_results_on_music_without_tags_have_reasons(anonymous):
+    snapshot = take_snapshot(anonymous)
+    for song in snapshot.songs_at():
+        nearest, *_ = find_similar(snapshot, song.id, 3, max_per_artist=None)
+        assert nearest.reason
