@@ -166,7 +166,7 @@ class _Chords:
         to_classes, to_tunings = _folding()
         folded = (sums @ to_classes).reshape(-1, len(_TUNINGS), N_CLASSES)
         self._in_tune += (sums @ to_tunings / np.maximum(sums.sum(axis=1, keepdims=True), _TINY)).sum(axis=0)
-        # Subtract the fifth strongest class: a class of nearly that strength contributes little, in or out.
+        # Subtract the fifth strongest class, so that it matters little which of two equally strong classes is fourth.
         fifth = np.partition(folded, N_CLASSES - 1 - _STRONGEST, axis=2)[:, :, N_CLASSES - 1 - _STRONGEST, None]
         chords = np.maximum(folded - fifth, 0)
         chords /= np.maximum(chords.sum(axis=2, keepdims=True), _TINY)
