@@ -62,8 +62,8 @@ class Pairs:
     ) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
         """Find the most violated rankings of all songs, whose scores are ``left @ right.T - norms``.
 
-        Returns, per song, halves of dpsi that must still be multiplied by X, (n_songs, d), sums of weights, Delta and
-        <W, dpsi>. The last two are valid only for queries.
+        Returns four arrays with a row per song: halves of dpsi before the product with X, (n_songs, d); sums of
+        weights; Delta; <W, dpsi>. The last two are valid only for queries.
         """
         n = len(X)
         ranked, scores = np.empty_like(self.relevant), np.empty(len(self.relevant))
