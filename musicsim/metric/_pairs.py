@@ -16,7 +16,7 @@ import numpy as np
 from musicsim._arrays import BoolArray, Float64Array, Int32Array, Int64Array
 from musicsim.metric import _pair_kernels as kernels
 
-_MIN_SHARE = 0.75  # Minimum share of songs that are queries; with fewer, half of all pairs is more work
+_MIN_SHARE = 0.75  # Minimum share of songs that are queries; with fewer, half of all pairs would be more work
 _FEW = 1 / 8  # Share of nonzero weights below which the weights are multiplied one by one
 
 

@@ -44,7 +44,7 @@ class DuplicatePair:
 
     first: int  # the lower row
     second: int  # the higher row
-    similarity: float  # agreement of changes, at most 1, if `verified`; otherwise `1 - d^2 / 2` of the vectors
+    similarity: float  # if `verified`, agreement of changes (at most 1); otherwise, `1 - d^2 / 2` of the vectors
     offset_s: float | None  # time t in `first` is time t + offset_s in `second`, in seconds; None if not verified
     verified: bool  # False if frames were missing, so that only vectors and durations were compared
 
