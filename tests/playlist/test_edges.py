@@ -250,7 +250,7 @@ def test_20000_songs_with_conjunctions_take_seconds():
         ("decade:1990-1999", "both from 1990-1999"),
         ("familiarity:low", "both in the least played third"),
         ("topic-1:7", "both about topic 7"),
-        ("topic-3:7", "both with topic 7 among the first 3"),
+        ("topic-3:7", "both with topic 7 among the first 3 topics"),
         ("uniform:all", "random jump"),
         ("tag:calm & decade:1990-1999", "both tagged calm and from 1990-1999"),
         ("mood:sunny", "both in mood sunny"),
