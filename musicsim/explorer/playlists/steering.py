@@ -127,12 +127,12 @@ def _nearest_first(squares: Float64Array, k: int) -> Float64Array | None:
 def weigh_rising(
     values: FloatingArray, allowed: BoolArray, length: int, first: int | None = None
 ) -> playlist.Weighing | None:
-    """Return song weights per place that make a value rise along a playlist; None if fewer than two songs have it.
+    """Return song weights per position that make a value rise along a playlist; None if fewer than two songs have it.
 
-    Let r be the share of the allowed songs with a smaller value. A song weighs exp(-((r - t) / s)^2 / 2) at the place
-    with target share t. Targets increase evenly over `length` places, from 0 (or from the share of the song `first`) to
-    1, so that every place has equally many songs to choose from. The deviation s is 0.02, or the share of two songs if
-    that is more. `values` (n_songs,) are nan if unknown; negate them for a falling playlist.
+    Let r be the share of the allowed songs with a smaller value. A song has weight exp(-((r - t) / s)^2 / 2) at the
+    position with target share t. Targets increase evenly over `length` positions, from 0 (or from the share of the song
+    `first`) to 1, so that every position has equally many songs to choose from. The deviation s is 0.02, or the share
+    of two songs if that is more. `values` (n_songs,) are nan if unknown; negate them for a falling playlist.
     """
     known = np.sort(values[allowed & np.isfinite(values)].astype(np.float64))
     if len(known) < 2:
@@ -287,7 +287,7 @@ class Pool:
     ranks: SoundRanks  # used only if `is_paced`
     works: Sequence[Hashable] | None  # keys of versions; None if versions may occur together
     weights: Float64Array | None  # (n,), of songs at every place
-    is_paced: bool  # whether ranks by sound decide how far steps go
+    is_paced: bool  # whether ranks by sound distance determine the step size
     uses_sound: bool = True  # False: ignore the path between stops, and rising values
     candidates: BoolArray | None = None  # (n,): songs for free places; None: all allowed songs
 
@@ -368,7 +368,7 @@ class Pool:
         return weigh
 
     def _steering(self, path: Mapping[int, int]) -> playlist.Steering | None:
-        """Return the steering: even steps on a path, free steps for rising values, otherwise steps by surprise."""
+        """Return steering: even on a path, by the surprise if paced; None if neither applies or a value rises."""
         even = steer_evenly(self.X, path) if path else None
         if not self.is_paced or self.request.along is not None:
             return even

@@ -89,7 +89,7 @@ class Walk:
         self.dialects: tuple[Dialect, ...] = ()
         self._weights: dict[str, Float64Array] = {}
         self._graph: playlist.Hypergraph | None = None
-        # If there are too few playlists to evaluate the fit, distances in sound decide how far steps go.
+        # If there are too few playlists to evaluate the fit, sound distances determine the step size.
         self._is_paced = False
         if snapshot.n_indexed and snapshot.record is not None:
             self._load(snapshot.library.models.path(snapshot.record.id))
@@ -160,7 +160,7 @@ class Walk:
         return [Edge(self._describe(model.hypergraph.names[e]), float(model.weights_[e])) for e in order[:n]]
 
     def step_width(self, surprise: float, dialect: str | None = None) -> float:
-        """Return the average number of songs that a step chooses from at this surprise."""
+        """Return the average number of songs that a step chooses from at this level of surprise."""
         if self._is_paced:  # half of these songs are nearer than the median step
             return 2.0 * median_of(surprise) * (self.snapshot.n_indexed - 1)
         return self._model(dialect).step_width(temperature_of(surprise))
@@ -273,7 +273,7 @@ class Walk:
         )
 
     def _describe_sound(self, song: Song, other: Song) -> str:
-        """Describe the similar sound of two songs by properties that a listener can check."""
+        """Describe how two songs sound alike, in terms of properties that a listener can check."""
         (shared,) = describe_pairs(self.snapshot, song, [other])
         return f"similar sound: {shared.replace(' · ', ', ')}" if shared else "similar sound"
 

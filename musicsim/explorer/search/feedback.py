@@ -49,7 +49,7 @@ class Thumbs:
         return replace(self, votes=tuple(thumb for thumb in self.votes if thumb[0] in song_ids))
 
     def start_over(self) -> "Thumbs":
-        """Return an empty set of thumbs, from which these thumbs can be restored."""
+        """Return an empty set of thumbs that remembers these, so that `undo` can restore them."""
         return Thumbs(earlier=self)
 
     def undo(self) -> "Thumbs":

@@ -3,8 +3,8 @@
 The library's settings store the color of each label, so that a change to a few songs does not recolor the map.
 
 For a browser, each column is a line of JSON and then little-endian arrays, which have an entry for every song in the
-order of :class:`MapView`. Spaces pad the line to a multiple of four bytes, including its line feed. Places are shares
-of the home window: 0 to 1 from left to right and from bottom to top.
+order of :class:`MapView`. Spaces pad the line to a multiple of four bytes, including its line feed. Positions are
+fractions of the home window: 0 to 1 from left to right and from bottom to top.
 """
 
 import json
@@ -296,8 +296,8 @@ def from_unit(home: Window, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[list[fl
 def map_column(snapshot: Snapshot, name: str) -> bytes:
     """Return a column of the map; raise NotFoundError for an unknown one.
 
-    "places" has song ids (uint32), then x, then y (uint16). "regions" has only JSON. Each of :func:`colours_offered`
-    has codes (uint8).
+    "places" contains song ids (uint32), then x, then y (uint16). "regions" is JSON only. Each column of
+    :func:`colours_offered` contains codes (uint8).
     """
     view = map_view(snapshot.map)
     if name == "regions":

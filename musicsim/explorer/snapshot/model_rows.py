@@ -191,7 +191,7 @@ class ModelRows:
         return SimilarityModel.load_local(self.folder)
 
     def columns(self, table: SongTable) -> SongColumns:
-        """Return the columns of the rows; `table` must have the same songs as the table of the constructor."""
+        """Return the columns of the rows; `table` must have the same songs as the table passed to the constructor."""
         with self._lock:
             if self._columns is None or self._columns[0] is not table.columns:
                 is_whole = np.array_equal(self.places, np.arange(len(table.ids)))

@@ -61,7 +61,7 @@ FILLED: dict[str, dict[str, str]] = {
     },
     "duplicates": {name: f"s.{name}" for name in ("first_id", "second_id", "similarity", "offset_s", "is_same")},
     "tags": {"song_id": "s.song_id", "tag": "s.tag", "source": "''", "weight": "max(s.weight)"},
-    # only the third to which a song belongs by its plays; one listener per song, so that tastes stay private
+    # tastes stay private: only the tercile of a song's play count is stored, and each song has its own listener
     "plays": {"listener": "song_id", "song_id": "song_id", "source": "''", "count": "third_of(n)"},
     "playlists": {
         "id": "s.id",

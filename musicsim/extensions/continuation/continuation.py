@@ -213,10 +213,10 @@ class Continued:
 
     @property
     def method(self) -> str:
-        parts = "one part" if self.n_parts == 1 else f"{self.n_parts} parts"
+        folds = "one fold" if self.n_parts == 1 else f"{self.n_parts} folds"
         return (
             f"Evaluated on {self.n_judged:,} of {self.n_lists:,} {self.kind} with at least {MIN_SONGS} songs, in "
-            f"{parts}. Methods choose from {self.n_songs:,} songs and are trained on the lists in all other parts."
+            f"{folds}. Methods choose from {self.n_songs:,} songs and are trained on the lists in all other folds."
         )
 
 

@@ -93,7 +93,7 @@ class TakingPart:
 
     def _pair_at(self, place: int) -> int:
         if not self.state(place)["starts"]:
-            raise NotFoundError(f"{place}: there is no pair at this place.")
+            raise NotFoundError(f"{place}: there is no pair at this position.")
         return self._order[place]
 
     def consent(self) -> None:

@@ -80,7 +80,7 @@ def respond(method: str, parameters: _Parameters) -> Response:
         return _error_response(_ProtocolError(_NOT_FOUND, message), form)
     except MusicsimError as error:
         _log.warning("%s", error)
-        message = "the library cannot be searched now. The app's log says why."
+        message = "the library cannot be searched right now. The app's log says why."
         return _error_response(_ProtocolError(_GENERIC, message), form)
     return _response({"status": "ok"} | content, form)
 

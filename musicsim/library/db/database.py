@@ -79,10 +79,9 @@ def _casefold(*values: object) -> str:
 def read_only_address(path: Path) -> str:
     """Return the URI for reading a database.
 
-    In a writable folder, SQLite creates the files that readers and writers share. In a read-only folder, a writer
-    leaves its latest changes in a second file, which can be read only with a third file. If both are missing, no
-    process is writing, and the database is read as an immutable file. Raises LibraryError if only the third file is
-    missing.
+    A writer's latest changes may be in a log (-wal), which can be read only with an index (-shm). SQLite creates both
+    if the folder is writable. In a read-only folder without them, no process is writing, and the database is read as
+    an immutable file. Raises LibraryError if the folder is read-only and only the index is missing.
     """
     log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
     if is_writable(path) or (log.exists() and index.exists()):

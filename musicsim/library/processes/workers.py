@@ -342,7 +342,7 @@ def _prepare(memory_mb: int) -> None:
 
 
 def lower_priority(niceness: int) -> None:
-    """Let this process give way to pages and other programs, unless the variable ``MUSICSIM_NICE`` is 0."""
+    """Lower this process's priority, so that other programs come first, unless ``MUSICSIM_NICE`` is 0."""
     if hasattr(os, "nice") and os.environ.get("MUSICSIM_NICE") != "0":
         os.nice(niceness)
 

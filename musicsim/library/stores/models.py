@@ -73,7 +73,7 @@ class ModelStore(Tables):
         self._song_rows: dict[str, CachedValue[SongRows]] = {}
 
     def path(self, model_id: str) -> Path:
-        """Return a model's folder. Raises LibraryError if the id points elsewhere, because callers delete folders."""
+        """Return a model's folder, which callers may delete. Raises LibraryError if the id leads out of `folder`."""
         if model_id in ("", ".", "..") or "/" in model_id or "\0" in model_id:
             raise LibraryError(f"{self.folder}: the model {model_id!r} is not the name of a folder. Restore a backup.")
         return self.folder / model_id

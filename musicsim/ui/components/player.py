@@ -47,18 +47,20 @@ class Track:
     song_id: int  # part of every event; 0, which no song has, for sound from outside the library
     title: str
     artist: str
-    url: str  # of the sound, with HTTP range requests
-    peaks_url: str = ""  # of the waveform, a JSON list of floats in [0, 1]; empty for a plain seek bar
+    url: str  # address of the audio; the server must support HTTP range requests
+    peaks_url: str = ""  # address of the waveform, a JSON list of floats in [0, 1]; empty for a plain seek bar
     duration_s: float | None = None  # shown until the browser has measured it
     start_s: float = 0.0  # start of playback; "previous" returns to its beginning
     cover_url: str = ""
     loudness: float | None = None  # LUFS, to play all songs equally loud; None plays it unchanged
-    is_blind: bool = False  # True if its identity is hidden: the player does not show, store or continue from it
-    reason: str = ""  # reason why it follows the previous song, if the listener did not choose it
+    is_blind: bool = (
+        False  # True if the song is hidden: the player does not show or store its name, or continue from it
+    )
+    reason: str = ""  # why this song follows the previous one; empty if the listener chose it
 
     def __post_init__(self) -> None:
         if not self.url:
-            raise ValueError(f"track {self.song_id} ({self.title!r}) needs a url: pass the address of its sound")
+            raise ValueError(f"track {self.song_id} ({self.title!r}) needs a url: pass the address of its audio")
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,7 +138,7 @@ def _request() -> tuple[Sequence[Any], str, str, str] | None:
     )  # fmt: skip
     listener = listener_column.text_input(
         "Listener", key=f"listening_listener_{number}", placeholder=importing.ME,
-        help="The person who listened. Needed if the files do not name anyone, as is usual for one listener's files.",
+        help="The person who listened. Needed if the files do not name the listener; most exports do not.",
     )  # fmt: skip
     is_asked = st.form_submit_button("Preview", icon=":material/visibility:")
     path = path.strip().strip("'\"")

@@ -74,7 +74,7 @@ class PlaylistDraft:
         )
 
     def move(self, index: int, to: int) -> "PlaylistDraft":
-        """Move the song at `index` to the place `to`."""
+        """Move the song at `index` to position `to`."""
         ids = list(self.song_ids)
         ids.insert(to, ids.pop(index))
         return self._replace_songs(ids)

@@ -31,7 +31,7 @@ _STARTED: Key[int | None] = Key(
     "playlist_started", lambda: None, "chosen song that became the first song", is_kept=True
 )
 _DRAWN: Key[list[tuple[float, frozenset[int]]]] = Key("playlist_drawn", list, "generated playlists", is_kept=True)
-_LENGTH_BY: Key[Literal["songs", "minutes"]] = Key("playlist_by", lambda: "songs", "unit of the length", is_kept=True)
+_LENGTH_BY: Key[Literal["songs", "minutes"]] = Key("playlist_by", lambda: "songs", "unit of length", is_kept=True)
 _MINUTES: Key[int] = Key("playlist_minutes", lambda: 45, "length of the playlist in minutes", is_kept=True)
 _KEYS = {field: option_key(f"playlist_{field}", PlaylistRequest, field) for field in options_of(PlaylistRequest)}
 _KEYS["minutes"] = _MINUTES

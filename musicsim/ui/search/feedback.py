@@ -106,7 +106,7 @@ def feedback_bar(snapshot: Snapshot, search: str, song_id: int | None, before: l
                 disabled=not can_learn or thumbs.judged == feedback.saved,
                 help="Save these thumbs, so that the Train page can learn from them."
                 if can_learn
-                else "Models learn only from thumbs for songs in your library: add the file first.",
+                else "Models learn only from thumbs on songs in your library: add the file first.",
             )  # fmt: skip
     hidden = snapshot.songs_by_id(thumbs.unfitting)
     if hidden:
