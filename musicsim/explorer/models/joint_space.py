@@ -33,7 +33,7 @@ from musicsim.explorer.models.schema import AboutModel, AboutSources, read_json
 from musicsim.library import Library, Song
 from musicsim.progress import Progress
 
-_RIDGE = 1e-6  # times the mean variance; makes linearly dependent columns solvable
+_RIDGE = 1e-6  # ridge as a multiple of the mean variance; without it, linearly dependent columns have no solution
 
 
 @dataclass(frozen=True, slots=True)

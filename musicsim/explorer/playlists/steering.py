@@ -1,6 +1,6 @@
 """The songs that one playlist is generated from, and the steering of its steps by song weights and distances.
 
-A library without enough playlists to learn from uses *paced* steps: the distance in sound decides how far steps go.
+A library without enough playlists to learn from uses *paced* steps: the distance in sound determines the step size.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _AROUND = 0.5  # surprise for the steps that define a song's surroundings
 _MIN_AROUND = 0.02  # smallest weight of a song that is far from all songs of `like`
 _JUMPS_ABOVE = 0.5  # surprise above which random jumps are allowed
 _NEAR_S = 45.0  # difference in duration that is near enough
-_SEVERAL = 5  # songs that leave a choice
+_SEVERAL = 5  # number of songs that leaves enough choice
 
 
 def places_of(X: FloatingArray, rows: Sequence[int], length: int) -> list[int]:
@@ -61,7 +61,7 @@ def places_of(X: FloatingArray, rows: Sequence[int], length: int) -> list[int]:
 def weigh_along(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Weighing:
     """Return a function from places to song weights, which are large near the line between two fixed songs.
 
-    A song at distance d from the place's point on the line weighs exp(-(d^2 - a^2) / (b^2 - a^2)). Here, a is
+    A song at distance d from the place's point on the line has weight exp(-(d^2 - a^2) / (b^2 - a^2)). Here, a is
     the distance of the nearest song, and b is the distance of the k-th nearest, with k = 3% of the songs. In many
     dimensions all distances are large, and only their differences matter. Places that are not between fixed songs have
     no weights. Time: one distance to each song per place.
@@ -87,10 +87,10 @@ def steer_evenly(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Steerin
     """Return weights for the songs between two fixed ones, so that neither the next step nor later ones are long.
 
     With m steps left to the fixed song z, a song y after x costs max(d(x, y), d(y, z) / (m - 1)). This is the longest
-    step if all later steps are equal. Its weight is as in :func:`weigh_along`, with the cost as the distance. Costs
-    up to a usual step weigh the same; otherwise some steps would be needlessly short, and the largest would stand out.
-    A usual step is the mean distance from fixed songs to their k-th nearest song, or the largest distance to their
-    nearest song if that is more. Places that are not between fixed songs have no weights.
+    step if all later steps are equal. Its weight is as in :func:`weigh_along`, with the cost as the distance. Songs
+    that cost no more than a usual step have equal weights; otherwise some steps would be needlessly short, and the
+    largest would stand out. A usual step is the mean distance from fixed songs to their k-th nearest song, or the
+    largest distance to their nearest song if that is more. Places that are not between fixed songs have no weights.
     """
     places = sorted(fixed)
     squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
@@ -152,7 +152,7 @@ def weigh_rising(
 
 
 def median_of(surprise: float) -> float:
-    """Return the share of the library within which half of the steps end: 2% at 0, 7% at 0.5, 25% at 1."""
+    """Return the share of the library within which half of the steps end: 2% at surprise 0, 7% at 0.5, 25% at 1."""
     return float(_SMOOTH * (_SURPRISING / _SMOOTH) ** surprise)
 
 

@@ -34,8 +34,8 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 
 _NEW_EDGE = 1e-6  # weight of an edge that did not exist when the weights were fitted
-_MAX_TRIES = 6  # numbers of songs, for a playlist of some minutes
-_MAX_EXCHANGES = 4  # of songs, to meet the minutes
+_MAX_TRIES = 6  # playlist lengths to try for a given duration
+_MAX_EXCHANGES = 4  # songs to exchange for a given duration
 _TOLERANCE_S = 120.0
 
 
@@ -192,7 +192,7 @@ class Walk:
             if len(generated.songs) < length:  # no more songs match
                 break
             length = max(min_length, length + round((wanted_s - generated.duration_s) / usual))
-            if length in tried:  # it swings, because one song may be several times as long as the next
+            if length in tried:  # the length alternates, because songs may differ several times in duration
                 short = max((n for n, one in tried.items() if one.duration_s <= wanted_s), default=min_length)
                 length = (short + min((n for n in tried if n > short), default=short)) // 2
         best = min(tried.values(), key=lambda one: abs(one.duration_s - wanted_s))
@@ -203,7 +203,7 @@ class Walk:
             keep = {place: song.id for place, song in enumerate(best.songs) if place != exchange.place}
             one_free = replace(pool, request=replace(request, keep=keep), candidates=exchange.songs)
             exchanged = self._generate(one_free, len(best.songs), len(best.songs), random_state)
-            if len(exchanged.songs) < len(best.songs):  # each candidate breaks another condition
+            if len(exchanged.songs) < len(best.songs):  # every candidate breaks a different condition
                 break
             best = replace(exchanged, notes=tuple(dict.fromkeys([*best.notes, *exchanged.notes])))
         if abs(best.duration_s - wanted_s) > _TOLERANCE_S:

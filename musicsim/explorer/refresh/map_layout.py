@@ -17,7 +17,7 @@ from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Arr
 MAX_LAID_OUT = 20_000  # maximum number of songs for t-SNE, which then takes 90 s on one core
 
 _PERPLEXITY = 30.0
-# t-SNE needs about three neighbors per unit of perplexity. With fewer songs, the two main axes show as much. Only
+# t-SNE needs about three neighbors per unit of perplexity. With too few songs, the two main axes show as much. Only
 # distinct songs count, because openTSNE crashes the whole process if all songs have the same place.
 _MIN_SONGS_FOR_TSNE = 12
 _SEED = 0

@@ -27,7 +27,7 @@ from musicsim.library.tags.artists import fold_name
 CANDIDATES = 500
 # Number of songs nearest by plain distance that are compared again with the query's metric.
 _METRIC_CANDIDATES = 5_000
-# With several examples: the weight of those that results should not be like, and the smallest distance that counts.
+# With several examples: weight of the examples to avoid; minimum squared distance, so that its inverse stays finite.
 _UNLIKE, _SMALLEST = 0.5, 1e-6
 N_ENTRIES = 3  # entry points per similar artist
 _MAX_SEEDS = 8  # songs that represent the artist of a query

@@ -28,7 +28,7 @@ _SMOOTH_FRAMES = round(1.5 / _FRAME_S)
 _REACH_FRAMES = round(3.0 / _FRAME_S)  # maximum distance from the middle of a passage to its ends
 _SHORTEST_FRAMES = round(1.0 / _FRAME_S)  # a shorter passage is hard to hear; a shorter song is one passage
 _N_BINS = 240
-_FAINTEST = 0.5  # peak of a passage, relative to the peak of its codeword in the song
+_FAINTEST = 0.5  # minimum peak of a passage, relative to the peak of its codeword in the song
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,8 @@ _FULL = (
 # The color map "plasma" without its palest end. No step is gray, because gray means unknown.
 _SCALE = ("#0d0887", "#46039f", "#7201a8", "#9c179e", "#bd3786", "#d8576b", "#ed7953", "#fb9f3a")
 _N_STEPS = 64
-_PERCENTILES = (2, 98)  # ends of a scale, so that a few outliers do not use up the colors
-_TYPICAL = 0.6  # how far a region's mean must differ, in standard deviations of all songs
+_PERCENTILES = (2, 98)  # both ends of a color scale, so that a few outliers do not use up the colors
+_TYPICAL = 0.6  # minimum difference of a region's mean, in standard deviations of all songs
 _MAX_WORDS = 2
 # a genre names a region if more than this share of the region's songs with a genre have it
 _MAIN_SHARE = 0.5

@@ -22,7 +22,7 @@ MAX_UNFOLDED = 20_000
 
 _ROOM = 0.06  # margin as a share of the map's width, so that marks at the edge are not cut off
 _COARSE, _FINE = 64, 256  # cells per side
-_N_NEAREST = 10  # neighbors that give the place of a new song
+_N_NEAREST = 10  # number of neighbors that determine the place of a new song
 
 Source = TypeVar("Source")
 Made = TypeVar("Made")

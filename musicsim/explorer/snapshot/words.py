@@ -27,9 +27,9 @@ from musicsim.library.stores.genres import genre_key
 from musicsim.public import is_public
 
 _MAX_TEXT = 200
-_LONGEST_PHRASE = 4  # words of a tag or an artist's name
-_MIN_TYPO, _MIN_RATIO = 4, 0.75  # letters of a word that may have a typo, and its similarity to the right word
-_MIN_PART = 3  # letters of a word of a name
+_LONGEST_PHRASE = 4  # maximum number of words in a tag or an artist's name
+_MIN_TYPO, _MIN_RATIO = 4, 0.75  # of a word with a typo: minimum length, and minimum similarity to the right word
+_MIN_PART = 3  # minimum length of a word in a name
 _WORD = re.compile(r"[^\W_]+")
 _TEMPO_WITHIN = 0.04  # the precision of listeners and of estimates
 _FIRST_YEAR, _LAST_YEAR = 1000, 2999

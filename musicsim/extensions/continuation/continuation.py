@@ -33,9 +33,9 @@ MIN_SONGS = 6  # minimum number of songs in an evaluated list
 MIN_LISTS = 10  # minimum number of long enough lists for a useful interval
 MEASURES = {"ndcg": "NDCG", "r_precision": "R-precision", "clicks": "Clicks", "hit@10": "Hit rate at 10"}
 """Measures with their names; methods are sorted by the first measure."""
-MAX_JUDGED = 500  # maximum number of lists evaluated in a part
+MAX_JUDGED = 500  # maximum number of lists evaluated in a fold
 _N_PARTS = 5
-_ENOUGH = 200  # number of evaluated lists after which no further part is evaluated
+_ENOUGH = 200  # number of evaluated lists after which no further fold is evaluated
 _N_RECOMMENDED = 500
 
 Interval = tuple[float, float, float]  # a mean over lists, and the lower and upper end of its 95% interval
@@ -221,7 +221,7 @@ class Continued:
 
 
 def parts_of(lists: Lists, random_state: int) -> list[Int64Array]:
-    """Split the lists that are long enough into five random parts; return the list numbers in each part."""
+    """Split the lists that are long enough into five random folds; return the list numbers in each fold."""
     long = np.array([at for at, songs in enumerate(lists) if len(set(songs)) >= MIN_SONGS], dtype=np.int64)
     return np.array_split(np.random.default_rng(random_state).permutation(long), _N_PARTS)
 
@@ -303,7 +303,7 @@ def continue_lists(
 ) -> Continued:
     """Evaluate every method on the lists of a library; songs are compared by Sound, which does not learn from lists.
 
-    The parts are evaluated in turn until 200 lists have been evaluated; for each part, the methods are trained on all
+    The folds are evaluated in turn until 200 lists have been evaluated; for each fold, the methods are trained on all
     other lists. Raises ModelError if there are fewer than ten lists with six or more songs.
     """
     native = library.models.native()

@@ -41,7 +41,7 @@ _ALWAYS_READ = 2**26  # bytes in memory that are allowed for any file, whatever 
 MAX_WIDE = 4_096
 _MAX_NAME = 4_096
 _BATCH = 4_096  # rows read from a Parquet file at a time
-_MAX_RUNS = 8  # runs of columns in a message
+_MAX_RUNS = 8  # maximum number of column ranges in a message
 
 
 @dataclass(frozen=True, slots=True)

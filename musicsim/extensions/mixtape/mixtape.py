@@ -67,7 +67,7 @@ def render_mix(
     """Write a mix of the most typical `seconds` (1 to 600) of each song; shorter songs are used whole.
 
     The extension of `target` selects the format (see :data:`MIX_ENDINGS`). Equal-power fades of `crossfade_s` seconds
-    join the songs and end the mix: 0 to `seconds` / 2, and at most half an excerpt. All excerpts get the same RMS
+    (0 to `seconds` / 2, at most half an excerpt) join the songs and end the mix. All excerpts get the same RMS
     level, unless their peaks would clip.
 
     Raises ValueError if there are no songs, if this machine cannot write the format, or if a length is out of range.

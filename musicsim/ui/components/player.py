@@ -4,7 +4,7 @@ The queue and the sound are in the browser (``assets/player_engine.js``), outsid
 So a rerun, a switch of pages or a stopped script does not affect them, and skipping songs causes no rerun. Python sends
 *commands* (play, enqueue) with serial numbers, and receives *events* (a title clicked, a thumb, "more like this").
 
-A command reaches the browser in two ways: with the next :func:`mount`, and at once through a *courier*, a second,
+A command reaches the browser in two ways: with the next :func:`mount`, and immediately through a *courier*, a second,
 invisible component in a slot that :func:`mount` creates. The courier is needed after the player was mounted in the same
 run, and in fragments, which do not run the shell. The browser executes each serial number once.
 """
@@ -44,7 +44,7 @@ class Track:
     Addresses are paths from the root (``/songs/12/audio``), relative to the path under which the app is served.
     """
 
-    song_id: int  # part of every event; 0, which no song has, for sound from outside the library
+    song_id: int  # contained in every event; 0, which no song has, for sound from outside the library
     title: str
     artist: str
     url: str  # address of the audio; the server must support HTTP range requests
@@ -146,8 +146,8 @@ def mount(
 
     Call it before the page runs, because a page that calls ``st.stop()`` also ends the shell. `on_event` is called as a
     widget's callback, before the next run of the script; it may change the session, call :func:`play` or
-    ``st.switch_page``. `thumbs` are -1, 0 or 1 by song id; with None, the browser remembers clicks. `radio` is the
-    address of the tracks that continue the queue, to which the browser adds the parameters ``song`` and ``lately``.
+    ``st.switch_page``. `thumbs` are -1, 0 or 1, keyed by song id; with None, the browser remembers clicks. `radio` is
+    the address of the tracks that continue the queue, to which the browser adds the parameters ``song`` and ``lately``.
     """
     link = _LINK.get()
     link.on_event = on_event
