@@ -20,9 +20,9 @@ from musicsim.library.db.schema_version import SCHEMA_VERSION
 
 _PYTHONS = ((3, 11), (3, 13))  # oldest and newest tested versions
 MIN_FREE, _LITTLE_FREE = 100 << 20, 2 << 30  # bytes
-_MIN_OPEN_FILES = 512  # enough for memory maps of models, sockets for forty visitors, and a reserve
+_MIN_OPEN_FILES = 512  # enough for the memory maps of models, the sockets of forty visitors, and a reserve
 _LITTLE_MEMORY = 1 << 30  # bytes
-_MAX_ERROR = 0.05  # dB per coefficient; rounding to float32 causes errors of 0.001 dB
+_MAX_ERROR = 0.05  # maximum error per coefficient in dB; rounding to float32 causes errors of 0.001 dB
 _REINSTALL = "Install musicsim again: `make app`, or `pip install --upgrade`."
 
 

@@ -96,7 +96,7 @@ class Judged:
 
     L: Float64Array  # (r, d): the metric learned from all answers
     C: float
-    path: list[dict[str, Any]]  # results, one per C
+    path: list[dict[str, Any]]  # one result per value of C
     lead: Lead | None  # share of held-out comparisons in order before and after; None if none were held out
     untrained: float  # share of all comparisons in order before learning
 

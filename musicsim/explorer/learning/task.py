@@ -21,8 +21,8 @@ from musicsim.progress import Progress
 CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)  # values of C to try, from weak to strong
 MAX_VALIDATED = 300  # maximum number of validation queries, if each may have its own metric or progress is plotted
 MAX_TESTED = 2_000
-MAX_SONGS = 4_000  # songs per fit; a cut then takes half a second
-MAX_OF_KERNELS = 1_500  # songs per fit with several kernels; decomposing the kernels then takes a second
+MAX_SONGS = 4_000  # maximum number of songs per fit; a cut then takes half a second
+MAX_OF_KERNELS = 1_500  # maximum number of songs per fit with several kernels; decomposing them then takes a second
 MIN_ARTISTS = 5
 _SEED = 0
 

@@ -22,11 +22,11 @@ from musicsim.library.stores.genres import usual_spellings
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 
 _MAX_OWN = 100
-_MIN_SHARE = 256  # the smallest edge has 1/256 of the songs; thesis 7.7 omits smaller ones, for 98,359 songs
+_MIN_SHARE = 256  # the smallest edge has 1/256 of the songs; the thesis (7.7) omits smaller edges of 98,359 songs
 _MIN_IN_BOTH = 3
 _MEASURES = (("fast", "slow"), ("bright", "dark"), ("loud", "quiet"), ("tonal", "atonal"))
 _TYPICAL = 0.75  # minimum difference of a cluster's mean, in standard deviations of the library's songs
-_MAX_WORDS = 2  # words in a cluster's name
+_MAX_WORDS = 2  # maximum number of words in a cluster's name
 # samples are small because reading a song takes some milliseconds
 _MAX_FROM_CLUSTER = 12
 _MAX_FROM_LIBRARY = 64

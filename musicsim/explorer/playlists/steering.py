@@ -41,7 +41,7 @@ _MAX_TEMPERATURE = 4.0  # temperature at surprise 1; the inverse applies at surp
 _AROUND = 0.5  # surprise for the steps that define a song's surroundings
 _MIN_AROUND = 0.02  # smallest weight of a song that is far from all songs of `like`
 _JUMPS_ABOVE = 0.5  # surprise above which random jumps are allowed
-_NEAR_S = 45.0  # difference in duration that is near enough
+_NEAR_S = 45.0  # difference in duration that is small enough
 _SEVERAL = 5  # number of songs that leaves enough choice
 
 
@@ -285,11 +285,11 @@ class Pool:
     model: playlist.PlaylistModel  # the walk restricted to these songs
     X: Float32Array  # (n, n_dimensions)
     ranks: SoundRanks  # used only if `is_paced`
-    works: Sequence[Hashable] | None  # keys of versions; None if versions may occur together
-    weights: Float64Array | None  # (n,), of songs at every place
+    works: Sequence[Hashable] | None  # a key per song that all its versions share; None if versions may occur together
+    weights: Float64Array | None  # (n,): song weights that apply at every place
     is_paced: bool  # whether ranks by sound distance determine the step size
-    uses_sound: bool = True  # False: ignore the path between stops, and rising values
-    candidates: BoolArray | None = None  # (n,): songs for free places; None: all allowed songs
+    uses_sound: bool = True  # False to ignore the path between stops, and rising values
+    candidates: BoolArray | None = None  # (n,): mask of the songs for free places; None for all allowed songs
 
     def generate(self, length: int, n_left: int, random_state: int | None) -> tuple[playlist.Playlist, list[str]]:
         """Generate a playlist with the widest possible artist spacing, and notes; `n_left` songs match the request."""

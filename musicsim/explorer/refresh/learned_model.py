@@ -26,7 +26,7 @@ from musicsim.progress import Progress
 
 LEARNED_KIND, COMBINED_KIND = "learned", "combined"
 _ROWS = 4_096
-_MIN_COVERAGE = 0.9  # minimum share of the songs, for a model that is used by default
+_MIN_COVERAGE = 0.9  # minimum share of songs with a vector, for a model that is used by default
 
 
 def learn(

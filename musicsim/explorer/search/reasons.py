@@ -21,10 +21,10 @@ from musicsim.library.stores.models import Vectors
 
 _N_REASONS = 2
 _TAGS_COMPARED = 8  # number of tags to compare per song: those with the largest weights
-_SAME_TEMPO = 1.04  # the precision of listeners and of estimates
+_SAME_TEMPO = 1.04  # largest ratio of equal tempos: listeners and estimates are no more precise
 _OUTER = 1 / 3  # share of the library that counts as dark; the same share counts as bright
 _SIMILAR = 0.25  # share of the library that may be nearer to a song with "similar" sound
-_SAMPLE = 300  # songs of the library to compare with
+_SAMPLE = 300  # number of songs in the library to compare with
 _PARTS = {
     "tone color": "similar tone color",
     "how much the loudness varies": "similar dynamics",

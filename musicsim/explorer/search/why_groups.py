@@ -47,7 +47,7 @@ class Compared:
     """Features of two songs under a model, in named groups."""
 
     names: tuple[str, ...]  # names of the groups
-    group: Int64Array  # (n_features,): the group of each feature
+    group: Int64Array  # (n_features,): index of each feature's group in `names`
     pair: Float32Array  # (2, n_features)
     sample: Float32Array  # (n, n_features): other songs in the library
     before: Float64Array  # (r, n_features): L of the metric M = L^T L

@@ -48,7 +48,7 @@ _TYPICAL = 0.6  # minimum difference of a region's mean, in standard deviations 
 _MAX_WORDS = 2
 # a genre names a region if more than this share of the region's songs with a genre have it
 _MAIN_SHARE = 0.5
-_MAIN_LEAD = 1.5  # and if its share is at least this many times its share among all songs
+_MAIN_LEAD = 1.5  # the share must also be at least this many times the genre's share among all songs
 _STEPS = 65_535  # steps along each axis; a step is a third of a pixel at the largest zoom
 
 Places = npt.NDArray[np.floating[Any]]

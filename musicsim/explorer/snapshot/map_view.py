@@ -21,7 +21,7 @@ MAX_UNFOLDED = 20_000
 """Maximum size of a map on which its own method places new songs; for larger maps it takes too long."""
 
 _ROOM = 0.06  # margin as a share of the map's width, so that marks at the edge are not cut off
-_COARSE, _FINE = 64, 256  # cells per side
+_COARSE, _FINE = 64, 256  # number of cells per side of the grid
 _N_NEAREST = 10  # number of neighbors that determine the place of a new song
 
 Source = TypeVar("Source")

@@ -30,7 +30,7 @@ from musicsim.places import places_in_order
 
 T = TypeVar("T")
 
-_MAX_MODELS = 4  # models per library whose rows stay in memory, for comparisons of models
+_MAX_MODELS = 4  # number of models per library whose rows stay in memory, so that models can be compared
 _MAX_IN_ADVANCE = 100_000
 _SAMPLE_SIZE = 5_000
 

@@ -38,9 +38,9 @@ class Question:
     """A question about three or four songs."""
 
     form: str  # "odd": which one does not belong? "like": which one is more like the first?
-    song_ids: tuple[int, ...]  # in the order on the page; for "like", the reference song comes first
+    song_ids: tuple[int, ...]  # song ids in the order on the page; for "like", the reference song comes first
     is_random: bool  # whether the songs were drawn at random; stored with the answer
-    is_repeat: bool  # whether this listener has answered it before, in a different order
+    is_repeat: bool  # whether this listener has already answered this question with the songs in a different order
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,11 @@ class Rate:
 class AnswerSummary:
     """Number and reliability of the answers so far."""
 
-    n_answers: int  # including unsure answers
+    n_answers: int  # number of answers, including unsure ones
     n_unsure: int
     n_listeners: int  # number of listeners with at least one answer
     consistency: Rate  # how often a listener answers a repeated question the same way
-    agreement: Rate  # how often two listeners' first answers to the same question are equal
+    agreement: Rate  # how often two listeners give equal first answers to the same question
     foreseen: Rate  # how often the model in use predicted answers to random questions
 
 

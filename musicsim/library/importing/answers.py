@@ -163,7 +163,7 @@ class _KnownAnswers:
             self._n[key] += 1
 
     def has(self, row: dict[str, Any], *, is_dated: bool) -> bool:
-        """Return whether an answer is known. A dated one then counts as known; an undated one uses up a known answer."""
+        """Return whether an answer is known. A dated one is then known; an undated one uses up a known answer."""
         ids = tuple(row[song.name] for song in schema.JUDGED_SONGS if row[song.name] is not None)
         key = (row["listener"], row["kind"], ids, row["chosen"])
         if is_dated:
