@@ -48,8 +48,8 @@ class BlindPair:
     right: GeneratedPlaylist
     left_is: Contender
     right_is: Contender
-    request: PlaylistRequest  # includes the common first song, but no dialect
-    seed: int  # reproduces the pair until the library or a model changes
+    request: PlaylistRequest  # request that includes the common first song, but no dialect
+    seed: int  # seed that reproduces the pair until the library or a model changes
 
     @property
     def is_equal(self) -> bool:

@@ -22,8 +22,8 @@ from musicsim.library.db.schema_version import create_tables
 from musicsim.library.tags.artists import artist_group, parse_artist, stand_in_name
 from musicsim.storage import storage_error
 
-EXCERPTS = "excerpts"  # folder for the excerpts
-NOWHERE = "."  # stands for the folder of a song whose artist is known
+EXCERPTS = "excerpts"  # name of the folder for excerpts
+NOWHERE = "."  # folder of a song whose artist is known, so that the real folder stays private
 _PLAIN = (
     *("title", "artist", "album_artist", "album", "track", "year", "genre", "duration_s"),
     *("feature_version", "mb_recording_id", "mb_artist_id", "mb_album_id", "sound_hash"),

@@ -30,7 +30,7 @@ from musicsim.progress import Progress, add_prefix, no_progress
 LISTS = ("playlists", "sittings")
 """Kinds of lists: playlists (except those that musicsim generated), and listening sessions (songs played in a row)."""
 MIN_SONGS = 6  # minimum number of songs in an evaluated list
-MIN_LISTS = 10  # minimum number of long enough lists for a useful interval
+MIN_LISTS = 10  # minimum number of lists of this length for a useful interval
 MEASURES = {"ndcg": "NDCG", "r_precision": "R-precision", "clicks": "Clicks", "hit@10": "Hit rate at 10"}
 """Measures with their names; methods are sorted by the first measure."""
 MAX_JUDGED = 500  # maximum number of lists evaluated in a fold
@@ -51,8 +51,8 @@ N_NEIGHBOURS = 200
 N_FACTORS, ALS_STEPS, BPR_STEPS = 64, 20, 100
 ALS_REGULARIZATION, ALS_ALPHA = 0.1, 10.0
 BPR_REGULARIZATION, BPR_LEARNING_RATE = 0.002, 0.05
-_BLOCK = 65_536  # songs per block of distances
-_TIES = 1e-6  # weight of popularity relative to cosines; only breaks ties
+_BLOCK = 65_536  # number of songs per block of distances
+_TIES = 1e-6  # weight of popularity relative to cosines, so small that it only breaks ties
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +189,10 @@ class Continued:
     """Scores of the methods that continued the lists of a library, as JSON values."""
 
     kind: str  # one of LISTS
-    n_lists: int  # lists that are long enough
+    n_lists: int  # number of lists that are long enough
     n_judged: int
     n_parts: int
-    n_songs: int  # songs that can be recommended
+    n_songs: int  # number of songs that can be recommended
     scores: Mapping[str, Mapping[str, Interval]]  # maps each method and measure to a score; best NDCG first
     leads: Mapping[str, Interval]  # maps each other method to the walk's NDCG minus its own
 

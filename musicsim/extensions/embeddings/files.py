@@ -33,14 +33,14 @@ from musicsim.library.disk.npy_headers import read_header
 ENDINGS = (".npz", ".npy", ".parquet")
 _VECTORS = ("vectors", "vector", "embeddings", "embedding")
 _NAMES = ("ids", "id", "song_ids", "song_id", "paths", "path", "files", "file", "hashes", "hash", "content_hash")
-MAX_NUMBERS = 2**29  # 2 GB as float32: a million songs with 512 dimensions
-MAX_BYTES = 2**32  # bytes per array: MAX_NUMBERS as float64
+MAX_NUMBERS = 2**29  # maximum number of values, 2 GB as float32: a million songs with 512 dimensions
+MAX_BYTES = 2**32  # maximum bytes per array: MAX_NUMBERS as float64
 _MAX_ROWS = 2**22
 _MAX_RATIO = 100  # maximum ratio of memory to file size; numbers compress slightly, decompression bombs a lot
-_ALWAYS_READ = 2**26  # bytes in memory that are allowed for any file, whatever its size
+_ALWAYS_READ = 2**26  # bytes of memory that any file may take, whatever its size
 MAX_WIDE = 4_096
 _MAX_NAME = 4_096
-_BATCH = 4_096  # rows read from a Parquet file at a time
+_BATCH = 4_096  # number of rows that are read from a Parquet file at a time
 _MAX_RUNS = 8  # maximum number of column ranges in a message
 
 

@@ -79,11 +79,11 @@ class Against:
     kind: str  # kind of ground truth
     detail: str
     rows: list[Row]
-    differences: list[Difference]  # between rows that were not trained on the queries' artists
-    n_songs: int  # songs with a vector in every model
-    n_left_out: int  # songs with a vector in Sound but not in every other model
+    differences: list[Difference]  # differences between rows that were not trained on the queries' artists
+    n_songs: int  # number of songs with a vector in every model
+    n_left_out: int  # number of songs with a vector in Sound but not in every other model
     n_queries: int
-    n_artists: int  # artists of the queries
+    n_artists: int  # number of artists of the queries
     n_folds: int
 
     @property

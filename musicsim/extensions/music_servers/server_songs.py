@@ -78,7 +78,7 @@ class ServerSong:
     title: str = ""
     artist: str = ""
     album: str = ""
-    path: str = ""  # relative to the server's music folder
+    path: str = ""  # path relative to the server's music folder
     mbid: str = ""  # MusicBrainz id of the recording
     duration_s: float | None = None
     plays: int = 0

@@ -48,7 +48,7 @@ class PaperTable:
     settings: dict[str, Any]  # seed, splits, protocol, seconds
     rows: list[dict[str, Any]]
     claims: list[dict[str, Any]]  # claim, value, goal, holds
-    is_own: bool  # run on this machine
+    is_own: bool  # whether the experiment ran on this machine
     commit: str = ""  # commit of the program; older results have neither a commit nor inputs
     inputs: dict[str, str] = field(default_factory=dict)  # maps the name of each input to its SHA-256
 

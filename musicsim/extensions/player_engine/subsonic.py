@@ -28,7 +28,7 @@ from musicsim.library import Song
 _log = logging.getLogger(__name__)
 
 _VERSION = "1.16.1"  # version of the Subsonic protocol
-_EXTENSIONS = ("apiKeyAuthentication", "formPost", "sonicSimilarity")  # supported OpenSubsonic extensions, version 1
+_EXTENSIONS = ("apiKeyAuthentication", "formPost", "sonicSimilarity")  # supported OpenSubsonic extensions, in version 1
 _USER = "musicsim"
 _MAX_FORM = 1 << 16  # bytes
 _N_TRACKS, _N_SONGS, _N_PATH = 10, 50, 25  # default numbers of results

@@ -26,10 +26,10 @@ from musicsim.public import is_public
 
 @dataclass(frozen=True, slots=True)
 class AnswersImport:
-    n_read: int  # answers in the file
-    n_added: int  # answers that are new to the library
-    n_known: int  # answers that the library already has
-    n_unmatched: int  # answers about a song that the library does not have
+    n_read: int  # number of answers in the file
+    n_added: int  # number of answers that are new to the library
+    n_known: int  # number of answers that the library already has
+    n_unmatched: int  # number of answers about a song that the library does not have
     problems: tuple[str, ...]  # messages about the first 20 rejected rows, with their lines, and the number of others
 
 

@@ -72,7 +72,7 @@ _OTHER_LISTS = {
 }  # fmt: skip
 _OTHER_KIND = "file in an unknown format"
 _DOCUMENTS = ("jspf", "spotify_playlists")  # formats that never have one entry per line
-_KINDS: tuple[Kind, ...] = ("plays", "playlists", "tags")  # only the first kind in an archive is read
+_KINDS: tuple[Kind, ...] = ("plays", "playlists", "tags")  # only the first of these in an archive is read
 _HLS_SIGN = re.compile(r"^#EXT-X-", re.MULTILINE | re.IGNORECASE)
 _M3U_SIGN = re.compile(r"#(?:EXTM3U|(?:EXTINF|EXTART|EXTALB|PLAYLIST):)", re.IGNORECASE)
 

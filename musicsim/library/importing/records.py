@@ -15,9 +15,9 @@ from musicsim._arrays import Float64Array, Int32Array, Int64Array, Uint32Array
 Kind = Literal["plays", "tags", "playlists"]
 
 NO_NAME = "no artist or title"
-_MAX_PLACES = 20  # places reported per reason for leaving out rows
-MAX_ROWS = 1 << 22  # rows in memory before they are summed
-_END_OF_TIME = 1 << 32  # seconds; times have 32 bits
+_MAX_PLACES = 20  # maximum number of places that are reported per reason for leaving out rows
+MAX_ROWS = 1 << 22  # number of rows in memory after which they are summed
+_END_OF_TIME = 1 << 32  # seconds since 1970, because times have 32 bits
 
 
 class NamedSong(NamedTuple):

@@ -121,7 +121,7 @@ class WorkerDied(Exception):
 
 
 _IN_FLIGHT = 2  # tasks per worker: one running, one waiting
-TASKS_PER_WORKER = 500  # then a worker is replaced, to limit memory leaks in libraries
+TASKS_PER_WORKER = 500  # a worker is replaced after this many tasks, to limit memory leaks in libraries
 _TICK_S = 0.5
 _JOIN_TIMEOUT_S = 5.0
 _MAX_FAILED_STARTS = 3  # consecutive failed starts of a worker without a result

@@ -23,8 +23,8 @@ FORMS = ("odd", "like")
 RESULT = "result"
 """Kind of a rating: a search result is like the query song, or not."""
 
-_MIN_SONGS, _MAX_SONGS = 3, len(schema.JUDGED_SONGS)  # songs in a question
-_MAX_PAGES = 1024  # 4 kB each, for one visitor's judgments
+_MIN_SONGS, _MAX_SONGS = 3, len(schema.JUDGED_SONGS)  # minimum and maximum number of songs in a question
+_MAX_PAGES = 1024  # maximum number of database pages of 4 kB for one visitor's judgments
 
 
 @dataclass(frozen=True, slots=True)

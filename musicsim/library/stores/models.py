@@ -23,7 +23,7 @@ MAX_NAME = 60
 NATIVE_KIND, CODEWORDS_KIND = "native", "codewords"
 BUILT_IN = (NATIVE_KIND, CODEWORDS_KIND)
 """Kinds of the models that every library has; there is one of each."""
-MIN_ARCHIVED = 50_000  # songs; for fewer, reading the rows takes a tenth of a second
+MIN_ARCHIVED = 50_000  # minimum number of songs for a file; the rows of fewer songs are read in a tenth of a second
 _MAX_IN_MEMORY = 8  # models
 
 
@@ -39,7 +39,7 @@ class ModelRecord:
     is_complete: bool = False
     kind: str = NATIVE_KIND  # one of BUILT_IN, or a kind that the explorer defines
     base_id: str | None = None  # the model whose features it shares; None if it has its own
-    settings: dict[str, Any] = field(default_factory=dict)  # JSON values, to refit the model
+    settings: dict[str, Any] = field(default_factory=dict)  # JSON values from which the model can be refitted
     is_retired: bool = False  # True for a replaced or deleted model that is kept only because others share its features
 
     @property

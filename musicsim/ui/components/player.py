@@ -49,10 +49,10 @@ class Track:
     artist: str
     url: str  # address of the audio; the server must support HTTP range requests
     peaks_url: str = ""  # address of the waveform, a JSON list of floats in [0, 1]; empty for a plain seek bar
-    duration_s: float | None = None  # shown until the browser has measured it
+    duration_s: float | None = None  # duration that is shown until the browser has measured it
     start_s: float = 0.0  # start of playback; "previous" returns to its beginning
     cover_url: str = ""
-    loudness: float | None = None  # LUFS, to play all songs equally loud; None plays it unchanged
+    loudness: float | None = None  # loudness in LUFS, to play all songs equally loud; None leaves the volume unchanged
     is_blind: bool = (
         False  # True if the song is hidden: the player does not show or store its name, or continue from it
     )
@@ -69,7 +69,7 @@ class PlayerEvent:
 
     kind: EventKind
     song_id: int
-    value: int = 0  # for "thumb" 1 (up), -1 (down) or 0 (released); 0 otherwise
+    value: int = 0  # for a "thumb" event: 1 (up), -1 (down) or 0 (released); 0 for other events
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from musicsim.ui.base.frame import asset
 
 MAX_MARKED = 2_000
 """Maximum number of songs with a ring; more rings would merge into a black spot."""
-_MAX_CORNERS = 5_000  # corners of an outline; a hand-drawn one has a few hundred
+_MAX_CORNERS = 5_000  # maximum number of corners of an outline; a hand-drawn outline has a few hundred
 SCRIPT = "regl-scatterplot-1.16.0.min.js"
 """File name of the script that draws points."""
 _ADDRESS = f"scripts/{SCRIPT}"  # URL relative to the app; includes the version because browsers cache the script

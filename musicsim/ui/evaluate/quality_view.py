@@ -31,7 +31,7 @@ _KIND: Key[str | None] = Key("evaluate_kind", lambda: None, "kind of ground trut
 
 _MAX_GENRES = 30
 _MAX_LABEL = 22
-_MAX_TEXT_CELLS = 16  # numbers do not fit into the cells if there are more genres
+_MAX_TEXT_CELLS = 16  # maximum number of genres for which numbers fit into the cells
 _MAX_LISTED = 10
 _MEASURES = {
     "same genre in the ten nearest": "Share of the ten nearest songs by other artists that have the same genre.",

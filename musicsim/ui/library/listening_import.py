@@ -25,7 +25,7 @@ from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import start_job
 
 _SUFFIXES = (*(suffix.lstrip(".") for suffix in importing.READ_SUFFIXES), "zip")
-_MAX_LISTED = 500  # rows in a table; a download has all rows
+_MAX_LISTED = 500  # maximum number of rows in a table; a download has all rows
 _PROGRESS_EVERY_S = 0.2
 _NOTES = {0: "left out: none of its songs are in the library", 1: "one song: too few to learn from"}
 _FOUND_BY = {

@@ -37,8 +37,8 @@ _COLUMNS: dict[str, Any] = {
 }
 _ROW_PX = 35
 _MAX_ROWS_SHOWN = 16
-_MAX_LISTED = 1_000  # songs that are sent to the browser; use the filter to see others
-_BATCH = 10_000  # songs per read when downloading
+_MAX_LISTED = 1_000  # maximum number of songs that are sent to the browser; the filter shows others
+_BATCH = 10_000  # number of songs that a download reads at a time
 _LABELS = {name: name.replace("_", " ").capitalize() for name in EDITABLE}
 
 

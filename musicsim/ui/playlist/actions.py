@@ -17,7 +17,7 @@ from musicsim.ui.playlist.request_form import MAX_SONGS, remember_drawn, request
 
 TROUBLE: Key[str] = Key("playlist_trouble", str, "error of the last request")
 IS_NEW: Key[bool] = Key("playlist_is_new", bool, "True if the last click generated the playlist")
-_MANY_OTHERS = 2  # regenerating excludes the old songs if there are this many times as many candidates
+_MANY_OTHERS = 2  # regenerating excludes the old songs if there are at least this many candidates for each of them
 
 
 def as_sentences(notes: tuple[str, ...]) -> list[str]:
