@@ -187,7 +187,7 @@ def choose_training_songs(task: Task) -> tuple[Int64Array, relevance.Relevance]:
     relevance = task.supervision.relevance(train).restrict(train, train)
     if not any(len(relevance.relevant(i)) and len(relevance.irrelevant(i)) for i in range(len(relevance))):
         raise ModelError(
-            f"none of the {len(train)} training songs has both a similar and a dissimilar song by "
+            f"none of the {len(train)} training songs has both a similar and a dissimilar song according to "
             f"{task.settings.supervision}. Add music, or choose a different ground truth."
         )
     return train, relevance
@@ -205,8 +205,8 @@ def choose_validation_queries(task: Task, most: int) -> tuple[Int64Array, Int64A
 def make_no_example_error(task: Task) -> ModelError:
     """Return the error for a task in which no held-out query can be evaluated."""
     return ModelError(
-        f"no held-out song has both a similar and a dissimilar song by {task.settings.supervision} among the songs "
-        "it searches, so no setting can be chosen. Add examples or music, or choose a different ground truth."
+        f"according to {task.settings.supervision}, no held-out song has both a similar and a dissimilar song "
+        "among the songs it searches, so no setting can be chosen. Add examples or music, or use a different ground truth."
     )
 
 

@@ -101,7 +101,7 @@ def import_model_file(library: Library, source: Path, progress: Progress) -> str
             imported = read_model_file(source, scratch)
             songs = songs_with_frames(library, library.songs())
             if not songs:
-                raise missing_features(library, "no audio features of songs are stored to fit a model on")
+                raise missing_features(library, "there are no stored audio features to fit a model to")
             name, keys = free_name(library, imported.name), imported.model.encoder_.own_keys()
             record = new_record(TAKEN_KIND, name, imported.model, len(songs), taken_from=source.name, keys=keys)
 

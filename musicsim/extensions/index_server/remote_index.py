@@ -279,7 +279,7 @@ class RemoteIndex:
                 rows = self._rows.find_rows([operator.index(result["id"]) for result in results[0]])
                 rows = rows[rows >= 0]
                 if n_results > limit:
-                    raise ValueError(f"{n_results} songs instead of at most {limit}")
+                    raise ValueError(f"{n_results} songs, but at most {limit} were requested")
                 if len(np.unique(rows)) < len(rows):
                     raise ValueError("a song occurs twice")
             if allowed is not None:

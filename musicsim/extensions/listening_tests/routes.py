@@ -37,7 +37,7 @@ def _open(request: Request) -> tuple[Library, TakingPart]:
 
 def _error_response(error: Exception) -> JSONResponse:
     if isinstance(error, NotFoundError):
-        status, text = 404, "this link is not valid, or this pair is not available now."
+        status, text = 404, "this link is not valid, or this pair is not available right now."
     elif isinstance(error, OwnerOnlyError):
         status, text = 403, str(error)
     elif isinstance(error, ValueError):

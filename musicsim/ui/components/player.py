@@ -124,7 +124,7 @@ def play(tracks: Sequence[Track], start: int = 0) -> None:
     """
     _check_not_empty(tracks)
     if not 0 <= start < len(tracks):
-        raise ValueError(f"start={start} should be in 0..{len(tracks) - 1}: there are {len(tracks)} tracks")
+        raise ValueError(f"start={start} must be from 0 to {len(tracks) - 1}: there are {len(tracks)} tracks")
     link = _LINK.get()
     link.commands.clear()  # the new queue replaces what was still to be added
     link.push("play", tracks, start)

@@ -180,7 +180,7 @@ def _explain_table(snapshot: Snapshot, kind: str, trained: quality.HeldOut | Non
         target = f" They use the model's own target: {KINDS[trained.kind].words}." if trained.kind != kind else ""
         st.info(
             "This model was trained on these artists, so scores on all songs are optimistic. Use the held-out scores: "
-            f"they compare the model before → after training, on {trained.n_songs:,} songs by {trained.n_artists:,} "
+            f"they compare the model before and after training, on {trained.n_songs:,} songs by {trained.n_artists:,} "
             f"artists that training did not use.{target}", icon=":material/school:",
         )  # fmt: skip
     scores: quality.Scores | None = result_of(_ask_scores(snapshot, kind))
@@ -196,7 +196,7 @@ def _explain_table(snapshot: Snapshot, kind: str, trained: quality.HeldOut | Non
     st.caption(
         "; ".join(facts) + ". All scores range from 0 to 1; higher is better. Hubness is 0 if no song is favored, and "
         "above 1 if a few songs are close to everything. Coverage is the share of songs in at least one top ten. For "
-        "both, the value without hub reduction comes first (before → after)."
+        "both, the first value is without hub reduction, the second one with hub reduction."
     )
 
 

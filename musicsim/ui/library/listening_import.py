@@ -60,7 +60,7 @@ class _Result:
 
 _PENDING: Key[_Pending | None] = Key("listening_looked", lambda: None, "preview of an import")
 _RESULT: Key[_Result | None] = Key("listening_report", lambda: None, "result of the last import")
-_ROUND: Key[int] = Key("listening_round", int, "number of imports and discarded previews, so that fields start empty")
+_ROUND: Key[int] = Key("listening_round", int, "number of imports and discarded previews: each one empties the fields")
 
 
 @contextmanager
