@@ -206,7 +206,7 @@ def make_no_example_error(task: Task) -> ModelError:
     """Return the error for a task in which no held-out query can be evaluated."""
     return ModelError(
         f"according to {task.settings.supervision}, no held-out song has both a similar and a dissimilar song "
-        "among the songs it searches, so no setting can be chosen. Add examples or music, or use a different ground truth."
+        "among the songs it searches, so no setting can be chosen. Add examples or music, or change the ground truth."
     )
 
 
