@@ -97,7 +97,7 @@ class _Choice:
                 self.is_over = self.is_over or self._watcher.is_enough()
                 if self.is_over:
                     return
-                with suppress(ValueError):  # nothing to learn from in this fold
+                with suppress(ValueError):  # there is nothing to learn from in this fold
                     self._judge(way, number)
                     evaluated.append(way)
             if n_kept is not None:

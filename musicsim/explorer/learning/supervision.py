@@ -145,7 +145,7 @@ class Supervision:
         number, row = number[row >= 0], row[row >= 0]
         shape = (int(number.max(initial=-1)) + 1, len(self.groups))
         table = sparse.csr_array((np.ones(len(number)), (number, row)), shape=shape)
-        table.data[:] = 1.0  # duplicates were summed
+        table.data[:] = 1.0  # count duplicates once: the constructor summed them
         if table.nnz == 0 or int(np.diff(table.indptr).max(initial=0)) < 2:
             raise ModelError(f"this library has no {KINDS[self.kind].words} yet: import some.")
 

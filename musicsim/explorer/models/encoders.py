@@ -300,7 +300,7 @@ class CodewordEncoder(FrameEncoder):
         return n_codewords
 
 
-_PREFIX = "front_"  # prefix of names in files since format 1
+_PREFIX = "front_"  # prefix of array names; files have used it since format 1
 _MIXTURES = {
     "front_weights": StoredArray(("mixtures", "components"), np.float32, MIN_SCALE),
     "front_means": StoredArray(("mixtures", "components", _N_COLUMNS), np.float32),

@@ -50,7 +50,7 @@ def fit_map(X: Float32Array, random_state: int = _SEED, *, start: Float32Array |
         return places
     if not _is_enough_for_tsne(X):
         return _main_axes(X) if start is None else align(_main_axes(X), start)
-    if start is not None and np.ptp(start[:, 0]) == 0.0:  # the start would be divided by its width
+    if start is not None and np.ptp(start[:, 0]) == 0.0:  # t-SNE would divide the start by its width
         start = None
     # t-SNE needs two main axes to start from
     columns = np.pad(np.asarray(X, dtype=np.float64), ((0, 0), (0, max(0, 2 - X.shape[1]))))

@@ -111,7 +111,7 @@ def import_model_file(library: Library, source: Path, progress: Progress) -> str
                 if not len(X):
                     compared = imported.model.kind.description
                     raise ModelError(f"{source.name}: no song in this library has what the model compares: {compared}.")
-                if not (X.min() >= -_MAX_VECTOR and X.max() <= _MAX_VECTOR):  # False for NaN
+                if not (X.min() >= -_MAX_VECTOR and X.max() <= _MAX_VECTOR):  # comparisons with NaN are False
                     raise ModelError(f"{source.name}: its numbers are inconsistent. Export the model again.")
 
             return publish(library, imported.model, record, fill=fill, report=imported.report, progress=progress)

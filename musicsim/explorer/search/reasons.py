@@ -50,7 +50,7 @@ def describe_pairs(
             for other, parts in zip(others, facts, strict=True)
         ]
     shared = set.intersection(*map(set, facts)) if len(facts) > _N_REASONS else set()
-    facts = [sorted(each, key=shared.__contains__) for each in facts]  # stable: those that distinguish come first
+    facts = [sorted(each, key=shared.__contains__) for each in facts]  # shared facts come last
     return [" · ".join(_choose(each)) for each in facts]
 
 
@@ -147,7 +147,7 @@ class _Sound:
 @lru_cache(maxsize=2)
 def _read_sound(library: Library, revision: int) -> _Sound | None:
     """Read the features of the built-in model; None before it was fitted."""
-    del revision  # part of the key
+    del revision  # only part of the cache key
     record = library.models.native()
     if record is None or not library.models.is_whole(record):
         return None

@@ -183,7 +183,7 @@ def colours_offered() -> tuple[str, ...]:
 
 
 def _labels(snapshot: Snapshot, by: str) -> Labels:
-    if by == "tag":  # the heaviest tag of each song
+    if by == "tag":  # each song has the color of its heaviest tag
         places: dict[str, int] = {}
         tag_of = {i: places.setdefault(tags[0][0], len(places)) for i, tags in snapshot.tags_of().items()}
         codes = [tag_of.get(i, -1) for i in snapshot.row_ids.tolist()]

@@ -110,7 +110,7 @@ def next_question(
         places = places[np.argsort(-values / (1 + history.count_of(pool)[places].mean(axis=1)), kind="stable")]
     for rows in pool[places]:
         if question_key(form, rows.tolist()) not in history.keys:
-            ids = snapshot.row_ids[rows].tolist()  # in random order
+            ids = snapshot.row_ids[rows].tolist()  # songs are shown in random order
             return Question(form, tuple(ids), is_random=kind == "random", is_repeat=False)
     return history.repeat_one(rng, min_between=0) or history.repeat_any(rng)
 
@@ -162,7 +162,7 @@ class _History:
         self._rows_of_mine: list[int] = []
         for answer, answer_rows in zip(same_form, rows.tolist(), strict=True):
             if min(answer_rows) < 0 or len(set(answer_rows)) < n_songs:
-                continue  # a song without a vector, or duplicates
+                continue  # skip questions about songs without a vector, or about duplicates
             if answer.listener == listener:
                 self._mine.append((question_key(form, answer_rows), answer))
                 self._rows_of_mine += answer_rows

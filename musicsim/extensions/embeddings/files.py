@@ -283,7 +283,7 @@ def _check_names(label: str, names: npt.NDArray[Any]) -> list[int] | list[str]:
     """Return the names as whole numbers or strings; missing names become -1 or ""."""
     if names.dtype.kind in "iu":
         return [int(name) for name in names.tolist()]
-    if names.dtype.kind == "f" and np.isfinite(names).any():  # ids, some of which are missing
+    if names.dtype.kind == "f" and np.isfinite(names).any():  # numbers with gaps: some ids are missing
         return [int(name) if np.isfinite(name) and name == int(name) else -1 for name in names.tolist()]
     texts = [
         n.decode("utf-8", "surrogateescape") if isinstance(n, bytes) else "" if n is None else n for n in names.tolist()

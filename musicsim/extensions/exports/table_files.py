@@ -1,4 +1,4 @@
-"""Tables as Parquet, NPZ or CSV files, written one block of rows at a time; one block is in memory.
+"""Tables as Parquet, NPZ or CSV files, written in blocks of rows; only one block is in memory at a time.
 
 A column contains numbers, vectors or strings. In Parquet, vectors are lists, and a column whose name contains a dot is
 a field of a struct. An NPZ file contains one array per column. A CSV file has one column per dimension of a vector

@@ -107,7 +107,7 @@ class Server:
             "pymilvus",
             "pymilvus.milvus_client",
             "milvus_lite",
-        ):  # silent, because this class reports their errors
+        ):  # keep the libraries silent, because this class reports their errors
             logging.getLogger(name).setLevel(logging.CRITICAL)
         _limit_lengths()
         address = os.path.expanduser(self.address) if is_file else self.address

@@ -104,7 +104,7 @@ class TakingPart:
             self._save_to_file(None)
 
     def grade(self, place: int, category: int | None, fine: int | None) -> None:
-        """Grade the pair at a place; None if a song cannot be played. Raises NotFoundError for later places."""
+        """Grade a pair, with None if a song cannot be played. Raises NotFoundError for a pair not reached yet."""
         grade = Grade(self._pair_at(place), category, fine, time.time())
         if self._file is None:
             self._tests.grade(self.listener.id, [grade])

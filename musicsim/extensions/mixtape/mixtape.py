@@ -177,7 +177,7 @@ class _Mixer:
     def __init__(self, write: Callable[[Float32Array], None], fade: int) -> None:
         self._write, self._fade = write, fade
         self._pending: Float32Array = np.empty((2, 0), np.float32)  # unwritten part of the last excerpt
-        self._max_fade = fade  # at most half of the last excerpt
+        self._max_fade = fade  # maximum fade in samples: at most half of the last excerpt
         self.starts: list[int] = []
         self.n_written = 0
 

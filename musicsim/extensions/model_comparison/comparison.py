@@ -115,7 +115,7 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
     supervision = Supervision(ours, kind)
     spaces = {native.name: _space(ours, ours), record.name: _space(ours, theirs)}
     notes, in_use = {}, library.models.active()
-    if in_use is not None and "supervision" in in_use.settings:  # a trained model
+    if in_use is not None and "supervision" in in_use.settings:  # the active model was trained
         label = f"{in_use.name}, in use"
         spaces[label] = _space(ours, take_snapshot(library, in_use.id))
         notes[label] = "the model was trained on the same artists, so its scores are too high"

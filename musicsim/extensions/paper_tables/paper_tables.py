@@ -156,7 +156,7 @@ def run_experiment(name: str, progress: Progress, options: Sequence[str] = ()) -
         result = out.read().strip().rpartition("\n")[2]
     with atomic_path(_own_result(checkout, name)) as temporary:
         temporary.write_text(result + "\n", encoding="utf-8")
-        table = _read(temporary, is_own=True)  # raises before a good result is replaced
+        table = _read(temporary, is_own=True)  # raises an error before a good result is replaced
         if table is not None and not table.rows:
             raise NothingMeasured(
                 f"the experiment {name} has no result: {table.settings.get('data', 'it returned no rows')}"

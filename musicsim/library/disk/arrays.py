@@ -44,7 +44,7 @@ def atomic_path(target: Path) -> Iterator[Path]:
 def private_path(target: Path) -> Iterator[Path]:
     """Yield a temporary path like :func:`atomic_path`, for a file that only its owner may read."""
     with atomic_path(target) as temporary:
-        temporary.chmod(0o600)  # while it is empty
+        temporary.chmod(0o600)  # restrict access before anything is written
         yield temporary
 
 

@@ -185,7 +185,7 @@ class Gatherer:
         if self.kind == "playlists":
             order = np.lexsort((value, group))
             return song[order], group[order], value[order]
-        order = np.lexsort((song, group))  # stable: of equal pairs, the last row stays last
+        order = np.lexsort((song, group))  # sorting is stable, so the last row of equal pairs stays last
         song, group, value = song[order], group[order], value[order]
         starts = np.flatnonzero(np.r_[True, (np.diff(song) != 0) | (np.diff(group) != 0)])
         if self.kind == "plays":

@@ -307,7 +307,7 @@ class JsonStream(_Watched):
                     raise self.fault(f"is not JSON ({reason}), or the file is cut off.") from error
                 continue
             if end == len(self._buffer) and self._read_more():
-                continue  # a number may continue
+                continue  # the number may continue in the next block
             self._move_to(end)
             return value
 

@@ -149,7 +149,7 @@ class Decoder:
             rank = n_before[visitor], self._served.get(visitor, 0)
             ranked.append((not decoding.is_urgent, *(rank if visitor else (0, 0))))
             n_before[visitor] += decoding.is_wanted
-        order = sorted(range(len(ranked)), key=ranked.__getitem__)  # stable for equal ranks
+        order = sorted(range(len(ranked)), key=ranked.__getitem__)  # sorting is stable, so equal ranks keep their order
         return [self._waiting[i] for i in order]
 
     def _next(self) -> Decoding[Any] | None:

@@ -254,7 +254,7 @@ def _enter(library: ScanTarget, task: Task, outcome: Any, report: AddReport, lim
         failure = Failure(task.path, failure_reason(task.path, outcome, limits), kind)
         is_final = outcome.is_crash if isinstance(outcome, WorkerDied) else not isinstance(outcome, OSError)
         stat = None
-        if is_final:  # otherwise another attempt may succeed
+        if is_final:  # if not final, another attempt may succeed
             with suppress(OSError):
                 status = resolve_address(task.path).stat()
                 stat = status.st_size, status.st_mtime_ns

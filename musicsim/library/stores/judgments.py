@@ -268,7 +268,7 @@ def judgment_row(
     else:
         _check_choice(kind, ids, chosen, context.get("options", ()))
     return {
-        "created_at": round(created_at, 6),  # as in an exported file
+        "created_at": round(created_at, 6),  # same precision as in an exported file
         "listener": listener,
         "kind": kind,
         **{song.name: None for song in schema.JUDGED_SONGS},

@@ -32,5 +32,5 @@ def keep_answers(library: Library) -> None:
     try:
         if file.exists() or sum(1 for _ in folder.iterdir()) < _MAX_VISITORS:
             export_answers(library, file, opinions=opinions(library))
-    except (OSError, LibraryError) as error:  # the visitor cannot do anything about it
+    except (OSError, LibraryError) as error:  # only logged, because the visitor cannot do anything about it
         _log.warning("answers are not saved: %s", error)

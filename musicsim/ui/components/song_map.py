@@ -44,8 +44,8 @@ def song_map(
     None, the map fills the window and shows region names. `color_by` is one of
     :data:`musicsim.explorer.snapshot.map_columns.COLOUR_BY`.
 
-    The page reruns after `on_pick`, for a clicked song, and after `on_outline`, for the ids (int64) of all songs inside
-    a lasso, even those not drawn. Only the map reruns after `on_hear`, for the song under a resting pointer.
+    The page reruns after `on_pick` gets the id of a clicked song, or `on_outline` the ids (int64) of all songs inside a
+    lasso, even those not drawn. Only the map reruns after `on_hear` gets the song under a resting pointer.
     """
     view = map_view(snapshot.map)
 

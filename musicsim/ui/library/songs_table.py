@@ -99,7 +99,7 @@ def show_songs(snapshot: Snapshot, *, busy: bool = False) -> None:
     words = tuple(text.casefold().split())
     ids = _matching(library, words)
     songs, edited, table = _load_songs(library, words, is_owner)
-    actions = st.container(horizontal=True, vertical_alignment="center")  # above the table, which may be long
+    actions = st.container(horizontal=True, vertical_alignment="center")  # drawn above the table, which may be long
     event = st.dataframe(
         table, hide_index=True, key=_KEY, on_select="rerun", selection_mode="multi-row",
         column_config=_COLUMNS | ({} if any(s.notes for s in songs) else {"notes": None}), placeholder="",

@@ -77,7 +77,7 @@ def _fit(snapshot: Snapshot) -> None:
             key.set(key.default())
         _LIBRARY.set(snapshot.library.name)
     if PLAYLIST.get() is None and CHOSEN.get() not in (None, _STARTED.get()):
-        _FIRST.set(CHOSEN.get())  # "Playlist from here" on another page
+        _FIRST.set(CHOSEN.get())  # the user chose "Playlist from here" on another page
         _STARTED.set(CHOSEN.get())
     for name in ("first", *_SONGS):
         key = _KEYS[name]

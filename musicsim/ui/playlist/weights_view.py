@@ -85,7 +85,7 @@ def _show_families(walker: Walk, chosen: str) -> None:
         xaxis={"range": [0, 1.02 * max(top, 0.01)], "fixedrange": True, "tickformat": ".0%", "nticks": 5},
         yaxis={"automargin": True, "fixedrange": True, "ticksuffix": " "},
         showlegend=len(bars) > 1,
-        # reversed, because the dialect's bars are above the others
+        # reversed, because the dialect's bars are drawn above the others
         legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "reversed"},
     )
     chart(figure, key="weights_families", name="weights")

@@ -43,7 +43,7 @@ def thumbs_of(snapshot: Snapshot, search: str, song_id: int | None) -> Thumbs:
     else:
         ids = dict(before.thumbs.votes)
         present = {song.id for song in snapshot.songs_by_id(ids)}
-        if len(present) < len(ids):  # only their files may be missing
+        if len(present) < len(ids):  # perhaps only the files of these songs are missing
             present |= {song.id for song in snapshot.library.songs(ids, missing=True)}
         thumbs = before.thumbs.select(present)
     _store(search, _Feedback(thumbs, saved))
