@@ -1,7 +1,7 @@
 """Descriptors of a song: tempo, key and mode, loudness, brightness, energy.
 
 Descriptors are computed from stored features, not from the sound: MFCC frames, harmony and rhythm. The transposed DCT
-reconstructs the 40 mel levels from the MFCC. The levels are smoothed, because only 13 of 40 coefficients are stored.
+reconstructs the 40 mel levels from the MFCCs. The levels are smoothed, because only 13 of 40 coefficients are stored.
 Loudness, brightness and energy use the frames that pass the gate of ITU-R BS.1770-4. It passes blocks of 0.4 s that
 are above -70 dB and at most 10 dB below the mean of all such blocks. If any number changes, raise `DESCRIPTOR_VERSION`.
 """

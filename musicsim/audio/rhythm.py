@@ -1,9 +1,9 @@
 """Rhythm of a song as two histograms: its tempo, and the pulses of each part of the spectrum.
 
-Onsets are rises of the levels of the 40 mel bands (those of the MFCC), averaged in four groups of ten bands. Windows of
-12 s, one every 9 s, are searched for repetition at 48 tempos from 30 to 450 beats per minute, 12 per octave. A rest of
-less than 9 s at the end is ignored. If nothing repeats, all numbers are equal. Memory use does not grow with the song's
-length. If any number changes, raise `musicsim.audio.ASPECT_VERSION`.
+Onsets are rises of the levels of the 40 mel bands (those of the MFCCs), averaged in four groups of ten bands. Windows
+of 12 s, one every 9 s, are searched for repetition at 48 tempos from 30 to 450 beats per minute, 12 per octave. A rest
+of less than 9 s at the end is ignored. If nothing repeats, all numbers are equal. Memory use does not grow with the
+song's length. If any number changes, raise `musicsim.audio.ASPECT_VERSION`.
 
 A pattern that repeats every beat also repeats every two beats, and has overtones at two and three times its tempo. The
 tempo histogram multiplies autocorrelation and spectrum, so an even pulse peaks at its own tempo. If every second beat

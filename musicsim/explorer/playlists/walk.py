@@ -295,7 +295,7 @@ class Walk:
 
 
 def _is_sound(name: str) -> bool:
-    """Return whether an edge contains songs of similar sound, without any other condition."""
+    """Return whether similar sound is the only feature that an edge's songs share."""
     return bool(name) and playlist.edge_families([name]) == [("audio",)]
 
 

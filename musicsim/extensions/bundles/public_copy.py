@@ -115,7 +115,7 @@ def copy_for_visitors(
     engine.dispose()
     try:
         with closing(sqlite3.connect(target, uri=True, isolation_level=None)) as copy:
-            # speed is safe here: no other process reads the copy before it is complete
+            # fast settings are safe here, because no other process reads the copy before it is complete
             for pragma in ("journal_mode=DELETE", "journal_mode=OFF", "synchronous=OFF", "cache_size=-65536"):
                 copy.execute(f"PRAGMA {pragma}")
             copy.execute("ATTACH DATABASE ? AS src", (read_only_address(source),))

@@ -108,5 +108,5 @@ def release_pages() -> None:
     Reading a few thousand random rows maps nearly the whole file, which would stay in the memory of the process.
     """
     for mapped in list(_mapped):
-        with suppress(AttributeError, ValueError, OSError):  # another operating system, or a closed file
+        with suppress(AttributeError, ValueError, OSError):  # not supported by this system, or the file is closed
             mapped.madvise(mmap.MADV_DONTNEED)

@@ -27,7 +27,7 @@ _POOL = ThreadPoolExecutor(1, thread_name_prefix="compare")
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A question for a listener about songs of the library in a folder."""
+    """A question for a listener about songs in the library whose folder is given."""
 
     library: Path
     listener: str
