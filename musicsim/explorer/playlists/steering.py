@@ -46,7 +46,7 @@ _SEVERAL = 5  # number of songs that leaves enough choice
 
 
 def places_of(X: FloatingArray, rows: Sequence[int], length: int) -> list[int]:
-    """Return evenly spaced places for rows of X that a playlist passes through: from 0 to the last place."""
+    """Return evenly spaced positions for rows of X that a playlist passes through: from 0 to the last position."""
     far = np.linalg.norm(np.diff(X[list(rows)].astype(np.float64), axis=0), axis=1)
     far = far if far.sum() > 0 else np.ones_like(far)
     shares = (length - 1) * far / far.sum()
@@ -59,12 +59,12 @@ def places_of(X: FloatingArray, rows: Sequence[int], length: int) -> list[int]:
 
 
 def weigh_along(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Weighing:
-    """Return a function from places to song weights, which are large near the line between two fixed songs.
+    """Return a function from positions to song weights, which are large near the line between two fixed songs.
 
-    A song at distance d from the place's point on the line has weight exp(-(d^2 - a^2) / (b^2 - a^2)). Here, a is
+    A song at distance d from the position's point on the line has weight exp(-(d^2 - a^2) / (b^2 - a^2)). Here, a is
     the distance of the nearest song, and b is the distance of the k-th nearest, with k = 3% of the songs. In many
-    dimensions all distances are large, and only their differences matter. Places that are not between fixed songs have
-    no weights. Time: one distance to each song per place.
+    dimensions all distances are large, and only their differences matter. Positions that are not between fixed songs
+    have no weights. Time: one distance to each song per position.
     """
     places = sorted(fixed)
     squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
@@ -90,7 +90,7 @@ def steer_evenly(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Steerin
     step if all later steps are equal. Its weight is as in :func:`weigh_along`, with the cost as the distance. Songs
     that cost no more than a usual step have equal weights; otherwise some steps would be needlessly short, and the
     largest would stand out. A usual step is the mean distance from fixed songs to their k-th nearest song, or the
-    largest distance to their nearest song if that is more. Places that are not between fixed songs have no weights.
+    largest distance to their nearest song if that is more. Positions that are not between fixed songs have no weights.
     """
     places = sorted(fixed)
     squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
@@ -286,10 +286,10 @@ class Pool:
     X: Float32Array  # (n, n_dimensions)
     ranks: SoundRanks  # used only if `is_paced`
     works: Sequence[Hashable] | None  # a key per song that all its versions share; None if versions may occur together
-    weights: Float64Array | None  # (n,): song weights that apply at every place
+    weights: Float64Array | None  # (n,): song weights that apply at every position
     is_paced: bool  # whether ranks by sound distance determine the step size
     uses_sound: bool = True  # False to ignore the path between stops, and rising values
-    candidates: BoolArray | None = None  # (n,): mask of the songs for free places; None for all allowed songs
+    candidates: BoolArray | None = None  # (n,): mask of the songs for free positions; None for all allowed songs
 
     def generate(self, length: int, n_left: int, random_state: int | None) -> tuple[playlist.Playlist, list[str]]:
         """Generate a playlist with the widest possible artist spacing, and notes; `n_left` songs match the request."""
@@ -347,7 +347,7 @@ class Pool:
     def _weighing(
         self, path: Mapping[int, int], length: int, first: int | None, notes: list[str]
     ) -> playlist.Weighing | None:
-        """Return the product of all song weights per place; add a note if too few songs have the rising value."""
+        """Return the product of all song weights per position; add a note if too few songs have the rising value."""
         lines = [weigh_along(self.X, path)] if path else []
         if self.request.along is not None:
             values = getattr(self.snapshot.columns, self.request.along)[self.rows]
@@ -382,7 +382,7 @@ class Pool:
 
     @cached_property
     def _same_weights(self) -> Float64Array | None:
-        """Weights of songs at every place, including the weights for `like`; None if all are equal."""
+        """Weights of songs at every position, including the weights for `like`; None if all are equal."""
         if not self.request.like:
             return self.weights
         songs = [self.number(i) for i in self.request.like]
@@ -399,7 +399,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A place of a playlist, and the songs of a pool that may replace the song there, bool (n,)."""
+    """A position of a playlist, and the songs of a pool that may replace the song there, bool (n,)."""
 
     place: int
     songs: BoolArray
@@ -408,8 +408,8 @@ class Exchange:
 def find_exchange(pool: Pool, song_ids: Sequence[int], durations: FloatingArray, gap_s: float) -> Exchange | None:
     """Return the exchange of one song that brings a playlist nearest to a duration; None if it is near enough.
 
-    `durations` (n,) are those of the pool, and `gap_s` the missing seconds. The last place with several suitable songs
-    is preferred, because the walk depends on the first songs. Songs that the request fixes stay.
+    `durations` (n,) are those of the pool, and `gap_s` the missing seconds. The last position with several suitable
+    songs is preferred, because the walk depends on the first songs. Songs that the request fixes stay.
     """
     if abs(gap_s) <= _NEAR_S:
         return None

@@ -166,7 +166,7 @@ class Walk:
         return self._model(dialect).step_width(temperature_of(surprise))
 
     def generate(self, request: PlaylistRequest, random_state: int | None = None) -> GeneratedPlaylist:
-        """Generate a playlist; raises NotFoundError (no songs, unknown dialect), ValueError (conflicting places)."""
+        """Generate a playlist; raises NotFoundError (no songs, unknown dialect), ValueError (conflicting positions)."""
         model = self._model(request.dialect)
         allowed = find_allowed_rows(self.snapshot, request)
         required = [self.snapshot.row_of(i) for i in (*request.stops, *request.keep.values())]

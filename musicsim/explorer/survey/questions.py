@@ -129,7 +129,7 @@ def _pool(snapshot: Snapshot, n_songs: int, rng: np.random.Generator) -> tuple[I
 
 
 def _candidates(n_pool: int, n_songs: int, rng: np.random.Generator) -> Int64Array:
-    """Draw questions of different songs uniformly: places in the pool, (n_candidates, n_songs)."""
+    """Draw questions of different songs uniformly: positions in the pool, (n_candidates, n_songs)."""
     places = rng.integers(n_pool, size=(_N_CANDIDATES, n_songs))
     ordered = np.sort(places, axis=1)
     places = places[(ordered[:, 1:] > ordered[:, :-1]).all(axis=1)]

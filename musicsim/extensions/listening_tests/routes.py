@@ -61,7 +61,7 @@ def _page(request: Request) -> Response:
 
 @visitor_may
 def _state(request: Request) -> Response:
-    """Return the page's data for a place in the listener's order, or for the first pair without a grade."""
+    """Return the page's data for a position in the listener's order, or for the first pair without a grade."""
     place = request.query_params.get("place")
     return _respond(lambda: _open(request)[1].state(None if place is None else int(place)))
 

@@ -66,7 +66,7 @@ class TakingPart:
             self._file = folder / f"listening-{self.test.digest[:8]}-{name}.json"
 
     def state(self, place: int | None = None) -> dict[str, Any]:
-        """Return the page's data for a place that the listener has reached; by default, the first without a grade."""
+        """Return the page's data for a position that the listener has reached, by default the first without a grade."""
         consented_at, grades = self._load()
         first_open = next((i for i, pair in enumerate(self._order) if pair not in grades), len(self._order))
         place = first_open if place is None else place

@@ -36,7 +36,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer in this session: the place of the chosen song (None: unsure), and the answer's id in the library."""
+    """An answer in this session: the position of the chosen song (None: unsure), and the answer's id in the library."""
 
     pending: Pending
     chosen: int | None
