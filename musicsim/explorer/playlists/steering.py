@@ -35,7 +35,7 @@ _ROUNDING = 1e-6  # error of squared distances, as a share of the squared norms
 _NEAR_SONG = 0.1  # share of the library that counts as similar to a song
 # Paced steps use shares of the library, which are the same in a sample. A step among 20,000 songs takes 15 ms.
 MAX_SONGS = 20_000
-RESTS_S = 24 * 3600.0  # seconds for which songs in a saved playlist weigh less
+RESTS_S = 24 * 3600.0  # seconds for which songs in a saved playlist have less weight
 _RESTED = 0.1  # weight of songs in recently saved playlists
 _MAX_TEMPERATURE = 4.0  # temperature at surprise 1; the inverse applies at surprise 0
 _AROUND = 0.5  # surprise for the steps that define a song's surroundings
@@ -408,8 +408,8 @@ class Exchange:
 def find_exchange(pool: Pool, song_ids: Sequence[int], durations: FloatingArray, gap_s: float) -> Exchange | None:
     """Return the exchange of one song that brings a playlist nearest to a duration; None if it is near enough.
 
-    `durations` (n,) are those of the pool, and `gap_s` the missing seconds. The last position with several suitable
-    songs is preferred, because the walk depends on the first songs. Songs that the request fixes stay.
+    `durations` (n,) are those of the pool; `gap_s` seconds are missing. The last position with several suitable songs
+    is preferred, because the walk depends on the first songs. Songs that the request fixes stay.
     """
     if abs(gap_s) <= _NEAR_S:
         return None

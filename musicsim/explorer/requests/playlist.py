@@ -75,7 +75,7 @@ class PlaylistRequest(Filters):
         None, "The same seed gives the same playlist again; random by default.", label="Seed", min=0
     )
     keep: Mapping[int, int] = field(default_factory=dict)  # 0-based position -> song that stays there
-    rested: frozenset[int] = frozenset()  # songs from playlists generated a moment ago, which weigh less
+    rested: frozenset[int] = frozenset()  # songs from playlists generated a moment ago, which get less weight
 
     @property
     def stops(self) -> tuple[int, ...]:

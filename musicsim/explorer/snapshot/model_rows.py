@@ -85,7 +85,7 @@ class HubReduction:
 class ModelRows:
     """Songs with a vector under a model, without duplicates: arrays that pages and searches share.
 
-    `table` contains all songs that are not missing, and `stored` the rows of the model's file. `representative_of` maps
+    `table` contains all songs that are not missing; `stored` has the model's rows. `representative_of` maps
     the id of each duplicate to the song that is shown. `ids` (n_rows,) are song ids, and `places` (n_rows,) are their
     indices in `table` and in every later table of the same songs. `file` (n_file_rows, n_dimensions) is a memory map
     of all vectors in the model's file, including other songs. `file_rows` (n_rows,), ascending, are indices in `file`.

@@ -71,7 +71,7 @@ class Listing:
 
 
 class Subsonic:
-    """One server, as one of its users; `silence_s` limits the wait for a byte, `answer_s` the time of a response."""
+    """One server, as one of its users; `silence_s` limits pauses, and `answer_s` limits whole responses."""
 
     def __init__(self, connection: Connection, *, silence_s: float = _SILENCE_S, answer_s: float = _ANSWER_S) -> None:
         self.connection = connection
