@@ -49,7 +49,7 @@ class DatasetTracks:
 
 
 def read_dataset(name: str, data_home: Path, version: str = "default") -> DatasetTracks:
-    """Read a data set's index, labels and split. Raises LibraryError if they cannot be read or list outside files."""
+    """Read a data set's index, labels and split. Raises LibraryError if a file is damaged or not in its folder."""
     dataset, track_ids = _open_dataset(name, data_home, version)
     tracks = DatasetTracks(name)
     files = _list_files(dataset, data_home)

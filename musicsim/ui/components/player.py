@@ -53,9 +53,7 @@ class Track:
     start_s: float = 0.0  # start of playback; "previous" returns to its beginning
     cover_url: str = ""
     loudness: float | None = None  # loudness in LUFS, to play all songs equally loud; None leaves the volume unchanged
-    is_blind: bool = (
-        False  # True if the song is hidden: the player does not show or store its name, or continue from it
-    )
+    is_blind: bool = False  # True if the song must stay anonymous: it is not shown, stored or continued from
     reason: str = ""  # why this song follows the previous one; empty if the listener chose it
 
     def __post_init__(self) -> None:
