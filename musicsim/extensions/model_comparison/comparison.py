@@ -136,7 +136,7 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
     is_counted = np.isfinite(scores[native.name]["auc"])
     if not is_counted.any():
         raise ModelError(
-            f"no held-out song has both similar and dissimilar songs by {kind}. Choose a different ground truth."
+            f"according to {kind}, no held-out song has similar and dissimilar songs. Choose a different ground truth."
         )
     artists = [group for group, counts in zip(groups, is_counted, strict=True) if counts]
     order = our, our_learned, their, their_learned = tuple(
