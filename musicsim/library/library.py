@@ -3,7 +3,7 @@
 The folder contains:
 
 - ``library.sqlite``: songs, files, tags, plays, playlists, models, jobs
-- ``frames/ab/<hash>.npy``: MFCCs and fluctuation of a song, float16, so that models can be refitted without decoding
+- ``frames/ab/<hash>.npy``: MFCC and fluctuation of a song, float16, so that models can be refitted without decoding
 - ``models/<id>/``: a similarity model with the histograms and vectors of every song
 - ``jobs/<id>.log``: output of a background job
 - ``logs/musicsim.log``: one line per job, and errors; see :mod:`musicsim.logs`

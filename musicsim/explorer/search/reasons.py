@@ -147,7 +147,7 @@ class _Sound:
 @lru_cache(maxsize=2)
 def _read_sound(library: Library, revision: int) -> _Sound | None:
     """Read the features of the built-in model; None before it was fitted."""
-    del revision  # only part of the cache key
+    del revision  # part of the key
     record = library.models.native()
     if record is None or not library.models.is_whole(record):
         return None

@@ -18,7 +18,7 @@ from musicsim.audio.features import N_MFCC
 
 _COVERED = 0.8  # share of the similarity that is shown as groups; the remainder is one bar
 REST = "everything else"
-_N_COARSE = 5  # number of MFCCs for the coarse tone color: one for the level, four for the spectrum's shape
+_N_COARSE = 5  # MFCC for the coarse tone color: one for the level, four for the spectrum's shape
 
 Shares: TypeAlias = tuple[Float64Array, Float64Array]  # shares of the squared distance, and of the similarity
 

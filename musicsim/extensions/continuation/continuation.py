@@ -303,7 +303,7 @@ def continue_lists(
 ) -> Continued:
     """Evaluate every method on the lists of a library; songs are compared by Sound, which does not learn from lists.
 
-    The folds are evaluated in turn until 200 lists have been evaluated; for each fold, the methods are trained on all
+    The parts are evaluated in turn until 200 lists have been evaluated; for each part, the methods are trained on all
     other lists. Raises ModelError if there are fewer than ten lists with six or more songs.
     """
     native = library.models.native()

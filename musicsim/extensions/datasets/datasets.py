@@ -114,7 +114,7 @@ def _damage_error(name: str, error: BaseException) -> LibraryError:
 def _list_files(dataset: Any, data_home: Path) -> dict[str, list[Path]]:
     """Return a dict from track id to the track's files in the index. Raises LibraryError if the index is damaged.
 
-    Files outside the data set's folder, even behind a link, raise it too: their content would become tags.
+    It also raises for files outside the data set's folder, even through a link: their content would become tags.
     """
     top, home = data_home.absolute(), data_home.resolve()
 

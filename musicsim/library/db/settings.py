@@ -79,7 +79,7 @@ def merge_restored(restored: str | None, own: str | None) -> str | None:
 
     Raises ValueError if `restored` is damaged; a damaged `own` counts as empty.
     """
-    # machine settings are dropped before the check, so that a wrong value from the other machine does not matter
+    # dropped before the check, so that a wrong value from the other machine does not matter
     settings = read_settings(json.dumps({k: v for k, v in _parse(restored).items() if not is_of_machine(k)}))
     with suppress(ValueError):
         settings |= {name: value for name, value in read_settings(own).items() if is_of_machine(name)}

@@ -5,7 +5,7 @@ musicsim's own format has these columns, in any order; those of the fourth song 
 - `answered_at`, `listener`, `form`, `chosen`, `is_random`, `foreseen`, `model`
 - `song1_hash`, `song1_artist`, `song1_title`, `song1_path`, `song2_hash` and so on
 
-`chosen` is "song1" to "song4" or "unsure"; `answered_at` is an ISO 8601 time; `is_random` and `foreseen` are yes, no or
+`chosen` is "song1" to "song4" or "unsure", `answered_at` an ISO 8601 time; `is_random` and `foreseen` are yes, no or
 empty. Paths are cut to their last three parts, to hide the owner of the computer. Files of bliss's odd-one-out survey
 can also be read: file names in ``song1,song2,song3,picked_song``, and optionally `person_id` and `updated_date`.
 """

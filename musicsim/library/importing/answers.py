@@ -81,9 +81,9 @@ def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImpo
     """Import answers from a file written by :func:`export_answers` or by bliss's odd-one-out survey.
 
     Songs are matched by the hash of their file, else by the end of its path, else by artist and title. An answer is
-    skipped if the library has it, with the same time, listener, songs and choice. If several answers without a time are
-    equal, only as many are skipped as the library has. Raises LibraryError, and writes nothing, if the file cannot be
-    read or contains no answers.
+    skipped if the library has it, with the same time, listener, songs and choice. Of equal answers without a time, as
+    many are skipped as the library has. Raises LibraryError, and writes nothing, if the file cannot be read or contains
+    no answers.
     """
     label = str(file if isinstance(file, str | Path) else getattr(file, "name", "CSV"))
     try:
