@@ -77,7 +77,7 @@ def find_duplicates(
     rows : int array-like, optional
         Find only pairs with at least one of these rows (such as new songs); by default all pairs.
     least_agreement : float in (0, 1]
-        Minimum agreement between the MFCC changes of two songs.
+        Minimum agreement between the changes in the MFCCs of two songs.
     least_similarity : float <= 1
         Minimum similarity between the vectors of candidates.
     least_similarity_unverified, tolerance_unverified_s : float

@@ -49,7 +49,7 @@ class Thumbs:
         return replace(self, votes=tuple(thumb for thumb in self.votes if thumb[0] in song_ids))
 
     def start_over(self) -> "Thumbs":
-        """Return an empty set of thumbs, from which these thumbs can be restored."""
+        """Return an empty set of thumbs that remembers these, so that `undo` can restore them."""
         return Thumbs(earlier=self)
 
     def undo(self) -> "Thumbs":
@@ -93,7 +93,7 @@ def what_changed(before: Sequence[Song], after: Sequence[Song]) -> str:
         changes.append(f"{n_new} new {'song' if n_new == 1 else 'songs'} in the list")
     gain, old_place, new_place, title = max(moves, default=(0, 0, 0, ""))
     if gain > 1:
-        changes.append(f"“{title}” rose from place {old_place} to {new_place}")
+        changes.append(f"“{title}” rose from position {old_place} to {new_place}")
     if not changes:
         same = [song.id for song in before] == [song.id for song in after]
         return "The list did not change." if same else "The same songs, in a different order."

@@ -40,7 +40,7 @@ def thumbs_of(snapshot: Snapshot, search: str, song_id: int | None) -> Thumbs:
     else:
         ids = dict(before.thumbs.votes)
         present = {song.id for song in snapshot.songs_by_id(ids)}
-        if len(present) < len(ids):  # only their files may be missing
+        if len(present) < len(ids):  # perhaps only the files of these songs are missing
             present |= {song.id for song in snapshot.library.songs(ids, missing=True)}
         thumbs = before.thumbs.select(present)
     _store(search, _Feedback(thumbs, saved))
@@ -100,7 +100,7 @@ def feedback_bar(snapshot: Snapshot, search: str, song_id: int | None, before: l
                 disabled=not can_learn or thumbs.judged == feedback.saved,
                 help="Save these thumbs, so that the Train page can learn from them."
                 if can_learn
-                else "Models learn only from thumbs for songs in your library: add the file first.",
+                else "Models learn only from thumbs on songs in your library: add the file first.",
             )  # fmt: skip
     hidden = snapshot.songs_by_id(thumbs.unfitting)
     if hidden:

@@ -33,7 +33,7 @@ _HUB_REDUCTION = {None: "library setting", True: "on", False: "off"}
 
 
 def search_form(snapshot: Snapshot, search: str) -> SearchRequest:
-    """Show the form and return its request; `search` is the name of the examples and the part."""
+    """Show the form and return its request; `search` is the key of the stored examples and part."""
     n, limit, words, narrow = st.columns([2, 3, 4, 2], vertical_alignment="bottom")
     n.segmented_control(**_widget("k"), options=(10, 20, 50), required=True)
     limit.number_input(**_widget("per_artist") | limits(SearchRequest, "per_artist"))

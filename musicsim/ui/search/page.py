@@ -41,9 +41,9 @@ class _Seed:
     """The first example of a search."""
 
     example: int | Example  # a song's id, or sound from outside the library
-    name: str  # of the search; the session stores further examples, a part and thumbs under it
-    song: Song | None  # the example as a song of the library, if it is in it
-    upload: Upload | None = None  # the source of sound from outside
+    name: str  # key under which the session stores further examples, a part and thumbs of this search
+    song: Song | None  # the example as a song in the library, if the library has it
+    upload: Upload | None = None  # the upload, if the example is sound from outside the library
 
     @property
     def song_id(self) -> int | None:
