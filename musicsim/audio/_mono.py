@@ -103,8 +103,8 @@ def _nothing_decoded(reader: SoundReader, mono: _Mono, label: str, offset: float
         )
     if reader.has_audio:
         return AudioDecodeError(
-            f"{label} has a sound track, but nothing in it can be decoded: it is empty or damaged; "
-            "copy or convert it again."
+            f"{label} has an audio track, but nothing in it can be decoded: it is empty or damaged; "
+            "copy or convert the file again."
         )
     return NoSoundError(f"{label} {reader.explain_no_sound()}")
 

@@ -13,7 +13,7 @@ _MODULE = (
     "is a tracker module ({}): notes and samples, not recorded sound. Render it to an audio file, or leave it out."
 )
 _PICTURE = "is a picture ({}), not sound. Leave it out."
-_FILM = "is a film without a sound track. Leave it out."
+_FILM = "is a video without an audio track. Leave it out."
 _MIDI = "is a MIDI file: notes for instruments, not recorded sound. Render it to an audio file, or leave it out."
 _TAGS_ONLY = "contains tags but no sound: it is cut off. Copy or download it again."
 _PAGE = "is a web page (HTML), not sound: probably a failed download. Download it again."

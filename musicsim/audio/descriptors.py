@@ -1,7 +1,7 @@
 """Descriptors of a song: tempo, key and mode, loudness, brightness, energy.
 
 Descriptors are computed from stored features, not from the sound: MFCC frames, harmony and rhythm. The transposed DCT
-reconstructs the 40 mel levels from the MFCC. The levels are smoothed, because only 13 of 40 coefficients are stored.
+reconstructs the 40 mel levels from the MFCCs. The levels are smoothed, because only 13 of 40 coefficients are stored.
 Loudness, brightness and energy use the frames that pass the gate of ITU-R BS.1770-4. It passes blocks of 0.4 s that
 are above -70 dB and at most 10 dB below the mean of all such blocks. If any number changes, raise `DESCRIPTOR_VERSION`.
 """
@@ -26,7 +26,7 @@ DESCRIPTOR_VERSION = 1
 _BLOCK = 2048  # frames
 _GATE_FRAMES = 35  # frames of a gated block: 0.41 s
 _GATE, _RELATIVE_GATE = -70.0, 10.0  # dB
-# The power spectrum of a frame sums to its mean square times 512 / 2 times 512 * 3 / 8, the sum of the squared window.
+# Sum of a frame's power spectrum, divided by its mean square: half its length times the sum of the squared window.
 _FULL_SCALE = FRAME / 2 * FRAME * 3 / 8
 _LUFS = -0.691  # offset in BS.1770: a full-scale sine of 997 Hz has a loudness of -3.01
 

@@ -1,4 +1,4 @@
-"""Delta-MFCC: 13 MFCC with their first and second derivatives.
+"""Delta-MFCC: 13 MFCCs with their first and second derivatives.
 
 A frame of 512 samples starts every 256 samples. The sound is zero-padded so that frame `i` is centered on sample
 256 * i; there are 1 + n_samples // 256 frames. The numbers equal those of librosa (``feature.mfcc(y=y, sr=sr,
@@ -200,7 +200,7 @@ def _check_frames(mfcc: FloatingArray) -> None:
 
 
 def delta_mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
-    """Compute MFCC, delta and delta-delta of mono samples.
+    """Compute MFCCs, delta and delta-delta of mono samples.
 
     Parameters
     ----------

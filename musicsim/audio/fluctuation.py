@@ -1,6 +1,6 @@
 """Fluctuation of a song: how strongly each part of the spectrum rises and falls, by rate.
 
-1. Spectra of 93 ms, 43 per second, are summed in 33 bands of a quarter octave from 53 Hz to 10.5 kHz, in dB.
+1. Spectra of 93 ms windows, 43 per second, are summed in 33 quarter-octave bands from 53 Hz to 10.5 kHz, in dB.
 2. A block is 12 s of these levels; a new block begins every 6 s. Levels are raised to at least 60 dB below the highest
    one in the block. Then the means of each frame and of each band are subtracted, which removes loudness and timbre.
 3. The modulation spectrum of each band is summed in 18 modulation bands from 0.2 to 10 Hz. It is weighted by how

@@ -27,7 +27,7 @@ _MIN_HZ, _MAX_HZ = 63.5, 2000.0
 _TAPS = 12  # length of the low-pass filter in samples at the lower rate: aliases are attenuated by 50 dB
 _OUTPUTS = 16  # filtered samples per step: a matrix product replaces the convolution
 _PRODUCTS = 32  # matrix products per block; larger ones wake BLAS threads, which cost more time than they save
-_BLOCK_SPECTRA = 16  # spectra per block: whole chords; a block needs 2 MB
+_BLOCK_SPECTRA = 16  # spectra per block, which contains whole chords and needs 2 MB
 _CHORD_SPECTRA = 2
 _STRONGEST = 4
 _FINE = 5  # steps of 20 cents per semitone
@@ -161,7 +161,7 @@ class _Chords:
         to_classes, to_tunings = _folding()
         folded = (sums @ to_classes).reshape(-1, len(_TUNINGS), N_CLASSES)
         self._in_tune += (sums @ to_tunings / np.maximum(sums.sum(axis=1, keepdims=True), _TINY)).sum(axis=0)
-        # Subtract the fifth strongest class: a class of nearly that strength contributes little, in or out.
+        # Subtract the fifth strongest class, so that it matters little which of two equally strong classes is fourth.
         fifth = np.partition(folded, N_CLASSES - 1 - _STRONGEST, axis=2)[:, :, N_CLASSES - 1 - _STRONGEST, None]
         chords = np.maximum(folded - fifth, 0)
         chords /= np.maximum(chords.sum(axis=2, keepdims=True), _TINY)

@@ -1,7 +1,7 @@
 """Rhythm of a song as two histograms: its tempo, and the pulses of each part of the spectrum.
 
-Onsets are rises of the levels of the 40 mel bands (those of the MFCC), averaged in four groups of ten bands. Windows of
-12 s, one every 9 s, are searched for repetition at 48 tempos from 30 to 450 beats per minute, 12 per octave. A rest of
+Onsets are rises of the levels of the MFCCs' 40 mel bands, averaged in four groups of ten bands. Windows of 12 s,
+one every 9 s, are searched for repetition at 48 tempos from 30 to 450 beats per minute, 12 per octave. A rest of
 less than 9 s at the end is ignored. If nothing repeats, all numbers are equal. Memory use does not grow with the song's
 length. If any number changes, raise `musicsim.audio.ASPECT_VERSION`.
 
@@ -137,7 +137,7 @@ class _Periodicity:
         beats = _interpolate(np.abs(total), self._bins)
         repetition = _autocorrelation(total)[: self._size]
         repetition *= self._unbiased / max(repetition[0], _TINY)
-        # windows with clearer repetition have larger values, so they weigh more
+        # windows with clearer repetition have larger values, so they have more weight
         tempos = (np.maximum(_interpolate(repetition, self._lags), 0) * beats).max(axis=0) / max(beats.sum(), _TINY)
         return tempos, pulses / max(pulses.sum(), _TINY)
 

@@ -1,8 +1,8 @@
 """Splits by artist, never by song (Whitman et al. 2001): no song by a test artist is in the training set.
 
-Songs by one artist share the voice, the band and the studio, by which a model trained on some of them would recognize
-the others. The splitter works as the `cv` argument of scikit-learn's searches; pass ``groups=artists`` to their
-``fit``. Each song by an unknown artist (None, nan, blank or -1) is treated as the only song by its artist.
+A model trained on some songs by an artist would recognize the others by the voice, the band or the studio. The
+splitter works as the `cv` argument of scikit-learn's searches; pass ``groups=artists`` to their ``fit``. Each
+song by an unknown artist (None, nan, blank or -1) is treated as the only song by its artist.
 """
 
 from collections.abc import Iterator

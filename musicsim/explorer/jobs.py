@@ -36,7 +36,7 @@ _CORE_KINDS = {
     "walk": Job("playlists.fit:refit_walks", "Learning from playlists"),
     "backup": Job("job_process:_backup", "Backing up the library"),
 }
-"""The core's kinds of jobs; targets are relative to :mod:`musicsim.explorer`."""
+"""Job kinds defined by the core; targets are relative to :mod:`musicsim.explorer`."""
 
 
 def job_kinds() -> dict[str, Job]:

@@ -11,7 +11,7 @@ from musicsim.library.processes.workers import Limits
 
 T = TypeVar("T")
 
-QUERIES_AT_ONCE = 256  # songs per block; the same with and without a pool, so that the results are equal
+QUERIES_AT_ONCE = 256  # songs per block, with and without a pool, so that the results are equal
 
 WORTH_SENDING_S = 10.0  # minimum seconds of local work for which workers are used, because they take about 4 s to start
 

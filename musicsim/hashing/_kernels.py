@@ -74,9 +74,9 @@ def swap_lambdas(scores, gains, distances, inner, outer, lambdas, totals):
     """LambdaRank: pairs of a neighbor and a document just outside, weighted by |Delta S| (equation 5).
 
     A gain is what a document contributes to the score S if it is a neighbor. `distances`, int16 (n_queries,
-    n_documents), are the distances between codes, or -1 for documents that are ignored. `inner` and `outer`, int64
-    (n_queries,), are the largest distances of neighbors and of documents to swap. The other arrays are as in
-    :func:`order_lambdas`.
+    n_documents), are the distances between codes, or -1 for documents that are ignored. `inner` is the largest
+    distance of a neighbor, and `outer` that of a document that may be swapped with one; both are int64 (n_queries,).
+    The other arrays are as in :func:`order_lambdas`.
     """
     for q in range(len(scores)):
         near = np.flatnonzero((distances[q] >= 0) & (distances[q] <= inner[q]))

@@ -219,7 +219,7 @@ class RankHash(BitHash):
             self.hidden_ = ExactProjection.build(rows, axes @ learned.hidden_weights, learned.hidden_bias)
             unit_weights = learned.weights[d:] / np.sqrt(self.n_hidden)
             weights = np.vstack([weights, unit_weights])
-            # the projection subtracts the mean of the learned units, but training subtracted that of the first units
+            # the projection subtracts the mean of the learned units, but training subtracted that of the initial ones
             shift = self._inputs(rows)[:, rows.shape[1] :].mean(axis=0) - learned.hidden_mean * np.sqrt(self.n_hidden)
             bias = bias + shift @ unit_weights
         self.projection_ = ExactProjection.build(self._inputs(rows), weights, bias)

@@ -30,7 +30,7 @@ class Neighborhood:
     beyond: bool = True
 
     def edges(self, distances: Int16Array, n_bits: int) -> tuple[Int64Array, Int64Array]:
-        """Return, for each query, the largest distances of a neighbor and of a document to swap; ignores negatives."""
+        """Return each query's largest distances of a neighbor and of a swapped document; negative ones are ignored."""
         if self.n_bins is None:
             inner = np.full(len(distances), self.radius)
         else:
@@ -89,7 +89,7 @@ class Batch:
     def slopes(
         self, projection: Projection, temperature: float, neighborhood: Neighborhood | None, normalize: bool = True
     ) -> tuple[list[Float64Array], float]:
-        """Return the derivatives of the queries' mean cost by weights and biases, and the share of wrong pairs.
+        """Return the derivatives of the queries' mean cost with respect to the weights, and the share of wrong pairs.
 
         Scores are divided by `temperature`. `neighborhood` is None for RankNet. With `normalize`, the cost of a query
         is divided by the sum of its pairs' weights. The share of wrong pairs is the probability of the wrong order

@@ -35,8 +35,8 @@ def gmm_kernel(
     Notes
     -----
     The integral of p q is the sum over pairs of components of w w' N(m; m', v + v'). It is divided by the square roots
-    of the integrals of p^2 and q^2. In 39 dimensions, songs hardly overlap, and the kernel is close to the identity,
-    less so with exponent 1/2. The sampled kernel is an inner product of n_samples values per song. So it is positive
+    of the integrals of p^2 and q^2. In 39 dimensions, songs hardly overlap, and the kernel is close to the identity
+    (less so with exponent 1/2). The sampled kernel is an inner product of n_samples values per song. So it is positive
     semidefinite, with an error below sqrt(n / n_samples).
 
     With 8 components per song, it takes 64 pairs of components per pair of songs, or 8 densities per song and sample.

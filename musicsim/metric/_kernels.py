@@ -7,9 +7,9 @@ irrelevant items come before the a-th relevant item. With T(c) = t_1 + ... + t_c
     Delta - <W, psi(y*) - psi(y)> = Delta(c) + sum over a of base_a(c_a),
     base_a(c) = -2 / (p m) (c r_a - T(c)).
 
-base_a is concave, and its maximum is at the natural place, the number of t_j > r_a. In a most violated ranking, c_a is
-never below the natural place: irrelevant items with higher scores come first at no cost, and every loss grows with c_a.
-Arrays are 0-based: ``before[a - 1]`` is c_a. Among equally violated rankings, one with fewer irrelevant items first is
+base_a is concave, and its maximum is at the natural position, the number of t_j > r_a. In a most violated ranking, c_a
+is never below it: irrelevant items with higher scores come first at no cost, and every loss grows with c_a. Arrays
+are 0-based: ``before[a - 1]`` is c_a. Among equally violated rankings, one with fewer irrelevant items first is
 preferred.
 """
 
@@ -66,7 +66,7 @@ def _count_above(values, n_values, threshold):
 
 @njit(cache=True, nogil=True)
 def _fill_naturals(r, p, t, T, m, natural, R, N):
-    """Write the natural places, and prefix sums of r_a and of the maxima of base_a (without the factor 2 / (p m))."""
+    """Write the natural positions, and prefix sums of r_a and of the maxima of base_a (without factor 2 / (p m))."""
     for a in range(p):
         natural[a] = _count_above(t, m, r[a])
         R[a + 1] = R[a] + r[a]
@@ -77,7 +77,7 @@ def _fill_naturals(r, p, t, T, m, natural, R, N):
 def _tail_sum(u, v, x, T, R, N, p):
     """Return the sum of base_a (without the factor 2 / (p m)) over a > u, where c_a = max(natural_a, v).
 
-    `x`, at least `u`, is the number of relevant items whose natural place is at most `v`.
+    `x`, at least `u`, is the number of relevant items whose natural position is at most `v`.
     """
     return (x - u) * T[v] - v * (R[x] - R[u]) + N[p] - N[x]
 
@@ -102,7 +102,7 @@ def _rank_precision(p, m, k, T, R, N, natural, before):
 
 @njit(cache=True, nogil=True)
 def _rank_mrr(r, p, m, T, R, N, natural, before):
-    """MRR: if the first relevant item has place c_1 = v, the others have c_a >= v; try each v."""
+    """MRR: if the first relevant item has position c_1 = v, the others have c_a >= v; try each v."""
     best, best_v, x = -np.inf, 0, 1
     for v in range(natural[0], m + 1):
         while x < p and natural[x] <= v:
@@ -117,7 +117,7 @@ def _rank_mrr(r, p, m, T, R, N, natural, before):
 
 @njit(cache=True, nogil=True)
 def _rank_ndcg(r, p, m, k, T, R, N, gains, natural, before):
-    """NDCG@k: run a dynamic program over the first k places; later items have c_a >= k - u.
+    """NDCG@k: run a dynamic program over the first k ranks; later items have c_a >= k - u.
 
     ``value[a, c]`` is the best value of the first a relevant items with c_a <= c, and ``moved`` says whether it has
     c_a = c. The discount is not convex (it is flat at ranks 1 and 2, and drops after k). So the exchange argument that
@@ -159,13 +159,13 @@ def _rank_ndcg(r, p, m, k, T, R, N, gains, natural, before):
 
 @njit(cache=True, nogil=True)
 def _rank_map(p, m, t, R, harmonic, before, stack):
-    """AP: each irrelevant item independently chooses its place among the relevant items.
+    """AP: each irrelevant item independently chooses its position among the relevant items.
 
     If the c-th irrelevant item is placed before the relevant items a, ..., p, the gain is
 
         1/p sum over a' >= a of [a' / (a' + c - 1) - a' / (a' + c) - 2/m (r_a' - t_c)],
 
-    which does not depend on the places of other items. Each term decreases with c, so the last best a never decreases
+    which does not depend on the other items' positions. Each term decreases with c, so the last best a never decreases
     with c. Therefore, the choices form a valid ranking (Yue et al., 2007) and can be found by bisection. With harmonic
     numbers, a gain costs O(1), and ranges of c with only one possible choice are skipped. The total is O(p log m); the
     dynamic program in appendix A of the thesis takes O(p m).
@@ -365,7 +365,7 @@ def separate(loss, k, gains, harmonic, scores, slots, start, items, inverted, co
             for a in range(p):
                 c = before[a]
                 thresholds[a] = t[c] if c < m else -np.inf
-                # the place is among equal scores, so scores are not enough and ranks are needed
+                # the position is among equal scores, so scores are not enough and ranks are needed
                 is_by_score &= c in (0, m) or t[c - 1] > t[c]
         if is_by_score:
             others = items[first:last] if left_out else items[middle:last]

@@ -70,7 +70,7 @@ def _count(s, row, column, begins, thresholds, barred_begins, barred, values, co
 
 @njit(cache=True, nogil=True)
 def weigh_pairs(scores, first, norms, begins, thresholds, barred_begins, barred, units, sums, totals, placed):
-    """Turn the scores of a block of rows into weights; for pairs after the block, into the sum of both weights.
+    """Turn scores of a block of rows into weights; for songs after the block, sum the weights of both directions.
 
     `scores`, (n_rows, n_songs - first), hold 2 q^T W x for the songs `first` and up, and are overwritten. `begins` and
     `barred_begins`, (n_songs + 1,), are the offsets of each song's descending thresholds, and of the songs that are not

@@ -16,7 +16,7 @@ import numpy as np
 from musicsim._arrays import BoolArray, Float64Array, Int32Array, Int64Array
 from musicsim.metric import _pair_kernels as kernels
 
-_MIN_SHARE = 0.75  # Minimum share of songs that are queries; with fewer, half of all pairs is more work
+_MIN_SHARE = 0.75  # Minimum share of songs that are queries; with fewer, half of all pairs would be more work
 _FEW = 1 / 8  # Share of nonzero weights below which the weights are multiplied one by one
 
 
@@ -58,8 +58,8 @@ class Pairs:
     ) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
         """Find the most violated rankings of all songs, whose scores are ``left @ right.T - norms``.
 
-        Returns, per song, halves of dpsi that must still be multiplied by X, (n_songs, d), sums of weights, Delta and
-        <W, dpsi>. The last two are valid only for queries.
+        Returns four arrays with a row per song: halves of dpsi before the product with X, (n_songs, d); sums of
+        weights; Delta; <W, dpsi>. The last two are valid only for queries.
         """
         n = len(X)
         ranked, scores = np.empty_like(self.relevant), np.empty(len(self.relevant))

@@ -82,7 +82,7 @@ class LGMML(BaseEstimator):
     Notes
     -----
     Two signs in the paper are wrong. A violator is a p- with f(p-) + zeta > f(p+), unlike in equation 18 and algorithm
-    2. Equation 22 lacks the minus sign of equation 13. The function t exp(-t) increases only up to t = 1. Without
+    2. Unlike equation 13, equation 22 has no minus sign. The function t exp(-t) increases only up to t = 1. Without
     scaling, distant documents would get scores like those of anchors. The method :meth:`predict` warns if many
     documents are beyond 1. A phi_q exists only for training queries; other queries share one phi (the paper does not
     specify this).

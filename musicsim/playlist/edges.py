@@ -351,7 +351,7 @@ def build_edges(
 
 
 def edge_families(names: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return the kinds of knowledge of each edge: one kind, or those of the parts of a conjunction.
+    """Return the kinds of knowledge behind each edge: one kind, or the kinds of all parts of a conjunction.
 
     Kinds are "audio", "listeners", "company" (co-occurrence), "era", "familiarity", "lyrics", "tag", "artist", "album",
     "playlist" and "uniform"; any other family is a kind by itself.
@@ -369,7 +369,7 @@ def _describe_topic(depth: str, value: str) -> str:
     if words and number.isdigit():
         about = ", ".join(words.split())
         return f"with {about} among the first {depth} topics" if depth not in ("", "1") else f"about {about}"
-    return f"with topic {value} among the first {depth}" if depth not in ("", "1") else f"about topic {value}"
+    return f"with topic {value} among the first {depth} topics" if depth not in ("", "1") else f"about topic {value}"
 
 
 def _describe_part(family: str, value: str, called: Callable[[str, str], str] | None) -> str:

@@ -80,8 +80,8 @@ class PlaylistScorer:
     def mean_transition_log_probability(self, playlists: Playlists) -> float:
         """Return the mean of log P[y | x] over all transitions of the playlists; higher is better.
 
-        First songs are ignored, and long playlists weigh more. This is the measure in Chen et al., "Playlist prediction
-        via metric embedding", KDD 2012. Uniform shuffle scores -log(n_songs - 1).
+        First songs are ignored, and long playlists have more weight. This is the measure in Chen et al., "Playlist
+        prediction via metric embedding", KDD 2012. Uniform shuffle scores -log(n_songs - 1).
         """
         counts, lengths = Counts.from_playlists(playlists, self.n_songs), _lengths(playlists)
         valid = _find_valid(counts, lengths, stacklevel=3)

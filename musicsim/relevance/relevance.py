@@ -422,7 +422,7 @@ def _read_item_numbers(groups: Any) -> Int64Array:
     for i, group in enumerate(groups):
         if codes[i] >= 0:
             if isinstance(group, str) or group != int(group) or group < 0:
-                raise ValueError(f"groups[{i}] is {group!r}; it must be the number of the artist's column in plays.")
+                raise ValueError(f"groups[{i}] is {group!r}; it must be the artist's column index in plays.")
             artists[i] = int(group)
     return artists
 

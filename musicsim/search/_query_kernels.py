@@ -75,7 +75,7 @@ def sink(keys, values, n, key, value):
 
 @njit(cache=True, nogil=True)
 def _enter(table, number):
-    """Add a number to a hash set of 2^n places (-1 marks a free place); return False if it is already in the set."""
+    """Add a number to a hash set of 2^n slots (-1 marks a free slot); return False if it is already in the set."""
     mask = table.shape[0] - 1
     place = (number * 0x9E3779B1) & mask
     while table[place] >= 0:

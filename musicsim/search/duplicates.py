@@ -1,8 +1,8 @@
 """Find songs that are the same recording: re-encoded, louder, shifted, or with different silence at the ends.
 
-Vectors and durations select *candidates* without an (n, n) matrix. The MFCC of a candidate pair are then aligned at the
-best offset. The pair is the same recording only if the *changes* of its MFCC agree there. Another performance, a remix,
-or a song with the same drum loop has different changes at different times, even if it sounds similar.
+Vectors and durations select *candidates* without an (n, n) matrix. The MFCCs of each pair are then aligned at the best
+offset. The pair is the same recording only if the *changes* of its MFCCs agree. Another performance, a remix, or a
+song with the same drum loop has different changes at different times, even if it sounds similar.
 
 Conventions: durations and offsets are in seconds of decoded sound; a pair is (lower row, higher row); similarities are
 at most 1.
@@ -44,7 +44,7 @@ class DuplicatePair:
 
     first: int  # the lower row
     second: int  # the higher row
-    similarity: float  # agreement of changes, at most 1, if `verified`; otherwise `1 - d^2 / 2` of the vectors
+    similarity: float  # if `verified`, agreement of changes (at most 1); otherwise, `1 - d^2 / 2` of the vectors
     offset_s: float | None  # time t in `first` is time t + offset_s in `second`, in seconds; None if not verified
     verified: bool  # False if frames were missing, so that only vectors and durations were compared
 
@@ -72,12 +72,12 @@ def find_duplicates(
     durations : ndarray of shape (n_songs,), seconds, finite
         Songs whose durations differ by more than max(3 s, 3%) are never a pair.
     frames_of : callable
-        Takes a row number and returns the song's MFCC, (n_frames, n_columns), or None if they are missing. The first 13
-        columns are used. Frames must be 256 samples apart at 22,050 Hz. Any float type is allowed.
+        Takes a row number and returns the song's MFCCs, (n_frames, n_columns), or None if missing. The first 13 columns
+        are used. Frames must be 256 samples apart at 22,050 Hz. Any float type is allowed.
     rows : int array-like, optional
         Find only pairs with at least one of these rows (such as new songs); by default all pairs.
     least_agreement : float in (0, 1]
-        Minimum agreement between the MFCC changes of two songs.
+        Minimum agreement between the changes in the MFCCs of two songs.
     least_similarity : float <= 1
         Minimum similarity between the vectors of candidates.
     least_similarity_unverified, tolerance_unverified_s : float
@@ -320,7 +320,7 @@ class _Comparison:
 
 @lru_cache(maxsize=1)
 def _low_bands() -> Float32Array:
-    """Return the matrix (13, 10) that maps MFCC to cosine coefficients 1 to 10 of the lower bands."""
+    """Return the matrix (13, 10) that maps MFCCs to cosine coefficients 1 to 10 of the lower bands."""
     from scipy.fft import dct
 
     smoothed = dct(np.eye(_N_MELS), axis=1, norm="ortho")[:, :_N_MFCC].T[:, :_N_LOW_BANDS]
@@ -331,7 +331,7 @@ def _low_bands() -> Float32Array:
 def _changes(frames: FloatingArray) -> Float32Array:
     """Return, for each frame, the mean of eight frames minus the mean of the eight before, (n_frames - 15, 10).
 
-    The difference removes a constant gain or filter, which adds a constant to the MFCC.
+    The difference removes a constant gain or filter, which adds a constant to the MFCCs.
     """
     if frames.ndim != 2 or frames.shape[1] < _N_MFCC:
         raise ValueError(f"frames_of returned shape {frames.shape}; it must be (n_frames, {_N_MFCC} or more).")

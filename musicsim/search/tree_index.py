@@ -23,8 +23,8 @@ _MAX_GROWTH = 2.0
 # An index is rebuilt if the codes of more than this share, and more than this number, of its rows are clipped.
 # Up to ten clipped rows do no harm: they are always among the best by code, so their exact distances are compared.
 _MAX_CLIPPED_SHARE, _ALWAYS_ALLOWED_CLIPPED = 0.01, 10
-_MIN_EXPLAINED = 0.999  # An index is rebuilt if its axes keep less than `explained` (at most this) of their share
-# Number of rows, anywhere in memory, compared in the time of scanning a leaf: if small, and as a share of a large leaf.
+_MIN_EXPLAINED = 0.999  # The index is rebuilt if axes keep less than min(explained, this) * explained of the variance
+# Number of scattered rows that can be compared while a leaf is scanned: a minimum, and as a share of the leaf's rows.
 ROWS_PER_LEAF, _SHARE_OF_LEAF = 12, 1 / 8
 
 

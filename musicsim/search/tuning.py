@@ -39,7 +39,7 @@ _SETTINGS: tuple[SpillForest | PartitionIndex, ...] = (
 TRIAL_ROWS = 100_000
 _AS_FAST = 1.1  # A setting that needs less memory is preferred if it is slower by at most this factor
 # With more rows than in the trial, codes distinguish near rows less well. So a setting must have a reserve: with this
-# many times its probes, it may miss at most a third of the neighbors that the recall allows it to miss.
+# many times its probes, it must miss at most a third as many neighbors as the requested recall allows.
 _PROBE_FACTOR = 16
 # If an index over all rows is slower than predicted by more than this factor, the next setting is also built.
 _SLOWER = 2.0

@@ -33,9 +33,9 @@ _VISITOR_OPTIONS = {
     "server.disconnectedSessionTTL": 30,  # seconds
     "client.showErrorDetails": "none",
     "runner.fastReruns": False,  # otherwise each message from a page starts a thread, and the event loop waits for it
-    "runner.postScriptGC": False,  # took longer than the run itself with twenty sessions; Python still collects garbage
+    "runner.postScriptGC": False,  # with twenty sessions, it took longer than the run; Python still collects garbage
 }
-_MAX_FORM_BYTES = 1 << 20  # size of the multipart request, without the uploaded file
+_MAX_FORM_BYTES = 1 << 20  # maximum size of the multipart request, without the uploaded file
 
 
 @visitor_may

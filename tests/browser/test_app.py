@@ -263,7 +263,7 @@ def test_thumbs_rerank_results_undo_and_save(page, address, home):
     row_action(page, rows(page).nth(5), re.compile("” fits$"))
     pressed = page.locator("[data-icon=like][aria-pressed=true]")
     expect(pressed).to_have_count(1)
-    expect(page.get_by_text(re.compile("rose from place|another order|did not change"))).to_be_visible()
+    expect(page.get_by_text(re.compile("rose from position|another order|did not change"))).to_be_visible()
     first = page.locator(f"li[data-song-id='{before[0]}']")
     first.get_by_role("button", name=re.compile("^Actions for")).click()
     first.get_by_role("button", name=re.compile("does not fit$")).focus()

@@ -510,7 +510,7 @@ def test_rejects_empty_queue(give):
 
 @pytest.mark.parametrize("start", [-1, 1])
 def test_rejects_start_outside_queue(start):
-    with pytest.raises(ValueError, match=rf"start={start} should be in 0\.\.0: there are 1 tracks"):
+    with pytest.raises(ValueError, match=rf"start={start} must be from 0 to 0: there are 1 tracks"):
         play([Track(1, "Blue", "Someone", "/songs/1/audio")], start)
 
 

@@ -61,7 +61,7 @@ def test_change_summary_is_one_sentence(snapshot):
     a, b, c, d = snapshot.library.songs()[:4]
     assert what_changed([a, b, c], [a, b, c]) == "The list did not change."
     assert what_changed([a, b], [b, a]) == "The same songs, in a different order."
-    assert what_changed([a, b, c], [c, d]) == f"1 new song in the list; “{c.title}” rose from place 3 to 1."
+    assert what_changed([a, b, c], [c, d]) == f"1 new song in the list; “{c.title}” rose from position 3 to 1."
     assert what_changed([], [a, b]) == "2 new songs in the list."
 
 

@@ -137,7 +137,7 @@ def test_requires_held_out_query_to_choose_setting(taught, method):
     """All supervision concerns training artists."""
     snapshot = take_snapshot(taught)
     keep_thumbs(taught, snapshot, Split.from_groups([song.group for song in snapshot.songs_at()], 0).train)
-    with pytest.raises(ModelError, match="no held-out song has both a similar and a dissimilar song by judgem"):
+    with pytest.raises(ModelError, match="according to judgements, no held-out song has both a similar and"):
         learn(taught, LearningSettings(supervision="judgements", method=method), "mine", Watcher())
     assert "mine" not in {record.name for record in taught.models.all()}
 

@@ -57,7 +57,7 @@ def test_thumbs_rerank_immediately_and_are_undone(search):
     after = press(search, f"like {last}")
     assert (last, "1") in after
     assert [i for i, _ in after].index(last) < len(before) - 1
-    assert any("rose from place" in line for line in said(search))
+    assert any("rose from position" in line for line in said(search))
     gone = press(search, f"unlike {first}")
     assert first not in {i for i, _ in gone}
     assert press(search, "listen_undo") == after

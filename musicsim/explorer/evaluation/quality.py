@@ -36,7 +36,7 @@ _MAX_QUERIES = 2_000
 _MAX_SONGS = 10_000
 _MAX_RANKED = 100_000
 _RESAMPLES = 2_000
-_MIN_OF_GENRE = 5  # shares of smaller genres are too uncertain
+_MIN_OF_GENRE = 5  # minimum number of songs of a genre; shares of smaller genres are too uncertain
 _UNKNOWN = "no genre"
 _OTHERS = "other genres"
 
@@ -67,9 +67,9 @@ class Scores:
     kind: str  # one of KINDS
     figures: dict[str, Figure]  # measure (auc, map, mrr, precision at 10) -> score from 0 to 1
     n_queries: int
-    n_skipped: int  # songs without relevant songs
-    n_left_out: int  # possible queries that were not sampled
-    n_ranked: int  # songs ranked per query: all songs, or a sample of a large library
+    n_skipped: int  # number of query songs without relevant songs
+    n_left_out: int  # number of possible queries that were not sampled
+    n_ranked: int  # number of songs ranked per query: all songs, or a sample of a large library
     by_genre: list[GenreScores]  # sorted by descending average precision
 
 
@@ -136,7 +136,7 @@ class Lists:
     # share of the nearest songs by other artists that have the query's genre; nan if every genre has fewer than five
     # songs
     same_genre: float
-    same_genre_of: dict[str, float]  # genre of the query -> the same share
+    same_genre_of: dict[str, float]  # genre of the query -> share of the nearest songs that have this genre
     confusion: Confusion
 
 

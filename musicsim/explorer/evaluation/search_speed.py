@@ -29,8 +29,8 @@ class KindSpeed:
     """Recall, time and memory of one kind of index."""
 
     kind: str
-    recall: float  # mean over the queries
-    ms: float  # median time of a query, one thread
+    recall: float  # mean recall over the queries
+    ms: float  # median time of a query on one thread
     build_s: float
     mb: float  # memory in addition to the vectors
     is_chosen: bool  # whether the settings choose this kind for the library
@@ -47,7 +47,7 @@ class SearchSpeed:
 
     model: str
     n_songs: int
-    n_compared: int  # songs in the indexes: all, or a sample of a very large library
+    n_compared: int  # number of songs in each index: all, or a sample of a very large library
     n_queries: int
     rows: list[KindSpeed]
 

@@ -1,7 +1,7 @@
 """Checks of a library, and repairs that do not lose data.
 
 The hook ``checks``, ``function(library) -> Iterable[Finding]``, checks files of extensions in the library's folder.
-The words of a finding never contain songs, people or places. Its `names` may, so bug reports omit them.
+The words of a finding never contain songs, people or places. Its `names` may, so bug reports omit these.
 """
 
 from collections.abc import Callable, Iterator

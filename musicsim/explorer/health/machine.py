@@ -20,9 +20,9 @@ from musicsim.library.db.schema_version import SCHEMA_VERSION
 
 _PYTHONS = ((3, 11), (3, 13))  # oldest and newest tested versions
 MIN_FREE, _LITTLE_FREE = 100 << 20, 2 << 30  # bytes
-_MIN_OPEN_FILES = 512  # enough for memory maps of models, sockets for forty visitors, and a reserve
+_MIN_OPEN_FILES = 512  # enough for the memory maps of models, the sockets of forty visitors, and a reserve
 _LITTLE_MEMORY = 1 << 30  # bytes
-_MAX_ERROR = 0.05  # dB per coefficient; rounding to float32 causes errors of 0.001 dB
+_MAX_ERROR = 0.05  # maximum error per coefficient in dB; rounding to float32 causes errors of 0.001 dB
 _REINSTALL = "Install musicsim again: `make app`, or `pip install --upgrade`."
 
 
@@ -89,7 +89,7 @@ def _check_decoders() -> Iterator[Finding]:
 
 
 def _check_features() -> Finding:
-    """Compare musicsim's MFCC of a rising tone with librosa's, on this processor."""
+    """Compare musicsim's MFCCs of a rising tone with librosa's, on this processor."""
     import librosa
 
     t = np.arange(2 * SAMPLE_RATE, dtype=np.float32) / SAMPLE_RATE
@@ -97,9 +97,9 @@ def _check_features() -> Finding:
     expected = librosa.feature.mfcc(y=y, sr=SAMPLE_RATE, n_mfcc=N_MFCC, n_fft=FRAME, hop_length=HOP, n_mels=N_MELS)
     error = float(np.abs(mfcc(y) - expected.T).max())
     if error > _MAX_ERROR:
-        words = f"MFCC differ from librosa's by {error:.2g} dB: similarities are wrong"
+        words = f"MFCCs differ from librosa's by {error:.2g} dB: similarities are wrong"
         return Finding("arithmetic", PROBLEM, words, _REINSTALL)
-    return Finding("arithmetic", OK, f"MFCC agree with librosa's to within {error:.1g} dB")
+    return Finding("arithmetic", OK, f"MFCCs agree with librosa's to within {error:.1g} dB")
 
 
 def _check_disk(folder: Path) -> Finding:

@@ -42,21 +42,21 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 
 SOUND_ALONE = "the sound alone"
 _FOLDS = 3
-_MAX_CHOSEN_ON = 1_500  # songs on which methods are compared, sampled by whole artists
-_MAX_RANKED = 600  # training songs per ranking in this comparison; each ranking takes a second
+_MAX_CHOSEN_ON = 1_500  # maximum number of songs on which methods are compared; whole artists are sampled
+_MAX_RANKED = 600  # maximum number of training songs for a ranking in this comparison, which then takes a second
 _MAX_QUERIES = 400  # per fold
 _SHRINKAGES = (0.3, 0.5, 0.8, 0.9)
-_MEANS = ((0.0, 0.1), (0.0, 1.0), (0.3, 1.0))  # t and reg of GMML
+_MEANS = ((0.0, 0.1), (0.0, 1.0), (0.3, 1.0))  # values of the GMML parameters t and reg
 _CS = (1.0, 10.0, 100.0, 1e3)
-_RANKINGS_KEPT = 3  # rankings that continue after each fold
+_RANKINGS_KEPT = 3  # number of rankings that are kept after each fold
 _MARGIN = 1.64  # minimum gain in standard errors; by chance, the best of fifty useless methods often exceeds 1
 _SEED = 0
-_SOLVER: dict[str, Any] = {"tol": 1e-2, "max_cuts": 60, "random_state": _SEED}  # options for rankings
+_SOLVER: dict[str, Any] = {"tol": 1e-2, "max_cuts": 60, "random_state": _SEED}  # solver options for learning by ranking
 SONGS = "songs"
 _LABELS = {"genre": "genres", "artist": "artists", "folder": "folders"}
 _PART = round(20 * SAMPLE_RATE / HOP)  # frames per part; songs shorter than two parts are halved
 _MAX_PARTS = 6  # per song
-_MAX_DIVIDED = 300  # songs that are divided into parts
+_MAX_DIVIDED = 300  # maximum number of songs that are divided into parts
 
 Learn = Callable[[Int64Array, int], Float64Array]
 """Learns L (r, d) from training rows; the second argument limits the number of rows that a ranking uses."""
@@ -68,7 +68,7 @@ class Way:
 
     words: str
     learn: Learn  # raises ValueError if the rows contain nothing to learn from
-    scores: list[dict[str, Float64Array]] = field(default_factory=list)  # per fold: measure -> scores of the queries
+    scores: list[dict[str, Float64Array]] = field(default_factory=list)  # for each fold: measure -> query scores
 
 
 class _Choice:
@@ -97,7 +97,7 @@ class _Choice:
                 self.is_over = self.is_over or self._watcher.is_enough()
                 if self.is_over:
                     return
-                with suppress(ValueError):  # nothing to learn from in this fold
+                with suppress(ValueError):  # there is nothing to learn from in this fold
                     self._judge(way, number)
                     evaluated.append(way)
             if n_kept is not None:

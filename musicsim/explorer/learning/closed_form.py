@@ -34,7 +34,7 @@ _REGIONS, _LOCAL_TS, _LOCAL_REGS = (2, 5, 10, 20), (0.1, 0.5), (0.1, 1.0)
 _SONGS_PER_REGION = 10  # with fewer songs, LGMMLByExample would reduce the regions and repeat trials
 _SEED = 0
 _QUERIES_AT_ONCE = 256
-_MAX_TESTED = 1_000  # fewer queries than elsewhere, because each may have its own metric
+_MAX_TESTED = 1_000  # maximum number of queries; lower than elsewhere, because each query may have its own metric
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ class Judged:
 
     L: Float64Array  # (r, d): the metric learned from all answers
     C: float
-    path: list[dict[str, Any]]  # results, one per C
+    path: list[dict[str, Any]]  # one result per value of C
     lead: Lead | None  # share of held-out comparisons in order before and after; None if none were held out
     untrained: float  # share of all comparisons in order before learning
 
@@ -112,7 +112,7 @@ class _Learner:
     def fit(
         self, compared: Int64Array, C: float, on_step: Callable[[dict[str, Any]], bool]
     ) -> tuple[Float64Array, dict[str, Any]]:
-        """Return L and the report of the fit; a step's "has_learned" returns True unless the metric is 0."""
+        """Return L and the report of the fit; a step's function "has_learned" returns True unless the metric is 0."""
         # no transitive reduction, because it would remove repeated evidence among contradictory answers
         cleaned, _ = order.clean_comparisons(
             compared, contradictions="majority", reduce=False, random_state=self.random_state

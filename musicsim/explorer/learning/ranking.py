@@ -34,7 +34,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 
 _TOLERANCE, _MAX_CUTS = 1e-2, 150
 _SEED = 0
-_PATIENCE = 2  # number of consecutive values of C without improvement
+_PATIENCE = 2  # stop after this many consecutive values of C without improvement
 
 
 class _Watch:

@@ -24,7 +24,7 @@ from musicsim.library.stores.judgments import RESULT
 
 _SIMILAR_BY_TAGS = 10
 _MIN_QUERIES = 10
-_MAX_CACHED = 16  # number of databases; with many plays, computing the relevance for one takes seconds
+_MAX_CACHED = 16  # number of databases whose relevance is cached; with many plays, computing it takes seconds
 _MIN_SHARE = 0.2  # minimum share of songs with a relevant song, for a kind to become the default
 
 Compute: TypeAlias = "Callable[[Int64Array], relevances.Relevance]"  # quoted: the name imports numba
@@ -36,7 +36,7 @@ class Coverage:
     """Coverage of a library's songs by a kind of supervision."""
 
     kind: str
-    n_songs: int  # songs with a relevant song
+    n_songs: int  # number of songs with a relevant song
     share: float  # n_songs as a share of all songs
     detail: str  # amount of data, in words
     lacks: str = ""  # the reason if the data is not enough to learn from; otherwise empty
@@ -145,7 +145,7 @@ class Supervision:
         number, row = number[row >= 0], row[row >= 0]
         shape = (int(number.max(initial=-1)) + 1, len(self.groups))
         table = sparse.csr_array((np.ones(len(number)), (number, row)), shape=shape)
-        table.data[:] = 1.0  # duplicates were summed
+        table.data[:] = 1.0  # count duplicates once: the constructor summed them
         if table.nnz == 0 or int(np.diff(table.indptr).max(initial=0)) < 2:
             raise ModelError(f"this library has no {KINDS[self.kind].words} yet: import some.")
 

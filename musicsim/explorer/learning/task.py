@@ -21,8 +21,8 @@ from musicsim.progress import Progress
 CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)  # values of C to try, from weak to strong
 MAX_VALIDATED = 300  # maximum number of validation queries, if each may have its own metric or progress is plotted
 MAX_TESTED = 2_000
-MAX_SONGS = 4_000  # songs per fit; a cut then takes half a second
-MAX_OF_KERNELS = 1_500  # songs per fit with several kernels; decomposing the kernels then takes a second
+MAX_SONGS = 4_000  # maximum number of songs per fit; a cut then takes half a second
+MAX_OF_KERNELS = 1_500  # maximum number of songs per fit with several kernels; decomposing them then takes a second
 MIN_ARTISTS = 5
 _SEED = 0
 
@@ -184,7 +184,7 @@ def choose_training_songs(task: Task) -> tuple[Int64Array, relevance.Relevance]:
     relevance = task.supervision.relevance(train).restrict(train, train)
     if not any(len(relevance.relevant(i)) and len(relevance.irrelevant(i)) for i in range(len(relevance))):
         raise ModelError(
-            f"none of the {len(train)} training songs has both a similar and a dissimilar song by "
+            f"none of the {len(train)} training songs has both a similar and a dissimilar song according to "
             f"{task.settings.supervision}. Add music, or choose a different ground truth."
         )
     return train, relevance
@@ -202,8 +202,8 @@ def choose_validation_queries(task: Task, most: int) -> tuple[Int64Array, Int64A
 def make_no_example_error(task: Task) -> ModelError:
     """Return the error for a task in which no held-out query can be evaluated."""
     return ModelError(
-        f"no held-out song has both a similar and a dissimilar song by {task.settings.supervision} among the songs "
-        "it searches, so no setting can be chosen. Add examples or music, or choose a different ground truth."
+        f"according to {task.settings.supervision}, no held-out song has both a similar and a dissimilar song "
+        "among the songs it searches, so no setting can be chosen. Add examples or music, or change the ground truth."
     )
 
 

@@ -69,9 +69,9 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, stored: 
         array = np.lib.format.read_array(stream, allow_pickle=False)
     if stored.dtype is np.str_:
         return array
-    array = np.asarray(array, dtype=stored.dtype)  # to native byte order
+    array = np.asarray(array, dtype=stored.dtype)  # convert to native byte order
     most = MAX_NUMBER if array.dtype.kind == "f" else np.iinfo(np.int64).max
-    if array.size and not (array.min() >= stored.least and array.max() <= most):  # also False for NaN
+    if array.size and not (array.min() >= stored.least and array.max() <= most):  # comparisons with NaN are False
         raise ValueError(f"{name} contains NaN or numbers out of range")
     return array
 

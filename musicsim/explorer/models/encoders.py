@@ -35,10 +35,10 @@ ReadFeatures: TypeAlias = Callable[[Sequence[Song]], Floats]
 # the padding value of the kernels' blocks.
 MAX_NUMBER = 1e9  # largest absolute value of a stored floating-point number
 MIN_SCALE = 1e-12  # smallest stored divisor
-_N_COLUMNS = 3 * N_MFCC  # columns of a frame
+_N_COLUMNS = 3 * N_MFCC  # number of columns in a frame
 _SEED = 0
-_TRAINING_FRAMES = 200_000  # 31 MB; 195 per codeword with 1,024 codewords
-_MIN_FRAMES_PER_SONG = 50  # with more than 4,000 songs, a seeded sample is used
+_TRAINING_FRAMES = 200_000  # frames to learn codewords from: 31 MB, 195 frames for each of 1,024 codewords
+_MIN_FRAMES_PER_SONG = 50  # minimum frames per song; with more than 4,000 songs, a seeded sample of songs is used
 _SONGS_FOR_MIXTURES = 1_000
 _MAX_TAGS = 300
 MIN_SONGS_A_LABEL = 2  # minimum number of songs that share a tag or a word
@@ -59,7 +59,7 @@ class StoredArray:
 class StoredModel(Protocol):
     """A stored model under validation; the headers of its encoder's arrays are already checked."""
 
-    lengths: dict[str, int]  # keyed by the names in StoredArray
+    lengths: dict[str, int]  # lengths, keyed by the names in StoredArray
 
     def value(self, name: str) -> npt.NDArray[Any]: ...
     def n_dimensions_of_part(self, prefix: str, about: AboutModel) -> int:
@@ -300,7 +300,7 @@ class CodewordEncoder(FrameEncoder):
         return n_codewords
 
 
-_PREFIX = "front_"  # prefix of names in files since format 1
+_PREFIX = "front_"  # prefix of array names; files have used it since format 1
 _MIXTURES = {
     "front_weights": StoredArray(("mixtures", "components"), np.float32, MIN_SCALE),
     "front_means": StoredArray(("mixtures", "components", _N_COLUMNS), np.float32),

@@ -33,7 +33,7 @@ from musicsim.explorer.models.schema import AboutModel, AboutSources, read_json
 from musicsim.library import Library, Song
 from musicsim.progress import Progress
 
-_RIDGE = 1e-6  # times the mean variance; makes linearly dependent columns solvable
+_RIDGE = 1e-6  # ridge as a multiple of the mean variance; without it, linearly dependent columns have no solution
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def fill(features: Floats, weights: Float64Array | None) -> Floats:
             slopes = np.linalg.solve(
                 covariance[np.ix_(has, has)] + ridge * np.eye(int(has.sum())), covariance[np.ix_(has, lacks)]
             )
-        except np.linalg.LinAlgError as error:  # with the ridge, no true covariance is singular
+        except np.linalg.LinAlgError as error:  # not a covariance: with the ridge, no true covariance is singular
             raise ModelError("the joint statistics of the combined models are damaged: refit the model.") from error
         known = np.asarray(features[np.ix_(rows, has)], dtype=np.float64) - mean[has]
         filled[np.ix_(rows, lacks)] = mean[lacks] + known @ slopes

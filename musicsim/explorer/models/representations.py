@@ -33,15 +33,15 @@ from musicsim.library.stores.models import ModelRecord
 FLUCTUATION_SHARE = 1 / 4  # share of fluctuation in the mean squared distance of the model Sound
 COMBINED = "combined"  # the representation that joins other models
 
-Axes: TypeAlias = tuple[Float64Array, Float64Array]  # the mean of the mapped features, and the axes as rows
+Axes: TypeAlias = tuple[Float64Array, Float64Array]  # mean of the mapped features, and a matrix whose rows are the axes
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
     """Weights of a map that are fitted to the library."""
 
-    fit: Callable[[Floats], Float64Array]  # takes the features of all songs
-    shape: tuple[str, ...]  # in the form of StoredArray.shape
+    fit: Callable[[Floats], Float64Array]  # computes weights from the features of all songs
+    shape: tuple[str, ...]  # shape of the weights, in the form of StoredArray.shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Representation:
     # takes mapped features, covariances within songs or None, and the share of variance; if None, PCA is used
     fit_axes: Callable[[Floats, Sequence[Float64Array] | None, float], Axes] | None = None
     is_built_in: bool = False  # only the program itself creates such models
-    needs_data: bool = False  # requires data that the user imported and the model's settings identify
+    needs_data: bool = False  # True if it needs imported data that the model's settings identify
     describe: Callable[[Library, ModelRecord], str] | None = None  # returns a line for the card of a model
 
 

@@ -5,12 +5,12 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-MAX_JSON = 1 << 20  # maximum size of a JSON file in bytes; typical ones have a few thousand
+MAX_JSON = 1 << 20  # maximum size of a JSON file in bytes; typical files have a few thousand bytes
 SOUND = "sound"  # the representation of the built-in model Sound
 _MAX_PARTS = 256
 _LARGEST = 1e12
 _MAX_SEED = 2**63 - 1
-_MAX_LOCATION = 80  # characters in an error
+_MAX_LOCATION = 80  # maximum number of characters for the location in an error message
 _ABSENT: Any = None  # default of an optional field; an explicit null is invalid
 
 

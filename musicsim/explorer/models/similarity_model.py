@@ -23,7 +23,7 @@ from musicsim.library.disk.arrays import atomic_folder
 T = TypeVar("T")
 
 FORMAT_VERSION = 2
-_MIN_SONGS_FOR_PCA = 50  # principal axes of fewer songs describe the sample, not music
+_MIN_SONGS_FOR_PCA = 50  # with fewer songs, principal axes would describe the sample rather than music
 _USUAL_SPREAD = 0.5  # half the mean squared distance between songs; typical of square-root histograms
 _REFIT = "Refit it on the Library page."
 

@@ -16,7 +16,7 @@ from musicsim.library.processes.pools import map_in_order, on_all_cores
 from musicsim.progress import Progress
 
 BLOCK = 64
-SONGS_PER_TASK = 16  # songs per task of a thread
+SONGS_PER_TASK = 16  # number of songs in each task for a thread
 
 
 def feature_blocks(

@@ -22,11 +22,11 @@ from musicsim.library.stores.genres import usual_spellings
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 
 _MAX_OWN = 100
-_MIN_SHARE = 256  # the smallest edge has 1/256 of the songs; thesis 7.7 omits smaller ones, for 98,359 songs
+_MIN_SHARE = 256  # the smallest edge has 1/256 of the songs; the thesis (7.7) omits smaller edges of 98,359 songs
 _MIN_IN_BOTH = 3
 _MEASURES = (("fast", "slow"), ("bright", "dark"), ("loud", "quiet"), ("tonal", "atonal"))
-_TYPICAL = 0.75  # how far a cluster's mean must differ, in standard deviations of the library's songs
-_MAX_WORDS = 2  # words in a cluster's name
+_TYPICAL = 0.75  # minimum difference of a cluster's mean, in standard deviations of the library's songs
+_MAX_WORDS = 2  # maximum number of words in a cluster's name
 # samples are small because reading a song takes some milliseconds
 _MAX_FROM_CLUSTER = 12
 _MAX_FROM_LIBRARY = 64
@@ -127,7 +127,7 @@ def default_weights(names: Sequence[str]) -> Float64Array:
     """Return weights that are equal within each family, for a library without playlists."""
     families = playlist.edge_families(names)
     counts = Counter(families)
-    # a conjunction has a tenth of the share of its lighter family: conjunctions are many, and precise
+    # a conjunction has a tenth of the share of its lighter family: there are many conjunctions, and they are precise
     share = {family: min(FAMILIES[part][1] for part in family) * (0.1 if len(family) > 1 else 1.0) for family in counts}
     weights = np.array([share[family] / counts[family] for family in families])
     return weights / weights.sum()

@@ -19,11 +19,11 @@ from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.library import Library
 from musicsim.progress import Progress
 
-STRENGTH = 200.0  # the default weights count as this many transitions, so that a few playlists do not override them
+STRENGTH = 200.0  # the default weights count as this many transitions, so that a few playlists cannot override them
 LEANING = 200.0  # a dialect starts from the walk of all playlists, which counts as this many transitions
 _MIN_LISTS = 8  # minimum number of playlists per dialect
 _MIN_TO_JUDGE = 20
-_HELD_OUT = 0.25  # as in thesis 7.7
+_HELD_OUT = 0.25  # share of playlists that are held out, as in section 7.7 of the thesis
 _MIN_WEIGHT = 1e-7  # smaller weights are not saved
 
 

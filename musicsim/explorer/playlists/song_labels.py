@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 SEED = 0
 _FILE = "walk_sources.npz"
-_MIN_LISTS = 50  # minimum number of playlists; with fewer, co-occurrence is chance
+_MIN_LISTS = 50  # minimum number of playlists; with fewer, co-occurrence is mostly chance
 _MIN_LISTENERS = 20
 MIN_WITH_WORDS = 64  # minimum number of songs with words; gives two songs per topic
-_MIN_SONGS_PER_GROUP = 8  # minimum average for the finest groups
+_MIN_SONGS_PER_GROUP = 8  # minimum average size of the finest groups
 _SIZES = (16, 64, 256, 800)
 _N_TOPICS = 32
 _TOPIC_DEPTH = 5
 _GROUPINGS = 3
 _MIN_NEIGHBOURS, _MAX_NEIGHBOURS = 10, 300
-_MAX_SONGS_WITH_NEIGHBOURS = 20_000  # time grows with the square of the number of songs
+_MAX_SONGS_WITH_NEIGHBOURS = 20_000  # limit because the time grows with the square of the number of songs
 
 
 class WordTable(Protocol):

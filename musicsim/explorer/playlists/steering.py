@@ -1,6 +1,6 @@
 """The songs that one playlist is generated from, and the steering of its steps by song weights and distances.
 
-A library without enough playlists to learn from uses *paced* steps: the distance in sound decides how far steps go.
+A library without enough playlists to learn from uses *paced* steps: the distance in sound determines the step size.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _ROUNDING = 1e-6  # error of squared distances, as a share of the squared norms
 _NEAR_SONG = 0.1  # share of the library that counts as similar to a song
 # Paced steps use shares of the library, which are the same in a sample. A step among 20,000 songs takes 15 ms.
 MAX_SONGS = 20_000
-RESTS_S = 24 * 3600.0  # seconds for which songs in a saved playlist weigh less
+RESTS_S = 24 * 3600.0  # seconds for which songs in a saved playlist have less weight
 _RESTED = 0.1  # weight of songs in recently saved playlists
 _MAX_TEMPERATURE = 4.0  # temperature at surprise 1; the inverse applies at surprise 0
 _AROUND = 0.5  # surprise for the steps that define a song's surroundings
 _MIN_AROUND = 0.02  # smallest weight of a song that is far from all songs of `like`
 _JUMPS_ABOVE = 0.5  # surprise above which random jumps are allowed
-_NEAR_S = 45.0  # difference in duration that is near enough
-_SEVERAL = 5  # songs that leave a choice
+_NEAR_S = 45.0  # difference in duration that is small enough
+_SEVERAL = 5  # number of songs that leaves enough choice
 
 
 def places_of(X: FloatingArray, rows: Sequence[int], length: int) -> list[int]:
-    """Return evenly spaced places for rows of X that a playlist passes through: from 0 to the last place."""
+    """Return evenly spaced positions for rows of X that a playlist passes through: from 0 to the last position."""
     far = np.linalg.norm(np.diff(X[list(rows)].astype(np.float64), axis=0), axis=1)
     far = far if far.sum() > 0 else np.ones_like(far)
     shares = (length - 1) * far / far.sum()
@@ -59,12 +59,12 @@ def places_of(X: FloatingArray, rows: Sequence[int], length: int) -> list[int]:
 
 
 def weigh_along(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Weighing:
-    """Return a function from places to song weights, which are large near the line between two fixed songs.
+    """Return a function from positions to song weights, which are large near the line between two fixed songs.
 
-    A song at distance d from the place's point on the line weighs exp(-(d^2 - a^2) / (b^2 - a^2)). Here, a is
+    A song at distance d from the position's point on the line has weight exp(-(d^2 - a^2) / (b^2 - a^2)). Here, a is
     the distance of the nearest song, and b is the distance of the k-th nearest, with k = 3% of the songs. In many
-    dimensions all distances are large, and only their differences matter. Places that are not between fixed songs have
-    no weights. Time: one distance to each song per place.
+    dimensions all distances are large, and only their differences matter. Positions that are not between fixed songs
+    have no weights. Time: one distance to each song per position.
     """
     places = sorted(fixed)
     squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
@@ -87,10 +87,10 @@ def steer_evenly(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Steerin
     """Return weights for the songs between two fixed ones, so that neither the next step nor later ones are long.
 
     With m steps left to the fixed song z, a song y after x costs max(d(x, y), d(y, z) / (m - 1)). This is the longest
-    step if all later steps are equal. Its weight is as in :func:`weigh_along`, with the cost as the distance. Costs
-    up to a usual step weigh the same; otherwise some steps would be needlessly short, and the largest would stand out.
-    A usual step is the mean distance from fixed songs to their k-th nearest song, or the largest distance to their
-    nearest song if that is more. Places that are not between fixed songs have no weights.
+    step if all later steps are equal. Its weight is as in :func:`weigh_along`, with the cost as the distance. Songs
+    that cost no more than a usual step have equal weights; otherwise some steps would be needlessly short, and the
+    largest would stand out. A usual step is the mean distance from fixed songs to their k-th nearest song, or the
+    largest distance to their nearest song if that is more. Positions that are not between fixed songs have no weights.
     """
     places = sorted(fixed)
     squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
@@ -127,12 +127,12 @@ def _nearest_first(squares: Float64Array, k: int) -> Float64Array | None:
 def weigh_rising(
     values: FloatingArray, allowed: BoolArray, length: int, first: int | None = None
 ) -> playlist.Weighing | None:
-    """Return song weights per place that make a value rise along a playlist; None if fewer than two songs have it.
+    """Return song weights per position that make a value rise along a playlist; None if fewer than two songs have it.
 
-    Let r be the share of the allowed songs with a smaller value. A song weighs exp(-((r - t) / s)^2 / 2) at the place
-    with target share t. Targets increase evenly over `length` places, from 0 (or from the share of the song `first`) to
-    1, so that every place has equally many songs to choose from. The deviation s is 0.02, or the share of two songs if
-    that is more. `values` (n_songs,) are nan if unknown; negate them for a falling playlist.
+    Let r be the share of the allowed songs with a smaller value. A song has weight exp(-((r - t) / s)^2 / 2) at the
+    position with target share t. Targets increase evenly over `length` positions, from 0 (or from the share of the song
+    `first`) to 1, so that every position has equally many songs to choose from. The deviation s is 0.02, or the share
+    of two songs if that is more. `values` (n_songs,) are nan if unknown; negate them for a falling playlist.
     """
     known = np.sort(values[allowed & np.isfinite(values)].astype(np.float64))
     if len(known) < 2:
@@ -152,7 +152,7 @@ def weigh_rising(
 
 
 def median_of(surprise: float) -> float:
-    """Return the share of the library within which half of the steps end: 2% at 0, 7% at 0.5, 25% at 1."""
+    """Return the share of the library within which half of the steps end: 2% at surprise 0, 7% at 0.5, 25% at 1."""
     return float(_SMOOTH * (_SURPRISING / _SMOOTH) ** surprise)
 
 
@@ -286,11 +286,11 @@ class Pool:
     model: playlist.PlaylistModel  # the walk restricted to these songs
     X: Float32Array  # (n, n_dimensions)
     ranks: SoundRanks  # used only if `is_paced`
-    works: Sequence[Hashable] | None  # keys of versions; None if versions may occur together
-    weights: Float64Array | None  # (n,), of songs at every place
-    is_paced: bool  # whether ranks by sound decide how far steps go
-    uses_sound: bool = True  # False: ignore the path between stops, and rising values
-    candidates: BoolArray | None = None  # (n,): songs for free places; None: all allowed songs
+    works: Sequence[Hashable] | None  # a key per song that all its versions share; None if versions may occur together
+    weights: Float64Array | None  # (n,): song weights that apply at every position
+    is_paced: bool  # whether ranks by sound distance determine the step size
+    uses_sound: bool = True  # False to ignore the path between stops, and rising values
+    candidates: BoolArray | None = None  # (n,): mask of the songs for free positions; None for all allowed songs
 
     def generate(self, length: int, n_left: int, random_state: int | None) -> tuple[playlist.Playlist, list[str]]:
         """Generate a playlist with the widest possible artist spacing, and notes; `n_left` songs match the request."""
@@ -348,7 +348,7 @@ class Pool:
     def _weighing(
         self, path: Mapping[int, int], length: int, first: int | None, notes: list[str]
     ) -> playlist.Weighing | None:
-        """Return the product of all song weights per place; add a note if too few songs have the rising value."""
+        """Return the product of all song weights per position; add a note if too few songs have the rising value."""
         lines = [weigh_along(self.X, path)] if path else []
         if self.request.along is not None:
             values = getattr(self.snapshot.columns, self.request.along)[self.rows]
@@ -369,7 +369,7 @@ class Pool:
         return weigh
 
     def _steering(self, path: Mapping[int, int]) -> playlist.Steering | None:
-        """Return the steering: even steps on a path, free steps for rising values, otherwise steps by surprise."""
+        """Return steering: even on a path, by the surprise if paced; None if neither applies or a value rises."""
         even = steer_evenly(self.X, path) if path else None
         if not self.is_paced or self.request.along is not None:
             return even
@@ -383,7 +383,7 @@ class Pool:
 
     @cached_property
     def _same_weights(self) -> Float64Array | None:
-        """Weights of songs at every place, including the weights for `like`; None if all are equal."""
+        """Weights of songs at every position, including the weights for `like`; None if all are equal."""
         if not self.request.like:
             return self.weights
         songs = [self.number(i) for i in self.request.like]
@@ -400,7 +400,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A place of a playlist, and the songs of a pool that may replace the song there, bool (n,)."""
+    """A position of a playlist, and the songs of a pool that may replace the song there, bool (n,)."""
 
     place: int
     songs: BoolArray
@@ -409,7 +409,7 @@ class Exchange:
 def find_exchange(pool: Pool, song_ids: Sequence[int], durations: FloatingArray, gap_s: float) -> Exchange | None:
     """Return the exchange of one song that brings a playlist nearest to a duration; None if it is near enough.
 
-    `durations` (n,) are those of the pool, and `gap_s` the missing seconds. The last place with several suitable songs
+    `durations` (n,) are those of the pool; `gap_s` seconds are missing. The last position with several suitable songs
     is preferred, because the walk depends on the first songs. Songs that the request fixes stay.
     """
     if abs(gap_s) <= _NEAR_S:

@@ -34,8 +34,8 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 
 _NEW_EDGE = 1e-6  # weight of an edge that did not exist when the weights were fitted
-_MAX_TRIES = 6  # numbers of songs, for a playlist of some minutes
-_MAX_EXCHANGES = 4  # of songs, to meet the minutes
+_MAX_TRIES = 6  # playlist lengths to try for a given duration
+_MAX_EXCHANGES = 4  # songs to exchange for a given duration
 _TOLERANCE_S = 120.0
 
 
@@ -89,7 +89,7 @@ class Walk:
         self.dialects: tuple[Dialect, ...] = ()
         self._weights: dict[str, Float64Array] = {}
         self._graph: playlist.Hypergraph | None = None
-        # If there are too few playlists to evaluate the fit, distances in sound decide how far steps go.
+        # If there are too few playlists to evaluate the fit, sound distances determine the step size.
         self._is_paced = False
         if snapshot.n_indexed and snapshot.record is not None:
             self._load(snapshot.library.models.path(snapshot.record.id))
@@ -160,13 +160,13 @@ class Walk:
         return [Edge(self._describe(model.hypergraph.names[e]), float(model.weights_[e])) for e in order[:n]]
 
     def step_width(self, surprise: float, dialect: str | None = None) -> float:
-        """Return the average number of songs that a step chooses from at this surprise."""
+        """Return the average number of songs that a step chooses from at this level of surprise."""
         if self._is_paced:  # half of these songs are nearer than the median step
             return 2.0 * median_of(surprise) * (self.snapshot.n_indexed - 1)
         return self._model(dialect).step_width(temperature_of(surprise))
 
     def generate(self, request: PlaylistRequest, random_state: int | None = None) -> GeneratedPlaylist:
-        """Generate a playlist; raises NotFoundError (no songs, unknown dialect), ValueError (conflicting places)."""
+        """Generate a playlist; raises NotFoundError (no songs, unknown dialect), ValueError (conflicting positions)."""
         model = self._model(request.dialect)
         allowed = find_allowed_rows(self.snapshot, request)
         required = [self.snapshot.row_of(i) for i in (*request.stops, *request.keep.values())]
@@ -192,7 +192,7 @@ class Walk:
             if len(generated.songs) < length:  # no more songs match
                 break
             length = max(min_length, length + round((wanted_s - generated.duration_s) / usual))
-            if length in tried:  # it swings, because one song may be several times as long as the next
+            if length in tried:  # the length alternates, because songs may differ several times in duration
                 short = max((n for n, one in tried.items() if one.duration_s <= wanted_s), default=min_length)
                 length = (short + min((n for n in tried if n > short), default=short)) // 2
         best = min(tried.values(), key=lambda one: abs(one.duration_s - wanted_s))
@@ -203,7 +203,7 @@ class Walk:
             keep = {place: song.id for place, song in enumerate(best.songs) if place != exchange.place}
             one_free = replace(pool, request=replace(request, keep=keep), candidates=exchange.songs)
             exchanged = self._generate(one_free, len(best.songs), len(best.songs), random_state)
-            if len(exchanged.songs) < len(best.songs):  # each candidate breaks another condition
+            if len(exchanged.songs) < len(best.songs):  # every candidate breaks a different condition
                 break
             best = replace(exchanged, notes=tuple(dict.fromkeys([*best.notes, *exchanged.notes])))
         if abs(best.duration_s - wanted_s) > _TOLERANCE_S:
@@ -273,7 +273,7 @@ class Walk:
         )
 
     def _describe_sound(self, song: Song, other: Song) -> str:
-        """Describe the similar sound of two songs by properties that a listener can check."""
+        """Describe how two songs sound alike, in terms of properties that a listener can check."""
         (shared,) = describe_pairs(self.snapshot, song, [other])
         return f"similar sound: {shared.replace(' · ', ', ')}" if shared else "similar sound"
 
@@ -292,7 +292,7 @@ class Walk:
 
 
 def _is_sound(name: str) -> bool:
-    """Return whether an edge contains songs of similar sound, without any other condition."""
+    """Return whether similar sound is the only feature that an edge's songs share."""
     return bool(name) and playlist.edge_families([name]) == [("audio",)]
 
 

@@ -29,8 +29,8 @@ from musicsim.progress import Progress
 
 NATIVE, CODEWORDS_NAME = "Sound", "Codewords"
 REPRESENTATION_KIND = "representation"
-SONGS_FOR_AXES = 20_000  # number of songs; their features take 113 MB under Sound
-_MAX_SONGS = 1_000  # songs that measure the variation within songs
+SONGS_FOR_AXES = 20_000  # maximum number of songs to which axes are fitted; their features take 113 MB under Sound
+_MAX_SONGS = 1_000  # maximum number of songs from which the variation within songs is measured
 
 
 def publish(

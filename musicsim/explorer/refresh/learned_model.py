@@ -26,7 +26,7 @@ from musicsim.progress import Progress
 
 LEARNED_KIND, COMBINED_KIND = "learned", "combined"
 _ROWS = 4_096
-_MIN_COVERAGE = 0.9  # minimum share of the songs, for a model that is used by default
+_MIN_COVERAGE = 0.9  # minimum share of songs with a vector, for a model that is used by default
 
 
 def learn(
@@ -63,7 +63,7 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
     blocks = model.encoder_.blocks if len(chosen) > 1 else []
     if settings.method == AUTOMATIC:
         L, report = learn_automatically(snapshot, settings, blocks, watcher)
-        if blocks and not L[:, blocks[0].stop :].any():  # the other models did not help
+        if blocks and not L[:, blocks[0].stop :].any():  # the other models did not help, so their columns are 0
             chosen, base, L, blocks = chosen[:1], chosen[0], L[:, blocks[0]], []
             snapshot = take_snapshot(library, base.id)
             model = snapshot.model

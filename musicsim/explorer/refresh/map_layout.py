@@ -17,7 +17,7 @@ from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Arr
 MAX_LAID_OUT = 20_000  # maximum number of songs for t-SNE, which then takes 90 s on one core
 
 _PERPLEXITY = 30.0
-# t-SNE needs about three neighbors per unit of perplexity. With fewer songs, the two main axes show as much. Only
+# t-SNE needs about three neighbors per unit of perplexity. With too few songs, the two main axes show as much. Only
 # distinct songs count, because openTSNE crashes the whole process if all songs have the same place.
 _MIN_SONGS_FOR_TSNE = 12
 _SEED = 0
@@ -50,7 +50,7 @@ def fit_map(X: Float32Array, random_state: int = _SEED, *, start: Float32Array |
         return places
     if not _is_enough_for_tsne(X):
         return _main_axes(X) if start is None else align(_main_axes(X), start)
-    if start is not None and np.ptp(start[:, 0]) == 0.0:  # the start would be divided by its width
+    if start is not None and np.ptp(start[:, 0]) == 0.0:  # t-SNE would divide the start by its width
         start = None
     # t-SNE needs two main axes to start from
     columns = np.pad(np.asarray(X, dtype=np.float64), ((0, 0), (0, max(0, 2 - X.shape[1]))))

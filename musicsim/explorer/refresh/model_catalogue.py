@@ -101,7 +101,7 @@ def import_model_file(library: Library, source: Path, progress: Progress) -> str
             imported = read_model_file(source, scratch)
             songs = songs_with_frames(library, library.songs())
             if not songs:
-                raise missing_features(library, "no audio features of songs are stored to fit a model on")
+                raise missing_features(library, "there are no stored audio features to fit a model to")
             name, keys = free_name(library, imported.name), imported.model.encoder_.own_keys()
             record = new_record(TAKEN_KIND, name, imported.model, len(songs), taken_from=source.name, keys=keys)
 
@@ -111,7 +111,7 @@ def import_model_file(library: Library, source: Path, progress: Progress) -> str
                 if not len(X):
                     compared = imported.model.kind.description
                     raise ModelError(f"{source.name}: no song in this library has what the model compares: {compared}.")
-                if not (X.min() >= -_MAX_VECTOR and X.max() <= _MAX_VECTOR):  # False for NaN
+                if not (X.min() >= -_MAX_VECTOR and X.max() <= _MAX_VECTOR):  # comparisons with NaN are False
                     raise ModelError(f"{source.name}: its numbers are inconsistent. Export the model again.")
 
             return publish(library, imported.model, record, fill=fill, report=imported.report, progress=progress)

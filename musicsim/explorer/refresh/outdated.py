@@ -16,9 +16,9 @@ _MODEL_CHANGE = "by timbre, how it changes, and rhythm, regardless of loudness"
 class Upgrade:
     """Pending work on songs and models from an older version of musicsim."""
 
-    n_songs: int  # songs to be analyzed again; 0 if stored audio features suffice
+    n_songs: int  # number of songs to analyze again; 0 if stored audio features suffice
     reasons: tuple[str, ...]  # improvements, one per version
-    n_undescribed: int = 0  # songs whose descriptors will be computed from stored features
+    n_undescribed: int = 0  # number of songs whose descriptors will be computed from stored features
 
     @property
     def words(self) -> str:

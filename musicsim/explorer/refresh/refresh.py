@@ -85,7 +85,7 @@ def _update_models(library: Library, force: bool, progress: Progress) -> None:
         _fit_built_in(library, force, progress)
     native = library.models.native()
     if native is None:
-        raise missing_features(library, "no audio features of songs are stored to fit a model on")
+        raise missing_features(library, "there are no stored audio features to fit a model to")
     failed = set()
     # owners of features come first, because other models share their features
     for record in sorted(library.models.all(retired=True), key=lambda r: r.base_id is not None):

@@ -39,7 +39,7 @@ class Filters:
     )
     folders: frozenset[str] = option(frozenset(), "Only songs in these folders.", label="Folders", name="folder")
     no_folders: frozenset[str] = option(
-        frozenset(), "No songs in these folders or below them.", label="Without these folders", name="no_folder"
+        frozenset(), "No songs in these folders or their subfolders.", label="Without these folders", name="no_folder"
     )
     years: tuple[int, int] | None = option(
         None, "First and last year; songs without a year are excluded.", label="Years"

@@ -20,7 +20,7 @@ class PlaylistRequest(Filters):
 
     length: int = option(12, "Number of songs.", label="Length", flags=("--length", "-n"), min=1, max_asked=500)
     minutes: float | None = option(
-        None, "Length in minutes instead of songs, met within two minutes.", label="Length", min=1, max=1440
+        None, "Length in minutes instead of songs, accurate to within two minutes.", label="Length", min=1, max=1440
     )
     dialect: str | None = option(
         None, "Kind of playlist to follow; `musicsim dialects` lists them.", label="What kind of playlist?"
@@ -74,8 +74,8 @@ class PlaylistRequest(Filters):
     seed: int | None = option(
         None, "The same seed gives the same playlist again; random by default.", label="Seed", min=0
     )
-    keep: Mapping[int, int] = field(default_factory=dict)  # place from 0 -> song that stays there
-    rested: frozenset[int] = frozenset()  # songs from playlists generated a moment ago, which weigh less
+    keep: Mapping[int, int] = field(default_factory=dict)  # 0-based position -> song that stays there
+    rested: frozenset[int] = frozenset()  # songs from playlists generated a moment ago, which get less weight
 
     @property
     def stops(self) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import option, settle
 
 MAX_RESULTS = 200
-_MAX_PART_S = 1e6  # no file is that long; larger numbers overflow
+_MAX_PART_S = 1e6  # longer than any file; larger numbers overflow
 _SORT_KEYS = ("id", "title", "artist", "album", "year", "genre", "duration_s", "key", *HEARD)
 
 

@@ -11,7 +11,7 @@ class Kind:
     """A kind of supervision."""
 
     words: str  # "songs with the same tags"
-    of: str  # songs or artists, which can be similar
+    of: str  # "songs" or "artists": the kind of things that can be similar
     model_name: str
 
 

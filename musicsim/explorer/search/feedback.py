@@ -82,7 +82,7 @@ def what_changed(before: Sequence[Song], after: Sequence[Song]) -> str:
         changes.append(f"{n_new} new {'song' if n_new == 1 else 'songs'} in the list")
     gain, old_place, new_place, title = max(moves, default=(0, 0, 0, ""))
     if gain > 1:
-        changes.append(f"“{title}” rose from place {old_place} to {new_place}")
+        changes.append(f"“{title}” rose from position {old_place} to {new_place}")
     if not changes:
         same = [song.id for song in before] == [song.id for song in after]
         return "The list did not change." if same else "The same songs, in a different order."

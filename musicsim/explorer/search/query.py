@@ -27,10 +27,10 @@ from musicsim.library.tags.artists import fold_name
 CANDIDATES = 500
 # Number of songs nearest by plain distance that are compared again with the query's metric.
 _METRIC_CANDIDATES = 5_000
-# With several examples: the weight of those that results should not be like, and the smallest distance that counts.
+# With several examples: weight of the examples to avoid; minimum distance, so that inverse distances stay finite.
 _UNLIKE, _SMALLEST = 0.5, 1e-6
-N_ENTRIES = 3  # entry points per similar artist
-_MAX_SEEDS = 8  # songs that represent the artist of a query
+N_ENTRIES = 3  # number of entry points per similar artist
+_MAX_SEEDS = 8  # maximum number of songs that represent an artist in a query
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +53,18 @@ class Example:
     duration_s: float
     features: Float32Array  # (n_features,)
     frames: SongFrames
-    notes: tuple[str, ...] = field(default=())  # problems of the file
+    notes: tuple[str, ...] = field(default=())  # problems with the file
     song_id: int | None = None  # the song in the library with the same bytes or sound
     is_cut: bool = False  # whether the sound is longer than the analyzed part
-    starts_s: float = 0.0  # start of a part in its song or file
+    starts_s: float = 0.0  # position in the song or file at which the analyzed part starts
 
 
 @dataclass(frozen=True, slots=True)
 class Examples:
     """Several examples in one query."""
 
-    like: tuple[int | Example, ...]  # at least one song id or sound that results should be like
-    unlike: tuple[int, ...] = ()  # ids of songs that results should not be like
+    like: tuple[int | Example, ...]  # song ids or sounds that results should resemble; at least one
+    unlike: tuple[int, ...] = ()  # ids of songs that results should not resemble
 
 
 Query = int | Example | Examples  # a song id, sound from outside the library, or several of them

@@ -18,11 +18,11 @@ from musicsim.library.stores.genres import genre_key
 from musicsim.library.stores.models import Vectors
 
 _N_REASONS = 2
-_TAGS_COMPARED = 8  # per song, the heaviest
-_SAME_TEMPO = 1.04  # the precision of listeners and of estimates
-_OUTER = 1 / 3  # share of the library that counts as dark, and that counts as bright
+_TAGS_COMPARED = 8  # number of tags to compare per song: those with the largest weights
+_SAME_TEMPO = 1.04  # largest ratio of equal tempos: listeners and estimates are no more precise
+_OUTER = 1 / 3  # share of the library that counts as dark; the same share counts as bright
 _SIMILAR = 0.25  # share of the library that may be nearer to a song with "similar" sound
-_SAMPLE = 300  # songs of the library to compare with
+_SAMPLE = 300  # number of songs in the library to compare with
 _PARTS = {
     "tone color": "similar tone color",
     "how much the loudness varies": "similar dynamics",
@@ -48,7 +48,7 @@ def describe_pairs(
             for other, parts in zip(others, facts, strict=True)
         ]
     shared = set.intersection(*map(set, facts)) if len(facts) > _N_REASONS else set()
-    facts = [sorted(each, key=shared.__contains__) for each in facts]  # stable: those that distinguish come first
+    facts = [sorted(each, key=shared.__contains__) for each in facts]  # shared facts come last
     return [" · ".join(_choose(each)) for each in facts]
 
 

@@ -31,7 +31,7 @@ def max_mb() -> int:
 def decode_upload(
     snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = MINUTES, *, visitor: str = ""
 ) -> Decoding["audio.Sound"]:
-    """Start to decode the first `minutes` of a file or recording in a worker; the result includes its MFCC.
+    """Start to decode the first `minutes` of a file or recording in a worker; the result includes its MFCCs.
 
     The library's limits apply. Limits are lower for visitors, who take turns by their address, `visitor`. Bytes are
     written to a temporary file in the library's folder. Messages use `name`. Raises ModelError if the library has no

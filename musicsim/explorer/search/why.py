@@ -28,7 +28,7 @@ _SMOOTH_FRAMES = round(1.5 / _FRAME_S)
 _REACH_FRAMES = round(3.0 / _FRAME_S)  # maximum distance from the middle of a passage to its ends
 _SHORTEST_FRAMES = round(1.0 / _FRAME_S)  # a shorter passage is hard to hear; a shorter song is one passage
 _N_BINS = 240
-_FAINTEST = 0.5  # peak of a passage, relative to the peak of its codeword in the song
+_FAINTEST = 0.5  # minimum peak of a passage, relative to the peak of its codeword in the song
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Side:
     title: str
     sub: str = ""
     song_id: int | None = None  # None for sound from outside the library
-    starts_s: float = 0.0  # start of a part in its song or file
+    starts_s: float = 0.0  # position in the song or file at which the compared part starts
     tags: tuple[str, ...] = ()  # heaviest first
     listeners: frozenset[str] = frozenset()
 
@@ -52,7 +52,7 @@ class CodewordShare(Share):
     """Contribution of a codeword; `words` describes its sound relative to other codewords."""
 
     codeword: int
-    more_in: int  # 0 if the first song has more of it, 1 if the second has
+    more_in: int  # 0 if the first song has more of this codeword, 1 if the second has more
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Why:
     distance_before: float
     distance_after: float | None
     parts: tuple[Share, ...]  # shares that sum to the similarity; largest first, the remainder last
-    apart: tuple[CodewordShare | Share, ...]  # the largest shares of the distance, at most three
+    apart: tuple[CodewordShare | Share, ...]  # the parts with the largest shares of the distance, at most three
     tags: tuple[str, ...]  # tags in common
     n_listeners: int  # listeners of both songs
     listeners_jaccard: float | None  # None if one of the songs has no listeners
@@ -249,7 +249,7 @@ def _largest(shares: Float64Array, n: int) -> list[int]:
 def _codeword_shares(
     codebook: codebooks.Codebook, codewords: Sequence[int], one: Side, other: Side, before: Shares, after: Shares | None
 ) -> tuple[CodewordShare, ...]:
-    more_in = _histograms(one, other).argmax(axis=0).tolist()  # the first song if equal
+    more_in = _histograms(one, other).argmax(axis=0).tolist()  # argmax chooses the first song if both are equal
     return tuple(
         CodewordShare(
             codeword=w,

@@ -50,7 +50,7 @@ class Compared:
     """Features of two songs under a model, in named groups."""
 
     names: tuple[str, ...]  # names of the groups
-    group: Int64Array  # (n_features,): the group of each feature
+    group: Int64Array  # (n_features,): index of each feature's group in `names`
     pair: Float32Array  # (2, n_features)
     sample: Float32Array  # (n, n_features): other songs in the library
     before: Float64Array  # (r, n_features): L of the metric M = L^T L
@@ -152,7 +152,7 @@ def largest_shares(names: Sequence[str], before: Shares, after: Shares | None) -
 
 def sound_groups(n_features: int) -> Int64Array:
     """Return the index in :data:`GROUPS` of each feature of a Sound model, (n_features,)."""
-    # kind of each column of a Gaussian's matrix: MFCC, their deltas, their second deltas, the mean
+    # kind of each column of a Gaussian's matrix: MFCCs, their deltas, their second deltas, the mean
     kinds = np.empty(3 * N_MFCC + 1, dtype=np.int64)
     kinds[0], kinds[1:_N_COARSE], kinds[_N_COARSE:N_MFCC] = _LEVEL, _TONE, _DETAIL
     kinds[N_MFCC : 2 * N_MFCC], kinds[2 * N_MFCC : -1] = _TONE_MOVES, _TONE_TURNS

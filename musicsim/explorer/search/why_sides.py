@@ -20,7 +20,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import Vectors
 
-_SAMPLE = 300  # number of songs for typical distances; 1 MB
+_SAMPLE = 300  # number of songs from which typical distances are computed; 1 MB
 
 
 def explain_result(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[Side, Side, Why]:

@@ -43,7 +43,7 @@ def condition_of(snapshot: Snapshot, filters: Filters) -> All | None:
         parts.append(Not(_has_tag(snapshot, filters.no_tags)))
     if filters.years is not None:
         first, last = filters.years
-        parts.append(Within("year", max(first, 1), last))  # 0 is unknown
+        parts.append(Within("year", max(first, 1), last))  # 0 means an unknown year
     if filters.words:
         parts += _fits_words(snapshot, filters.words)
     for name in ("duration_s", *HEARD):

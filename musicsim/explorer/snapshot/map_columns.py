@@ -3,8 +3,8 @@
 The library's settings store the color of each label, so that a change to a few songs does not recolor the map.
 
 For a browser, each column is a line of JSON and then little-endian arrays, which have an entry for every song in the
-order of :class:`MapView`. Spaces pad the line to a multiple of four bytes, including its line feed. Places are shares
-of the home window: 0 to 1 from left to right and from bottom to top.
+order of :class:`MapView`. Spaces pad the line to a multiple of four bytes, including its line feed. Positions are
+fractions of the home window: 0 to 1 from left to right and from bottom to top.
 """
 
 import json
@@ -43,12 +43,12 @@ _FULL = (
 # The color map "plasma" without its palest end. No step is gray, because gray means unknown.
 _SCALE = ("#0d0887", "#46039f", "#7201a8", "#9c179e", "#bd3786", "#d8576b", "#ed7953", "#fb9f3a")
 _N_STEPS = 64
-_PERCENTILES = (2, 98)  # ends of a scale, so that a few outliers do not use up the colors
-_TYPICAL = 0.6  # how far a region's mean must differ, in standard deviations of all songs
+_PERCENTILES = (2, 98)  # both ends of a color scale, so that a few outliers do not use up the colors
+_TYPICAL = 0.6  # minimum difference of a region's mean, in standard deviations of all songs
 _MAX_WORDS = 2
 # a genre names a region if more than this share of the region's songs with a genre have it
 _MAIN_SHARE = 0.5
-_MAIN_LEAD = 1.5  # and if its share is at least this many times its share among all songs
+_MAIN_LEAD = 1.5  # the share must also be at least this many times the genre's share among all songs
 _STEPS = 65_535  # steps along each axis; a step is a third of a pixel at the largest zoom
 
 Places = npt.NDArray[np.floating[Any]]
@@ -183,7 +183,7 @@ def colours_offered() -> tuple[str, ...]:
 
 
 def _labels(snapshot: Snapshot, by: str) -> Labels:
-    if by == "tag":  # the heaviest tag of each song
+    if by == "tag":  # each song has the color of its heaviest tag
         places: dict[str, int] = {}
         tag_of = {i: places.setdefault(tags[0][0], len(places)) for i, tags in snapshot.tags_of().items()}
         codes = [tag_of.get(i, -1) for i in snapshot.row_ids.tolist()]
@@ -293,8 +293,8 @@ def from_unit(home: Window, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[list[fl
 def map_column(snapshot: Snapshot, name: str) -> bytes:
     """Return a column of the map; raise NotFoundError for an unknown one.
 
-    "places" has song ids (uint32), then x, then y (uint16). "regions" has only JSON. Each of :func:`colours_offered`
-    has codes (uint8).
+    "places" contains song ids (uint32), then x, then y (uint16). "regions" is JSON only. Each column of
+    :func:`colours_offered` contains codes (uint8).
     """
     view = map_view(snapshot.map)
     if name == "regions":

@@ -21,8 +21,8 @@ MAX_UNFOLDED = 20_000
 """Maximum size of a map on which its own method places new songs; for larger maps it takes too long."""
 
 _ROOM = 0.06  # margin as a share of the map's width, so that marks at the edge are not cut off
-_COARSE, _FINE = 64, 256  # cells per side
-_N_NEAREST = 10  # neighbors that give the place of a new song
+_COARSE, _FINE = 64, 256  # number of cells per side of the grid
+_N_NEAREST = 10  # number of neighbors that determine the place of a new song
 
 Source = TypeVar("Source")
 Made = TypeVar("Made")
@@ -62,9 +62,9 @@ class MapView:
     """The places of songs, in an order that makes the first n of them a fair sample for every n.
 
     One song from each cell of a 64 x 64 grid comes first, so that no region is empty; the others follow at random. A
-    song in a cell of a 256 x 256 grid with c songs weighs 1 / sqrt(c), so four times as many songs give twice as many
-    points. Songs without a place, nan in `places` (n_songs, 2), are not drawn. Memory: 16 bytes per song, plus 8 bytes
-    after the first outline.
+    song in a cell of a 256 x 256 grid with c songs has weight 1 / sqrt(c), so four times as many songs give twice as
+    many points. Songs without a place, nan in `places` (n_songs, 2), are not drawn. Memory: 16 bytes per song, plus 8
+    bytes after the first outline.
     """
 
     def __init__(self, places: Float32Array, random_state: int = 0) -> None:

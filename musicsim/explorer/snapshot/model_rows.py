@@ -30,7 +30,7 @@ from musicsim.places import places_in_order
 
 T = TypeVar("T")
 
-_MAX_MODELS = 4  # models per library whose rows stay in memory, for comparisons of models
+_MAX_MODELS = 4  # number of models per library whose rows stay in memory, so that models can be compared
 _MAX_IN_ADVANCE = 100_000
 _SAMPLE_SIZE = 5_000
 
@@ -85,7 +85,7 @@ class HubReduction:
 class ModelRows:
     """Songs with a vector under a model, without duplicates: arrays that pages and searches share.
 
-    `table` contains all songs that are not missing, and `stored` the rows of the model's file. `representative_of` maps
+    `table` contains all songs that are not missing; `stored` has the model's rows. `representative_of` maps
     the id of each duplicate to the song that is shown. `ids` (n_rows,) are song ids, and `places` (n_rows,) are their
     indices in `table` and in every later table of the same songs. `file` (n_file_rows, n_dimensions) is a memory map
     of all vectors in the model's file, including other songs. `file_rows` (n_rows,), ascending, are indices in `file`.
@@ -188,7 +188,7 @@ class ModelRows:
         return SimilarityModel.load_local(self.folder)
 
     def columns(self, table: SongTable) -> SongColumns:
-        """Return the columns of the rows; `table` must have the same songs as the table of the constructor."""
+        """Return the columns of the rows; `table` must have the same songs as the table passed to the constructor."""
         with self._lock:
             if self._columns is None or self._columns[0] is not table.columns:
                 is_whole = np.array_equal(self.places, np.arange(len(table.ids)))

@@ -53,7 +53,7 @@ N_CANDIDATES = 500  # number of candidates that hub reduction re-ranks
 
 _RECALL = 0.95  # recall of all candidates; the recall of the nearest ten is above 99%
 _N_QUERIES = 100
-_ADDED_ON_READING = 0.02  # share of new rows up to which the index file stays unchanged
+_ADDED_ON_READING = 0.02  # largest share of new rows for which the index file is not rewritten
 _GROWTH = 1.5  # an index that has grown by this factor is rebuilt
 _SEED = 0
 # spill tree: overlap of the sides, and rows per leaf, as a number and as a share of all rows

@@ -185,8 +185,8 @@ class Snapshot:
     ) -> Int64Array:
         """Return the rows of the k songs nearest to a vector, nearest first, from the engine or the local index.
 
-        Returns fewer rows if few are `allowed` (n_indexed,). `condition`, from which `allowed` was computed, is for
-        engines that filter themselves.
+        Returns fewer rows if fewer than k are `allowed` (n_indexed,). `condition`, from which `allowed` was computed,
+        is for engines that filter themselves.
         """
         rows = self.engine.nearest(vector, k, allowed, condition) if self.engine is not None else None
         return self.index.query(vector[None, :], k, allowed=allowed)[1][0] if rows is None else rows

@@ -27,11 +27,11 @@ from musicsim.library.stores.genres import genre_key
 from musicsim.public import is_public
 
 _MAX_TEXT = 200
-_LONGEST_PHRASE = 4  # words of a tag or an artist's name
-_MIN_TYPO, _MIN_RATIO = 4, 0.75  # letters of a word that may have a typo, and its similarity to the right word
-_MIN_PART = 3  # letters of a word of a name
+_LONGEST_PHRASE = 4  # maximum number of words in a tag or an artist's name
+_MIN_TYPO, _MIN_RATIO = 4, 0.75  # of a word with a typo: minimum length, and minimum similarity to the right word
+_MIN_PART = 3  # minimum length of a word in a name
 _WORD = re.compile(r"[^\W_]+")
-_TEMPO_WITHIN = 0.04  # the precision of listeners and of estimates
+_TEMPO_WITHIN = 0.04  # tolerance as a share of the tempo: listeners and estimates are no more precise
 _FIRST_YEAR, _LAST_YEAR = 1000, 2999
 _SCALES = HEARD_WORDS | {"duration_s": ("long", "short")}
 # Listeners know what these numbers mean, unlike those of the other descriptors.
@@ -45,7 +45,7 @@ _SYNONYMS = {
     "rnb": "r&b", "electro": "electronic", "electronica": "electronic", "orchestra": "orchestral",
     "symphonic": "orchestral", "choir": "choral", "classic": "classical",
 }  # fmt: skip
-_MAX_TITLES = 1000  # songs whose titles contain a word
+_MAX_TITLES = 1000  # maximum number of songs whose titles contain a word
 _NOT, _VERY, _ABOUT = {"not", "no", "without"}, "very", "about"
 _FILLERS = {"a", "about", "and", "but", "by", "from", "in", "music", "of", "or", "some", "song", "songs", "the", "with"}
 _DECADE = re.compile(r"(\d\d|\d{3}0)['’]?s")
@@ -64,7 +64,7 @@ class Part:
     words: str  # their meaning
     filters: Filters = field(default_factory=Filters)  # the condition, unless there are `song_ids`
     song_ids: Int64Array | None = field(default=None, compare=False)  # matching songs, found by an extension
-    along: tuple[str, int] | None = None  # column, and 1 if songs with larger values match better, else -1
+    along: tuple[str, int] | None = None  # name of a column; 1 if songs with larger values match better, else -1
     is_not: bool = False  # matching songs are excluded
 
 

@@ -38,9 +38,9 @@ class Question:
     """A question about three or four songs."""
 
     form: str  # "odd": which one does not belong? "like": which one is more like the first?
-    song_ids: tuple[int, ...]  # in the order on the page; for "like", the reference song comes first
+    song_ids: tuple[int, ...]  # song ids in the order on the page; for "like", the reference song comes first
     is_random: bool  # whether the songs were drawn at random; stored with the answer
-    is_repeat: bool  # whether this listener has answered it before, in a different order
+    is_repeat: bool  # whether this listener has already answered this question with the songs in a different order
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,11 @@ class Rate:
 class AnswerSummary:
     """Number and reliability of the answers so far."""
 
-    n_answers: int  # including unsure answers
+    n_answers: int  # number of answers, including unsure ones
     n_unsure: int
     n_listeners: int  # number of listeners with at least one answer
     consistency: Rate  # how often a listener answers a repeated question the same way
-    agreement: Rate  # how often two listeners' first answers to the same question are equal
+    agreement: Rate  # how often two listeners give equal first answers to the same question
     foreseen: Rate  # how often the model in use predicted answers to random questions
 
 
@@ -110,7 +110,7 @@ def next_question(
         places = places[np.argsort(-values / (1 + history.count_of(pool)[places].mean(axis=1)), kind="stable")]
     for rows in pool[places]:
         if question_key(form, rows.tolist()) not in history.keys:
-            ids = snapshot.row_ids[rows].tolist()  # in random order
+            ids = snapshot.row_ids[rows].tolist()  # songs are shown in random order
             return Question(form, tuple(ids), is_random=kind == "random", is_repeat=False)
     return history.repeat_one(rng, min_between=0) or history.repeat_any(rng)
 
@@ -129,7 +129,7 @@ def _pool(snapshot: Snapshot, n_songs: int, rng: np.random.Generator) -> tuple[I
 
 
 def _candidates(n_pool: int, n_songs: int, rng: np.random.Generator) -> Int64Array:
-    """Draw questions of different songs uniformly: places in the pool, (n_candidates, n_songs)."""
+    """Draw questions of different songs uniformly: positions in the pool, (n_candidates, n_songs)."""
     places = rng.integers(n_pool, size=(_N_CANDIDATES, n_songs))
     ordered = np.sort(places, axis=1)
     places = places[(ordered[:, 1:] > ordered[:, :-1]).all(axis=1)]
@@ -162,7 +162,7 @@ class _History:
         self._rows_of_mine: list[int] = []
         for answer, answer_rows in zip(same_form, rows.tolist(), strict=True):
             if min(answer_rows) < 0 or len(set(answer_rows)) < n_songs:
-                continue  # a song without a vector, or duplicates
+                continue  # skip questions about songs without a vector, or about duplicates
             if answer.listener == listener:
                 self._mine.append((question_key(form, answer_rows), answer))
                 self._rows_of_mine += answer_rows

@@ -16,7 +16,7 @@ from musicsim.blas import one_blas_thread
 
 _N_TASTES = 32
 _SOFTNESS = 0.3
-_NEAR, _MAX_STEPS = 1e-3, 500  # convergence of weights with mean 1, far below their spread
+_NEAR, _MAX_STEPS = 1e-3, 500  # convergence: largest change of a weight, far below the spread of the weights
 _N_POWERS, _MARGIN = 20, 1.2
 
 

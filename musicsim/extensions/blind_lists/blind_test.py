@@ -48,8 +48,8 @@ class BlindPair:
     right: GeneratedPlaylist
     left_is: Contender
     right_is: Contender
-    request: PlaylistRequest  # includes the common first song, but no dialect
-    seed: int  # reproduces the pair until the library or a model changes
+    request: PlaylistRequest  # request that includes the common first song, but no dialect
+    seed: int  # seed that reproduces the pair until the library or a model changes
 
     @property
     def is_equal(self) -> bool:
@@ -118,7 +118,7 @@ def draw_pair(
 def _first_song(walks: tuple[Walk, Walk], request: PlaylistRequest, rng: np.random.Generator) -> int:
     """Draw one of the songs that both walks know and the request allows, all with the same probability."""
     allowed = [set(walk.snapshot.row_ids[find_allowed_rows(walk.snapshot, request)].tolist()) for walk in walks]
-    # a song that is fixed at a later place cannot be first
+    # a song that is fixed at a later position cannot be first
     known = sorted((allowed[0] & allowed[1]) - {*request.through, *request.keep.values()})
     if not known:
         raise NotFoundError("no song matches your request in both models. Loosen the request.")

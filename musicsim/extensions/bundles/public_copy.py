@@ -21,8 +21,8 @@ from musicsim.library.db.schema_version import create_tables
 from musicsim.library.tags.artists import artist_group, parse_artist, stand_in_name
 from musicsim.storage import storage_error
 
-EXCERPTS = "excerpts"  # folder for the excerpts
-NOWHERE = "."  # stands for the folder of a song whose artist is known
+EXCERPTS = "excerpts"  # name of the folder for excerpts
+NOWHERE = "."  # folder of a song whose artist is known, so that the real folder stays private
 _PLAIN = (
     *("title", "artist", "album_artist", "album", "track", "year", "genre", "duration_s"),
     *("feature_version", "mb_recording_id", "mb_artist_id", "mb_album_id", "sound_hash"),
@@ -60,7 +60,7 @@ FILLED: dict[str, dict[str, str]] = {
     },
     "duplicates": {name: f"s.{name}" for name in ("first_id", "second_id", "similarity", "offset_s", "is_same")},
     "tags": {"song_id": "s.song_id", "tag": "s.tag", "source": "''", "weight": "max(s.weight)"},
-    # only the third to which a song belongs by its plays; one listener per song, so that tastes stay private
+    # tastes stay private: only the tercile of a song's play count is stored, and each song has its own listener
     "plays": {"listener": "song_id", "song_id": "song_id", "source": "''", "count": "third_of(n)"},
     "playlists": {
         "id": "s.id",
@@ -114,7 +114,7 @@ def copy_for_visitors(
     engine.dispose()
     try:
         with closing(sqlite3.connect(target, uri=True, isolation_level=None)) as copy:
-            # speed is safe here: no other process reads the copy before it is complete
+            # fast settings are safe here, because no other process reads the copy before it is complete
             for pragma in ("journal_mode=DELETE", "journal_mode=OFF", "synchronous=OFF", "cache_size=-65536"):
                 copy.execute(f"PRAGMA {pragma}")
             copy.execute("ATTACH DATABASE ? AS src", (read_only_address(source),))

@@ -33,15 +33,15 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_AHEAD = 2  # batches per worker thread: one running, one waiting
-_BATCH_S = 2.0  # seconds of work in a batch, much longer than sending a message
+_AHEAD = 2  # number of batches per worker thread: one running, one waiting
+_BATCH_S = 2.0  # seconds of work in a batch; sending a message takes much less
 MAX_BATCH = 32  # tasks
 _TICK_S = 0.5
 _COUNT_EVERY_S = 2.0
 CONNECT_S = 10.0
 _FETCH_S = 120.0
-_GONE_S = 600.0  # maximum wait for a scheduler that has died
-_RETRIES = 2  # retries of a batch that could not start on any worker
+_GONE_S = 600.0  # maximum seconds to wait for a scheduler that has died
+_RETRIES = 2  # number of retries of a batch that could not start on any worker
 UNTRUSTED = (
     "this cluster is on a different machine and is not trusted. Dask exchanges pickles, so anyone who controls the "
     "scheduler can run code on this machine. Use tls:// with your own certificates, or trust the address: with "

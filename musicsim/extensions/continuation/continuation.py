@@ -29,12 +29,12 @@ from musicsim.progress import Progress, add_prefix, no_progress
 LISTS = ("playlists", "sittings")
 """Kinds of lists: playlists (except those that musicsim generated), and listening sessions (songs played in a row)."""
 MIN_SONGS = 6  # minimum number of songs in an evaluated list
-MIN_LISTS = 10  # minimum number of long enough lists for a useful interval
+MIN_LISTS = 10  # minimum number of lists of this length for a useful interval
 MEASURES = {"ndcg": "NDCG", "r_precision": "R-precision", "clicks": "Clicks", "hit@10": "Hit rate at 10"}
 """Measures with their names; methods are sorted by the first measure."""
-MAX_JUDGED = 500  # maximum number of lists evaluated in a part
+MAX_JUDGED = 500  # maximum number of lists evaluated in a fold
 _N_PARTS = 5
-_ENOUGH = 200  # number of evaluated lists after which no further part is evaluated
+_ENOUGH = 200  # number of evaluated lists after which no further fold is evaluated
 _N_RECOMMENDED = 500
 
 Interval = tuple[float, float, float]  # a mean over lists, and the lower and upper end of its 95% interval
@@ -50,8 +50,8 @@ N_NEIGHBOURS = 200
 N_FACTORS, ALS_STEPS, BPR_STEPS = 64, 20, 100
 ALS_REGULARIZATION, ALS_ALPHA = 0.1, 10.0
 BPR_REGULARIZATION, BPR_LEARNING_RATE = 0.002, 0.05
-_BLOCK = 65_536  # songs per block of distances
-_TIES = 1e-6  # weight of popularity relative to cosines; only breaks ties
+_BLOCK = 65_536  # number of songs per block of distances
+_TIES = 1e-6  # weight of popularity relative to cosines, so small that it only breaks ties
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +188,10 @@ class Continued:
     """Scores of the methods that continued the lists of a library, as JSON values."""
 
     kind: str  # one of LISTS
-    n_lists: int  # lists that are long enough
+    n_lists: int  # number of lists that are long enough
     n_judged: int
     n_parts: int
-    n_songs: int  # songs that can be recommended
+    n_songs: int  # number of songs that can be recommended
     scores: Mapping[str, Mapping[str, Interval]]  # maps each method and measure to a score; best NDCG first
     leads: Mapping[str, Interval]  # maps each other method to the walk's NDCG minus its own
 
@@ -212,15 +212,15 @@ class Continued:
 
     @property
     def method(self) -> str:
-        parts = "one part" if self.n_parts == 1 else f"{self.n_parts} parts"
+        folds = "one fold" if self.n_parts == 1 else f"{self.n_parts} folds"
         return (
             f"Evaluated on {self.n_judged:,} of {self.n_lists:,} {self.kind} with at least {MIN_SONGS} songs, in "
-            f"{parts}. Methods choose from {self.n_songs:,} songs and are trained on the lists in all other parts."
+            f"{folds}. Methods choose from {self.n_songs:,} songs and are trained on the lists in all other folds."
         )
 
 
 def parts_of(lists: Lists, random_state: int) -> list[Int64Array]:
-    """Split the lists that are long enough into five random parts; return the list numbers in each part."""
+    """Split the lists that are long enough into five random folds; return the list numbers in each fold."""
     long = np.array([at for at, songs in enumerate(lists) if len(set(songs)) >= MIN_SONGS], dtype=np.int64)
     return np.array_split(np.random.default_rng(random_state).permutation(long), _N_PARTS)
 

@@ -23,8 +23,8 @@ _LABELS = {
     "genre": ("genre", "genres", "style"),
 }
 _TAGS = ("tags", "genres", "instruments", "instrument", "moods")
-_MAX_METADATA, _MAX_ANNOTATIONS = 4 << 30, 64 << 20  # bytes of a file about the data set, or about one track
-_MAX_TEXT, _MAX_TAGS, _MAX_WEIGHT = 1_000, 10_000, 1e9  # characters in a label, tags per song, weight of a tag
+_MAX_METADATA, _MAX_ANNOTATIONS = 4 << 30, 64 << 20  # maximum bytes of a file about the data set, or about a track
+_MAX_TEXT, _MAX_TAGS, _MAX_WEIGHT = 1_000, 10_000, 1e9  # maxima: characters in a label, tags per song, tag weight
 _NAMES = "datasets"  # key under which the library stores a JSON list of data set names
 _KNOWN_FAULTS = {
     "gtzan_genre": "GTZAN contains repetitions, several excerpts of the same recording, wrong labels and distortions, "
@@ -40,7 +40,7 @@ class DatasetTracks:
     labels: dict[Path, dict[str, str]] = field(default_factory=dict)  # maps each file and label to a value
     tags: dict[Path, dict[str, float]] = field(default_factory=dict)  # maps each file and tag to a weight
     parts: dict[Path, str] = field(default_factory=dict)  # maps each file to its part of the official split, if any
-    n_absent: int = 0  # tracks whose file is missing from the folder
+    n_absent: int = 0  # number of tracks whose file is missing from the folder
 
     @property
     def folders(self) -> list[Path]:
@@ -49,7 +49,7 @@ class DatasetTracks:
 
 
 def read_dataset(name: str, data_home: Path, version: str = "default") -> DatasetTracks:
-    """Read a data set's index, labels and split. Raises LibraryError if they cannot be read or files are elsewhere."""
+    """Read a data set's index, labels and split. Raises LibraryError if a file is damaged or not in its folder."""
     dataset, track_ids = _open_dataset(name, data_home, version)
     tracks = DatasetTracks(name)
     files = _list_files(dataset, data_home)

@@ -33,15 +33,15 @@ from musicsim.library.disk.npy_headers import read_header
 ENDINGS = (".npz", ".npy", ".parquet")
 _VECTORS = ("vectors", "vector", "embeddings", "embedding")
 _NAMES = ("ids", "id", "song_ids", "song_id", "paths", "path", "files", "file", "hashes", "hash", "content_hash")
-MAX_NUMBERS = 2**29  # 2 GB as float32: a million songs with 512 dimensions
-MAX_BYTES = 2**32  # bytes per array: MAX_NUMBERS as float64
+MAX_NUMBERS = 2**29  # maximum number of values, 2 GB as float32: a million songs with 512 dimensions
+MAX_BYTES = 2**32  # maximum bytes per array: MAX_NUMBERS as float64
 _MAX_ROWS = 2**22
 _MAX_RATIO = 100  # maximum ratio of memory to file size; numbers compress slightly, decompression bombs a lot
-_ALWAYS_READ = 2**26  # bytes in memory that are allowed for any file, whatever its size
+_ALWAYS_READ = 2**26  # bytes of memory that any file may take, whatever its size
 MAX_WIDE = 4_096
 _MAX_NAME = 4_096
-_BATCH = 4_096  # rows read from a Parquet file at a time
-_MAX_RUNS = 8  # runs of columns in a message
+_BATCH = 4_096  # number of rows that are read from a Parquet file at a time
+_MAX_RUNS = 8  # maximum number of column ranges in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +279,7 @@ def _check_names(label: str, names: npt.NDArray[Any]) -> list[int] | list[str]:
     """Return the names as whole numbers or strings; missing names become -1 or ""."""
     if names.dtype.kind in "iu":
         return [int(name) for name in names.tolist()]
-    if names.dtype.kind == "f" and np.isfinite(names).any():  # ids, some of which are missing
+    if names.dtype.kind == "f" and np.isfinite(names).any():  # numbers with gaps: some ids are missing
         return [int(name) if np.isfinite(name) and name == int(name) else -1 for name in names.tolist()]
     texts = [
         n.decode("utf-8", "surrogateescape") if isinstance(n, bytes) else "" if n is None else n for n in names.tolist()

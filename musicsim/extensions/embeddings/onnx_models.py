@@ -37,9 +37,9 @@ from musicsim.storage import writing_to
 
 MIN_RATE, MAX_RATE = 1_000, 192_000
 MIN_WINDOW_S, MAX_WINDOW_S = 0.1, 120.0
-MAX_SONG_S = 1_800.0  # seconds of a song that are used; the rest is ignored
+MAX_SONG_S = 1_800.0  # maximum seconds of a song that are used; the rest is ignored
 _MAX_BYTES = 2**31  # maximum size of an ONNX file, a limit of protobuf
-_SAMPLES_AT_ONCE = 2**20  # samples in a batch
+_SAMPLES_AT_ONCE = 2**20  # maximum number of samples in a batch
 _HASH_BYTES = 32
 _TIMES_ITS_SIZE = 4  # memory of a loaded model, relative to the size of its file
 _SEED = 0
@@ -86,7 +86,7 @@ class Described:
     hashes: list[str]  # hash of each song's file
     vectors: Float32Array  # (n_songs, d)
     problems: list[str]  # one sentence per song without a vector
-    n_known: int  # songs with vectors from earlier runs
+    n_known: int  # number of songs with vectors from earlier runs
 
 
 def compute_vectors(library: Library, model: OnnxModel, progress: Progress) -> Described:

@@ -20,7 +20,7 @@ from musicsim.library.disk.arrays import atomic_folder
 from musicsim.library.importing.places import PlaceIndex
 from musicsim.library.library import Library
 
-UNUSED_S = 24 * 3600.0  # unused vectors are kept for a day, because their model may not exist yet
+UNUSED_S = 24 * 3600.0  # seconds (one day) for which unused vectors are kept, because their model may not exist yet
 _SHOWN = 20
 
 

@@ -26,7 +26,7 @@ from musicsim.library.stores.models import CODEWORDS_KIND
 from musicsim.progress import Progress, no_progress
 
 _MIREX_K = 100
-_MAX_ROWS, _MAX_SONGS = 10_000, 1_000  # rows or songs per block
+_MAX_ROWS, _MAX_SONGS = 10_000, 1_000  # maximum number of rows and of songs per block
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Exported:
     path: Path
     n_rows: int  # number of table rows, queries in a distance list, or songs in a JAMS archive
     n_bytes: int
-    model: str  # empty if the export does not depend on a model
+    model: str  # name of the model; empty if the export does not depend on one
 
 
 def export(

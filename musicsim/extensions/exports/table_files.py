@@ -1,4 +1,4 @@
-"""Tables as Parquet, NPZ or CSV files, written one block of rows at a time; one block is in memory.
+"""Tables as Parquet, NPZ or CSV files, written in blocks of rows; only one block is in memory at a time.
 
 In Parquet, vectors are lists, and a column whose name contains a dot is a field of a struct. A CSV file has one column
 per dimension of a vector (``name_1``, ``name_2`` ...), and strings are made harmless in spreadsheets.

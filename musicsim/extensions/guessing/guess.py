@@ -112,7 +112,7 @@ class Guess:
 @dataclass(frozen=True, slots=True)
 class Guesses:
     target: str
-    guesses: list[Guess]  # most votes first
+    guesses: list[Guess]  # guesses, those with the most votes first
     judged: Judged
     n_known: int  # number of songs with a label
 

@@ -47,7 +47,7 @@ def _guesses(folder: Path, revision: int, model_id: str | None, target: str, by:
 
 def _accept(library: Library, target: str, guesses: Sequence[Guess], min_votes: int) -> None:
     undo = enter_guesses(library, guesses, min_votes)
-    if undo:  # otherwise the previous guesses can still be undone
+    if undo:  # if nothing was saved, the previous guesses can still be undone
         _ACCEPTED[target].set((library.name, undo))
 
 

@@ -11,8 +11,8 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 
 BITS, _STEPS, _NOISE = 128, 500, 0.6
 _MAX_LEARNED = 5_000
-_READ_BLOCK = 10_000  # rows whose vectors are read together
-QUERY_BLOCK = 256  # queries per search; a search for many queries is at least three times as fast
+_READ_BLOCK = 10_000  # number of rows whose vectors are read together
+QUERY_BLOCK = 256  # number of queries per search; one search for many queries is at least three times as fast
 
 
 class VectorVoters:

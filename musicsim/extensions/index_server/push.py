@@ -29,7 +29,7 @@ from musicsim.public import refuse_visitors
 
 _log = logging.getLogger(__name__)
 
-_BATCH_BYTES = 4 << 20  # bytes of vectors in one call; servers accept 64 MB
+_BATCH_BYTES = 4 << 20  # maximum bytes of vectors in one call; servers accept 64 MB
 _MAX_BATCH = 5_000
 _READ_BATCH = 10_000
 _MAX_RATIO = 10  # maximum ratio of entries to songs; a collection may also contain entries from an earlier state

@@ -37,18 +37,18 @@ T = TypeVar("T")
 
 NAMES = ("artist", "genre", "folder", "key", "mode")  # columns that contain hashes of names; 0 if unknown
 NUMBERS = ("year", "duration_s", *HEARD)  # columns that contain numbers
-_UNKNOWN = -1e30  # replaces nan, which Milvus does not accept
+_UNKNOWN = -1e30  # number that replaces nan, which Milvus does not accept
 _MAX_NUMBER = 1e29  # largest bound in a filter
 
 MAX_ROWS = 16_384  # maximum number of results that Milvus returns for one search
-MAX_LISTED = 10_000  # names or ids in one expression, 0.2 MB
-SPARE = 16  # additional results to replace songs that are filtered out on this machine
+MAX_LISTED = 10_000  # maximum number of names or ids in one expression, which then has 0.2 MB
+SPARE = 16  # number of additional results, to replace songs that are filtered out on this machine
 WITHIN_S = 5.0
 MAX_ANSWER = 64 << 20  # bytes
-ASK_AGAIN_S = 30.0  # pause after the server did not respond
-LOOK_AGAIN_S = 3.0  # pause after the server did not have the songs
+ASK_AGAIN_S = 30.0  # seconds to pause after the server did not respond
+LOOK_AGAIN_S = 3.0  # seconds to pause after the server did not have the songs
 
-_NO_CONNECTION = 2  # pymilvus' error code
+_NO_CONNECTION = 2  # pymilvus' error code for a lost connection
 _NAME = "machine.index_name"  # key under which the library stores its name on servers
 _SYNTAX = "MUSICSIM_INDEX must be milvus:http://host:19530 or milvus:/path/to/a/file.db"
 
@@ -106,7 +106,7 @@ class Server:
             "pymilvus",
             "pymilvus.milvus_client",
             "milvus_lite",
-        ):  # silent, because this class reports their errors
+        ):  # keep the libraries silent, because this class reports their errors
             logging.getLogger(name).setLevel(logging.CRITICAL)
         _limit_lengths()
         address = os.path.expanduser(self.address) if is_file else self.address
@@ -278,7 +278,7 @@ class RemoteIndex:
                 rows = self._rows.find_rows([operator.index(result["id"]) for result in results[0]])
                 rows = rows[rows >= 0]
                 if n_results > limit:
-                    raise ValueError(f"{n_results} songs instead of at most {limit}")
+                    raise ValueError(f"{n_results} songs, but at most {limit} were requested")
                 if len(np.unique(rows)) < len(rows):
                     raise ValueError("a song occurs twice")
             if allowed is not None:

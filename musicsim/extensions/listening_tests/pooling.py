@@ -21,8 +21,8 @@ from musicsim.extensions.listening_tests.store import MAX_LISTENERS, MAX_MODELS
 from musicsim.library import Library, Song
 from musicsim.library.media.sound import has_sound
 
-_MORE = 20  # additional results, because some songs may have no file
-_MAX_TRIES = 10  # candidate songs per query
+_MORE = 20  # number of additional results, because some songs may have no file
+_MAX_TRIES = 10  # maximum number of candidate songs per query
 CONSENT = (
     "You will hear pairs of short excerpts and grade how similar they sound. The test takes about half an hour; you "
     "can continue later with the same link. We save your grades and your consent, with the time of each, under the "

@@ -75,7 +75,7 @@ class PairOfModels:
 class Results:
     progress: tuple[Participation, ...]
     models: tuple[ModelGrades, ...]
-    n_queries: int  # queries with scores for every model
+    n_queries: int  # number of queries with scores for every model
     ranks: "evaluation.RankComparison | None"  # None with fewer than two such queries
     pairs: tuple[PairOfModels, ...]  # all pairs of models; empty without ranks
     by_category: "evaluation.Agreement"  # listeners' agreement on categories (ordinal)

@@ -34,7 +34,7 @@ def _open(request: Request) -> tuple[Library, TakingPart]:
 
 def _error_response(error: Exception) -> JSONResponse:
     if isinstance(error, NotFoundError):
-        status, text = 404, "this link is not valid, or this pair is not available now."
+        status, text = 404, "this link is not valid, or this pair is not available right now."
     elif isinstance(error, OwnerOnlyError):
         status, text = 403, str(error)
     elif isinstance(error, ValueError):
@@ -58,7 +58,7 @@ def _page(request: Request) -> Response:
 
 @visitor_may
 def _state(request: Request) -> Response:
-    """Return the page's data for a place in the listener's order, or for the first pair without a grade."""
+    """Return the page's data for a position in the listener's order, or for the first pair without a grade."""
     place = request.query_params.get("place")
     return _respond(lambda: _open(request)[1].state(None if place is None else int(place)))
 

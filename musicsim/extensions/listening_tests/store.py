@@ -16,7 +16,7 @@ from musicsim.library.db.schema import IN_SMALL_COPY, metadata
 
 CATEGORIES = ("not similar", "somewhat similar", "very similar")
 MAX_FINE = 100
-MAX_LISTENERS = 200  # listeners per test
+MAX_LISTENERS = 200  # maximum number of listeners per test
 MAX_MODELS = 6
 
 

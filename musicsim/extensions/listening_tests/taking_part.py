@@ -62,7 +62,7 @@ class TakingPart:
             self._file = folder / f"listening-{self.test.digest[:8]}-{name}.json"
 
     def state(self, place: int | None = None) -> dict[str, Any]:
-        """Return the page's data for a place that the listener has reached; by default, the first without a grade."""
+        """Return the page's data for a position that the listener has reached, by default the first without a grade."""
         consented_at, grades = self._load()
         first_open = next((i for i, pair in enumerate(self._order) if pair not in grades), len(self._order))
         place = first_open if place is None else place
@@ -89,7 +89,7 @@ class TakingPart:
 
     def _pair_at(self, place: int) -> int:
         if not self.state(place)["starts"]:
-            raise NotFoundError(f"{place}: there is no pair at this place.")
+            raise NotFoundError(f"{place}: there is no pair at this position.")
         return self._order[place]
 
     def consent(self) -> None:
@@ -100,7 +100,7 @@ class TakingPart:
             self._save_to_file(None)
 
     def grade(self, place: int, category: int | None, fine: int | None) -> None:
-        """Grade the pair at a place; None if a song cannot be played. Raises NotFoundError for later places."""
+        """Grade a pair, with None if a song cannot be played. Raises NotFoundError for a pair not reached yet."""
         grade = Grade(self._pair_at(place), category, fine, time.time())
         if self._file is None:
             self._tests.grade(self.listener.id, [grade])

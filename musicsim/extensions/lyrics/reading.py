@@ -15,11 +15,11 @@ from musicsim.library.tags.file_tags import read_lyric_tags
 from musicsim.progress import Progress, no_progress
 
 _log = logging.getLogger(__name__)
-_MAX_WORDS = 2_000  # distinct words per song
-_MAX_WORD = 40  # letters; anything longer is not a word
-_MAX_TEXT = 1 << 20  # characters of lyrics per song
+_MAX_WORDS = 2_000  # maximum number of distinct words per song
+_MAX_WORD = 40  # maximum number of letters; anything longer is not a word
+_MAX_TEXT = 1 << 20  # maximum number of characters in the lyrics of a song
 _MAX_LRC = 1 << 20  # bytes
-BATCH, _BATCH_S = 256, 2.0  # maximum songs and seconds per transaction
+BATCH, _BATCH_S = 256, 2.0  # maximum number of songs, and of seconds, per transaction
 
 # "[00:12.34]" before a line, "<00:12.34>" before a word
 _TIME = re.compile(r"[\[<]\d{1,4}:\d{1,2}(?:[.:]\d{1,3})?[\]>]")

@@ -23,9 +23,9 @@ from musicsim.progress import Progress, no_progress
 _RMS = 0.1  # target level of an excerpt, -20 dB, which leaves headroom for most music
 # Maximum peak of an excerpt. In a crossfade, two peaks add up to at most 0.85 (sqrt(2) * 0.6); codecs may overshoot.
 _PEAK = 0.6
-_MAX_GAIN = 8.0  # 18 dB; anything quieter is noise, or quiet on purpose
+_MAX_GAIN = 8.0  # maximum gain, 18 dB; an excerpt that needs more is noise, or quiet on purpose
 _SHORTEST_S, _MAX_S = 1.0, 600.0
-_CHUNK = 1 << 16  # samples per call to the encoder
+_CHUNK = 1 << 16  # number of samples per call to the encoder
 
 
 class _Format(NamedTuple):
@@ -173,7 +173,7 @@ class _Mixer:
     def __init__(self, write: Callable[[Float32Array], None], fade: int) -> None:
         self._write, self._fade = write, fade
         self._pending: Float32Array = np.empty((2, 0), np.float32)  # unwritten part of the last excerpt
-        self._max_fade = fade  # at most half of the last excerpt
+        self._max_fade = fade  # maximum fade in samples: at most half of the last excerpt
         self.starts: list[int] = []
         self.n_written = 0
 

@@ -26,7 +26,7 @@ _FADE: Key[int] = Key("playlist_mix_fade", lambda: 4, "length of a crossfade in 
 _ENDING: Key[str] = Key("playlist_mix_format", lambda: ".m4a", "format of the mix")
 _MIX: Key[Path | None] = Key("playlist_mix", lambda: None, "file of the last mix")
 
-_MAX_MIXES = 8  # files that are kept, for all sessions together
+_MAX_MIXES = 8  # maximum number of files that are kept for all sessions together
 
 
 @st.cache_resource(show_spinner=False)

@@ -79,11 +79,11 @@ class Against:
     kind: str  # kind of ground truth
     detail: str
     rows: list[Row]
-    differences: list[Difference]  # between rows that were not trained on the queries' artists
-    n_songs: int  # songs with a vector in every model
-    n_left_out: int  # songs with a vector in Sound but not in every other model
+    differences: list[Difference]  # differences between rows that were not trained on the queries' artists
+    n_songs: int  # number of songs with a vector in every model
+    n_left_out: int  # number of songs with a vector in Sound but not in every other model
     n_queries: int
-    n_artists: int  # artists of the queries
+    n_artists: int  # number of artists of the queries
     n_folds: int
 
     @property
@@ -112,7 +112,7 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
     supervision = Supervision(ours, kind)
     spaces = {native.name: _space(ours, ours), record.name: _space(ours, theirs)}
     notes, in_use = {}, library.models.active()
-    if in_use is not None and "supervision" in in_use.settings:  # a trained model
+    if in_use is not None and "supervision" in in_use.settings:  # the active model was trained
         label = f"{in_use.name}, in use"
         spaces[label] = _space(ours, take_snapshot(library, in_use.id))
         notes[label] = "the model was trained on the same artists, so its scores are too high"
@@ -133,7 +133,7 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
     is_counted = np.isfinite(scores[native.name]["auc"])
     if not is_counted.any():
         raise ModelError(
-            f"by {kind}, no held-out song has both similar and dissimilar songs. Choose a different ground truth."
+            f"according to {kind}, no held-out song has similar and dissimilar songs. Choose a different ground truth."
         )
     artists = [group for group, counts in zip(groups, is_counted, strict=True) if counts]
     order = our, our_learned, their, their_learned = tuple(

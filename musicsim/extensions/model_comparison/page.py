@@ -18,7 +18,7 @@ from musicsim.ui.components.downloads import chart, show_table
 from musicsim.ui.evaluate.quality_view import choose_kind, format_figure
 
 _MODEL: Key[str] = Key("evaluate_against", str, "id of the model to compare with the model Sound", per_library=True)
-_DESK = "against"  # a separate thread, because a comparison takes a minute and must not delay other sessions
+_DESK = "against"  # name of a separate thread: a comparison takes a minute and must not delay other sessions
 _COLORS = {BETTER: "#0f8b8d", NO_DIFFERENCE: "#8a8f98", WORSE: "#d1495b"}
 _MAX_LABEL = 24
 

@@ -20,11 +20,11 @@ MPD_FILE = "mpd.json"
 _PORT = 6600
 TIMEOUT_S = 10.0
 _MAX_REASON = 200  # characters
-_MAX_QUIET_S = 60.0  # seconds without an event; the client then reconnects, because the connection may be dead
+_MAX_QUIET_S = 60.0  # seconds without an event after which the client reconnects, because the connection may be dead
 _NOT_SENT = re.compile("[\n\r\ud800-\udfff]")  # characters that cannot be sent in lines of UTF-8
 _NOT_IN_TITLES = re.compile(r"[/\s\x00-\x1f\x7f]+")
-_MAX_LINE, _MAX_ANSWER = 1 << 16, 32 << 20  # bytes; a queue of 16,000 songs takes 10 MB
-_MAX_LINES = 1_000_000  # lines per response; python-mpd2 uses up to 200 bytes of memory for each
+_MAX_LINE, _MAX_ANSWER = 1 << 16, 32 << 20  # maximum bytes per line and response; a queue of 16,000 songs takes 10 MB
+_MAX_LINES = 1_000_000  # maximum number of lines per response; python-mpd2 uses up to 200 bytes of memory per line
 MAX_ANSWER_S = 30.0
 _CHUNK = 1 << 16
 

@@ -12,9 +12,9 @@ from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.extensions.mpd.client import Mpd, MpdAddress, MpdAwayError
 from musicsim.library import Library, Song
 
-_MAX_TRIES = 10  # attempts to generate songs that MPD has
+_MAX_TRIES = 10  # maximum number of attempts to generate songs that MPD has
 _MAX_WAIT_S = 30.0
-_PAUSE_S = 0.5  # pause after an event, because events come in bursts and some servers report them constantly
+_PAUSE_S = 0.5  # seconds to pause after an event: events come in bursts, and some servers report them constantly
 
 
 @dataclass(frozen=True, slots=True)

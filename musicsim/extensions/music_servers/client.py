@@ -27,18 +27,18 @@ from musicsim.library.tags.file_tags import MBID
 logging.getLogger("urllib3.connectionpool").setLevel(logging.INFO)
 
 MAX_SONGS = 2_000_000
-_CLIENT, _VERSION = "musicsim", "1.13.0"  # the first API version with tokens
+_CLIENT, _VERSION = "musicsim", "1.13.0"  # name of this client, and the first API version with tokens
 PAGE = 500  # songs or albums per page: the maximum that the Subsonic API allows
-SETTLED_S = 2.0  # margin, because servers report change times and response dates in whole seconds
+SETTLED_S = 2.0  # margin in seconds, because servers report change times and response dates in whole seconds
 _N_NEWEST = 50  # albums
-_MAX_ANSWER = 64 << 20  # bytes per response; a page of songs is about 0.5 MB
-_MAX_FILE = 2 << 30  # bytes per song
-_MAX_WHOLE = 256 << 20  # bytes of a song held in memory
+_MAX_ANSWER = 64 << 20  # maximum number of bytes per response; a page of songs has about 0.5 MB
+_MAX_FILE = 2 << 30  # maximum number of bytes per song
+_MAX_WHOLE = 256 << 20  # maximum number of bytes of a song that are held in memory
 _CONNECT_S, _SILENCE_S = 10.0, 30.0
 _ANSWER_S, _FILE_S = 120.0, 1800.0
 _BLOCK = 1 << 16
 _MAX_ADDRESS = 2000  # maximum length of an address; longer requests are sent as a form
-_MAX_TEXT = 1000  # characters in a name or path
+_MAX_TEXT = 1000  # maximum number of characters in a name or path
 _MAX_PLAYS = 10**9
 _CONTENT_RANGE = re.compile(r"bytes (?:([0-9]{1,15})-([0-9]{1,15})|\*)/([0-9]{1,15})")
 _WRONG_LOGIN, _NO_TOKENS, _MISSING, _NOT_FOUND = 40, 41, 10, 70
@@ -68,7 +68,7 @@ class Listing:
 
 
 class Subsonic:
-    """One server, as one of its users; `silence_s` limits the time without a byte, `answer_s` that of a response."""
+    """One server, as one of its users; `silence_s` limits pauses, and `answer_s` limits whole responses."""
 
     def __init__(self, connection: Connection, *, silence_s: float = _SILENCE_S, answer_s: float = _ANSWER_S) -> None:
         self.connection = connection

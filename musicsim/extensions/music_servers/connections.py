@@ -27,14 +27,14 @@ class Connection:
     """A server and one of its users. Raises LibraryError if the name, address, user or secret is invalid."""
 
     name: str
-    address: str  # http or https, without /rest
+    address: str  # http or https address, without /rest
     user: str
     secret: str = field(repr=False)  # password or API key
     sends: Sends = "token"
     takes_listening: bool = True  # whether syncs import plays, stars and ratings
     modified: str = ""  # state of the server's songs at the last sync; "" if unknown
     synced_at: float | None = None  # time of the last sync, in seconds since 1970
-    listed_at: float | None = None  # last time that all songs were listed, in seconds since 1970
+    listed_at: float | None = None  # time when all songs were last listed, in seconds since 1970
 
     def __post_init__(self) -> None:
         logs.hide(self.secret)

@@ -23,7 +23,7 @@ from musicsim.library.scan.catalogue import enter_song
 from musicsim.progress import Canceled, Progress
 
 _log = logging.getLogger(__name__)
-_MAX_FAILED = 20  # failures in a row after which the server is assumed to be down
+_MAX_FAILED = 20  # number of consecutive failures after which the server is assumed to be down
 _LENGTH_S, _LENGTH_SHARE = 5.0, 0.05
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,5}$")
 
@@ -31,8 +31,8 @@ _ENDING = re.compile(r"\.[A-Za-z0-9]{1,5}$")
 @dataclass(slots=True)
 class FetchReport:
     n_wanted: int = 0
-    n_added: int = 0  # new songs in the library
-    n_known: int = 0  # songs that the library already has under different names
+    n_added: int = 0  # number of new songs in the library
+    n_known: int = 0  # number of songs that the library already has under different names
     failures: list[str] = field(default_factory=list)  # one sentence for each song that was not added
     is_cancelled: bool = False
 

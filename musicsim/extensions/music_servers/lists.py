@@ -22,8 +22,8 @@ AROUND_LAST = "around_last"
 """Key in a saved request for the number of recently played songs on which to base the playlist."""
 
 _MAX_REASONS = 4
-_MAX_SEEDS = 3  # titles in a comment
-_MAX_COMMENT = 500  # characters of a comment; servers show no more
+_MAX_SEEDS = 3  # maximum number of titles in a comment
+_MAX_COMMENT = 500  # maximum number of characters in a comment; servers show no more
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from musicsim.ui.components.song_list import clock
 _SENDS: dict[Sends, str] = {"token": "Password, as a token", "password": "Password itself", "key": "API key"}
 _CHOICES_SHOWN = 25
 _NONE = "None of them"
-_ROUND: Key[int] = Key("server_round", int, "number of connected servers; a new number empties the password field")
+_ROUND: Key[int] = Key("server_round", int, "number of connected servers: a change empties the password field")
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:

@@ -78,7 +78,7 @@ class ServerSong:
     title: str = ""
     artist: str = ""
     album: str = ""
-    path: str = ""  # relative to the server's music folder
+    path: str = ""  # path relative to the server's music folder
     mbid: str = ""  # MusicBrainz id of the recording
     duration_s: float | None = None
     plays: int = 0
@@ -143,8 +143,8 @@ class ServerSongs(Tables):
         """Return a dict from song id to the server's id; by default, the first server with the song is used."""
         s = server_songs.c
         query = sa.select(s.song_id, s.id, s.server).where(s.song_id.in_(some_ids(song_ids)))
-        # For each song, the dict keeps the last row; in descending order, this is the first server's first id.
-        # The server is not in the condition, because SQLite would then scan all of its songs.
+        # The dict keeps each song's last row. Because rows are in descending order, this is the first server's first
+        # id. The server is not in the condition, because SQLite would then scan all of its songs.
         rows = self._rows(query.order_by(s.server.desc(), s.id.desc()))
         return {row.song_id: row.id for row in rows if server in (None, row.server)}
 

@@ -112,10 +112,10 @@ def read_changes(client: Subsonic, before: Albums, n_songs: int) -> AlbumChanges
 @dataclass(slots=True)
 class SyncReport:
     server: str
-    n_songs: int = 0  # songs on the server
+    n_songs: int = 0  # number of songs on the server
     n_new: int = 0
-    n_changed: int = 0  # songs whose tags or listening data have changed
-    n_gone: int = 0  # songs that are no longer on the server
+    n_changed: int = 0  # number of songs whose tags or listening data have changed
+    n_gone: int = 0  # number of songs that are no longer on the server
     n_matched: int = 0
     n_ambiguous: int = 0
     matched_by: dict[str, int] = field(default_factory=dict)  # number of songs matched by each method

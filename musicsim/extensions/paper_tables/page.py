@@ -16,7 +16,7 @@ from musicsim.ui.base.text import clean, plain
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import job_panel, start_job
 
-_MAX_LISTED = 3  # claims in the sentence above the tables
+_MAX_LISTED = 3  # maximum number of claims in the sentence above the tables
 
 
 @visitor_may

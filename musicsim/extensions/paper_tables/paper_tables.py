@@ -47,7 +47,7 @@ class PaperTable:
     settings: dict[str, Any]  # seed, splits, protocol, seconds
     rows: list[dict[str, Any]]
     claims: list[dict[str, Any]]  # claim, value, goal, holds
-    is_own: bool  # run on this machine
+    is_own: bool  # whether the experiment ran on this machine
     commit: str = ""  # commit of the program; older results have neither a commit nor inputs
     inputs: dict[str, str] = field(default_factory=dict)  # maps the name of each input to its SHA-256
 
@@ -147,7 +147,7 @@ def run_experiment(name: str, progress: Progress, options: Sequence[str] = ()) -
         result = out.read().strip().rpartition("\n")[2]
     with atomic_path(_own_result(checkout, name)) as temporary:
         temporary.write_text(result + "\n", encoding="utf-8")
-        table = _read(temporary, is_own=True)  # raises before a good result is replaced
+        table = _read(temporary, is_own=True)  # raises an error before a good result is replaced
         if table is not None and not table.rows:
             raise NothingMeasured(
                 f"the experiment {name} has no result: {table.settings.get('data', 'it returned no rows')}"

@@ -43,7 +43,7 @@ class PlayerRules(Filters):
 
 @dataclass(frozen=True, kw_only=True)
 class PlayerAccess:
-    token: str = field(repr=False)  # also the password for Subsonic players
+    token: str = field(repr=False)  # token of the players, also the password for Subsonic players
     rules: PlayerRules = field(default_factory=PlayerRules)
 
     def __post_init__(self) -> None:

@@ -28,8 +28,8 @@ from musicsim.extensions.player_engine.jellyfin import JellyfinIds
 from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 
-MAX_SONGS = 500  # songs per response
-JELLYFIN = "/jellyfin"  # stands for Jellyfin where the name of a connected server is expected
+MAX_SONGS = 500  # maximum number of songs per response
+JELLYFIN = "/jellyfin"  # name that stands for Jellyfin where the name of a connected server is expected
 _OWN_ID = re.compile(r"(?:so-)?([0-9]{1,18})", re.ASCII)
 _SEED = 0  # fixed seed, so that the same request gets the same path
 _WIDEN = 4  # factor by which the search is widened if some results are not on the server

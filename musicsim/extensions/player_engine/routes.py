@@ -110,7 +110,7 @@ def _check_token(respond: Callable[[Answering, Request], Any]) -> Callable[[Requ
             return JSONResponse({"error": "this id or name is not in the library."}, 404)
         except MusicsimError as error:
             _log.warning("%s", error)
-            return JSONResponse({"error": "the library cannot be searched now. The app's log says why."}, 409)
+            return JSONResponse({"error": "the library cannot be searched right now. The app's log says why."}, 409)
 
     return route
 

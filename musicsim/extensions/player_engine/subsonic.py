@@ -27,7 +27,7 @@ from musicsim.library import Song
 _log = logging.getLogger(__name__)
 
 _VERSION = "1.16.1"  # version of the Subsonic protocol
-_EXTENSIONS = ("apiKeyAuthentication", "formPost", "sonicSimilarity")  # supported OpenSubsonic extensions, version 1
+_EXTENSIONS = ("apiKeyAuthentication", "formPost", "sonicSimilarity")  # supported OpenSubsonic extensions, in version 1
 _USER = "musicsim"
 _MAX_FORM = 1 << 16  # bytes
 _N_TRACKS, _N_SONGS, _N_PATH = 10, 50, 25  # default numbers of results
@@ -79,7 +79,7 @@ def respond(method: str, parameters: _Parameters) -> Response:
         return _error_response(_ProtocolError(_NOT_FOUND, message), form)
     except MusicsimError as error:
         _log.warning("%s", error)
-        message = "the library cannot be searched now. The app's log says why."
+        message = "the library cannot be searched right now. The app's log says why."
         return _error_response(_ProtocolError(_GENERIC, message), form)
     return _response({"status": "ok"} | content, form)
 

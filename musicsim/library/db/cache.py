@@ -43,7 +43,7 @@ class Archive(Generic[T]):
     path: Path
     pack: Callable[[T], Mapping[str, npt.NDArray[Any]]]  # converts the value to named arrays
     unpack: Callable[[Arrays], T]
-    is_worthwhile: Callable[[T], bool]  # whether reading the value takes long enough that a file is worthwhile
+    is_worthwhile: Callable[[T], bool]  # returns True if reading the value takes so long that a file is worthwhile
 
     def save(self, value: T, revision: LoggedRevision) -> None:
         """Write a value and its revision; do nothing if the file cannot be written."""

@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from musicsim.audio import HEARD
 from musicsim.library.db import schema
 
-_MAX_SONGS = 1000  # per change; a change to more songs is logged as a change to all songs
-MAX_ENTRIES = 10_000  # 0.1 kB each
+_MAX_SONGS = 1000  # maximum number of songs per change; a change to more songs is logged as a change to all songs
+MAX_ENTRIES = 10_000  # maximum number of log entries, which take 0.1 kB each
 TIDY_INTERVAL = 100  # changes
 CHANGES_PREFIX = "change "
 _EVERY_SONG = -1

@@ -9,11 +9,11 @@ import numpy as np
 
 from musicsim._arrays import Int64Array
 
-_OVERSAMPLING = 10  # lines to find, as a multiple of the requested number
-_END = b"\xff"  # does not occur in UTF-8
+_OVERSAMPLING = 10  # number of lines to find, as a multiple of the requested number
+_END = b"\xff"  # separator of lines, which does not occur in UTF-8
 _MIN_TYPO = 5  # minimum length of a string that may contain a typo
 _MIN_SIMILARITY = 0.8
-_MAX_CANDIDATES = 1_000  # lines that contain one half of a string
+_MAX_CANDIDATES = 1_000  # maximum number of lines to compare that contain one half of a string
 
 
 @dataclass(frozen=True, slots=True)

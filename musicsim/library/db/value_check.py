@@ -13,8 +13,8 @@ from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
 from musicsim.library.tags.file_tags import FileTags
 
-_LATEST_S = 253_402_000_000.0  # in the year 9999, the last that datetime supports
-_EARLIEST_S = -60_000_000_000.0  # in the year 68
+_LATEST_S = 253_402_000_000.0  # latest valid time, in the year 9999, the last one that datetime supports
+_EARLIEST_S = -60_000_000_000.0  # earliest valid time, in the year 68
 _MAX_NUMBER = 1e15
 _RANGES: Mapping[str, tuple[float, float]] = {
     "songs.year": (-(2**15), 2**15 - 1),  # 16 bits, as in musicsim.library.db.columns
@@ -25,8 +25,8 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "judgments.chosen": (-1, len(schema.JUDGED_SONGS) - 1),
 }
 _TIME = re.compile(r"\w+_at|missing_since")
-_TIMES = ("listens.times", "waiting.times")  # 4 bytes per time
-_FOLDER_NAMES = ("models.id", "models.base_id", "songs.content_hash")  # parts of paths below the library
+_TIMES = ("listens.times", "waiting.times")  # columns with 4 bytes per time
+_FOLDER_NAMES = ("models.id", "models.base_id", "songs.content_hash")  # columns with parts of paths
 _FOLDER_NAME = re.compile(r"[\w-]{1,200}", re.ASCII)
 _TEXTS = (sa.Text, sa.JSON, schema.FilePath)
 _SQLITE_TYPES = (

@@ -30,11 +30,11 @@ _FORMAT = 1
 _HASHES = "hashes.txt"
 _MAX_ABOUT = 1 << 16
 _CHUNK = 1 << 20
-_LEVEL, _THREADS = 3, -1  # one thread per core
-_MAX_WINDOW = 1 << 27  # bytes of memory for decompression
+_LEVEL, _THREADS = 3, -1  # level of compression; -1 uses one thread per core
+_MAX_WINDOW = 1 << 27  # maximum number of bytes of memory for decompression
 _MIN_FILE = 4096  # bytes that an empty file uses on disk
-_MAX_NAME = 100  # bytes of a name in a tar header
-_LATEST_S = 2.5e11  # in the year 9892
+_MAX_NAME = 100  # maximum number of bytes of a name in a tar header
+_LATEST_S = 2.5e11  # latest valid time, in the year 9892
 # songs and vectors shrink to a half or a third of their size, a zip bomb to a thousandth
 _MAX_RATIO, _MAX_EXTRA = 40, 256 << 20
 # a model has few files; a second of sound takes more than 1 kB, and an excerpt more than 4 kB

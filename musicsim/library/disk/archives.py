@@ -39,7 +39,7 @@ def open_archive(path: Path, max_members: int) -> Iterator[zipfile.ZipFile]:
             _check_members(archive.infolist(), max_members)
             yield archive
     except OSError as error:
-        if error.errno == errno.EINVAL:  # a seek before the start of the file
+        if error.errno == errno.EINVAL:  # zipfile sought a position before the start of the file
             raise ValueError("its list of parts is damaged") from error
         raise
 

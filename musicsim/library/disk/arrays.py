@@ -36,7 +36,7 @@ def atomic_path(target: Path) -> Iterator[Path]:
 def private_path(target: Path) -> Iterator[Path]:
     """Yield a temporary path like :func:`atomic_path`, for a file that only its owner may read."""
     with atomic_path(target) as temporary:
-        temporary.chmod(0o600)  # while it is empty
+        temporary.chmod(0o600)  # restrict access before anything is written
         yield temporary
 
 
@@ -97,5 +97,5 @@ class RowFile:
 def release_pages() -> None:
     """Release the memory of all mapped files; a few thousand random reads would map nearly a whole file."""
     for mapped in list(_mapped):
-        with suppress(AttributeError, ValueError, OSError):  # another operating system, or a closed file
+        with suppress(AttributeError, ValueError, OSError):  # not supported by this system, or the file is closed
             mapped.madvise(mmap.MADV_DONTNEED)

@@ -28,7 +28,7 @@ def read_header(stream: IO[bytes], n_bytes: int) -> Header:
         version = np.lib.format.read_magic(stream)
         reader = _READERS.get(version)
         shape, _, dtype = reader(stream) if reader else ((), False, np.dtype(np.uint8))
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error):  # raised by the enclosing archive
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error):  # errors of the enclosing archive
         raise
     except Exception as error:  # numpy evaluates the header as Python, and its message may quote it
         raise ValueError("it is not a NumPy array, or its header is damaged") from error

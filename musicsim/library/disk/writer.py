@@ -34,7 +34,7 @@ def note_doing(folder: Path, doing: str | None) -> None:
         if doing is None:
             (folder / _NOTE).unlink(missing_ok=True)
         else:
-            (folder / _NOTE).write_text(doing, encoding="utf-8")  # a few bytes are written in one piece
+            (folder / _NOTE).write_text(doing, encoding="utf-8")  # so few bytes are written atomically
 
 
 def lock_error(folder: Path) -> StoreLockedError:
@@ -71,7 +71,7 @@ def finish_replacing(folder: Path) -> None:
 
 def _finish(folder: Path) -> None:
     new, aside = folder / _NEW, folder / ASIDE
-    if not new.exists():  # another process was faster
+    if not new.exists():  # another process has already finished the replacement
         return
     try:
         parts: dict[str, bool] = json.loads((new / _PARTS).read_text())

@@ -26,10 +26,10 @@ from musicsim.public import is_public
 
 @dataclass(frozen=True, slots=True)
 class AnswersImport:
-    n_read: int  # answers in the file
-    n_added: int  # answers that are new to the library
-    n_known: int  # answers that the library already has
-    n_unmatched: int  # answers about a song that the library does not have
+    n_read: int  # number of answers in the file
+    n_added: int  # number of answers that are new to the library
+    n_known: int  # number of answers that the library already has
+    n_unmatched: int  # number of answers about a song that the library does not have
     problems: tuple[str, ...]  # messages about the first 20 rejected rows, with their lines, and the number of others
 
 
@@ -157,7 +157,7 @@ class _KnownAnswers:
             self._n[key] += 1
 
     def has(self, row: dict[str, Any], *, is_dated: bool) -> bool:
-        """Return whether an answer is known. A dated answer is then added; an undated one uses up a known answer."""
+        """Return whether an answer is known. A dated one is then known; an undated one uses up a known answer."""
         ids = tuple(row[song.name] for song in schema.JUDGED_SONGS if row[song.name] is not None)
         key = (row["listener"], row["kind"], ids, row["chosen"])
         if is_dated:

@@ -61,9 +61,9 @@ class Preview:
 
     batch: Batch
     song_ids: Int64Array  # (n_songs,): the library's song for each song of the batch; -1 for none
-    n_plays: int  # number of plays, or of rows for tags and playlists
+    n_plays: int  # number of plays; for tags and playlists, number of rows
     songs_by: dict[How, int]  # number of matched songs per method
-    plays_by: dict[How, int]  # number of their plays per method
+    plays_by: dict[How, int]  # number of plays of these songs per method
     loose: tuple[int, ...]  # indices of the batch's songs that were matched by plain names, the most played first
     proposals: tuple[Proposal, ...]  # possible matches for a person to confirm
     unmatched: tuple[Waiting, ...]  # songs that are not in the library, the most played first

@@ -13,7 +13,7 @@ from musicsim.errors import LibraryError
 from musicsim.library.importing.records import Gatherer, NamedSong
 from musicsim.library.importing.sources import JsonStream, TextLines
 
-SHORTEST_PLAY_MS = 30_000  # Spotify does not count shorter plays either
+SHORTEST_PLAY_MS = 30_000  # shorter plays are not counted, as on Spotify
 LOVED = ("loved", "")
 _SPOTIFY_NAMES = tuple(f"master_metadata_{name}_name" for name in ("album_artist", "track", "album_album"))
 _SPOKEN = ("episode_name", "spotify_episode_uri", "audiobook_title", "audiobook_uri")

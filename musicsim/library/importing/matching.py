@@ -38,11 +38,11 @@ class Match:
 class Proposal:
     """A possible match; its score in [0, 1] is the similarity of the names."""
 
-    song: NamedSong  # in the import
+    song: NamedSong  # the song as named in the import
     song_id: int
     label: str  # title and artist of the library's song
     score: float
-    count: int  # plays or tags that the song would get
+    count: int  # number of plays or tags that the song would get
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ _DIRECTIVE = re.compile(r"#(PLAYLIST|EXTART|EXTALB):(.*)", re.IGNORECASE)
 _ENTRY = re.compile(r"(file|title)(\d{1,9})\s*=(.*)", re.IGNORECASE | re.DOTALL)
 _GNOME_TITLE = re.compile(r"x-gnome-title\s*=(.*)", re.IGNORECASE)
 _RECORDING = re.compile(rf"musicbrainz\.org/(?:recording|track)/({MBID})", re.IGNORECASE)
-_MAX_LIST = 1 << 26  # characters; Spotify's longest playlists, of 10,000 songs, have 4 million
-_DEEPEST = 64  # levels of elements; playlists have four
+_MAX_LIST = 1 << 26  # maximum number of characters; Spotify's longest playlists (10,000 songs) have 4 million
+_DEEPEST = 64  # maximum depth of nested elements; playlists have four levels
 _TRACK_FIELDS = ("location", "identifier", "title", "creator", "album")
 
 

@@ -69,7 +69,7 @@ _OTHER_LISTS = {
 }  # fmt: skip
 _OTHER_KIND = "file in an unknown format"
 _DOCUMENTS = ("jspf", "spotify_playlists")  # formats that never have one entry per line
-_KINDS: tuple[Kind, ...] = ("plays", "playlists", "tags")  # only the first kind in an archive is read
+_KINDS: tuple[Kind, ...] = ("plays", "playlists", "tags")  # only the first of these in an archive is read
 _HLS_SIGN = re.compile(r"^#EXT-X-", re.MULTILINE | re.IGNORECASE)
 _M3U_SIGN = re.compile(r"#(?:EXTM3U|(?:EXTINF|EXTART|EXTALB|PLAYLIST):)", re.IGNORECASE)
 
@@ -193,11 +193,11 @@ def _kind(name: str) -> Kind:
 
 
 _Todo = list[tuple[Source, str]]  # files with their formats
-_LeftOut = list[tuple[Source, str]]  # files to leave out, with reasons
+_LeftOut = list[tuple[Source, str]]  # skipped files, each with the reason
 
 
 def _assign_formats(sources: Sequence[Source], fmt: str | None) -> tuple[_Todo, _LeftOut]:
-    """Return the files to read, those with song names first, and the files from folders and archives to leave out."""
+    """Return the files to read (song names first) and the files to skip, which all come from folders or archives."""
     todo, left_out = [], []
     for source in sources:
         head = source.head()
@@ -248,7 +248,7 @@ def _explain_refusal(source: Source, head: str, fmt: str | None) -> str:
         f"line 1 is not in a known format ({', '.join(FORMATS)}). "
         f"A playlist of paths needs the extension .m3u8 or a first line #EXTM3U."
         if fmt is None
-        else f"the file is not in the format {fmt} ({FORMATS[fmt]}). Give the right format, or none."
+        else f"the file is not in the format {fmt} ({FORMATS[fmt]}). Give its format, or omit the format."
     )
 
 

@@ -15,9 +15,9 @@ from musicsim._arrays import Float64Array, Int32Array, Int64Array, Uint32Array
 Kind = Literal["plays", "tags", "playlists"]
 
 NO_NAME = "no artist or title"
-_MAX_PLACES = 20  # places reported per reason for leaving out rows
-MAX_ROWS = 1 << 22  # rows in memory before they are summed
-_END_OF_TIME = 1 << 32  # seconds; times have 32 bits
+_MAX_PLACES = 20  # maximum number of places that are reported per reason for leaving out rows
+MAX_ROWS = 1 << 22  # number of rows in memory after which they are summed
+_END_OF_TIME = 1 << 32  # seconds since 1970, because times have 32 bits
 
 
 class NamedSong(NamedTuple):
@@ -180,7 +180,7 @@ class Gatherer:
         if self.kind == "playlists":
             order = np.lexsort((value, group))
             return song[order], group[order], value[order]
-        order = np.lexsort((song, group))  # stable: of equal pairs, the last row stays last
+        order = np.lexsort((song, group))  # sorting is stable, so the last row of equal pairs stays last
         song, group, value = song[order], group[order], value[order]
         starts = np.flatnonzero(np.r_[True, (np.diff(song) != 0) | (np.diff(group) != 0)])
         if self.kind == "plays":

@@ -19,12 +19,12 @@ from musicsim.library.disk.archives import shorten_message
 from musicsim.library.importing.records import Gatherer, Kind
 
 ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1252")
-HEAD = 1 << 16  # characters for recognizing the format
-LONGEST = 1 << 20  # characters per line or entry; real ones have thousands
+HEAD = 1 << 16  # number of characters from which the format is recognized
+LONGEST = 1 << 20  # maximum number of characters in a line or entry; real ones have thousands
 _CHUNK = 1 << 16
-_MAX_UNPACKED = 8 << 30  # bytes per archive; a lifetime of listening takes less
+_MAX_UNPACKED = 8 << 30  # maximum number of unpacked bytes per archive; a lifetime of listening takes less
 _MAX_MEMBERS = 10_000
-_HIGHEST_RATIO = 250  # listens as JSON shrink 10 to 40 times, a zip bomb a thousand times
+_HIGHEST_RATIO = 250  # maximum compression ratio: listens as JSON reach 10 to 40, a zip bomb a thousand
 LIST_SUFFIXES = (".m3u", ".m3u8", ".pls", ".xspf", ".jspf")
 READ_SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".txt", ".db", *LIST_SUFFIXES)
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -34,10 +34,10 @@ _CUT_OFF = "is the last: the file is cut off. Export it again."
 @dataclass(frozen=True, slots=True)
 class Source:
     path: Path
-    member: str | None  # name in the archive
+    member: str | None  # name of the file in its archive; None outside archives
     size: int  # bytes, unpacked
     encoding: str | None  # None: UTF-8, or the encoding of the byte order mark
-    is_named: bool = True  # the user gave this file; other files in folders and archives may have any format
+    is_named: bool = True  # True if the user named this file; other files in folders and archives may have any format
 
     @property
     def ending(self) -> str:
@@ -300,7 +300,7 @@ class JsonStream(_Watched):
                     raise self.fault(f"is not JSON ({reason}), or the file is cut off.") from error
                 continue
             if end == len(self._buffer) and self._read_more():
-                continue  # a number may continue
+                continue  # the number may continue in the next block
             self._move_to(end)
             return value
 

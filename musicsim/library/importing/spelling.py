@@ -34,7 +34,7 @@ _KINDS = {
     "remix": re.compile(r"\b(?:remix|rmx|mix|rework|bootleg|mashup|edit|dub|version|vip)(?:\s+(?:19|20)\d\d)?$"),
 }
 _BRACKETS = re.compile(r"[(\[{]([^()\[\]{}]*)[)\]}]")
-_TAIL = re.compile(r"^(.*\S)\s+[-–—~]+\s+(.+?)\s*$")  # the last part, as in "Song - Live - Remastered"
+_TAIL = re.compile(r"^(.*\S)\s+[-–—~]+\s+(.+?)\s*$")  # matches the last part of "Song - Live - Remastered"
 _GUESTS = re.compile(r"\s+(?:feat|ft|featuring)\b\.?\s.*$")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+(?=\S)")
 _AND = re.compile(r"[&+]")

@@ -17,8 +17,8 @@ _NAMES = ("hash", "path", "id")
 @dataclass(frozen=True, slots=True)
 class SplitImport:
     name: str
-    n_read: int  # rows in the file
-    n_songs: int  # songs in the split
+    n_read: int  # number of rows in the file
+    n_songs: int  # number of songs in the split
     problems: tuple[str, ...]  # messages about the first 20 rejected rows, and the number of the others
 
 

@@ -39,7 +39,7 @@ _FRONT = 3  # the picture type of a front cover, in every format
 _FRAMES = frozenset((b"APIC", b"PIC"))
 _IMAGE = re.compile(r"(cover|folder|front)\.(jpe?g|png)", re.IGNORECASE)
 _MAX_CACHE_BYTES = 128 << 20
-CHECK_INTERVAL = 64  # pictures; checking the size of the cache lists all its files
+CHECK_INTERVAL = 64  # new pictures between two checks of the cache's size, which list all its files
 _CACHED = re.compile(r"[0-9a-f]{32}\.jpg")
 
 

@@ -16,7 +16,7 @@ from musicsim.library.stores.songs import Song
 from musicsim.public import is_public
 
 _XSPF = "http://xspf.org/ns/0/"
-_RECORDING = "https://musicbrainz.org/recording/"  # the form that ListenBrainz uses
+_RECORDING = "https://musicbrainz.org/recording/"  # prefix of recording addresses in the form that ListenBrainz uses
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LIKE_ADDRESS = re.compile(rb"[#?]|%[0-9A-Fa-f]{2}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")

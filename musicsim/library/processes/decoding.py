@@ -28,13 +28,13 @@ Run = Callable[..., Any]
 """Calls its first argument, a function in this package, in a worker with the other arguments."""
 
 _N_WORKERS = 2
-_TASKS_PER_WORKER = 1000  # half of them are pings; then the worker is replaced, to limit memory leaks in libraries
-_NICENESS = 5  # lower priority than pages, higher than a scan
+_TASKS_PER_WORKER = 1000  # tasks, half of them pings, before a worker is replaced because libraries leak memory
+_NICENESS = 5  # gives a lower priority than pages have, and a higher one than scans have
 _TICK_S = 0.1
-PATIENCE_S = 30.0  # longer than a slow page on a busy server needs
+PATIENCE_S = 30.0  # seconds until a request expires; a slow page on a busy server renews it sooner
 _ATTEMPTS = 3  # number of workers to try, if one ends before it starts the work
 MAX_START_S = 60.0
-_MAX_VISITORS = 1000  # visitors whose last turn is remembered
+_MAX_VISITORS = 1000  # maximum number of visitors whose last turn is remembered
 
 
 class DecodingDroppedError(MusicsimError):
@@ -143,7 +143,7 @@ class Decoder:
             rank = n_before[visitor], self._served.get(visitor, 0)
             ranked.append((not decoding.is_urgent, *(rank if visitor else (0, 0))))
             n_before[visitor] += decoding.is_wanted
-        order = sorted(range(len(ranked)), key=ranked.__getitem__)  # stable for equal ranks
+        order = sorted(range(len(ranked)), key=ranked.__getitem__)  # sorting is stable, so equal ranks keep their order
         return [self._waiting[i] for i in order]
 
     def _next(self) -> Decoding[Any] | None:

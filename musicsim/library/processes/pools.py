@@ -57,7 +57,7 @@ def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> Generator[R,
 
 
 def map_in_order(pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits) -> Iterator[Any]:
-    """Yield results in the order of their tasks, so early ones wait. Exceptions are yielded, as in :class:`Pool`."""
+    """Yield results in the order of their tasks: each waits for all earlier ones. Exceptions are yielded too."""
     numbered = partial(_do_numbered, function)
     done: dict[int, Any] = {}
     n_yielded = 0

@@ -118,10 +118,10 @@ class WorkerDied(Exception):
 
 
 _IN_FLIGHT = 2  # tasks per worker: one running, one waiting
-TASKS_PER_WORKER = 500  # then a worker is replaced, to limit memory leaks in libraries
+TASKS_PER_WORKER = 500  # a worker is replaced after this many tasks, to limit memory leaks in libraries
 _TICK_S = 0.5
 _JOIN_TIMEOUT_S = 5.0
-_MAX_FAILED_STARTS = 3  # per worker, without a result in between
+_MAX_FAILED_STARTS = 3  # consecutive failed starts of a worker without a result
 _CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL)
 _UNKNOWN = 255  # exit code that multiprocessing reports after its fork server has died
 
@@ -335,7 +335,7 @@ def _prepare(memory_mb: int) -> None:
 
 
 def lower_priority(niceness: int) -> None:
-    """Let this process give way to pages and other programs, unless the variable ``MUSICSIM_NICE`` is 0."""
+    """Lower this process's priority, so that other programs come first, unless ``MUSICSIM_NICE`` is 0."""
     if hasattr(os, "nice") and os.environ.get("MUSICSIM_NICE") != "0":
         os.nice(niceness)
 

@@ -19,12 +19,12 @@ from musicsim.library.stores.frames import FrameStore
 from musicsim.library.stores.song_gaussians import keep_gaussians
 from musicsim.library.tags.file_tags import FileTags, read_tags
 
-_SILENT = 1e-4  # -80 dB relative to full scale: dither, not music
+_SILENT = 1e-4  # maximum amplitude of silence: -80 dB relative to full scale, which is dither, not music
 _MAX_READS = 2
 # to detect unfinished downloads and copies
-_HEAD = 16 << 20  # bytes; all audio formats have a header
+_HEAD = 16 << 20  # number of bytes that must not all be zero, because all audio formats have a header
 _CHUNK = 1 << 16
-_MIN_HOLLOW = 1 << 30  # bytes; smaller files are read quickly, and may be silence on a compressed disk
+_MIN_HOLLOW = 1 << 30  # minimum size in bytes; smaller files are read quickly, and may be silence on a compressed disk
 _MAX_SHARE = 1 / 16  # maximum share of data in a hollow file
 
 
@@ -36,7 +36,7 @@ class Task:
     known_hashes: tuple[str, ...] = ()  # hashes of songs with the same size; a file with one of them is not decoded
     shortest_s: float = 0.0  # shorter files are skipped
     take_silent: bool = True  # if False, silent files are skipped
-    aspects: bool = True  # compute harmony and rhythm
+    aspects: bool = True  # True to compute harmony and rhythm
 
 
 @dataclass(frozen=True, slots=True)

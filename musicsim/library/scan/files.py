@@ -37,9 +37,9 @@ class FoundFile(NamedTuple):
 @dataclass(slots=True)
 class Found:
     files: list[FoundFile]  # grouped by source, then sorted by path; no path occurs twice
-    problems: list[tuple[Path, str]]  # unreadable paths and loops, each with a sentence that contains the path
+    problems: list[tuple[Path, str]]  # unreadable paths and link loops, each with a sentence that contains the path
     absent: list[Path]  # sources that do not exist
-    n_ignored: int  # audio files and whole folders that a `.musicsimignore` excludes, except hidden ones
+    n_ignored: int  # number of audio files and whole folders that a `.musicsimignore` excludes, except hidden ones
     _unread: set[Path] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

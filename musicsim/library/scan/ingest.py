@@ -36,12 +36,12 @@ _MAX_SAME_SIZE = 1_000
 class AddReport:
     n_found: int = 0  # files
     n_added: int = 0  # new songs
-    n_unchanged: int = 0  # files that were not opened
-    n_known: int = 0  # files of known songs: moved, copied or with changed tags
-    n_skipped: int = 0  # short and silent files
-    n_ignored: int = 0  # audio files and whole folders that a `.musicsimignore` excludes
-    n_missing: int = 0  # files that disappeared since the last scan
-    n_back: int = 0  # missing files that exist again
+    n_unchanged: int = 0  # number of files that were not opened
+    n_known: int = 0  # number of files of known songs: moved, copied or with changed tags
+    n_skipped: int = 0  # number of short and silent files
+    n_ignored: int = 0  # number of audio files and whole folders that a `.musicsimignore` excludes
+    n_missing: int = 0  # number of files that disappeared since the last scan
+    n_back: int = 0  # number of missing files that exist again
     absent: list[Path] = field(default_factory=list)  # sources that do not exist, such as an unplugged drive
     cancelled: bool = False
     seconds: float = 0.0  # duration of the analysis
@@ -248,7 +248,7 @@ def _enter(library: ScanTarget, task: Task, outcome: Any, report: AddReport, lim
         failure = Failure(task.path, failure_reason(task.path, outcome, limits), kind)
         is_final = outcome.is_crash if isinstance(outcome, WorkerDied) else not isinstance(outcome, OSError)
         stat = None
-        if is_final:  # otherwise another attempt may succeed
+        if is_final:  # if not final, another attempt may succeed
             with suppress(OSError):
                 status = resolve_address(task.path).stat()
                 stat = status.st_size, status.st_mtime_ns

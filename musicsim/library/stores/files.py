@@ -35,7 +35,7 @@ class Failure:
 
     path: Path
     reason: str  # one sentence that contains the file name
-    kind: str = ERROR  # error, no sound, short or silent
+    kind: str = ERROR  # one of "error", "no sound", "short" and "silent"
 
 
 @dataclass(frozen=True, slots=True)

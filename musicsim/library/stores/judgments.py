@@ -19,8 +19,8 @@ FORMS = ("odd", "like")
 RESULT = "result"
 """Kind of a rating: a search result is like the query song, or not."""
 
-_MIN_SONGS, _MAX_SONGS = 3, len(schema.JUDGED_SONGS)  # songs in a question
-_MAX_PAGES = 1024  # 4 kB each, for one visitor's judgments
+_MIN_SONGS, _MAX_SONGS = 3, len(schema.JUDGED_SONGS)  # minimum and maximum number of songs in a question
+_MAX_PAGES = 1024  # maximum number of database pages of 4 kB for one visitor's judgments
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +264,7 @@ def judgment_row(
     else:
         _check_choice(kind, ids, chosen, context.get("options", ()))
     return {
-        "created_at": round(created_at, 6),  # as in an exported file
+        "created_at": round(created_at, 6),  # same precision as in an exported file
         "listener": listener,
         "kind": kind,
         **{song.name: None for song in schema.JUDGED_SONGS},

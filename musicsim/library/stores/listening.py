@@ -57,9 +57,9 @@ class ImportEntry:
     created_at: float  # seconds since 1970
     n_rows: int
     n_songs: int  # distinct songs
-    n_matched: int  # songs that are in the library now
-    n_plays: int  # all plays, including those of unmatched songs; 0 for tags and playlists
-    n_skipped: int  # rows that were left out
+    n_matched: int  # number of songs that are in the library now
+    n_plays: int  # number of plays, including those of unmatched songs; 0 for tags and playlists
+    n_skipped: int  # number of rows that were left out
     first_at: float | None  # time of the first and last play, if the files contain it
     last_at: float | None
 

@@ -22,7 +22,7 @@ MAX_NAME = 60
 NATIVE_KIND, CODEWORDS_KIND = "native", "codewords"
 BUILT_IN = (NATIVE_KIND, CODEWORDS_KIND)
 """Kinds of the models that every library has; there is one of each."""
-MIN_ARCHIVED = 50_000  # songs; for fewer, reading the rows takes a tenth of a second
+MIN_ARCHIVED = 50_000  # minimum number of songs for a file; the rows of fewer songs are read in a tenth of a second
 _MAX_IN_MEMORY = 8  # models
 
 
@@ -38,7 +38,7 @@ class ModelRecord:
     is_complete: bool = False
     kind: str = NATIVE_KIND  # one of BUILT_IN, or a kind that the explorer defines
     base_id: str | None = None  # the model whose features it shares; None if it has its own
-    settings: dict[str, Any] = field(default_factory=dict)  # JSON values, to refit the model
+    settings: dict[str, Any] = field(default_factory=dict)  # JSON values from which the model can be refitted
     is_retired: bool = False  # True for a replaced or deleted model that is kept only because others share its features
 
     @property
@@ -72,7 +72,7 @@ class ModelStore(Tables):
         self._song_rows: dict[str, CachedValue[SongRows]] = {}
 
     def path(self, model_id: str) -> Path:
-        """Return a model's folder. Raises LibraryError if the id points elsewhere, because callers delete folders."""
+        """Return a model's folder, which callers may delete. Raises LibraryError if the id leads out of `folder`."""
         if model_id in ("", ".", "..") or "/" in model_id or "\0" in model_id:
             raise LibraryError(f"{self.folder}: the model {model_id!r} is not the name of a folder. Restore a backup.")
         return self.folder / model_id

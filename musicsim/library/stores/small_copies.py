@@ -52,8 +52,8 @@ def _condition(table: sa.Table) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RestoredCopy:
-    n_songs: int  # songs in the copy that are in the library
-    n_absent: int  # songs in the copy that are not in the library; their data was left out
+    n_songs: int  # number of songs in the copy that are in the library
+    n_absent: int  # number of songs in the copy that are not in the library; their data was left out
     before: Path | None  # a copy of the replaced data, if any
 
 
@@ -159,7 +159,7 @@ class _CopiedSong(NamedTuple):
     content_hash: str
     sound_hash: str | None
     edits: str | None  # JSON
-    path: str | None  # as stored in the database
+    path: str | None  # path as stored in the database
 
 
 def _read_rows(database: sqlite3.Connection, table: sa.Table) -> tuple[list[str], Iterator[tuple[object, ...]]]:

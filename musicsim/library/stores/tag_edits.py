@@ -28,7 +28,7 @@ def effective_tags(
 
 @dataclass(frozen=True, slots=True)
 class TagChange:
-    """A change to a song's tags, which is applied only if they still have their known values."""
+    """A change to a song's tags, which is applied only if the tags still have the values in `known`."""
 
     song_id: int
     known: Mapping[str, Any]  # shown values, keyed by tag; if any has changed since, the song stays unchanged

@@ -72,7 +72,7 @@ _SAME_WORDS = {"n": "and", "ft": "feat", "featuring": "feat", "versus": "vs"}
 _ARTICLE_BEHIND = re.compile(r"(.+),\s*(the|a|an|die|der|das|le|la|les|los|las|el|il|i|gli)\W*", re.DOTALL)
 _SHORTEST_TYPO = 8  # minimum letters in a name with a typo
 _SHORTEST_WORD = 5  # minimum letters in a word with a typo: "Jon" and "John" are two names
-_MAX_COMPARED = 16  # names that are equal except for one letter; if there are more, they are a series, not errors
+_MAX_COMPARED = 16  # maximum number of names that differ in one letter; more are a series, not errors
 
 
 def parse_artist(name: str | None) -> str | None:
@@ -107,7 +107,7 @@ def stand_in_name(folder: Path, roots: Iterable[Path]) -> str | None:
 class SpellingGroup:
     """Spellings that very likely mean the same artist."""
 
-    names: tuple[str, ...]  # two or more, most used first
+    names: tuple[str, ...]  # two or more names, the most used first
     suggested: str  # the most used name
 
 

@@ -20,12 +20,12 @@ MBID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 """A pattern for MusicBrainz ids, in lower case."""
 
 _log = logging.getLogger(__name__)
-_LONGEST = 300  # characters; longer names are mistakes
-_MAX_BYTES = 64 << 20  # maximum to read per kind of tags, including pictures in Ogg and MP4
-_CALL_BYTES = 256  # counted per read, so that millions of tiny items also reach the limit
+_LONGEST = 300  # maximum number of characters in a name; longer names are mistakes
+_MAX_BYTES = 64 << 20  # maximum number of bytes to read per kind of tags, including pictures in Ogg and MP4
+_CALL_BYTES = 256  # bytes that are added for each read, so that millions of tiny items also reach the limit
 _MAX_FRAME = 1 << 16
-_MAX_FRAMES = 1000  # text frames per ID3 tag
-_MAX_ITEMS = 50_000  # per APEv2 tag
+_MAX_FRAMES = 1000  # maximum number of text frames per ID3 tag
+_MAX_ITEMS = 50_000  # maximum number of items per APEv2 tag
 
 # Lower-case names of the fields in all formats, the preferred first: ID3v2 frames, Vorbis and APEv2 keys, MP4 atoms,
 # ASF attributes, RIFF INFO and AIFF chunks, and FFmpeg's names.
@@ -67,7 +67,7 @@ _YEAR = re.compile(r"(?<!\d)\d{4}(?=(?:\d\d){0,2}(?!\d))")
 # Containers that mutagen does not know or may refuse. WAV, AIFF and bare streams such as MP3 are left out: all kinds of
 # tags in them have been tried, and FFmpeg can spend seconds on a damaged WAV.
 _FFMPEG_FORMATS = "matroska,webm,caf,w64,ogg,flac,asf,mov,mp4,m4a,3gp,mpc8,avi,rm,oma,mpegts,nut,iff"
-_JOINERS = "\u200c\u200d"  # invisible, but part of Persian and Hindi words, and of emoji
+_JOINERS = "\u200c\u200d"  # invisible characters that belong to Persian and Hindi words, and to emoji
 
 _Values = dict[str, list[str]]
 

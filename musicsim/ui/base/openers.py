@@ -72,7 +72,7 @@ def snapshot(model_id: str | None = None) -> Snapshot:
 
 
 choices_of = st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)(filter_choices)
-"""Return the choices of filters for the songs in a snapshot, cached."""
+"""Return the available filter values for the songs in a snapshot (cached)."""
 
 
 @st.cache_resource(max_entries=4, show_spinner="Weighting the songs' common features…", hash_funcs=BY_STATE)

@@ -14,7 +14,7 @@ _SENT_BY_PAGES = {
     "rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "deferred_file", "dataframe_chunk",
 }  # fmt: skip
 _TRIGGERS = {"trigger_value", "string_trigger_value", "chat_input_value", "json_trigger_value"}
-_MAX_RUN_BYTES = 1 << 16  # larger messages are page elements, not events
+_MAX_RUN_BYTES = 1 << 16  # maximum size of an event in bytes; larger messages are page elements
 _SCRIPT = "app.py"
 
 

@@ -29,7 +29,7 @@ class Upload:
     digest: str  # hash of the bytes
     is_whole: bool = False  # True if the whole file is analyzed, regardless of its length
     decoding: Decoding["audio.Sound"] | None = None
-    example: Example | None = None  # the upload under the model of the latest search
+    example: Example | None = None  # the upload as an example under the model of the latest search
     place: Float32Array | None = None  # (2,), position of the example on the map
     # library, model and revision of `example`; stored here so that visitors do not evict each other from a cache
     version: tuple[object, ...] = ()

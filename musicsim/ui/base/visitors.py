@@ -11,7 +11,7 @@ from musicsim.public import find_answers_folder, is_public
 from musicsim.ui.base.keys import Key
 
 _log = logging.getLogger(__name__)
-_MAX_VISITORS = 10_000  # visitors whose answers are saved
+_MAX_VISITORS = 10_000  # maximum number of visitors whose answers are saved
 _OPINIONS: Key[Opinions] = Key("opinions", opinions_in_memory, "answers and thumbs of a visitor", is_kept=True)
 VISITOR_NAME: Key[str] = Key(
     "visitor", lambda: f"visitor {secrets.token_hex(4)}", "an anonymous name for the visitor's answers", is_kept=True
@@ -32,5 +32,5 @@ def keep_answers(library: Library) -> None:
     try:
         if file.exists() or sum(1 for _ in folder.iterdir()) < _MAX_VISITORS:
             export_answers(library, file, opinions=opinions(library))
-    except (OSError, LibraryError) as error:  # the visitor cannot do anything about it
+    except (OSError, LibraryError) as error:  # only logged, because the visitor cannot do anything about it
         _log.warning("answers are not saved: %s", error)

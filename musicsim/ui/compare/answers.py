@@ -23,7 +23,7 @@ from musicsim.ui.train.training_view import SUPERVISION
 _STAGE = 25
 _MAX_LISTED = 20
 
-_ROUND: Key[int] = Key("compare_import_round", lambda: 0, "number of imports, so that the upload box empties")
+_ROUND: Key[int] = Key("compare_import_round", lambda: 0, "number of imports: each one empties the upload box")
 _IMPORTED: Key[tuple[Path, AnswersImport | str] | None] = Key(
     "compare_imported", lambda: None, "library folder of the last import, and the import's report or error"
 )

@@ -27,7 +27,7 @@ def show_cards(
     """Show a question, with titles and artists if `is_named`.
 
     `last` is the previous question, which can be undone, and the place of the song chosen (None: unsure). `on_action`
-    is called as a widget's callback with the kind of action, `turn` and the place of the chosen song; see
+    is called as a widget's callback with the kind of action, `turn` and the position of the chosen song; see
     :func:`musicsim.ui.compare.session.act`.
     """
 

@@ -27,7 +27,7 @@ _POOL = ThreadPoolExecutor(1, thread_name_prefix="compare")
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A question for a listener about songs of the library in a folder."""
+    """A question for a listener about songs in the library whose folder is given."""
 
     library: Path
     listener: str
@@ -36,7 +36,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer in this session: the place of the chosen song (None: unsure), and the answer's id in the library."""
+    """An answer in this session: the position of the chosen song (None: unsure), and the answer's id in the library."""
 
     pending: Pending
     chosen: int | None

@@ -169,7 +169,7 @@ def _radio(request: Request) -> Response:
     try:
         library = open_library(query.get("library"))
         snapshot = snapshot_under(library, query.get("model"))
-        excluded = frozenset(recent[: snapshot.n_indexed // 2])  # the latest come first
+        excluded = frozenset(recent[: snapshot.n_indexed // 2])  # the latest songs come first
         drawn = Walk(snapshot).generate(PlaylistRequest(length=_N_FOLLOWING + 1, first=first, exclude=excluded))
     except MusicsimError as error:
         status = 404 if isinstance(error, NotFoundError) else 409

@@ -4,7 +4,7 @@ The queue and the sound are in the browser (``assets/player_engine.js``), outsid
 So a rerun, a switch of pages or a stopped script does not affect them, and skipping songs causes no rerun. Python sends
 *commands* (play, enqueue) with serial numbers, and receives *events* (a title clicked, a thumb, "more like this").
 
-A command reaches the browser in two ways: with the next :func:`mount`, and at once through a *courier*, a second,
+A command reaches the browser in two ways: with the next :func:`mount`, and immediately through a *courier*, a second,
 invisible component in a slot that :func:`mount` creates. The courier is needed after the player was mounted in the same
 run, and in fragments, which do not run the shell. The browser executes each serial number once.
 """
@@ -42,21 +42,21 @@ _RESEND_S = 30.0
 class Track:
     """A song for the player; addresses such as ``/songs/12/audio`` are relative to the root of the app."""
 
-    song_id: int  # part of every event; 0, which no song has, for sound from outside the library
+    song_id: int  # contained in every event; 0, which no song has, for sound from outside the library
     title: str
     artist: str
-    url: str  # of the sound, with HTTP range requests
-    peaks_url: str = ""  # of the waveform, a JSON list of floats in [0, 1]; empty for a plain seek bar
-    duration_s: float | None = None  # shown until the browser has measured it
+    url: str  # address of the audio; the server must support HTTP range requests
+    peaks_url: str = ""  # address of the waveform, a JSON list of floats in [0, 1]; empty for a plain seek bar
+    duration_s: float | None = None  # duration that is shown until the browser has measured it
     start_s: float = 0.0  # start of playback; "previous" returns to its beginning
     cover_url: str = ""
-    loudness: float | None = None  # LUFS, to play all songs equally loud; None plays it unchanged
-    is_blind: bool = False  # True if its identity is hidden: the player does not show, store or continue from it
-    reason: str = ""  # reason why it follows the previous song, if the listener did not choose it
+    loudness: float | None = None  # loudness in LUFS, to play all songs equally loud; None leaves the volume unchanged
+    is_blind: bool = False  # True if the song must stay anonymous: it is not shown, stored or continued from
+    reason: str = ""  # why this song follows the previous one; empty if the listener chose it
 
     def __post_init__(self) -> None:
         if not self.url:
-            raise ValueError(f"track {self.song_id} ({self.title!r}) needs a url: pass the address of its sound")
+            raise ValueError(f"track {self.song_id} ({self.title!r}) needs a url: pass the address of its audio")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class PlayerEvent:
 
     kind: EventKind
     song_id: int
-    value: int = 0  # for "thumb" 1 (up), -1 (down) or 0 (released); 0 otherwise
+    value: int = 0  # for a "thumb" event: 1 (up), -1 (down) or 0 (released); 0 for other events
 
 
 @dataclass(slots=True)
@@ -122,7 +122,7 @@ def play(tracks: Sequence[Track], start: int = 0) -> None:
     """
     _check_not_empty(tracks)
     if not 0 <= start < len(tracks):
-        raise ValueError(f"start={start} should be in 0..{len(tracks) - 1}: there are {len(tracks)} tracks")
+        raise ValueError(f"start={start} must be from 0 to {len(tracks) - 1}: there are {len(tracks)} tracks")
     link = _LINK.get()
     link.commands.clear()  # the new queue replaces what was still to be added
     link.push("play", tracks, start)

@@ -24,7 +24,7 @@ from musicsim.ui.base.frame import asset
 
 MAX_MARKED = 2_000
 """Maximum number of songs with a ring; more rings would merge into a black spot."""
-_MAX_CORNERS = 5_000  # corners of an outline; a hand-drawn one has a few hundred
+_MAX_CORNERS = 5_000  # maximum number of corners of an outline; a hand-drawn outline has a few hundred
 SCRIPT = "regl-scatterplot-1.16.0.min.js"
 """File name of the script that draws points."""
 _ADDRESS = f"scripts/{SCRIPT}"  # URL relative to the app; includes the version because browsers cache the script
@@ -44,8 +44,8 @@ def song_map(
     None, the map fills the window and shows region names. `color_by` is one of
     :data:`musicsim.explorer.snapshot.map_columns.COLOUR_BY`.
 
-    The page reruns after `on_pick`, for a clicked song, and after `on_outline`, for the ids (int64) of all songs inside
-    a lasso, even those not drawn. Only the map reruns after `on_hear`, for the song under a resting pointer.
+    The page reruns after `on_pick` gets the id of a clicked song, or `on_outline` the ids (int64) of all songs inside a
+    lasso, even those not drawn. Only the map reruns after `on_hear` gets the song under a resting pointer.
     """
     view = map_view(snapshot.map)
 

@@ -22,7 +22,7 @@ from musicsim.ui.components.downloads import chart
 from musicsim.ui.components.listening import upload_address
 
 _LETTERS = "ABCDEF"
-_MAX_EXAMPLES = 5  # examples whose similarities are listed
+_MAX_EXAMPLES = 5  # maximum number of examples whose similarities are listed
 _MIN_SHARE = 5e-4  # smallest share for which a bar is shown
 _COLORS = PALETTE[: len(_LETTERS)]
 _EXPLAINED: Key[int | None] = Key("why_asked", lambda: None, "song id of the result to explain")

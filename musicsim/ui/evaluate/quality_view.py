@@ -31,7 +31,7 @@ _KIND: Key[str | None] = Key("evaluate_kind", lambda: None, "kind of ground trut
 
 _MAX_GENRES = 30
 _MAX_LABEL = 22
-_MAX_TEXT_CELLS = 16  # numbers do not fit into the cells if there are more genres
+_MAX_TEXT_CELLS = 16  # maximum number of genres for which numbers fit into the cells
 _MAX_LISTED = 10
 _MEASURES = {
     "same genre in the ten nearest": "Share of the ten nearest songs by other artists that have the same genre.",
@@ -179,9 +179,9 @@ def _explain_table(snapshot: Snapshot, kind: str, trained: quality.HeldOut | Non
     if trained is not None:
         target = f" They use the model's own target: {KINDS[trained.kind].words}." if trained.kind != kind else ""
         st.info(
-            "This model was trained on these artists, so scores on all songs are optimistic. Use the held-out scores, "
-            f"which compare before → after training on {trained.n_songs:,} songs by {trained.n_artists:,} artists not "
-            f"used in training.{target}", icon=":material/school:",
+            "This model was trained on these artists, so scores on all songs are optimistic. Use the held-out scores: "
+            f"they compare the model before and after training, on {trained.n_songs:,} songs by {trained.n_artists:,} "
+            f"artists that training did not use.{target}", icon=":material/school:",
         )  # fmt: skip
     scores: quality.Scores | None = result_of(_ask_scores(snapshot, kind))
     facts = []
@@ -195,8 +195,8 @@ def _explain_table(snapshot: Snapshot, kind: str, trained: quality.HeldOut | Non
     facts += ["songs by the query's own artist are left out"] if kind not in ("artist", "folder") else []
     st.caption(
         "; ".join(facts) + ". All scores range from 0 to 1; higher is better. Hubness is 0 if no song is favored, and "
-        "above 1 if a few songs are close to everything. Coverage is the share of songs in at least one top ten. Both "
-        "are shown without → with hub reduction."
+        "above 1 if a few songs are close to everything. Coverage is the share of songs in at least one top ten. For "
+        "both, the first value is without hub reduction, the second one with hub reduction."
     )
 
 

@@ -25,7 +25,7 @@ from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import start_job
 
 _SUFFIXES = (*(suffix.lstrip(".") for suffix in importing.READ_SUFFIXES), "zip")
-_MAX_LISTED = 500  # rows in a table; a download has all rows
+_MAX_LISTED = 500  # maximum number of rows in a table; a download has all rows
 _PROGRESS_EVERY_S = 0.2
 _NOTES = {0: "left out: none of its songs are in the library", 1: "one song: too few to learn from"}
 _FOUND_BY = {
@@ -60,7 +60,7 @@ class _Result:
 
 _PENDING: Key[_Pending | None] = Key("listening_looked", lambda: None, "preview of an import")
 _RESULT: Key[_Result | None] = Key("listening_report", lambda: None, "result of the last import")
-_ROUND: Key[int] = Key("listening_round", int, "number of imports and discarded previews, so that fields start empty")
+_ROUND: Key[int] = Key("listening_round", int, "number of imports and discarded previews: each one empties the fields")
 
 
 @contextmanager
@@ -138,7 +138,7 @@ def _request() -> tuple[Sequence[Any], str, str, str] | None:
     )  # fmt: skip
     listener = listener_column.text_input(
         "Listener", key=f"listening_listener_{number}", placeholder=importing.ME,
-        help="The person who listened. Needed if the files do not name anyone, as is usual for one listener's files.",
+        help="The person who listened. Needed if the files do not name the listener; most exports do not.",
     )  # fmt: skip
     is_asked = st.form_submit_button("Preview", icon=":material/visibility:")
     path = path.strip().strip("'\"")

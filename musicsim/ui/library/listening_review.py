@@ -19,7 +19,7 @@ _CLOSE: Key[tuple[Path, list[Proposal]] | None] = Key(
     "listening_proposals", lambda: None, "library folder, and close spellings of its unmatched songs"
 )
 _ROUND: Key[int] = Key(
-    "listening_judged", int, "number of decisions on spellings, so that tables start without a selection"
+    "listening_judged", int, "number of decisions on spellings: each one clears the tables' selections"
 )
 
 

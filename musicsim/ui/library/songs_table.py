@@ -37,8 +37,8 @@ _COLUMNS: dict[str, Any] = {
 }
 _ROW_PX = 35
 _MAX_ROWS_SHOWN = 16
-_MAX_LISTED = 1_000  # songs that are sent to the browser; use the filter to see others
-_BATCH = 10_000  # songs per read when downloading
+_MAX_LISTED = 1_000  # maximum number of songs that are sent to the browser; the filter shows others
+_BATCH = 10_000  # number of songs that a download reads at a time
 _LABELS = {name: name.replace("_", " ").capitalize() for name in EDITABLE}
 
 
@@ -99,7 +99,7 @@ def show_songs(snapshot: Snapshot, *, busy: bool = False) -> None:
     words = tuple(text.casefold().split())
     ids = _matching(library, words)
     songs, edited, table = _load_songs(library, words, is_owner)
-    actions = st.container(horizontal=True, vertical_alignment="center")  # above the table, which may be long
+    actions = st.container(horizontal=True, vertical_alignment="center")  # drawn above the table, which may be long
     event = st.dataframe(
         table, hide_index=True, key=_KEY, on_select="rerun", selection_mode="multi-row",
         column_config=_COLUMNS | ({} if any(s.notes for s in songs) else {"notes": None}), placeholder="",

@@ -44,7 +44,7 @@ def thumbs_of(snapshot: Snapshot, seed: str, song_id: int | None) -> Thumbs:
     else:
         ids = dict(before.thumbs.votes)
         present = {song.id for song in snapshot.songs_by_id(ids)}
-        if len(present) < len(ids):  # only their files may be missing
+        if len(present) < len(ids):  # perhaps only the files of these songs are missing
             present |= {song.id for song in snapshot.library.songs(ids, missing=True)}
         thumbs = before.thumbs.select(present)
     _store(seed, _Feedback(thumbs, saved))
@@ -110,7 +110,7 @@ def feedback_bar(snapshot: Snapshot, seed: str, song_id: int | None) -> None:
                 disabled=not can_learn or thumbs.judged == feedback.saved,
                 help="Save these thumbs, so that the Train page can learn from them."
                 if can_learn
-                else "Models learn only from thumbs for songs in your library: add the file first.",
+                else "Models learn only from thumbs on songs in your library: add the file first.",
             )  # fmt: skip
             if is_pressed and song_id is not None:  # not as a callback: those of fragments cannot show a toast
                 _save(snapshot.library, song_id, thumbs.judged)

@@ -31,7 +31,7 @@ def map_options(snapshot: Snapshot) -> None:
 
 
 def fit_second_model(snapshot: Snapshot) -> None:
-    """Forget the model of the second map if it was deleted, or has become the model in use; before the options."""
+    """Reset the model of the second map if it was deleted or is now the model in use."""
     if SECOND_MODEL.get() not in _other_models(snapshot):
         SECOND_MODEL.set(None)
 

@@ -19,9 +19,9 @@ from musicsim.ui.playlist.draft import PLAYLIST
 from musicsim.ui.playlist.request_form import STAY_AROUND
 from musicsim.ui.train.training_view import SUPERVISION
 
-MAX_PLAYED = 500  # songs that go into the player's queue at once
+MAX_PLAYED = 500  # maximum number of songs that go into the player's queue together
 _MAX_LISTED = 200
-_MAX_AROUND = 25  # songs that a playlist stays close to
+_MAX_AROUND = 25  # maximum number of songs that a playlist stays close to
 _MAX_TAG = 60
 _TAG: Key[str] = Key("selection_tag", str, "tag for the marked songs")
 

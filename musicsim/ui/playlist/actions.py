@@ -17,7 +17,7 @@ from musicsim.ui.playlist.request_form import MAX_SONGS, remember_drawn, request
 
 TROUBLE: Key[str] = Key("playlist_trouble", str, "error of the last request")
 IS_NEW: Key[bool] = Key("playlist_is_new", bool, "True if the last click generated the playlist")
-_MANY_OTHERS = 2  # regenerating excludes the old songs if there are this many times as many candidates
+_MANY_OTHERS = 2  # regenerating excludes the old songs if there are at least this many candidates for each of them
 
 
 def as_sentences(notes: tuple[str, ...]) -> list[str]:
@@ -88,7 +88,7 @@ def another_route(snapshot: Snapshot, walker: Walk) -> None:
 
 
 def _find_fixed(draft: PlaylistDraft) -> dict[int, int]:
-    """Return a dict from place to song id for kept songs and songs in the request."""
+    """Return a dict from position to song id for kept songs and songs in the request."""
     fixed = draft.kept.union(draft.request.stops if draft.request else ())
     return {place: i for place, i in enumerate(draft.song_ids) if i in fixed}
 
@@ -108,7 +108,7 @@ def _redraw(
     snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, keep: Mapping[int, int], length: int, *,
     without: frozenset[int] = frozenset(),
 ) -> None:  # fmt: skip
-    """Regenerate all places not in `keep` for the request in the form; the old songs get less weight."""
+    """Regenerate all positions not in `keep` for the request in the form; the old songs get less weight."""
     request = _form_request(snapshot)
     if request is None:
         return
@@ -131,7 +131,7 @@ def redraw_one(snapshot: Snapshot, walker: Walk, index: int) -> None:
 
 
 def redraw_after(snapshot: Snapshot, walker: Walk, index: int) -> None:
-    """Regenerate the songs after a place, except fixed songs."""
+    """Regenerate the songs after a position, except fixed songs."""
     draft = PLAYLIST.get()
     if draft is not None:
         keep = _find_fixed(draft) | dict(enumerate(draft.song_ids[: index + 1]))

@@ -74,19 +74,19 @@ class PlaylistDraft:
         )
 
     def move(self, index: int, to: int) -> "PlaylistDraft":
-        """Move the song at `index` to the place `to`."""
+        """Move the song at `index` to position `to`."""
         ids = list(self.song_ids)
         ids.insert(to, ids.pop(index))
         return self._replace_songs(ids)
 
     def insert(self, index: int, song_ids: Sequence[int]) -> "PlaylistDraft":
-        """Insert songs before the place `index`; songs already in the list move there."""
+        """Insert songs before position `index`; songs already in the list move there."""
         new = list(dict.fromkeys(song_ids))
         before, after = ([i for i in part if i not in new] for part in (self.song_ids[:index], self.song_ids[index:]))
         return replace(self, song_ids=(*before, *new, *after), saved_id=None)
 
     def drop_repeats(self, same: Sequence[int]) -> "PlaylistDraft":
-        """Keep only the first song for each number in `same`, which contains one number per place."""
+        """Keep only the first song for each number in `same`, which contains one number per position."""
         first = {number: place for place, number in reversed(list(enumerate(same)))}
         return self._replace_songs([self.song_ids[place] for place in sorted(first.values())])
 

@@ -37,7 +37,7 @@ _PLAYLIST, _WEIGHTS = "A playlist", "Weights"
 DRAW_CSS = """.st-key-playlist_draw {
   position: sticky; bottom: 4.5rem; z-index: 2; padding: 0.5rem 0; background: light-dark(#fbfaf7, #14191b);
 }"""
-_MANY = 20_000  # number of songs above which computing the walk takes over a second
+_MANY = 20_000  # number of songs above which computing the walk takes more than a second
 SECTION: Key[str] = Key("playlist_section", lambda: _PLAYLIST, "open tab of the Playlist page")
 
 

@@ -31,7 +31,7 @@ _STARTED: Key[int | None] = Key(
     "playlist_started", lambda: None, "chosen song that became the first song", is_kept=True
 )
 _DRAWN: Key[list[tuple[float, frozenset[int]]]] = Key("playlist_drawn", list, "generated playlists", is_kept=True)
-_LENGTH_BY: Key[Literal["songs", "minutes"]] = Key("playlist_by", lambda: "songs", "unit of the length", is_kept=True)
+_LENGTH_BY: Key[Literal["songs", "minutes"]] = Key("playlist_by", lambda: "songs", "unit of length", is_kept=True)
 _MINUTES: Key[int] = Key("playlist_minutes", lambda: 45, "length of the playlist in minutes", is_kept=True)
 _KEYS = {field: option_key(f"playlist_{field}", PlaylistRequest, field) for field in options_of(PlaylistRequest)}
 _KEYS["minutes"] = _MINUTES
@@ -77,7 +77,7 @@ def _fit(snapshot: Snapshot) -> None:
             key.set(key.default())
         _LIBRARY.set(snapshot.library.name)
     if PLAYLIST.get() is None and CHOSEN.get() not in (None, _STARTED.get()):
-        _FIRST.set(CHOSEN.get())  # "Playlist from here" on another page
+        _FIRST.set(CHOSEN.get())  # the user chose "Playlist from here" on another page
         _STARTED.set(CHOSEN.get())
     for name in ("first", *_SONGS):
         key = _KEYS[name]

@@ -24,7 +24,7 @@ class Sending:
     """A playlist to send."""
 
     snapshot: Snapshot
-    name: str  # may be empty
+    name: str  # name of the playlist; may be empty
     draft: PlaylistDraft
     drawn: GeneratedPlaylist
 

@@ -46,7 +46,7 @@ def show_weights(walker: Walk) -> None:
 
 
 def _choose_dialect(dialects: Sequence[Dialect]) -> str:
-    """Return the dialect to show next to all playlists; "" for none."""
+    """Return the dialect to compare with all playlists; "" for none."""
     names = [dialect.name for dialect in dialects if dialect.name]
     if not names:
         return ""
@@ -85,7 +85,7 @@ def _show_families(walker: Walk, chosen: str) -> None:
         xaxis={"range": [0, 1.02 * max(top, 0.01)], "fixedrange": True, "tickformat": ".0%", "nticks": 5},
         yaxis={"automargin": True, "fixedrange": True, "ticksuffix": " "},
         showlegend=len(bars) > 1,
-        # reversed, because the dialect's bars are above the others
+        # reversed, because the dialect's bars are drawn above the others
         legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "reversed"},
     )
     chart(figure, key="weights_families", name="weights")
