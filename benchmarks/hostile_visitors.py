@@ -107,9 +107,9 @@ class _Watch:
         while time.monotonic() < until:
             async with session(self._address, X_Forwarded_For=_OTHER) as other:
                 self.seconds["click"].append(await _timed(other.open()))
-                for page in ("compare", "search"):
+                for page in ("compare", "listen"):
                     await asyncio.sleep(0.2)
-                    self.seconds["click"].append(await _timed(other.switch(page)))
+                    self.seconds["click"].append(await _timed(other.switch("" if page == "listen" else page)))
                 if uploads is not None:
                     self._note("upload, page", await _timed(other.upload(*uploads)))
                     self._note("upload, interface", await _timed(_post(self._address, uploads[1])))

@@ -119,7 +119,7 @@ def _is_shown(page: Page, name: str) -> Callable[[], object]:
 
 def _first_load(browser: Browser, address: str, name: str) -> float | None:
     with _page(browser) as page:
-        path = "" if name == "explore" else name
+        path = "" if name == "listen" else name
         go = partial(page.goto, f"{address}/{path}", wait_until="commit")
         return _seconds(page, go, _is_shown(page, name))
 
@@ -129,7 +129,7 @@ def _switches(browser: Browser, address: str, names: list[str], progress: Progre
     seconds: dict[str, list[float | None]] = {name: [] for name in names}
     with _page(browser) as page:
         page.goto(address)
-        _is_shown(page, "explore")()
+        _is_shown(page, "listen")()
         _rest(page)
         for turn in range(_REPEATS + 1):
             for name in [*names[1:], names[0]]:
@@ -142,10 +142,10 @@ def _switches(browser: Browser, address: str, names: list[str], progress: Progre
 
 
 def _click_an_answer(browser: Browser, address: str) -> list[float | None]:
-    """Click *More like this* on the first result, and wait for the list of the other song."""
+    """Click *Similar* on the first result, and wait for the list of the other song."""
     seconds = []
     with _page(browser) as page:
-        page.goto(f"{address}/search?song=1")
+        page.goto(f"{address}/?song=1")
         rows = page.get_by_test_id("song-row")
         rows.first.wait_for()
         _rest(page)
@@ -154,7 +154,7 @@ def _click_an_answer(browser: Browser, address: str) -> list[float | None]:
             menu = rows.first.get_by_role("button", name=re.compile("^Actions for"))
             if menu.is_visible():
                 menu.click()
-            more = rows.first.get_by_role("button", name=re.compile("^More like"))
+            more = rows.first.get_by_role("button", name=re.compile("^Similar songs"))
             seconds.append(_until(page, more.click, _IS_OTHER_SONG, song))
     return seconds[1:]
 
@@ -163,8 +163,8 @@ def _type_a_letter(browser: Browser, address: str) -> list[float | None]:
     """Type a letter into the song finder, and wait for its matches."""
     seconds = []
     with _page(browser) as page:
-        page.goto(f"{address}/search")
-        box = page.get_by_role("combobox", name=re.compile("song", re.IGNORECASE)).first
+        page.goto(address)
+        box = page.get_by_role("combobox", name="Search")
         box.wait_for()
         _rest(page)
         for letter in "aeiost"[: _REPEATS + 1]:
@@ -277,12 +277,12 @@ def _measured(browser: Browser, folder: Path, n_songs: int, progress: Progress) 
             enter(name, "first load", [_first_load(browser, address, name) for _ in range(_REPEATS)])
         for name, seconds in _switches(browser, address, names, progress).items():
             enter(name, "switch", seconds)
-        enter("search", "click to answer", _click_an_answer(browser, address))
-        enter("search", "letter to matches", _type_a_letter(browser, address))
+        enter("listen", "click to answer", _click_an_answer(browser, address))
+        enter("listen", "letter to matches", _type_a_letter(browser, address))
         enter("playlist", "draw", _draw_a_playlist(browser, address))
         frames, redraw, renderer = _move_the_map(browser, address)
-        enter("explore", f"frame while the map moves ({renderer})", frames)
-        enter("explore", f"drawing the map once ({renderer})", [redraw])
+        enter("listen", f"frame while the map moves ({renderer})", frames)
+        enter("listen", f"drawing the map once ({renderer})", [redraw])
         enter_memory("at the end")
     return rows
 

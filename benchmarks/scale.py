@@ -190,7 +190,7 @@ def _memory_of_the_app(folder: Path) -> float:
         async with session(address) as of:
             await of.open()
             for path in PAGES:
-                await of.switch("" if path == "explore" else path)
+                await of.switch("" if path == "listen" else path)
 
     app = [sys.executable, "-m", "musicsim", "app", "--no-browser", "--port={port}", f"--library={folder}"]
     with served(app) as (address, server):

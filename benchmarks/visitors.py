@@ -63,8 +63,8 @@ from musicsim.progress import no_progress
 
 N_CLIENTS, N_TABS = 50, 8
 CLICKS = (
-    *("like", "unlike", "playlist", "search", "like", "why", "explore", "search", "like", "unlike"),
-    *("similar", "like", "unlike", "compare", "search", "similar", "why", "explore", "search", "similar"),
+    *("like", "unlike", "playlist", "listen", "like", "why", "evaluate", "listen", "like", "unlike"),
+    *("similar", "like", "unlike", "compare", "listen", "similar", "why", "library", "listen", "similar"),
 )
 _PATIENCE_S = 120
 _LOOK_EVERY_S = 3.0  # between samples of the server's memory
@@ -170,7 +170,7 @@ class _Client(_Screen):
         self._check()
 
     async def switch(self, name: str) -> None:
-        await self._session.switch("" if name == "explore" else name)
+        await self._session.switch("" if name == "listen" else name)
         self._check()
 
     async def search(self, recording: Recording) -> None:
@@ -183,7 +183,7 @@ class _Client(_Screen):
         self._check()
 
     async def answers(self) -> list[int]:
-        return [row["song_id"] for row in self._session.data("hits")["rows"]]
+        return [row["song_id"] for row in self._session.data("hits")["rows"] if row["similarity"] is not None]
 
     async def names(self) -> set[str]:
         return _names(self._session.said)
@@ -200,7 +200,7 @@ class _Tab(_Screen):
 
     async def open(self) -> None:
         await self._page.goto(self._address, wait_until="commit")
-        await self._heading("explore").wait_for()
+        await self._heading("listen").wait_for()
         await self._page.wait_for_selector(_IDLE)
 
     async def switch(self, name: str) -> None:
@@ -210,13 +210,15 @@ class _Tab(_Screen):
 
     async def search(self, recording: Recording) -> None:
         file = {"name": recording.name, "mimeType": "audio/flac", "buffer": recording.data}
+        await self._page.get_by_role("button", name="Add sound").click()
         await self._page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(file)
+        await self._page.keyboard.press("Escape")
         await self._rows.first.wait_for()
         await self._page.wait_for_selector(_IDLE)
 
     async def click(self, what: str, index: int, song_id: int) -> None:
         row = self._page.locator(f"[data-testid=song-row][data-song-id='{song_id}']")
-        name = {"why": "^Why", "similar": "^More like", "like": " fits$", "unlike": " does not fit$"}[what]
+        name = {"why": "^Why", "similar": "^Similar songs", "like": " fits$", "unlike": " does not fit$"}[what]
         button = row.get_by_role("button", name=re.compile(name))
         if not await button.is_visible():
             await row.locator(".opener").click()
@@ -231,7 +233,8 @@ class _Tab(_Screen):
         await self._page.wait_for_selector(_IDLE)
 
     async def answers(self) -> list[int]:
-        return [int(i) for i in await self._rows.evaluate_all("rows => rows.map(row => row.dataset.songId)")]
+        nearest = "rows => rows.filter(row => row.querySelector('.bar')).map(row => row.dataset.songId)"
+        return [int(i) for i in await self._rows.evaluate_all(nearest)]
 
     async def names(self) -> set[str]:
         return _names((await self._page.locator("body").inner_text()).encode())
@@ -264,7 +267,7 @@ async def _go_through(screen: _Screen, visit: Visit, pace: Pace, rng: np.random.
     await asyncio.sleep(rng.uniform(0.0, pace.arrive_s))
     await step("open", screen.open())
     await look()
-    await step("page", screen.switch("search"))
+    await step("page", screen.switch("listen"))
     await look()
     await step("search", screen.search(visit.recording))
     if visit.names != {visit.recording.name}:
@@ -277,7 +280,7 @@ async def _go_through(screen: _Screen, visit: Visit, pace: Pace, rng: np.random.
         await look()
         if what in PAGES:
             await step("page", screen.switch(what))
-            if what != "search":
+            if what != "listen":
                 continue
         else:
             judged = dict(said.get(searched, ()))

@@ -51,12 +51,13 @@ def _switch(page: Page, title: str) -> None:
 
 
 def take(page: Page, query: Path, history: Path) -> None:
-    """Walk through the pages: explore, search, thumbs, generate a playlist, import, learn, compare, ask why."""
+    """Walk through the pages: listen, thumbs, generate a playlist, import, learn, compare, ask why."""
     page.get_by_test_id("song-row").first.wait_for()
     page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
-    _shoot(page, "explore")
-    _switch(page, "Search by example")
+    _shoot(page, "listen")
+    page.get_by_role("button", name="Add sound").click()
     page.get_by_test_id("stFileUploader").locator("input[type=file]").set_input_files(query)
+    page.keyboard.press("Escape")
     page.get_by_text(query.name).first.wait_for()
     page.get_by_test_id("song-row").first.wait_for()
     _shoot(page, "search")
@@ -73,14 +74,15 @@ def take(page: Page, query: Path, history: Path) -> None:
 
 def take_thumbs(page: Page) -> None:
     """Give two results a thumb up, and one a thumb down."""
-    _switch(page, "Search by example")
+    _switch(page, "Listen")
     rows = page.get_by_test_id("song-row")
     for place, kind in ((4, "like"), (6, "like"), (2, "unlike")):
+        rows.nth(place).get_by_role("button", name="Actions for").click()
         rows.nth(place).locator(f"[data-icon={kind}]").click()
         page.wait_for_timeout(3000)
     page.get_by_role("button", name="Undo", exact=True).scroll_into_view_if_needed()
     _shoot(page, "thumbs")
-    page.get_by_role("button", name="Start over").click()
+    page.get_by_role("button", name="Undo", exact=True).click()
 
 
 def take_playlists(page: Page) -> None:

@@ -21,7 +21,7 @@ from musicsim.commit import COMMIT_FILE
 from tests.waiting import PATIENCE_S
 
 CHECKOUT = Path(__file__).parents[1]
-PAGES = ("explore", "search", "playlist", "train", "compare", "evaluate", "library")
+PAGES = ("listen", "playlist", "train", "compare", "evaluate", "library")
 
 
 class Installed(NamedTuple):
@@ -130,7 +130,7 @@ def test_every_page_renders_without_error(installed, page):
         ping_interval=None,
     ) as socket:
         request = BackMsg()
-        request.rerun_script.page_name = "" if page == "explore" else page
+        request.rerun_script.page_name = "" if page == "listen" else page
         socket.send(request.SerializeToString())
         drawn = []
         while not drawn or drawn[-1].WhichOneof("type") != "script_finished":

@@ -16,8 +16,8 @@ import psutil
 __all__ = ["FLAGS", "PAGES", "chromium", "served"]
 
 PAGES = {
-    "explore": "Explore", "search": "Search by example", "playlist": "Playlist", "train": "Train",
-    "compare": "Compare", "evaluate": "Evaluate", "library": "Library",
+    "listen": "Listen", "playlist": "Playlist", "train": "Train", "compare": "Compare", "evaluate": "Evaluate",
+    "library": "Library",
 }  # fmt: skip
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 _PATIENCE_S = 120

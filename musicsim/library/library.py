@@ -45,6 +45,7 @@ from musicsim.library.stores.jobs import JobStore
 from musicsim.library.stores.judgments import Opinions
 from musicsim.library.stores.listening import ListeningStore, Plays
 from musicsim.library.stores.models import ModelStore, Vectors
+from musicsim.library.stores.player_plays import PlayerPlays
 from musicsim.library.stores.playlists import NewPlaylist, PlaylistStore, SavedPlaylist
 from musicsim.library.stores.small_copies import SmallCopies
 from musicsim.library.stores.song_tables import SongTables
@@ -73,6 +74,7 @@ class Library(Opinions):
         self.duplicates = DuplicateStore(engine, self.write)
         self.jobs = JobStore(folder / "jobs", engine, self.write_unseen)
         self.listening = ListeningStore(engine, self.write)
+        self.player_plays = PlayerPlays(engine, self.write_unseen)
         self.saved_playlists = PlaylistStore(engine, self.write)
         self.splits = SplitStore(engine, self.write)
         self.copies = SmallCopies(folder, self.write, self.edits)

@@ -39,9 +39,9 @@ _MAX_FORM_BYTES = 1 << 20  # maximum size of the multipart request, without the 
 
 
 @visitor_may
-def _explore(request: Request) -> RedirectResponse:
-    """Redirect to the root, because Streamlit serves the first page, Explore, only there."""
-    root = request.url.path.rstrip("/").removesuffix("explore")
+def _listen(request: Request) -> RedirectResponse:
+    """Redirect to the root, from former addresses, too: Streamlit serves the first page, Listen, only there."""
+    root = request.url.path.rstrip("/").rpartition("/")[0] + "/"
     return RedirectResponse(root + (f"?{request.url.query}" if request.url.query else ""))
 
 
@@ -74,9 +74,9 @@ def app_options() -> dict[str, Any]:
             uploads_of=uploads_of, when_left=_collect_garbage, max_file=(VISITORS_MB << 20) + _MAX_FORM_BYTES,
         )  # fmt: skip
         middleware.append(limits)
-    first_page = Route(f"{prefix}/explore", _explore)
+    first_page = [Route(f"{prefix}/{name}", _listen) for name in ("listen", "explore", "search")]
     return {
-        "routes": filter_routes([*routes(prefix), *map_script_routes(prefix), *player_routes(prefix), first_page]),
+        "routes": filter_routes([*routes(prefix), *map_script_routes(prefix), *player_routes(prefix), *first_page]),
         "middleware": middleware,
         "on_script_error": show_error,
     }

@@ -16,11 +16,10 @@ from musicsim.ui.base.sections import is_offered
 from musicsim.ui.base.text import plain
 from musicsim.ui.components import player
 from musicsim.ui.components.jobs_view import library_line, upgrade_line
-from musicsim.ui.components.listening import on_player_event, radio_address, thumbs
+from musicsim.ui.components.listening import on_player_event, plays_address, radio_address, thumbs
 
 _TITLES = {
-    "explore": ("Explore", ":material/scatter_plot:"),
-    "search": ("Search by example", ":material/search:"),
+    "listen": ("Listen", ":material/headphones:"),
     "playlist": ("Playlist", ":material/queue_music:"),
     "train": ("Train", ":material/school:"),
     "compare": ("Compare", ":material/compare_arrows:"),
@@ -83,7 +82,7 @@ def draw() -> None:
     st.logo(LOGO, size="large")
     st.html(f"<style>{FRAME_CSS}</style>")
     pages = [
-        st.Page(PAGES[name], title=title, icon=icon, url_path=name, default=name == "explore")
+        st.Page(PAGES[name], title=title, icon=icon, url_path=name, default=name == "listen")
         for name, (title, icon) in _TITLES.items()
         if is_offered(lambda name=name: import_module(f"musicsim.ui.{name}.page").draw)  # type: ignore[misc]
     ]
@@ -98,7 +97,7 @@ def draw() -> None:
         with st.sidebar:
             _sidebar()
         with st.bottom:
-            player.mount(on_event=on_player_event, thumbs=thumbs(), radio=radio_address())
+            player.mount(on_event=on_player_event, thumbs=thumbs(), radio=radio_address(), plays=plays_address())
         _report_lost_model()
         if missing := NOT_HERE.get():
             st.warning(f"Not found: {plain(', '.join(missing))}. It may have been deleted.", icon=":material/link_off:")

@@ -15,8 +15,7 @@ IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
 
 
 PAGES = {
-    "explore": "Explore",
-    "search": "Search by example",
+    "listen": "Listen",
     "playlist": "Playlist",
     "train": "Train",
     "compare": "Compare",
@@ -25,8 +24,8 @@ PAGES = {
 }
 
 
-def visit(page: Page, address: str, name: str = "explore", query: str = "") -> None:
-    page.goto(f"{address}/{'' if name == 'explore' else name}{query}", wait_until="commit")
+def visit(page: Page, address: str, name: str = "listen", query: str = "") -> None:
+    page.goto(f"{address}/{'' if name == 'listen' else name}{query}", wait_until="commit")
     expect(page.get_by_role("heading", name=PAGES[name], exact=True)).to_be_visible()
 
 
@@ -80,6 +79,11 @@ def place_of(drawn, song_id: int) -> tuple[float, float]:
     return x, y
 
 
+def show_all_tools(drawn) -> None:
+    """Show the rarely used tools of a map."""
+    drawn.get_by_role("button", name="More tools").click()
+
+
 def click_song(page: Page, drawn, song_id: int) -> None:
     page.mouse.click(*place_of(drawn, song_id))
 
@@ -93,9 +97,29 @@ def player_plays(page: Page, song_id: int | None = None):
     return player
 
 
+def row_action(page: Page, row, name: str | re.Pattern[str]) -> None:
+    """Open the menu of a row of the queue, and press a button in it."""
+    row.get_by_role("button", name=re.compile("^Actions for")).click()
+    row.get_by_role("button", name=name).click()
+
+
+def send_sound(page: Page, file) -> None:
+    """Send a file by the button for sound, and close it."""
+    button = page.get_by_role("button", name="Add sound")
+    button.click()
+    page.locator(".st-key-search_file input[type=file]").set_input_files(file)
+    expect(page.locator(".st-key-search_file").get_by_role("button", name=re.compile("^Remove"))).to_be_visible()
+    page.keyboard.press("Escape")
+
+
 def rows(page: Page):
     """Return the rows of the visible song list."""
     return page.get_by_test_id("song-row")
+
+
+def nearest_rows(page: Page):
+    """Return the rows of the queue with a similarity: those before the walk."""
+    return rows(page).filter(has=page.locator(".bar"))
 
 
 def row_ids(page: Page) -> list[int]:
@@ -149,7 +173,7 @@ def outline(page: Page, drawn, corners: list[tuple[float, float]], tool: str = "
 def ask(page: Page, row: int = 0):
     """Press *Why?* on a result; return the dialog once its waveforms are drawn."""
     page.wait_for_selector(IDLE)
-    rows(page).nth(row).get_by_role("button", name=re.compile("^Why")).click()
+    row_action(page, rows(page).nth(row), re.compile("^Why"))
     dialog = page.get_by_role("dialog", name="Why are these two similar?")
     expect(dialog.get_by_test_id("why-wave")).to_have_count(2)
     page.wait_for_selector(IDLE)

@@ -19,10 +19,13 @@ from tests.browser.actions import (
     hindrances,
     map_range,
     names_on_map,
+    nearest_rows,
     outline,
     player_plays,
+    row_action,
     row_ids,
     rows,
+    send_sound,
     songs_of,
     switch,
     visit,
@@ -48,22 +51,23 @@ def test_map_renders_and_click_plays_song(page, address, home):
     click_song(page, plot, song.id)
     player = player_plays(page, song.id)
     expect(page.get_by_role("heading", name=song.title)).to_be_visible()
-    expect(rows(page)).to_have_count(6)  # two of each of the three artists
+    expect(rows(page)).to_have_count(11)  # the nearest songs, then the walk
     assert song.id not in row_ids(page)
     page.wait_for_function("() => +document.querySelector('[data-testid=player-audio]').currentTime > 0.5")
-    expect(player).to_have_attribute("data-queue-length", "1")
+    expect(player).to_have_attribute("data-queue-length", "12")
 
 
-def test_playing_neighbor_queues_the_others(page, address, home):
+def test_playing_neighbor_continues_with_queue(page, address, home):
     song = songs_of(home)[0]
     visit(page, address, query=f"?song={song.id}")
-    expect(rows(page)).to_have_count(6)
+    expect(rows(page)).to_have_count(11)
     ids = row_ids(page)
     rows(page).nth(1).get_by_role("button", name=re.compile("^Play")).click()
     player = player_plays(page, ids[1])
-    expect(player).to_have_attribute("data-queue-length", "6")
+    expect(player).to_have_attribute("data-queue-length", "12")
     page.get_by_test_id("player-next").click()
     player_plays(page, ids[2])
+    expect(page.locator(f"li[data-song-id='{ids[2]}']")).to_have_attribute("aria-current", "true")
 
 
 def test_typing_title_finds_and_marks_song(page, address, home):
@@ -74,6 +78,8 @@ def test_typing_title_finds_and_marks_song(page, address, home):
     page.get_by_role("option", name=re.compile("Song noise 3")).click()
     expect(page.get_by_role("heading", name="Song noise 3")).to_be_visible()
     wait_for_mark(page, wait_for_map(page), "chosen")
+    player_plays(page)
+    expect(page.get_by_test_id("player-title")).to_have_text("Song noise 3")
 
 
 def test_typing_artist_marks_all_their_songs(page, address):
@@ -82,8 +88,9 @@ def test_typing_artist_marks_all_their_songs(page, address):
     page.get_by_role("combobox", name="Search").fill("Artist tones")
     page.get_by_role("option", name=re.compile("Artist tones artist, 4 songs")).click()
     expect(page.get_by_role("heading", name="4 songs marked")).to_be_visible()
+    player_plays(page)
     page.get_by_role("button", name="Play them").click()
-    expect(player_plays(page)).to_have_attribute("data-queue-length", "4")
+    expect(page.get_by_test_id("player")).to_have_attribute("data-queue-length", "4")
 
 
 def test_search_box_works_with_keyboard(page, address):
@@ -94,7 +101,7 @@ def test_search_box_works_with_keyboard(page, address):
     page.keyboard.press("/")
     expect(box).to_be_focused()
     page.keyboard.type("song noise")
-    expect(options).to_have_count(4)
+    expect(options.nth(3)).to_be_visible()
     expect(options.first).to_have_attribute("aria-selected", "true")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
@@ -142,6 +149,7 @@ def test_lasso_around_all_songs_marks_all(page, address):
 def test_map_color_can_be_changed(page, address):
     visit(page, address)
     drawn = wait_for_map(page)
+    page.get_by_role("button", name="More", exact=True).click()
     for by in ("artist", "folder", "year", "cluster"):
         page.get_by_role("combobox", name="Color by").click()
         page.get_by_role("option", name=by, exact=True).click()
@@ -153,9 +161,9 @@ def test_map_color_can_be_changed(page, address):
 @pytest.mark.story
 def test_dropped_mp3_gives_results_and_star_on_map(page, address, home, tmp_path):
     data = write_song(tmp_path / "mine.mp3", "noise", seed=321, seconds=6).read_bytes()
-    visit(page, address, "search")
-    zone = page.get_by_test_id("stFileUploaderDropzone")
-    zone.wait_for()
+    visit(page, address, "listen")
+    expect(page.get_by_role("button", name="Add sound")).to_be_visible()
+    page.wait_for_selector(IDLE)
     transfer = page.evaluate_handle(
         """bytes => {
             const transfer = new DataTransfer();
@@ -164,9 +172,13 @@ def test_dropped_mp3_gives_results_and_star_on_map(page, address, home, tmp_path
         }""",
         list(data),
     )
-    zone.dispatch_event("drop", {"dataTransfer": transfer})
-    expect(page.get_by_role("heading", name="6 most similar songs")).to_be_visible()
-    expect(rows(page)).to_have_count(6)
+    page.get_by_test_id("stMain").dispatch_event("dragover", {"dataTransfer": transfer})
+    expect(page.get_by_text("Drop a sound file to hear similar songs")).to_be_visible()
+    page.get_by_test_id("stMain").dispatch_event("drop", {"dataTransfer": transfer})
+    expect(page.get_by_role("heading", name="mine.mp3")).to_be_visible()
+    expect(page.get_by_text("Drop a sound file to hear similar songs")).to_have_count(0)
+    expect(rows(page)).to_have_count(12)
+    expect(page.locator(".st-key-search_file")).to_have_count(0)  # the box is closed again
     by_id = {song.id: song for song in songs_of(home)}
     assert [by_id[i].artist for i in row_ids(page)[:2]] == ["Artist noise"] * 2
     assert f"{STAR}:1" in names_on_map(wait_for_map(page))
@@ -186,27 +198,29 @@ def test_dropped_mp3_gives_results_and_star_on_map(page, address, home, tmp_path
 
 def test_broken_upload_gives_clear_error_and_next_works(page, address, tmp_path):
     (tmp_path / "broken.mp3").write_text("no music")
-    visit(page, address, "search")
-    chooser = page.get_by_test_id("stFileUploader").locator("input[type=file]")
-    chooser.set_input_files(tmp_path / "broken.mp3")
+    visit(page, address, "listen")
+    send_sound(page, tmp_path / "broken.mp3")
     expect(page.get_by_test_id("stAlert").filter(has_text="broken.mp3")).to_be_visible()
+    page.get_by_role("button", name="Add sound").click()
     page.get_by_test_id("stFileUploader").get_by_role("button", name=re.compile("Remove|Delete|Clear")).click()
-    expect(page.get_by_text("Results from your library will appear here")).to_be_visible()
-    chooser.set_input_files(write_song(tmp_path / "good.wav", "tones", seed=5))
-    expect(page.get_by_role("heading", name="6 most similar songs")).to_be_visible()
+    expect(page.get_by_role("heading", name="Start here")).to_be_visible()
+    page.keyboard.press("Escape")
+    send_sound(page, write_song(tmp_path / "good.wav", "tones", seed=5))
+    expect(page.get_by_role("heading", name="good.wav")).to_be_visible()
 
 
 def test_upload_shows_position_in_queue(page, address, home, tmp_path):
     soundfile.write(tmp_path / "long.flac", np.zeros(10 * 3600 * 8000, np.int16), 8000)
     host, port = re.search(r"//(.+):(\d+)", address).groups()
     others = [http.client.HTTPConnection(host, int(port)) for _ in range(4)]
-    visit(page, address, "search")
+    visit(page, address, "listen")
     try:
         for other in others:
             body = (tmp_path / "long.flac").read_bytes()
             other.request("POST", "/api/similar?minutes=600", body, {"Content-Type": "audio/flac"})
         size = len(body)
         until(lambda: sum(path.stat().st_size == size for path in (home / "library/scratch").rglob("upload")) == 4)
+        page.get_by_role("button", name="Add sound").click()
         chooser = page.get_by_test_id("stFileUploader").locator("input[type=file]")
         good, line = write_song(tmp_path / "good.wav", "tones", seed=5), page.get_by_text("ahead of yours.")
 
@@ -221,7 +235,7 @@ def test_upload_shows_position_in_queue(page, address, home, tmp_path):
     finally:
         for other in others:
             other.close()
-    expect(page.get_by_role("heading", name="6 most similar songs")).to_be_visible()
+    expect(page.get_by_role("heading", name="good.wav")).to_be_visible()
     expect(page.get_by_text("ahead of yours")).to_have_count(0)
 
 
@@ -230,56 +244,58 @@ def test_microphone_recording_gives_results(playwright_driver, chromium_path, ad
     browser = launch(playwright_driver, chromium_path, *fake)
     try:
         page = new_context(browser, permissions=["microphone"]).new_page()
-        visit(page, address, "search")
+        visit(page, address, "listen")
+        page.get_by_role("button", name="Add sound").click()
         page.get_by_test_id("stAudioInput").get_by_role("button", name="Record").click()
         expect(page.get_by_test_id("stAudioInputWaveformTimeCode")).to_have_text("00:02")
         page.get_by_test_id("stAudioInput").get_by_role("button", name=re.compile("Stop")).click()
-        expect(page.get_by_role("heading", name="6 most similar songs")).to_be_visible()
-        expect(page.get_by_text("your recording")).to_be_visible()
+        expect(page.get_by_role("heading", name="your recording")).to_be_visible()
+        expect(rows(page)).to_have_count(12)
     finally:
         browser.close()
 
 
 def test_thumbs_rerank_results_undo_and_save(page, address, home):
     song = songs_of(home)[0]
-    visit(page, address, "search", f"?song={song.id}")
-    expect(rows(page)).to_have_count(6)
+    visit(page, address, "listen", f"?song={song.id}")
+    expect(rows(page)).to_have_count(11)
     before = row_ids(page)
-    rows(page).nth(5).get_by_role("button", name=re.compile("” fits$")).click()
+    row_action(page, rows(page).nth(5), re.compile("” fits$"))
     pressed = page.locator("[data-icon=like][aria-pressed=true]")
     expect(pressed).to_have_count(1)
     expect(page.get_by_text(re.compile("rose from position|another order|did not change"))).to_be_visible()
-    first = page.locator(f"[data-song-id='{before[0]}']")
+    first = page.locator(f"li[data-song-id='{before[0]}']")
+    first.get_by_role("button", name=re.compile("^Actions for")).click()
     first.get_by_role("button", name=re.compile("does not fit$")).focus()
     page.keyboard.press("Enter")
     expect(first).to_have_count(0)
-    page.get_by_role("button", name="Keep", exact=True).click()
+    page.get_by_role("button", name="Keep thumbs").click()
     expect(page.get_by_text("The Train page can learn from it")).to_be_visible()
     with Library.open(home / "library") as library:
         assert library.judgments.ratings_of(song.id) == {before[5]: 1, before[0]: -1}
+    page.reload()
+    expect(pressed).to_have_count(1)
     page.get_by_role("button", name="Undo", exact=True).click()
     expect(first).to_have_count(1)
-    page.get_by_role("button", name="Start over").click()
+    page.get_by_role("button", name="Drop all thumbs").click()
     expect(pressed).to_have_count(0)
-    expect(rows(page)).to_have_count(6)
-    assert row_ids(page) == before
-    page.get_by_role("button", name="Undo", exact=True).click()
-    expect(pressed).to_have_count(1)
-    page.get_by_role("button", name="Start over").click()
-    expect(pressed).to_have_count(0)
-    page.get_by_role("button", name="Keep", exact=True).click()
+    expect_rows(page, before)
+    page.get_by_role("button", name="Keep thumbs").click()
     expect(page.get_by_text("Discarded.")).to_be_visible()
 
 
 def test_filters_apply_immediately(page, address, home):
-    song = songs_of(home)[0]
-    visit(page, address, "search", f"?song={song.id}")
-    expect(rows(page)).to_have_count(6)
+    song, bars = songs_of(home)[0], nearest_rows(page)
+    visit(page, address, "listen", f"?song={song.id}")
+    expect(rows(page)).to_have_count(11)
+    expect(bars).to_have_count(6)  # two of each of the three artists, then the walk
+    page.get_by_role("button", name="More", exact=True).click()
     page.get_by_role("spinbutton", name=re.compile("Max. songs per artist")).fill("0")
     page.keyboard.press("Enter")
-    expect(rows(page)).to_have_count(10)
+    expect(bars).to_have_count(10)
     page.get_by_role("radio", name="20").or_(page.get_by_role("button", name="20", exact=True)).first.click()
-    expect(rows(page)).to_have_count(11)
+    expect(bars).to_have_count(11)
+    page.keyboard.press("Escape")
     page.get_by_role("button", name="Filters").click()
     page.get_by_role("combobox", name=re.compile("Genres")).fill("Genre noise")
     page.get_by_role("option", name="Genre noise").click()
@@ -288,25 +304,27 @@ def test_filters_apply_immediately(page, address, home):
 
 def test_words_examples_and_part_can_be_added_and_removed(page, address, home):
     song, other = songs_of(home)[0], songs_of(home)[-1]
-    visit(page, address, "search", f"?song={song.id}")
-    expect(rows(page)).to_have_count(6)
+    visit(page, address, "listen", f"?song={song.id}")
+    expect(rows(page)).to_have_count(11)
     alone = row_ids(page)
-    box = page.get_by_role("combobox", name="Or choose songs")
-    box.press_sequentially("genre nosie")
-    expect(page.get_by_role("option")).to_contain_text(["“Genre noise”"])
-    box.press("Enter")
+    page.get_by_role("button", name="Filters").click()
+    page.get_by_role("textbox", name="Words").fill("genre nosie")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
     chip = page.get_by_text("“Genre noise” ✕")
     expect(chip).to_be_visible()
-    expect(rows(page)).to_have_count(2)
+    expect(rows(page)).to_have_count(4)
     assert {s.artist for s in songs_of(home) if s.id in row_ids(page)} == {"Artist noise"}
     chip.click()
     expect_rows(page, alone)
-    page.get_by_text("Add examples, or use only part of the song").click()
+    page.get_by_role("button", name="More", exact=True).click()
     page.get_by_role("combobox", name="Add an example").press_sequentially(other.title)
     page.get_by_role("option").first.click()
     expect(page.get_by_text(f"like “{other.title}”").first).to_be_visible()
+    page.keyboard.press("Escape")
     page.get_by_text(f"{other.label} ✕").click()
     expect_rows(page, alone)
+    page.get_by_role("button", name="More", exact=True).click()
     wave = page.locator(".musicsim-part canvas")
     wave.scroll_into_view_if_needed()
     at = wave.bounding_box()
@@ -316,8 +334,10 @@ def test_words_examples_and_part_can_be_added_and_removed(page, address, home):
     page.mouse.up()
     part = page.get_by_text("0:05 to 0:15 ✕")  # of 20 s
     expect(part).to_be_visible()
+    page.keyboard.press("Escape")
     part.click()
     expect_rows(page, alone)
+    page.get_by_role("button", name="More", exact=True).click()
     expect(page.get_by_text("Drag across the waveform to search with only part of the song.")).to_be_visible()
 
 
@@ -346,7 +366,7 @@ def test_folder_with_broken_files_is_added_with_progress(page, address, home, tm
     reasons = {f.path.name: f.reason for f in _failures(home / "adding")}
     assert set(reasons) == {"broken.mp3", "empty.flac"}
     expect(again.get_by_test_id("stDataFrame")).to_be_visible()
-    switch(again, "explore")
+    switch(again, "listen")
     wait_for_map(again)
     assert again.get_by_test_id("stException").count() == 0
 
@@ -365,7 +385,7 @@ def test_player_keeps_playing_across_pages(page, address, home):
     audio = page.get_by_test_id("player-audio")
     audio.evaluate("a => { a.mark = 'the same element' }")
     position = 0.0
-    for name in ("search", "playlist", "library", "explore"):
+    for name in ("playlist", "library", "listen"):
         switch(page, name)
         player_plays(page, song.id)
         assert audio.evaluate("a => a.mark") == "the same element"
@@ -376,20 +396,22 @@ def test_player_keeps_playing_across_pages(page, address, home):
 
 
 def test_radio_continues_after_queue_ends(page, address, home):
-    first, by_id = songs_of(home)[0], {song.id: song for song in songs_of(home)}
-    visit(page, address, "search", f"?song={first.id}")
-    page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
-    player = player_plays(page, first.id)
-    page.get_by_test_id("player-menu").click()
-    page.get_by_test_id("player-radio").check()
-    page.keyboard.press("Escape")
-    expect(player).to_have_attribute("data-queue-length", "6")  # songs of 20 s: more are requested at once
+    by_id = {song.id: song for song in songs_of(home)}
+    visit(page, address)
+    wait_for_map(page)
+    page.get_by_role("combobox", name="Search").fill("Artist tones")
+    page.get_by_role("option", name=re.compile("Artist tones artist, 4 songs")).click()
+    page.get_by_role("button", name="Play them").click()
+    player = page.get_by_test_id("player")
+    expect(player).to_have_attribute("data-queue-length", "4")
+    assert page.get_by_test_id("player-radio").is_checked(), "music goes on unless one says otherwise"
+    page.evaluate("() => { const p = window[Symbol.for('musicsim.player')]; p.jump(p.tracks.at(-1).uid); }")
+    expect(player).to_have_attribute("data-queue-length", "9")  # songs of 20 s: more are requested at once
     played = page.evaluate("() => window[Symbol.for('musicsim.player')].tracks.map(t => t.song_id)")
-    assert len(set(played)) == 6
-    page.get_by_role("heading", name=PAGES["search"], exact=True).click()
-    page.keyboard.press("k")
-    player_plays(page, played[1])
-    expect(page.get_by_test_id("player-artist")).to_have_text(re.compile(f"^{by_id[played[1]].artist} · .+"))
+    assert len(set(played)) == 9
+    page.get_by_test_id("player-next").click()
+    player_plays(page, played[4])
+    expect(page.get_by_test_id("player-artist")).to_have_text(re.compile(f"^{by_id[played[4]].artist} · .+"))
     page.route("**/radio?*", lambda route: route.fulfill(json=[]))
     page.evaluate("() => { const p = window[Symbol.for('musicsim.player')]; p.jump(p.tracks.at(-1).uid); }")
     player_plays(page, played[-1])
@@ -402,7 +424,7 @@ def test_covers_are_shown_with_songs(page, address, home):
     failed: list[str] = []
     page.on("console", lambda message: failed.append(message.text) if "cover" in str(message.location) else None)
     with_cover = next(song for song in songs if song.artist == "Artist tones")
-    visit(page, address, "search", f"?song={with_cover.id}")
+    visit(page, address, "listen", f"?song={with_cover.id}")
     main = page.get_by_test_id("stMainBlockContainer")
     main.get_by_role("button", name="Play", exact=True).click()
     player_plays(page, with_cover.id)
@@ -429,7 +451,7 @@ def test_thumbs_are_stored_and_title_opens_song(page, address, home):
         until(lambda: library.feedback() == {song.id: 1})
     switch(page, "library")
     page.get_by_test_id("player-title").click()
-    expect(page.get_by_role("heading", name="Explore", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Listen", exact=True)).to_be_visible()
     expect(page.get_by_role("heading", name=song.title)).to_be_visible()
 
 
@@ -466,18 +488,19 @@ def test_real_recordings_work_from_scan_to_playlist(page, address, home):
     songs = songs_of(home, "real")
     assert len(songs) == 10
     fairy = next(s for s in songs if "Sugar Plum" in s.title)
-    switch(page, "search")
-    chooser = page.get_by_test_id("stFileUploader").locator("input[type=file]")
+    switch(page, "listen")
     for ending in ("wma", "m4a", "opus"):
         (path,) = (p for p in FORMATS if p.suffix == f".{ending}" and "alac" not in p.name)
-        chooser.set_input_files(path)
+        send_sound(page, path)
         expect(page.get_by_text(path.name).first).to_be_visible()
         # ten seconds of the song in another encoding: the song itself is nearest
         expect(rows(page).first).to_have_attribute("data-song-id", str(fairy.id))
         assert f"{STAR}:1" in names_on_map(wait_for_map(page))
+        page.get_by_role("button", name="Add sound").click()
         page.get_by_test_id("stFileUploader").get_by_role("button", name=re.compile("Remove|Delete|Clear")).click()
         # a file that arrives during the removal of the one before would be removed with it
-        expect(page.get_by_text("Drop an audio file, hum")).to_be_visible()
+        expect(page.get_by_role("heading", name="Start here")).to_be_visible()
+        page.keyboard.press("Escape")
     switch(page, "playlist")
     page.get_by_role("button", name="Generate a playlist").click()
     expect(page.get_by_test_id("transition").first).to_be_visible()

@@ -8,7 +8,7 @@ from tests.browser.actions import IDLE, player_plays, rows, songs_of, switch, vi
 
 
 def test_arrow_keys_move_through_song_list(page, address, home):
-    visit(page, address, "search", f"?song={songs_of(home)[0].id}")
+    visit(page, address, "listen", f"?song={songs_of(home)[0].id}")
     list_ = rows(page)
     list_.nth(0).get_by_role("button", name=re.compile("^Play")).focus()
     page.keyboard.press("ArrowDown")
@@ -40,11 +40,11 @@ def test_question_mark_lists_keys(page, address):
 
 def test_only_one_tab_plays(page, address, home):
     songs = songs_of(home)
-    visit(page, address, "search", f"?song={songs[0].id}")
+    visit(page, address, "listen", f"?song={songs[0].id}")
     page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
     first = player_plays(page, songs[0].id)
     other = page.context.new_page()
-    visit(other, address, "search", f"?song={songs[1].id}")
+    visit(other, address, "listen", f"?song={songs[1].id}")
     other.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
     player_plays(other, songs[1].id)
     expect(first).to_have_attribute("data-state", "paused")
@@ -66,5 +66,5 @@ def test_presentation_has_large_type_and_no_sidebar(page, address):
     expect(page.get_by_test_id("player")).to_be_visible()
     expect(side_bar).to_be_hidden()
     page.keyboard.press("p")
-    switch(page, "search")
+    switch(page, "playlist")
     expect(side_bar).to_be_visible()

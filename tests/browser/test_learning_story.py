@@ -122,7 +122,7 @@ def test_listening_history_becomes_explained_model(page, address, folder, histor
         assert learned.kind == "learned"
         assert learned.settings["supervision"] == "sittings"
     expect(side).to_have_value(learned.name)
-    switch(page, "explore")
+    switch(page, "listen")
     page.wait_for_selector(IDLE)
     after = places_on_map(wait_for_map(page)), row_ids(page)
     assert [place[0] for place in after[0]] == [place[0] for place in before[0]], "the same songs"

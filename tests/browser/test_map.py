@@ -18,6 +18,7 @@ from tests.browser.actions import (
     place_of,
     player_plays,
     rows,
+    show_all_tools,
     songs_of,
     visit,
     wait_for_map,
@@ -70,6 +71,7 @@ def test_every_song_has_color_of_its_genre(page, address, home):
     visit(page, address)
     drawn = wait_for_map(page)
     expect(drawn).to_have_attribute("data-renderer", "canvas")
+    show_all_tools(drawn)
     drawn.get_by_role("button", name="Region names").click()
     songs, said = songs_of(home), entry_colours(drawn)
     seen = colours_seen(page, drawn, [song.id for song in songs])
@@ -81,6 +83,7 @@ def test_legend_click_isolates_genre_for_lasso(page, address, home):
     visit(page, address)
     drawn = wait_for_map(page)
     songs, said = songs_of(home), entry_colours(drawn)
+    show_all_tools(drawn)
     drawn.get_by_role("button", name="Region names").click()
 
     def shown() -> set[str]:
@@ -105,6 +108,7 @@ def test_legend_click_isolates_genre_for_lasso(page, address, home):
 def test_rectangle_marks_songs_to_tag_and_export(page, address, home):
     visit(page, address)
     drawn = wait_for_map(page)
+    show_all_tools(drawn)
     outline(page, drawn, [(0.01, 0.01), (0.99, 0.99)], "Rectangle")
     expect(page.get_by_role("heading", name="12 songs marked")).to_be_visible()
     wait_for_mark(page, drawn, "found", 12)
@@ -125,6 +129,7 @@ def test_rectangle_marks_songs_to_tag_and_export(page, address, home):
 def test_saved_map_figure_has_every_song(page, address, home):
     visit(page, address)
     drawn = wait_for_map(page)
+    show_all_tools(drawn)
     saved = {}
     for kind in ("SVG", "PNG"):
         with page.expect_download() as download:
@@ -241,6 +246,7 @@ def test_map_fills_window_and_list_collapses(page, address, width):
     below = page.get_by_test_id("stBottom").bounding_box()["y"]
     box = drawn.bounding_box()
     assert below - 90 < box["y"] + box["height"] <= below
+    show_all_tools(drawn)
     drawn.get_by_role("button", name="Hide the list").click()
     until(lambda: drawn.bounding_box()["width"] > 1.25 * box["width"])
     expect(rows(page)).to_have_count(0)

@@ -13,7 +13,18 @@ from playwright.sync_api import Page, expect
 from benchmarks.large_library import write_library
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
-from tests.browser.actions import APP, click_song, map_range, outline, rows, visit, wait_for_map, wait_for_mark, zoom
+from tests.browser.actions import (
+    APP,
+    click_song,
+    map_range,
+    nearest_rows,
+    outline,
+    show_all_tools,
+    visit,
+    wait_for_map,
+    wait_for_mark,
+    zoom,
+)
 from tests.browser.patient import new_context
 from tests.browser.serving import serve
 from tests.waiting import until
@@ -109,6 +120,7 @@ def test_webgl_draws_every_song(chromium, address):
     drawn = wait_for_map(page)
     expect(drawn).to_have_attribute("data-renderer", "webgl")
     expect(drawn).to_have_attribute("data-points", str(N_SONGS))
+    show_all_tools(drawn)
     drawn.get_by_role("button", name="Region names").click()
     colours = drawn.evaluate("({map}) => map.colours.entries.slice(0, 12).map(e => e.colour)")
 
@@ -156,7 +168,7 @@ def test_song_outside_sample_is_found_and_marked(page, address, folder):
     page.get_by_role("combobox", name="Search").fill(song.title)
     page.get_by_role("option", name=re.compile(f"{re.escape(song.title)} {re.escape(song.by)}")).first.click()
     expect(page.get_by_role("heading", name=song.title, exact=True)).to_be_visible()
-    expect(rows(page)).to_have_count(10)
+    expect(nearest_rows(page)).to_have_count(10)
     wait_for_mark(page, drawn, "chosen")
     wait_for_mark(page, drawn, "found", 10)
     assert map_range(drawn) == seen
@@ -185,14 +197,14 @@ def test_artist_filter_is_filled_by_typing(page, address, folder):
         names = now.columns.artist.names
         chosen = sorted({song.artist for song in now.songs_at([5, 500]) if song.artist})
     assert len(names) > 1_000
-    visit(page, address, "search", "?song=1")
-    expect(rows(page)).to_have_count(10)
+    visit(page, address, "listen", "?song=1")
+    expect(nearest_rows(page)).to_have_count(10)
     page.get_by_role("button", name="Filters").click()
     box = page.get_by_role("combobox", name="Artists", exact=True)
     for n, name in enumerate(chosen, start=1):
         box.fill(name)
         page.get_by_role("option", name=name, exact=True).click()
         expect(page.get_by_role("button", name=f"Remove {name}")).to_be_visible()
-        expect(rows(page)).to_have_count(2 * n)
+        expect(nearest_rows(page)).to_have_count(2 * n)
     page.get_by_role("button", name=f"Remove {chosen[0]}").click()
-    expect(rows(page)).to_have_count(2)
+    expect(nearest_rows(page)).to_have_count(2)

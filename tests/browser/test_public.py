@@ -17,7 +17,7 @@ from websockets.sync.client import ClientConnection, connect
 from musicsim.library import Library
 from musicsim.ui.base.frame import PAGES as FILES
 from musicsim.ui.base.frame import SHELL
-from tests.browser.actions import PAGES, switch, visit
+from tests.browser.actions import PAGES, send_sound, switch, visit
 from tests.intact import content
 from tests.sounds import write_song
 from tests.test_app_server import Server, running
@@ -235,12 +235,14 @@ def test_typed_addresses_reveal_nothing(hosted, place, before, page):
 @pytest.mark.story
 def test_visitor_searches_with_file_and_plays_results(hosted, place, before, page, tmp_path):
     song = write_song(tmp_path / "mine.flac", "noise", seed=3)
-    visit(page, f"http://127.0.0.1:{hosted.port}", "search")
+    visit(page, f"http://127.0.0.1:{hosted.port}", "listen")
+    page.get_by_role("button", name="Add sound").click()
     expect(page.get_by_text("20MB per file")).to_be_visible()
-    page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(song)
-    expect(page.get_by_text("most similar songs")).to_be_visible()
+    page.keyboard.press("Escape")
+    send_sound(page, song)
+    expect(page.get_by_role("heading", name="mine.flac")).to_be_visible()
     expect(page.get_by_role("button", name="Add to the library")).to_have_count(0)
-    page.locator(".st-key-search_play_upload button").click()
+    page.locator(".st-key-card_play button").click()
     expect(page.get_by_test_id("player")).to_have_attribute("data-state", "playing")
     switch(page, "playlist")
     page.get_by_role("button", name="Generate a playlist").click()

@@ -129,7 +129,7 @@ def test_folder_with_bad_files_survives_restart_and_move(page, music, tmp_path):
         expect(counted(page, "0 missing")).to_be_visible()
         assert songs_by_title(folder)["song 03"].id == before["song 03"].id
         expect(page.get_by_text("Scanning folders: done")).to_be_visible()
-        switch(page, "explore")
+        switch(page, "listen")
         wait_for_map(page)
 
 

@@ -12,7 +12,7 @@ from tests.browser.patient import launch, new_context
 from tests.browser.serving import serve
 
 APP = Path(__file__).parents[2] / "app.py"
-SONG_PAGES = ("", "explore", "search", "playlist")
+SONG_PAGES = ("", "listen", "playlist")
 PAGES = (*SONG_PAGES, "train", "compare", "evaluate", "library")
 
 

@@ -20,18 +20,12 @@ def by_artist(snapshot, name):
     return [song.id for song in snapshot.library.songs() if song.artist == name]
 
 
-def test_latest_thumb_counts_and_is_undone_first():
+def test_latest_thumb_counts():
     said = Thumbs().add(1, 1).add(2, -1).add(1, -1)
     assert said.judged == {1: -1, 2: -1}
     assert (said.fitting, said.unfitting) == ([], [1, 2])
-    assert said.undo().judged == {1: 1, 2: -1}
     assert said.add(1, 0).judged == {2: -1}
-    assert Thumbs().undo() == Thumbs()
     assert Thumbs.from_ids([3], [4]).judged == {3: 1, 4: -1}
-    again = said.start_over().add(5, 1)
-    assert again.judged == {5: 1}
-    assert again.undo().judged == {}
-    assert again.undo().undo() == said
 
 
 def test_search_without_thumbs_is_unchanged(snapshot):

@@ -12,7 +12,7 @@ from tests.waiting import PATIENCE_S, until
 def open_page(name: str) -> AppTest:
     """Open a page inside the shell."""
     app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
-    if name != "explore":
+    if name != "listen":
         app.switch_page(PAGES[name]).run()
     return app
 

@@ -92,8 +92,8 @@ def test_playlist_form_has_every_option_with_help(taught):
 def test_search_form_has_every_option_with_help(full):
     app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
     app.query_params["song"] = str(full.songs()[0].id)
-    app.session_state["search_filters"] = True
-    shown = widgets(app.run().switch_page(PAGES["search"]).run())
+    app.session_state["search_filters"] = app.session_state["search_more"] = True
+    shown = widgets(app.run())
     for field, option in options_of(SearchRequest).items():
         if field not in BY_CHOICE:
             assert shown[f"search_{field}"] == (option.label, option.help), field

@@ -7,6 +7,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from musicsim.api import filter_routes
 from musicsim.ui.base.uploads import Upload
 from musicsim.ui.components.listening import player_routes, upload_address
 
@@ -77,3 +78,31 @@ def test_long_upload_is_sent_in_parts(client):
     part = client.get(upload_address(upload), headers={"Range": "bytes=1-"})
     assert part.headers["content-range"] == f"bytes 1-{4 << 20}/{9 << 20}"
     assert len(part.content) == 4 << 20
+
+
+def test_plays_and_skips_are_stored_unless_switched_off(client, full):
+    song = full.songs()[0].id
+    assert client.post("/plays", params={"song": song, "kind": "play"}).status_code == 204
+    for _ in range(2):
+        assert client.post("/plays", params={"song": song, "kind": "skip"}).status_code == 204
+    assert full.listening.play_counts() == {song: 1}
+    assert full.player_plays.often_skipped() == [song]
+    full.set_setting("keep_plays", False)
+    assert client.post("/plays", params={"song": song, "kind": "play"}).status_code == 204
+    assert full.listening.play_counts() == {song: 1}
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [("song=999&kind=play", 404), ("song=x&kind=play", 422), ("song=1&kind=no", 422), ("", 422), ("song=1", 422)],
+)
+def test_invalid_play_is_no_server_error(client, full, asked, status):
+    assert client.post(f"/plays?{asked}").status_code == status
+    assert full.listening.play_counts() == {}
+
+
+def test_visitors_store_no_plays(full, monkeypatch):
+    full.close()
+    monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
+    with TestClient(Starlette(routes=filter_routes(player_routes()))) as visitor:
+        assert visitor.post("/plays?song=1&kind=play").status_code in (404, 405)

@@ -16,12 +16,12 @@ from musicsim.library.importing.answers import import_answers
 from musicsim.public import visitor_may
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.base.keys import CHOSEN
-from musicsim.ui.explore.selection import MARKED
+from musicsim.ui.listen.selection import MARKED
 from tests.intact import Watch
 from tests.pages.actions import labels, open_page, said
 from tests.waiting import PATIENCE_S
 
-OFFERED = [name for name in PAGES if name not in ("explore", "train")]
+OFFERED = [name for name in PAGES if name not in ("listen", "train")]
 OF_THE_OWNER = {
     "Save", "Save in the library", "Rename", "Rename it", "Delete", "Delete it", "Make the mix", "Edit tags", "Import",
     "Reset to file tags", "Add the folder", "Train on these answers", "Add to the library", "Keep", "Add tag",
@@ -39,7 +39,7 @@ def strangers(full, monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["explore", *OFFERED])
+@pytest.mark.parametrize("name", ["listen", *OFFERED])
 def test_page_offers_no_owner_actions_and_no_paths(name, strangers):
     app = open_page(name)
     assert not app.exception
@@ -138,7 +138,7 @@ def watch(strangers, tmp_path, monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["explore", *OFFERED])
+@pytest.mark.parametrize("name", ["listen", *OFFERED])
 def test_actions_change_nothing(name, strangers, watch):
     song = strangers.songs()[0]
     private = [str(song.path.parent), "the neighbour's secret", "Traceback"]

@@ -35,6 +35,6 @@ def test_total_upload_size_is_limited(monkeypatch):
 
 
 def test_session_keys_are_unique_and_unguessable(full):
-    keys = {open_page("explore").session_state["tab"] for _ in range(2)}
+    keys = {open_page("listen").session_state["tab"] for _ in range(2)}
     assert len(keys) == 2
     assert all(len(key) == 43 for key in keys), "256 bits"

@@ -19,20 +19,20 @@ def test_thumb_and_why_rerun_only_results(full, tmp_path):
     async def search(address):
         async with session(address) as visitor:
             await visitor.open()
-            await visitor.switch("search")
+            await visitor.switch("")
             await visitor.upload("hummed.wav", sound)
             for kind in ("like", "why"):
-                title = heading(visitor, "Search by example")
+                title = heading(visitor, "Listen")
                 answers = visitor.data("hits")["rows"]
                 action = {"kind": kind, "index": 3, "song_id": answers[3]["song_id"], "to": -1}
                 await visitor.tell("hits", "action", action)
                 assert visitor.problems() == []
-                assert heading(visitor, "Search by example") is title, "it was not drawn again"
+                assert heading(visitor, "Listen") is title, "it was not drawn again"
                 if kind == "like":
                     judged = {row["song_id"]: row["judged"] for row in visitor.data("hits")["rows"]}
                     assert judged[action["song_id"]] == 1
             await visitor.upload("again.wav", sound)
-            assert heading(visitor, "Search by example") is not title, "another file runs the page"
+            assert heading(visitor, "Listen") is not title, "another file runs the page"
 
     with serve(APP, environment={"MUSICSIM_LIBRARY": str(full.folder)}) as address:
         asyncio.run(search(address))

@@ -1,4 +1,4 @@
-"""Uploads on the Search page: decoded by a worker, their beginning first."""
+"""Uploads on the Listen page: decoded by a worker, their beginning first."""
 
 import numpy as np
 import pytest
@@ -24,20 +24,20 @@ def said(app):
 def test_long_upload_is_cut_and_can_be_analyzed_completely(full, tmp_path):
     path = tmp_path / "long.flac"
     soundfile.write(path, np.zeros(25 * 60 * 8000, np.int16), 8000)
-    app = send(open_page("search"), path)
+    app = send(open_page("listen"), path)
     assert not app.exception
     assert "Only the first 20 minutes were analyzed." in said(app)
-    assert any("20:00" in text.value for text in app.markdown)
+    assert "20:00" in said(app)
     (button,) = [b for b in app.button if b.label == "Analyze the whole"]
     button.click().run()
     assert not app.exception
     assert "were analyzed" not in said(app)
-    assert any("25:00" in text.value for text in app.markdown)
+    assert "25:00" in said(app)
     assert "Analyze the whole" not in [b.label for b in app.button]
 
 
 def test_dropped_upload_is_decoded_again(full, tmp_path):
-    app = send(open_page("search"), write_song(tmp_path / "q.flac", "noise", seed=9))
+    app = send(open_page("listen"), write_song(tmp_path / "q.flac", "noise", seed=9))
     decoder = Decoder(n_workers=1)
     dropped = decoder.ask(lambda run: None, name="q.flac", limits=Limits(PATIENCE_S, 1024))
     dropped.drop()
@@ -47,4 +47,4 @@ def test_dropped_upload_is_decoded_again(full, tmp_path):
     app.session_state[EXAMPLE.name].decoding = dropped
     app.run()
     assert not app.exception
-    assert any("most similar" in s.value for s in app.subheader)
+    assert "q.flac" in [s.value for s in app.subheader]

@@ -11,7 +11,7 @@ from musicsim.explorer.search.query import read_example
 from musicsim.explorer.snapshot.map_columns import to_unit
 from musicsim.explorer.snapshot.map_view import MAX_UNFOLDED, map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.ui.base.frame import PAGES, SHELL, asset
+from musicsim.ui.base.frame import SHELL, asset
 from musicsim.ui.components import song_map
 from tests.pages.actions import maps, open_page
 from tests.sounds import write_song
@@ -39,7 +39,9 @@ def test_page_sends_only_ids_of_marked_songs(full):
 
 
 def test_colors_follow_choice(full):
-    app = open_page("explore")
+    app = open_page("listen")
+    app.session_state["search_more"] = True
+    app.run()
     box = next(b for b in app.selectbox if b.label == "Color by")
     (sent,) = maps(box.set_value("tempo").run())
     assert sent["colour_by"] == "tempo"
@@ -48,7 +50,7 @@ def test_colors_follow_choice(full):
 @pytest.mark.long
 def test_uploaded_file_is_placed_among_its_results(large, tmp_path, monkeypatch):
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(large.library.folder))
-    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run().switch_page(PAGES["search"]).run()
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
     data = write_song(tmp_path / "q.wav", "noise", seed=9).read_bytes()
     app.get("file_uploader")[0].set_value(("q.wav", data, "audio/wav")).run()
     assert not app.exception

@@ -250,7 +250,7 @@ def test_combined_model_shows_weights_on_every_page(learned):
     sources = next(table.value for table in app.table if "source" in table.value)
     assert list(sources["source"]) == ["Sound", "rhythm"]
     assert sum(int(share.rstrip("%")) for share in sources["of the distances"]) == pytest.approx(100, abs=1)
-    for name in ("explore", "search", "compare", "playlist", "evaluate"):
+    for name in ("listen", "compare", "playlist", "evaluate"):
         page = open_page(name)
         assert not page.exception, name
         assert model_choice(page).value == model_id

@@ -173,7 +173,7 @@ class Supervision:
             if query >= 0 and row >= 0 and row != query:
                 thumbs[query, row] = judgment.chosen or 0  # the latest, if duplicates of a song have different thumbs
         if not thumbs:
-            raise ModelError("no thumbs have been saved yet: give some on the Search by example page, then press Keep.")
+            raise ModelError("no thumbs have been saved yet: give some on the Listen page, then press Keep thumbs.")
         relevant: list[list[int]] = [[] for _ in self.groups]
         irrelevant: list[list[int]] = [[] for _ in self.groups]
         for (query, row), value in thumbs.items():

@@ -219,11 +219,12 @@ def make_paced_steering(
 
 
 def find_allowed_rows(snapshot: Snapshot, request: PlaylistRequest) -> BoolArray:
-    """Return a mask of rows that pass the request's filters and are not excluded, bool (n_indexed,)."""
+    """Return which rows pass the request's filters, are not excluded and have no thumb down, bool (n_indexed,)."""
     allowed = filter_rows(snapshot, request)
     if allowed is None:
         allowed = np.ones(snapshot.n_indexed, dtype=bool)
-    excluded = snapshot.rows_of(request.exclude)
+    disliked = (song_id for song_id, thumb in snapshot.library.feedback().items() if thumb < 0)
+    excluded = snapshot.rows_of([*request.exclude, *disliked])
     allowed[excluded[excluded >= 0]] = False
     return allowed
 
@@ -235,7 +236,7 @@ def song_weights(snapshot: Snapshot, request: PlaylistRequest, plays: Float64Arr
         since = time.time() - RESTS_S
         own = snapshot.library.playlists(OWN_PLAYLISTS)
         rested_ids = rested_ids.union(*(saved.song_ids for saved in own if saved.created_at >= since))
-    rested = snapshot.rows_of(rested_ids)
+    rested = snapshot.rows_of([*rested_ids, *snapshot.library.player_plays.often_skipped()])
     rested = rested[rested >= 0]
     if not len(rested) and request.prefer == "any":
         return None

@@ -18,7 +18,6 @@ class Thumbs:
 
     # pairs of song id and 1 (fits), -1 (does not fit) or 0 (no thumb), in the order in which they were given
     votes: tuple[tuple[int, int], ...] = ()
-    earlier: "Thumbs | None" = None  # the thumbs before the listener started over
 
     @classmethod
     def from_ids(cls, fitting: Iterable[int], unfitting: Iterable[int]) -> "Thumbs":
@@ -47,16 +46,6 @@ class Thumbs:
     def select(self, song_ids: Collection[int]) -> "Thumbs":
         """Return the thumbs on these songs."""
         return replace(self, votes=tuple(thumb for thumb in self.votes if thumb[0] in song_ids))
-
-    def start_over(self) -> "Thumbs":
-        """Return an empty set of thumbs that remembers these, so that `undo` can restore them."""
-        return Thumbs(earlier=self)
-
-    def undo(self) -> "Thumbs":
-        """Return the thumbs without the last one; if there are none, the thumbs before the listener started over."""
-        if not self.votes:
-            return self.earlier or self
-        return replace(self, votes=self.votes[:-1])
 
 
 def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collection[int]) -> Thumbs:

@@ -1,5 +1,7 @@
 """Results of a search request: songs similar to examples or part of an example, or songs that match words."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 from musicsim._arrays import Int64Array
@@ -22,17 +24,22 @@ from musicsim.explorer.snapshot.words import parse_words
 
 
 def find_requested(
-    snapshot: Snapshot, query: Query | None, request: SearchRequest, thumbs: Thumbs | None = None
+    snapshot: Snapshot,
+    query: Query | None,
+    request: SearchRequest,
+    thumbs: Thumbs | None = None,
+    exclude: Collection[int] = (),
 ) -> list[Hit]:
     """Return the results of a request; without an example, the songs that match its words best.
 
-    `query` is the first example, to which the request's examples are added. A page that searches several times passes
-    the result of :func:`combine_examples` instead. `thumbs` replace the thumbs of the request. Raises NotFoundError if
-    a song is not in the library or has no vector, or for an unknown word.
+    `query` is the first example, to which those of the request are added; or the result of :func:`combine_examples`,
+    which is used unchanged. A page that searches several times makes it once. `thumbs` replace those of the request;
+    `exclude` are ids that are never results. Raises NotFoundError if a song is not in the library or lacks a vector, or
+    for an unknown word.
     """
     if query is None and not request.like:
         rows = find_matching_rows(snapshot, request)
-        rows = rows[~np.isin(rows, snapshot.rows_of(request.unlike))]
+        rows = rows[~np.isin(rows, snapshot.rows_of([*request.unlike, *exclude]))]
         hits = []
         for song in snapshot.songs_at(rows[limit_per_artist(snapshot, rows, request.k, request.per_artist or None)]):
             tempo = f"{song.tempo:.0f} beats/min" if song.tempo else ""
@@ -46,6 +53,7 @@ def find_requested(
         request.k,
         max_per_artist=request.per_artist or None,
         filters=request,
+        exclude=exclude,
         hub_reduction=request.hub_reduction,
         thumbs=thumbs,
     )

@@ -193,7 +193,7 @@ def _show_playlist(snapshot: Snapshot, drawn: GeneratedPlaylist, number: int, *,
         if action.kind == "why":
             _WHY.set((number, action.index))
         elif action.kind == "similar":
-            st.toast("Explore and Search by example now start from this song.", icon=":material/check_circle:")
+            st.toast("Listen now starts from this song.", icon=":material/check_circle:")
 
     # no transition leads to the first song
     reasons = [None, *(edge.reason if edge is not None else None for edge in drawn.edges[1:])]

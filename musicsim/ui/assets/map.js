@@ -30,6 +30,7 @@ const ICONS = {
   names: "M5 7V5h14v2M12 5v14M9 19h6",
   hear: "M4 10v4h4l5 4V6L8 10zM16 9c1.5 2 1.5 4 0 6M18.5 7c3 3.5 3 6.5 0 10",
   expand: "M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5",
+  more: "M5 12h.01M12 12h.01M19 12h.01",
   fold: "M4 5h16v14H4zM14 5v14M18 10l-2 2 2 2",
 };
 const WALKS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -114,16 +115,24 @@ class SongMap {
       return made;
     };
     const outline = (name, label) => iconButton(name, label, () => this.use(this.tool === name ? null : name));
-    this.tools.replaceChildren(
-      ...(canSelect ? [outline("lasso", "Lasso"), outline("rectangle", "Rectangle")] : []),
-      iconButton("zoomIn", "Zoom in", () => this.zoom(STEP)),
-      iconButton("zoomOut", "Zoom out", () => this.zoom(1 / STEP)),
-      iconButton("home", "Whole map", () => this.goHome()),
+    const rare = element(
+      "span",
+      "rare",
+      ...(canSelect ? [outline("rectangle", "Rectangle")] : []),
       toggle("names", "Region names", (isOn) => { this.hasNames = isOn; this.paint(); }),
-      ...(canHear ? [toggle("hear", "Play the song under the pointer", (isOn) => { this.isHearing = isOn; })] : []),
       ...["png", "svg"].map((kind) => this.saver(kind)),
       ...(document.fullscreenEnabled ? [iconButton("expand", "Full screen", () => this.expand())] : []),
       ...(height || !this.columns() ? [] : [toggle("fold", "Hide the list", (isOn) => this.fold(isOn))]),
+    );
+    rare.hidden = true;
+    this.tools.replaceChildren(
+      rare,
+      ...(canSelect ? [outline("lasso", "Lasso")] : []),
+      iconButton("zoomIn", "Zoom in", () => this.zoom(STEP)),
+      iconButton("zoomOut", "Zoom out", () => this.zoom(1 / STEP)),
+      iconButton("home", "Whole map", () => this.goHome()),
+      ...(canHear ? [toggle("hear", "Play the song under the pointer", (isOn) => { this.isHearing = isOn; })] : []),
+      toggle("more", "More tools", (isOn) => { rare.hidden = !isOn; }),
     );
     this.hasNames = !height;
     this.tools.querySelector("[data-tool=names]").setAttribute("aria-pressed", String(this.hasNames));

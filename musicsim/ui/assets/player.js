@@ -47,6 +47,7 @@ class View {
     click("more", () => engine.tell("more_like_this"));
     click("mute", () => engine.setVolume({ muted: !engine.volume.muted }));
     click("queue-clear", () => engine.clear());
+    click("retry", () => engine.retry());
     for (const [name, value] of [["thumb-up", 1], ["thumb-down", -1]]) {
       click(name, () => engine.tell("thumb", engine.thumb(engine.track.song_id) === value ? 0 : value));
     }
@@ -152,7 +153,12 @@ class View {
     this.part("thumb-down").setAttribute("aria-pressed", String(opinion === -1));
     this.part("queue-count").textContent = tracks.length > 1 ? String(tracks.length) : "";
     this.renderPosition();
+    this.renderLost();
     this.fetchWave(track);
+  }
+
+  renderLost() {
+    this.part("lost").hidden = !this.engine.isLost;
   }
 
   renderCover(track) {

@@ -7,14 +7,20 @@ const ENGINE = Symbol.for("musicsim.player");
 const PRESENTED = "musicsim-presentation"; // class of the document, and key in the tab's storage
 const RESTART_AFTER_S = 3; // after this time, "previous" restarts the current song
 const PRELOAD_BEFORE_END_S = 25;
-const ASK_BEFORE_END_S = 60; // when to request more songs; a large library needs this long
-const ORPHAN_PAUSE_MS = 4000; // delay before pausing, because sound must not continue without controls
-const GAPLESS_S = 0.05; // time that a loaded song needs to start
+const ASK_BEFORE_END_S = 60; // for more songs: a large library needs this long
+const ORPHAN_PAUSE_MS = 4000; // a sound without controls must stop
+const GAPLESS_S = 0.05; // the time that a loaded song needs to start
+const LOST_MS = 1500; // a short pause of the connection is not shown
 const FADE_STEP_MS = 40;
 const LEVEL_LUFS = -18; // as in ReplayGain 2.0; songs are only made quieter, never louder
-const MAX_FAILED = 10; // consecutive failures after which the player stops
-const MAX_LATELY = 100; // number of recent songs that are not repeated automatically
-const USUAL_SETTINGS = { level: true, between: "off", radio: false };
+const MAX_FAILED = 10; // consecutive songs; then the player stops
+const MAX_LATELY = 100; // songs that are not repeated automatically
+// A play counts once this much was heard, or half of the song. A skip is a step to the next song before that, but not
+// while browsing, and not shortly before the end.
+const PLAYED_S = 30;
+const BROWSED_S = 5;
+const ENDS_AT = 0.9; // share of the song
+const USUAL_SETTINGS = { level: true, between: "off", radio: true };
 
 const REASONS = {
   [MediaError.MEDIA_ERR_NETWORK]: "the connection failed",
@@ -122,9 +128,11 @@ class Engine {
     this.failed = new Set();
     this.errored = false;
     this.finished = false;
-    this.wanted = false; // true if music should play; the element is paused after a song fails to load
-    this.lately = []; // ids of played songs, the latest one last
-    this.radio = ""; // URL for requesting more songs
+    this.wanted = false; // whether to play: a song that fails to load leaves the element paused
+    this.lately = []; // ids of played songs, the latest last
+    this.radio = ""; // address of more songs
+    this.plays = ""; // address for reports of plays and skips
+    this.isReported = false; // the current song
     this.peaks = new Map();
     this.view = null;
     this.otherTabs = new BroadcastChannel(this.storageKey);
@@ -143,12 +151,43 @@ class Engine {
     this.present(new URLSearchParams(location.search).has("presentation") || stored("sessionStorage", PRESENTED));
     this.restore();
     this.announceHandlers();
+    this.isLost = false; // the app cannot be reached
+    this.watchApp();
   }
 
   /** Stop other tabs and other players on this page, so that only one sound plays. */
   silenceOthers() {
     this.otherTabs.postMessage("playing");
     for (const other of document.querySelectorAll("audio")) if (!this.sounds.includes(other)) other.pause();
+  }
+
+  /** Notice when the app cannot be reached: then no click has an effect. */
+  watchApp() {
+    const app = document.querySelector("[data-testid=stApp]");
+    const name = "data-test-connection-state";
+    const look = () => {
+      clearTimeout(this.losing);
+      const isLost = !navigator.onLine || (app?.getAttribute(name) ?? "CONNECTED") !== "CONNECTED";
+      this.losing = setTimeout(() => this.setLost(isLost), isLost ? LOST_MS : 0);
+    };
+    if (app) new MutationObserver(look).observe(app, { attributeFilter: [name] });
+    for (const event of ["online", "offline"]) window.addEventListener(event, look);
+  }
+
+  setLost(isLost) {
+    this.isLost = isLost;
+    this.view?.renderLost();
+  }
+
+  /** Load the page again if the app can be reached. */
+  async retry() {
+    try {
+      const answer = await fetch(resolve(this.base, "/_stcore/health"), { cache: "no-store" });
+      if (answer.ok) location.reload();
+    } catch (error) {
+      this.view?.notify("The app still cannot be reached. Is it running?", "error");
+      console.debug("player: no app", error);
+    }
   }
 
   addPageStyle() {
@@ -196,12 +235,13 @@ class Engine {
 
   // ------------------------------------------------------------------ messages from and to Python
 
-  receive({ session, acked, commands, thumbs, radio }) {
+  receive({ session, acked, commands, thumbs, radio, plays }) {
     if (session !== this.session) {
       [this.session, this.serial, this.events] = [session, 0, []];
     }
     this.events = this.events.filter((event) => event.number > acked);
     if (radio !== undefined) this.radio = radio;
+    if (plays !== undefined) this.plays = plays;
     if (thumbs) this.thumbs = new Map(Object.entries(thumbs).map(([id, value]) => [Number(id), value]));
     for (const command of commands) {
       if (command.serial <= this.serial) continue;
@@ -219,11 +259,28 @@ class Engine {
       this.load(start, { play: true });
       return;
     }
+    if (kind === "follow") {
+      this.follow(entries, start);
+      return;
+    }
     this.tracks.push(...entries);
     if (this.index < 0) this.load(0, { play: false });
     const what = entries.length === 1 ? `“${entries[0].title}”` : `${entries.length} songs`;
     this.view?.notify(`Added to the queue: ${what}`, "info");
     this.queueChanged();
+  }
+
+  /** Replace the queue around the current song; without it among them, `nBefore` of the songs count as played. */
+  follow(entries, nBefore) {
+    const { track } = this;
+    const at = track ? entries.findIndex((entry) => entry.song_id === track.song_id) : -1;
+    if (at >= 0) entries[at] = track;
+    else if (track) entries.splice(nBefore, 0, track);
+    this.tracks = entries;
+    if (track) this.index = at >= 0 ? at : nBefore;
+    else this.load(0, { play: false });
+    this.queueChanged();
+    if ((this.errored || this.finished) && this.wanted) this.next();
   }
 
   tell(kind, value = 0) {
@@ -247,7 +304,7 @@ class Engine {
   load(index, { play, at, over = 0 }) {
     this.endFade();
     this.index = index;
-    [this.errored, this.finished] = [false, false];
+    [this.errored, this.finished, this.isReported] = [false, false, false];
     this.wanted = play;
     const { track } = this;
     const isReady = this.spare.track?.uid === track.uid && !this.spare.audio.error && at === undefined;
@@ -295,8 +352,27 @@ class Engine {
   /** Play the next song; after the last one, play the continuation of the queue. */
   async next() {
     const { track } = this;
+    const isLeft = !this.finished && !this.errored && this.position < ENDS_AT * this.duration;
+    if (isLeft && this.heard >= BROWSED_S) this.report("skip");
     if (!this.hasNext) await this.goOn();
     if (this.hasNext && this.track === track) this.load(this.index + 1, { play: true });
+  }
+
+  /** Seconds of the current song that were heard. */
+  get heard() {
+    const { played } = this.audio;
+    return Array.from({ length: played.length }, (_, i) => played.end(i) - played.start(i)).reduce((sum, s) => sum + s, 0);
+  }
+
+  /** Store a play or a skip of the current song, once. */
+  report(kind) {
+    const { track } = this;
+    if (this.isReported || !this.plays || !track?.song_id || track.is_blind) return;
+    this.isReported = true;
+    const address = new URL(resolve(this.base, this.plays));
+    address.searchParams.set("song", track.song_id);
+    address.searchParams.set("kind", kind);
+    fetch(address, { method: "POST", keepalive: true }).catch((error) => console.debug("player: not stored", error));
   }
 
   previous() {
@@ -515,6 +591,7 @@ class Engine {
       this.persist();
       this.preload();
     }
+    if (this.heard >= Math.min(PLAYED_S, this.duration / 2)) this.report("play");
     this.handOver();
     this.view?.renderPosition();
   }
@@ -564,6 +641,7 @@ class Engine {
 
   announce() {
     this.view?.announce();
+    document.dispatchEvent(new CustomEvent("musicsim-song"));
     if (!navigator.mediaSession) return;
     const { title, artist, cover_url: cover } = this.track ?? {};
     const artwork = cover ? [{ src: resolve(this.base, cover) }] : [];

@@ -18,10 +18,7 @@ function button(symbol, label, act, disabled = false) {
   return made;
 }
 
-// The same symbol as in the player; it is turned upside down for a thumb down.
-const THUMB = "M8 11v8.5H4.5V11zM8 11l3.6-7.2c1.7.2 2.5 1.4 2.2 3L13.2 10h4.7a1.9 1.9 0 0 1 1.9 2.2l-1 5.6a2 2 0 0 1-2 1.7H8";
-
-// Strokes on a 24 x 24 grid, because these symbols look too different in different fonts.
+// Strokes on a 24 x 24 grid, because fonts draw these symbols too differently.
 const ICONS = {
   pin: "M9 3h6l-1 6 4 5H6l4-5zM12 14v7",
   another: "M19 12a7 7 0 1 1-2.05-4.95M19 4v4h-4",
@@ -30,8 +27,6 @@ const ICONS = {
   after: "M12 3v6M6 9l6 5 6-5M6 15l6 5 6-5",
   insert: "M12 5v14M5 12h14",
   drop: "M6 6l12 12M18 6L6 18",
-  like: THUMB,
-  unlike: THUMB,
   more: "M5 12h.01M12 12h.01M19 12h.01",
 };
 
@@ -72,10 +67,8 @@ function measure(row) {
 function editing(row, index, data, send) {
   const name = `“${row.title}”`;
   const last = data.rows.length - 1;
-  const pin = iconButton("pin", row.is_kept ? `Unpin ${name}` : `Keep ${name} here`, () => send("keep", index));
-  pin.setAttribute("aria-pressed", String(row.is_kept));
   return [
-    pin,
+    pin(row, index, send),
     iconButton("another", `Replace ${name}`, () => send("another", index)),
     iconButton("up", `Move ${name} up`, () => send("move", index, index - 1), index === 0),
     iconButton("down", `Move ${name} down`, () => send("move", index, index + 1), index === last),
@@ -85,10 +78,31 @@ function editing(row, index, data, send) {
   ];
 }
 
-function thumb(kind, value, label, row, index, send) {
-  const made = iconButton(kind, label, () => send(kind, index));
-  made.setAttribute("aria-pressed", String(row.judged === value));
+function pin(row, index, send) {
+  const name = `“${row.title}”`;
+  const made = iconButton("pin", row.is_kept ? `Unpin ${name}` : `Keep ${name} here`, () => send("keep", index));
+  made.setAttribute("aria-pressed", String(row.is_kept));
   return made;
+}
+
+/** The actions of a row of the queue, as words. */
+function menu(row, index, send) {
+  const name = `“${row.title}”`;
+  const worded = (word, label, kind) => {
+    const made = button(word, label, () => send(kind, index));
+    made.dataset.icon = kind;
+    return made;
+  };
+  const like = worded("Fits", `${name} fits`, "like");
+  const unlike = worded("Does not fit", `${name} does not fit`, "unlike");
+  like.setAttribute("aria-pressed", String(row.judged === 1));
+  unlike.setAttribute("aria-pressed", String(row.judged === -1));
+  return [
+    ...(row.judged === null ? [] : [like, unlike]),
+    ...(row.can_explain ? [worded("Why?", `Why ${name}?`, "why")] : []),
+    worded("Similar", `Similar songs to ${name}`, "similar"),
+    worded("Remove", `Remove ${name}`, "drop"),
+  ];
 }
 
 function actions(row, index, data, send) {
@@ -96,16 +110,12 @@ function actions(row, index, data, send) {
   const name = `“${row.title}”`;
   if (data.editable) {
     box.append(...editing(row, index, data, send));
+  } else if (data.queue) {
+    box.append(...menu(row, index, send));
   } else {
-    if (row.judged !== null) {
-      box.append(
-        thumb("like", 1, `${name} fits`, row, index, send),
-        thumb("unlike", -1, `${name} does not fit`, row, index, send),
-      );
-    }
     if (row.can_explain) box.append(button("?", `Why ${name}?`, () => send("why", index)));
     box.append(
-      button("≈", `More like ${name}`, () => send("similar", index)),
+      button("≈", `Similar songs to ${name}`, () => send("similar", index)),
       button("+", `Add ${name} to the queue`, () => send("enqueue", index)),
     );
   }
@@ -176,7 +186,9 @@ function songRow(row, index, data, list, send) {
   words.append(element("div", "title", row.title), element("div", "sub", row.sub));
   if (row.reason) words.append(element("div", "reason", row.reason));
   words.title = [row.title, row.sub, row.reason].filter(Boolean).join("\n");
-  item.append(element("span", "rank", String(index + 1)), play, words, measure(row));
+  if (row.is_current) item.setAttribute("aria-current", "true");
+  item.append(element("span", "rank", String(data.first + index + 1)), play, words, measure(row));
+  if (data.queue) item.append(pin(row, index, send));
   if (list.classList.contains("crowded")) item.append(opener(item, row, list));
   if (data.editable) draggable(item, index, send);
   item.append(actions(row, index, data, send));
@@ -228,7 +240,8 @@ export default function (component) {
     setTriggerValue("action", { kind, index, to, song_id: data.rows[index].song_id });
   const old = parentElement.querySelector("[data-testid=song-list]");
   const list = element("ol", data.editable ? "list editable" : "list");
-  list.classList.toggle("crowded", data.editable || data.rows.some((row) => row.judged !== null));
+  list.classList.toggle("queue", data.queue);
+  list.classList.toggle("crowded", data.editable || data.queue);
   list.dataset.testid = "song-list";
   list.addEventListener("keydown", walkRows);
   list.dataset.open = old?.dataset.open ?? "";

@@ -7,8 +7,7 @@ _UI = Path(__file__).resolve().parents[1]
 SHELL = str(_UI / "shell.py")
 """The script that Streamlit runs; it draws the frame and one page inside it."""
 PAGES = {
-    name: str(_UI / name / "page.py")
-    for name in ("explore", "search", "playlist", "train", "compare", "evaluate", "library")
+    name: str(_UI / name / "page.py") for name in ("listen", "playlist", "train", "compare", "evaluate", "library")
 }
 """Scripts of the pages, keyed by the name in the page's URL."""
 

@@ -20,7 +20,7 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
 from musicsim.library import Library, Song
 from musicsim.library.media.sound import has_sound
-from musicsim.public import visitor_may
+from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import CHOSEN, LIBRARY, QUEUE_LIBRARY, Key
 from musicsim.ui.base.openers import active_library, find_chosen_model
@@ -31,6 +31,11 @@ from musicsim.ui.components.song_list import Action, cover_address
 
 _N_FOLLOWING = 5
 _PLAYED: Key[Upload | None] = Key("player.upload", lambda: None, "the upload in the player's queue")
+
+FOLLOWED: Key[tuple[str, tuple[int, ...]]] = Key(
+    "player_followed", lambda: ("", ()), "name and song ids of the queue that the Listen page keeps up to date",
+    is_kept=True,
+)  # fmt: skip
 
 _uploads: WeakValueDictionary[str, Upload] = WeakValueDictionary()
 
@@ -44,10 +49,19 @@ def track(library: Library, song: Song, *, preview: bool = False) -> player.Trac
     )  # fmt: skip
 
 
-def play_songs(library: Library, songs: Sequence[Song], start: int = 0, *, preview: bool = False) -> None:
-    """Replace the queue by these songs and play; a preview starts each at its most typical 30 seconds."""
+def play_songs(
+    library: Library, songs: Sequence[Song], start: int = 0, *, preview: bool = False, queue: str = ""
+) -> None:
+    """Replace the queue by these songs and play; a preview starts the first at its most typical 30 seconds."""
+    tracks = [track(library, song, preview=preview and place == start) for place, song in enumerate(songs)]
+    play_tracks(library, tracks, start, queue=queue)
+
+
+def play_tracks(library: Library, tracks: Sequence[player.Track], start: int = 0, *, queue: str = "") -> None:
+    """Replace the queue by tracks of a library, or of uploads to it, and play; `queue` is its name on Listen."""
     QUEUE_LIBRARY.set(library.name)
-    player.play([track(library, song, preview=preview) for song in songs], start)
+    FOLLOWED.set((queue, tuple(one.song_id for one in tracks)) if queue else FOLLOWED.default())
+    player.play(tracks, start)  # ends a callback of a fragment
 
 
 def play_preview(snapshot: Snapshot, song_id: int) -> None:
@@ -65,7 +79,7 @@ def enqueue_songs(library: Library, songs: Sequence[Song]) -> None:
 
 
 def follow(action: Action, snapshot: Snapshot, songs: Sequence[Song]) -> None:
-    """Carry out an action on a row of results: play from there, queue the song, or search with it."""
+    """Carry out an action on a row of results: play from there, queue the song, or choose it."""
     song = songs[action.index]
     if action.kind == "play":
         play_songs(snapshot.library, songs, action.index, preview=True)
@@ -74,6 +88,13 @@ def follow(action: Action, snapshot: Snapshot, songs: Sequence[Song]) -> None:
     elif action.kind == "similar":
         CHOSEN.set(song.id)
         EXAMPLE.set(None)
+
+
+def plays_address() -> str:
+    """Return the address for plays and skips; empty if they are not stored."""
+    library = _queue_library()
+    is_stored = not is_public() and library.settings["keep_plays"]
+    return f"/plays?{urlencode({'library': library.name})}" if is_stored else ""
 
 
 def thumbs() -> dict[int, int]:
@@ -104,9 +125,10 @@ def on_player_event(event: player.PlayerEvent) -> None:
         opinions(library).set_feedback(event.song_id, event.value)
         return
     LIBRARY.set(library.name)
-    CHOSEN.set(event.song_id)
-    EXAMPLE.set(None)
-    st.switch_page(PAGES["explore" if event.kind == "open" else "search"])
+    if event.kind == "more_like_this" or event.song_id not in FOLLOWED.get()[1]:
+        CHOSEN.set(event.song_id)
+        EXAMPLE.set(None)
+    st.switch_page(PAGES["listen"])
 
 
 def upload_address(upload: Upload) -> str:
@@ -117,8 +139,13 @@ def upload_address(upload: Upload) -> str:
 
 def play_upload(upload: Upload, duration_s: float) -> None:
     """Replace the queue by an upload and play."""
+    player.play([upload_track(upload, duration_s)])
+
+
+def upload_track(upload: Upload, duration_s: float) -> player.Track:
+    """Return an upload for the player, which keeps it."""
     _PLAYED.set(upload)
-    player.play([player.Track(0, upload.name, "", upload_address(upload), duration_s=duration_s)])
+    return player.Track(0, upload.name, "", upload_address(upload), duration_s=duration_s)
 
 
 @visitor_may
@@ -155,6 +182,27 @@ def _radio(request: Request) -> Response:
     return Response(json.dumps(following), media_type="application/json")  # folder names may not be UTF-8
 
 
+def _plays(request: Request) -> Response:
+    """Store that the listener played a song, or skipped it; see the rules in ``player_engine.js``."""
+    query = request.query_params
+    song, kind = query.get("song", ""), query.get("kind")
+    if not (song.isascii() and song.isdigit() and len(song) < 19) or kind not in ("play", "skip"):
+        return JSONResponse({"error": "give the id of a song as `song`, and `kind`, which is play or skip."}, 422)
+    try:
+        library = open_library(query.get("library"))
+        song_id = library.song(int(song)).id
+    except MusicsimError as error:
+        return JSONResponse({"error": str(error)}, 404)
+    if library.settings["keep_plays"]:
+        store = library.player_plays
+        (store.add_play if kind == "play" else store.add_skip)(song_id)
+    return Response(status_code=204)
+
+
 def player_routes(prefix: str = "") -> list[BaseRoute]:
     """Return the routes for ``st.App``; `prefix` is the app's path as :func:`musicsim.api.path_prefix` writes it."""
-    return [Route(prefix + "/uploads/{digest}", _upload), Route(prefix + "/radio", _radio)]
+    return [
+        Route(prefix + "/uploads/{digest}", _upload),
+        Route(prefix + "/radio", _radio),
+        Route(prefix + "/plays", _plays, methods=["POST"]),
+    ]

@@ -31,6 +31,7 @@ EventKind = Literal["open", "thumb", "more_like_this"]
 """Actions in the player that the program carries out: show the song, store a thumb, search with the song."""
 
 _MOUNT_KEY = "musicsim-player"
+_NOTE_KEY = "musicsim-player-note"
 _COURIER_KEY = "musicsim-player-courier"
 # Every run sends a command again for this long: long enough for runs that overtake each other, short enough that a
 # queue of thousands is not sent forever.
@@ -85,6 +86,8 @@ class _Link:
     on_event: Callable[[PlayerEvent], None] | None = None
 
     def push(self, kind: str, tracks: Sequence[Track], start: int = 0) -> None:
+        if kind == "follow":  # only the last one counts
+            self.commands = [command for command in self.commands if command.payload["kind"] != kind]
         self.serial += 1
         payload = {"serial": self.serial, "kind": kind, "start": start, "tracks": [as_json(t) for t in tracks]}
         self.commands.append(_Command(payload))
@@ -134,20 +137,45 @@ def enqueue(tracks: Sequence[Track]) -> None:
     _deliver(link)
 
 
+def follow(tracks: Sequence[Track], n_before: int) -> None:
+    """Replace the queue without interrupting the song that plays, which keeps its place among `tracks`.
+
+    If it is not among them, the first `n_before` tracks count as played, and the others come after it.
+    """
+    link = _LINK.get()
+    link.push("follow", tracks, n_before)
+    _deliver(link)
+
+
+def note_song(known: int | None, on_song: Callable[[int], None]) -> None:
+    """Call `on_song` when the player plays another song than `known`; for one page: the others do not run for it."""
+
+    def receive() -> None:
+        sent = st.session_state[_NOTE_KEY].get("song")
+        if isinstance(sent, int):
+            on_song(sent)
+
+    st.components.v2.component("musicsim_note_song", js=asset("note_song.js"))(
+        key=_NOTE_KEY, data={"known": known}, height="content", on_song_change=receive
+    )
+
+
 def mount(
-    *, on_event: Callable[[PlayerEvent], None] | None = None, thumbs: Mapping[int, int] | None = None, radio: str = ""
-) -> None:
+    *, on_event: Callable[[PlayerEvent], None] | None = None, thumbs: Mapping[int, int] | None = None, radio: str = "",
+    plays: str = "",
+) -> None:  # fmt: skip
     """Show the player; the shell calls this once per script run, inside ``with st.bottom:``.
 
     Call it before the page runs, because a page that calls ``st.stop()`` also ends the shell. `on_event` is called as a
     widget's callback, before the next run of the script; it may change the session, call :func:`play` or
-    ``st.switch_page``. `thumbs` are -1, 0 or 1, keyed by song id; with None, the browser remembers clicks. `radio` is
-    the address of the tracks that continue the queue, to which the browser adds the parameters ``song`` and ``lately``.
+    ``st.switch_page``. `thumbs` are -1, 0 or 1 by song id; with None, the browser remembers clicks. `radio` is the
+    address of the tracks that continue the queue, to which the browser adds the parameters ``song`` and ``lately``.
+    `plays` is the address for reports of plays and skips; empty to report none.
     """
     link = _LINK.get()
     link.on_event = on_event
     data = link.data("player")
-    data["radio"] = radio
+    data["radio"], data["plays"] = radio, plays
     data["thumbs"] = None if thumbs is None else {str(song): int(value) for song, value in thumbs.items()}
     _component("musicsim_player", with_view=True)(key=_MOUNT_KEY, data=data, height="content", on_event_change=_receive)
     link.slot = st.empty()

@@ -37,7 +37,7 @@ class Match:
 
 
 _KINDS: tuple[MatchKind, ...] = ("artist", "album", "song", "words")
-_ONLY_SONGS: tuple[MatchKind, ...] = ("song",)
+ONLY_SONGS: tuple[MatchKind, ...] = ("song",)
 
 
 def song_matches(snapshot: Snapshot, text: str, *, kinds: Collection[MatchKind] = _KINDS) -> list[Match]:
@@ -126,7 +126,7 @@ def find_songs(
     _find_many(
         label, key=key, help=help, placeholder=placeholder,
         chosen=[(song.id, _song_match(song)) for song in snapshot.songs_by_id(chosen)],
-        search=partial(song_matches, snapshot, kinds=_ONLY_SONGS), parse=id_of, most=most, on_change=on_change,
+        search=partial(song_matches, snapshot, kinds=ONLY_SONGS), parse=id_of, most=most, on_change=on_change,
     )  # fmt: skip
 
 

@@ -1,13 +1,12 @@
 """A list of songs with a play button, a similarity or length, and actions on each row; song covers."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 from urllib.parse import quote
 
 import streamlit as st
 
-from musicsim.explorer.search.query import Hit
 from musicsim.library import Library, Song
 from musicsim.ui.base.frame import asset
 from musicsim.ui.base.openers import active_library
@@ -28,9 +27,10 @@ class Row:
     length: str
     similarity: float | None = None  # from 0 to 1, drawn as a bar; None shows the length instead
     link: str | None = None
-    can_explain: bool = False  # True if the row has a "Why?" button
-    is_kept: bool = False  # True if the row's pin is filled
-    judged: int | None = None  # 1 or -1 if a thumb is pressed, 0 if neither is; None hides the thumbs
+    can_explain: bool = False  # True if it has the button "why"
+    is_kept: bool = False  # True if its pin is filled
+    is_current: bool = False  # True if the player plays it
+    judged: int | None = None  # 1 and -1 press one of two thumbs, 0 neither; None shows no thumbs
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +57,15 @@ def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: 
     return Row(song.id, song.title, sub, why, clock(song.duration_s), similarity, link)
 
 
-def hit_rows(hits: Sequence[Hit], *, can_explain: bool = False, judged: Mapping[int, int] | None = None) -> list[Row]:
-    """Return the rows for results. With `judged`, a dict from song id to 1 or -1, rows have thumbs."""
-    return [
-        replace(
-            row_of(hit.song, similarity=hit.similarity, why=hit.reason), can_explain=can_explain,
-            judged=None if judged is None else judged.get(hit.song.id, 0),
-        )
-        for hit in hits
-    ]  # fmt: skip
-
-
 def song_list(
     rows: Sequence[Row], *, key: str, on_action: Callable[[Action], None], editable: bool = False,
-    scroll_to: bool = False,
+    is_queue: bool = False, first: int = 0, scroll_to: bool = False,
 ) -> None:  # fmt: skip
     """Show the rows; `key` must be unique on the page, and `on_action` is called as a widget's callback.
 
-    In an `editable` list, the user can keep, move, remove and regenerate rows, and insert songs after them.
-    `scroll_to` scrolls to the first row, because a new list may be below the visible part of the page.
+    The rows of an `editable` list can be kept, moved, removed and generated again, and songs inserted after them.
+    Those of a queue have a pin and a menu; they are
+    counted from `first`. `scroll_to` scrolls to the first row: a new list may be below the visible part of the page.
     """
 
     def receive() -> None:
@@ -87,7 +77,8 @@ def song_list(
     component(
         key=key, height="content", on_action_change=receive,
         data={
-            "rows": [asdict(row) for row in rows], "editable": editable, "scroll_to": scroll_to,
+            "rows": [asdict(row) for row in rows], "editable": editable, "queue": is_queue, "first": first,
+            "scroll_to": scroll_to,
             "covers": cover_address(active_library(), "{}").lstrip("/"),
         },
     )  # fmt: skip

@@ -103,6 +103,11 @@ def show_settings(snapshot: Snapshot, *, busy: bool) -> None:
         "A few songs are close to very many others and would appear in most results. With hub reduction, two songs "
         "are similar only if each is close to the other, compared with the rest of the library.",
     )  # fmt: skip
+    _toggle(
+        library, "keep_plays", "Store plays", "library_keep_plays",
+        "A play counts after 30 seconds or half of the song. Songs that you often skip appear less in queues and "
+        "playlists. Plays and skips stay in this library.",
+    )  # fmt: skip
     st.button(
         "Refit the model", icon=":material/model_training:", on_click=start_job, args=(library, "refresh"),
         kwargs={"force": True}, disabled=busy or not snapshot.n_songs,

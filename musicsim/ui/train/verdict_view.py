@@ -114,7 +114,7 @@ def _show_songs(snapshot: Snapshot, songs: list[Song], known: set[int], side: st
     def act(action: Action) -> None:
         follow(action, snapshot, songs)
         if action.kind == "similar":
-            st.toast("The Explore and Search pages now start from this song.", icon=":material/check_circle:")
+            st.toast("Listen now starts from this song.", icon=":material/check_circle:")
 
     rows = [row_of(song, why="also near before training" if song.id in known else "") for song in songs]
     song_list(rows, key=f"verdict_{side}", on_action=act)

@@ -1,4 +1,4 @@
-"""Tests of the Search page with an index server: it pushes songs, and reports when the server is down."""
+"""Tests of the Listen page with an index server: it pushes songs, and reports when the server is down."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.waiting import PATIENCE_S, until
 
 
 def captions(full):
-    app = open_page("search")
+    app = open_page("listen")
     app.session_state["chosen"] = full.songs()[0].id
     app.run()
     assert not app.exception

@@ -13,8 +13,8 @@ from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import MARKED, Key
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.listening import enqueue_songs, play_songs
-from musicsim.ui.components.search_examples import MAX_EXAMPLES, sample_evenly, search_like
 from musicsim.ui.components.song_map import MAX_MARKED
+from musicsim.ui.listen.seed import MAX_EXAMPLES, PLAY_AT, sample_evenly, start_like
 from musicsim.ui.playlist.draft import PLAYLIST
 from musicsim.ui.playlist.request_form import STAY_AROUND
 from musicsim.ui.train.training_view import SUPERVISION
@@ -43,12 +43,11 @@ def show_selection(snapshot: Snapshot) -> None:
             PLAYLIST.set(None)
             STAY_AROUND.set(sample_evenly(ids.tolist(), _MAX_AROUND))
             st.switch_page(PAGES["playlist"])
-        if st.button(
-            "Search like these", icon=":material/search:", key="selection_search",
-            help=f"Find songs similar to the marked ones, or to a sample if more than {MAX_EXAMPLES} are marked.",
-        ):  # fmt: skip
-            search_like(snapshot, ids.tolist())
-            st.switch_page(PAGES["search"])
+        st.button(
+            "Similar songs", icon=":material/graph_3:", key="selection_search", on_click=_search,
+            args=(snapshot, ids.tolist()),
+            help=f"Play songs like the marked ones, or like a sample if more than {MAX_EXAMPLES} are marked.",
+        )  # fmt: skip
         st.button("Clear", icon=":material/close:", on_click=MARKED.set, args=(MARKED.default(),))
     is_owner = not is_public()
     expander = st.expander(
@@ -70,11 +69,17 @@ def show_selection(snapshot: Snapshot) -> None:
         if is_owner:
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 tag = st.text_input("Tag", key=_TAG.name, max_chars=_MAX_TAG).strip()
-                st.button("Add tag", disabled=not tag, on_click=_add_tag, args=(snapshot, tag))
+                if st.button("Add tag", disabled=not tag):
+                    _add_tag(snapshot, tag)
                 if st.button("Add and train", disabled=not tag, help="Trains a model from your tags."):
                     _add_tag(snapshot, tag)
                     SUPERVISION.set("tags")
                     st.switch_page(PAGES["train"])
+
+
+def _search(snapshot: Snapshot, ids: list[int]) -> None:
+    start_like(snapshot, ids)
+    PLAY_AT.set(0)
 
 
 def _add_tag(snapshot: Snapshot, tag: str) -> None:

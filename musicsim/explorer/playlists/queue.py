@@ -1,0 +1,167 @@
+"""The queue of the Listen page: the songs nearest to a seed, then a walk without an end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from musicsim.errors import NotFoundError
+from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer.requests.options import options_of
+from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.requests.search import SearchRequest
+from musicsim.explorer.search.feedback import Thumbs
+from musicsim.explorer.search.query import Query, examples_of
+from musicsim.explorer.search.requested import find_requested
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library import Song
+
+SURPRISE = float(options_of(PlaylistRequest)["surprise"].default)
+_BLOCK = 12  # songs of the walk that are generated at once
+_CALMER = 0.65  # each step keeps this share of the songs that are calmer, or livelier
+_MIN_LEFT = 12  # songs that such a step keeps
+
+
+@dataclass(frozen=True, slots=True)
+class QueueItem:
+    """A song of the queue, why it is there, and its similarity to the seed; None for songs of the walk."""
+
+    song: Song
+    reason: str = ""
+    similarity: float | None = None
+    is_pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A song up to the one that plays: it keeps its place and its reason."""
+
+    song_id: int
+    reason: str = ""
+    similarity: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueRequest:
+    """The seed of a queue, and the conditions on its songs. Ids are ids of songs."""
+
+    query: Query | None = None  # None for words alone
+    search: SearchRequest = field(default_factory=SearchRequest)  # filters, further examples, number of nearest songs
+    thumbs: Thumbs = field(default_factory=Thumbs)
+    target: int | None = None  # the song that the queue leads to, instead of the nearest songs
+    calmer: int = 0  # steps towards calmer songs than the seed; negative towards livelier ones
+    surprise: float = SURPRISE
+    pins: Mapping[int, int] = field(default_factory=dict)  # by place from 0
+    removed: frozenset[int] = frozenset()
+    opening: tuple[int, ...] = ()  # songs that the listener named: they come first
+    heard: tuple[Heard, ...] = ()
+    length: int = 20
+    seed: int = 0  # the same seed gives the same queue
+
+
+def build_queue(snapshot: Snapshot, walker: Walk | None, request: QueueRequest) -> list[QueueItem]:
+    """Return the queue of a request, without the seed itself and without repeats.
+
+    A longer request begins with the same songs. The queue is shorter than its length if no more songs match, or
+    without a walk, which may still be prepared.
+
+    Raises NotFoundError if a song of the request is not in the library or lacks a vector.
+    """
+    request = replace(request, search=_with_energy(snapshot, request))
+    own = {i for i in _seed_ids(request) if i is not None}
+    drawn: dict[int, QueueItem] = {}
+    for item in _natural(snapshot, walker, request, own):
+        drawn.setdefault(item.song.id, item)
+        if len(drawn) >= request.length:
+            break
+    return _arrange(snapshot, request, drawn)
+
+
+def _seed_ids(request: QueueRequest) -> list[int | None]:
+    examples = () if request.query is None else examples_of(request.query).like
+    return [one if isinstance(one, int) else one.song_id for one in examples]
+
+
+def _natural(snapshot: Snapshot, walker: Walk | None, request: QueueRequest, own: set[int]) -> Iterator[QueueItem]:
+    """Yield the songs without pins and heard songs: the nearest or a path, then blocks of the walk."""
+    last = next((i for i in _seed_ids(request) if i is not None), None)
+    seen = own | request.removed | set(request.thumbs.unfitting)
+    if request.target is None or walker is None:
+        items = _nearest(snapshot, request, own)
+    else:
+        items = _walked(walker, request, last, seen - {request.target}, 0, through=(request.target,))
+    number = 0
+    while items:
+        yield from items
+        seen |= {item.song.id for item in items}
+        if walker is None:
+            return
+        number += 1
+        items = _walked(walker, request, items[-1].song.id, seen, number)
+
+
+def _nearest(snapshot: Snapshot, request: QueueRequest, own: set[int]) -> list[QueueItem]:
+    """Return the songs nearest to the seed; fewer of them if the queue should surprise."""
+    share = min(1.0, (1.0 - request.surprise) / (1.0 - SURPRISE))
+    search = replace(request.search, k=max(1, round(share * request.search.k)))
+    hits = find_requested(snapshot, request.query, search, request.thumbs, exclude=request.removed | own)
+    return [QueueItem(hit.song, hit.reason, hit.similarity) for hit in hits]
+
+
+def _walked(
+    walker: Walk, request: QueueRequest, first: int | None, seen: set[int], number: int, through: tuple[int, ...] = ()
+) -> list[QueueItem]:
+    """Return the next songs of the walk from a song, each with its reason; none if no more songs match."""
+    filters = {name: getattr(request.search, name) for name in options_of(Filters)}
+    asked = PlaylistRequest(
+        **filters, length=_BLOCK + 1, first=first, through=through, exclude=frozenset(seen),
+        surprise=request.surprise, avoid_recent=False,
+    )  # fmt: skip
+    try:
+        drawn = walker.generate(asked, random_state=request.seed + number)
+    except NotFoundError:  # too few songs for a walk
+        return []
+    steps = list(zip(drawn.songs, drawn.edges, strict=True))[first is not None :]
+    return [QueueItem(song, edge.reason if edge else "") for song, edge in steps if song.id not in seen]
+
+
+def _with_energy(snapshot: Snapshot, request: QueueRequest) -> SearchRequest:
+    """Return the filters, narrowed to songs that are calmer or livelier than the seed."""
+    search = request.search
+    known = np.sort(snapshot.columns.energy[np.isfinite(snapshot.columns.energy)])
+    if not request.calmer or not len(known):
+        return search
+    rows = snapshot.rows_of([i for i in _seed_ids(request) if i is not None])
+    energies = snapshot.columns.energy[rows[rows >= 0]]
+    energies = energies[np.isfinite(energies)]
+    share = float(np.searchsorted(known, energies.mean()) / len(known)) if len(energies) else 0.5
+    share = share if request.calmer > 0 else 1.0 - share
+    n_left = min(len(known), max(_MIN_LEFT, round(len(known) * share * _CALMER ** (abs(request.calmer) - 1))))
+    low, high = search.energy or (float(known[0]), float(known[-1]))
+    if request.calmer > 0:
+        high = max(low, min(high, float(known[n_left - 1])))
+    else:
+        low = min(high, max(low, float(known[-n_left])))
+    return replace(search, energy=(low, high))
+
+
+def _arrange(snapshot: Snapshot, request: QueueRequest, drawn: Mapping[int, QueueItem]) -> list[QueueItem]:
+    """Return the heard songs, then the others, with pinned songs at their places."""
+    left_out = request.removed | set(request.thumbs.unfitting)
+    fixed = [i for i in request.pins.values() if i not in left_out]
+    heard_ids = [heard.song_id for heard in request.heard]
+    songs = {song.id: song for song in snapshot.songs_by_id([*heard_ids, *request.opening, *fixed])}
+    heard = [h for h in request.heard if h.song_id in songs and h.song_id not in left_out]
+    items = [QueueItem(songs[h.song_id], h.reason, h.similarity, h.song_id in fixed) for h in heard]
+    opening = [i for i in request.opening if i in songs and i not in left_out and i not in [*heard_ids, *fixed]]
+    items += [QueueItem(songs[i]) for i in dict.fromkeys(opening)]
+    placed = {item.song.id for item in items}
+    items += [item for item in drawn.values() if item.song.id not in placed and item.song.id not in fixed]
+    for place, song_id in sorted(request.pins.items()):
+        if song_id in songs and song_id in fixed and song_id not in placed:
+            item = replace(drawn.get(song_id) or QueueItem(songs[song_id]), is_pinned=True)
+            items.insert(max(place, len(heard)), item)
+    return items

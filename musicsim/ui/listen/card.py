@@ -1,0 +1,60 @@
+"""The song that plays, or the one that the queue starts from, and why it is here."""
+
+import streamlit as st
+
+from musicsim.explorer.playlists.queue import QueueItem
+from musicsim.explorer.search.query import Example
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library import Song
+from musicsim.ui.base.text import plain
+from musicsim.ui.components.song_list import clock, show_cover
+from musicsim.ui.components.why_view import ask_why
+from musicsim.ui.listen.add_sound import show_upload_actions
+from musicsim.ui.listen.feedback import THUMBS, press_thumb
+from musicsim.ui.listen.seed import PLAY_AT, Seed
+
+
+def show_card(
+    snapshot: Snapshot, seed: Seed, items: list[QueueItem], current: int | None, *, can_explain: bool
+) -> None:
+    """Show the current song; `current` is its id if it is a song of the queue, or the seed."""
+    item = next((item for item in items if item.song.id == current), None)
+    if item is not None:
+        _show_song(snapshot, item.song, item.reason)
+        with st.container(horizontal=True, gap="small", key="listen_actions"):
+            if can_explain:
+                st.button("Why?", icon=":material/help:", on_click=ask_why, args=(item.song.id,), key="card_why")
+            _thumb_buttons(seed, item.song, [one.song for one in items])
+        return
+    if seed.upload is not None and isinstance(seed.example, Example):
+        st.subheader(plain(seed.upload.name), anchor=False)
+        st.caption(f"Your sound · {clock(seed.example.duration_s)}")
+        show_upload_actions(snapshot, seed)
+    elif seed.song is not None:
+        _show_song(snapshot, seed.song, "")
+    else:
+        n_songs = "1 song" if len(items) == 1 else f"{len(items)} songs"
+        st.subheader(f"{n_songs} that match" if items else "No songs match these filters", anchor=False)
+    st.button("Play", icon=":material/play_arrow:", type="primary", on_click=PLAY_AT.set, args=(-1,), key="card_play")
+
+
+def _show_song(snapshot: Snapshot, song: Song, reason: str) -> None:
+    tempo = song.tempo and f"{song.tempo:.0f} beats/min"
+    facts = [song.by, song.album, song.genre, song.year and str(song.year), song.key_words, tempo]
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="listen_card"):
+        show_cover(snapshot.library, song)
+        with st.container(width="stretch", gap=None):
+            st.subheader(plain(song.title), anchor=False)
+            st.caption(" · ".join(plain(f) for f in [*facts, clock(song.duration_s)] if f))
+            if reason:
+                st.caption(f":material/near_me: {plain(reason)}")
+    if song.notes:
+        st.caption(f":material/info: {plain(song.notes)}")
+
+
+def _thumb_buttons(seed: Seed, song: Song, shown: list[Song]) -> None:
+    for kind, icon, label in (("like", "thumb_up", "Fits"), ("unlike", "thumb_down", "Does not fit")):
+        st.button(
+            label, icon=f":material/{icon}:", key=f"card_{kind}", on_click=press_thumb,
+            args=(seed.name, song.id, THUMBS[kind], shown),
+        )  # fmt: skip

@@ -1,0 +1,137 @@
+"""Listen: the map, one box that starts the music, the song that plays, and the queue.
+
+Map and queue are a fragment, so that a thumb does not run the frame. The player's songs run the whole page: if the user
+has just left it, Streamlit would miss a fragment, and show an empty page.
+"""
+
+from functools import partial
+
+import streamlit as st
+
+from musicsim._arrays import Float32Array
+from musicsim.errors import MusicsimError
+from musicsim.explorer.playlists.queue import QueueRequest
+from musicsim.explorer.search.requested import combine_examples
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.public import is_public, visitor_may
+from musicsim.ui.base import openers
+from musicsim.ui.base.frame import PAGES, asset
+from musicsim.ui.base.reloads import save_session
+from musicsim.ui.base.text import plain
+from musicsim.ui.base.uploads import EXAMPLE
+from musicsim.ui.base.visitors import opinions
+from musicsim.ui.components.jobs_view import stop_without_songs
+from musicsim.ui.components.song_finder import find_song, song_matches
+from musicsim.ui.components.why_view import show_why
+from musicsim.ui.listen.add_sound import add_sound
+from musicsim.ui.listen.card import show_card
+from musicsim.ui.listen.conditions import filters_popover, request_of, show_chips, show_conditions
+from musicsim.ui.listen.feedback import feedback_bar, thumbs_of
+from musicsim.ui.listen.map_column import fit_second_model, show_maps
+from musicsim.ui.listen.more import more_popover
+from musicsim.ui.listen.queue_view import (
+    current_song,
+    follow_player,
+    play_if_asked,
+    queue_actions,
+    queue_of,
+    show_queue,
+)
+from musicsim.ui.listen.seed import Seed, pick_match, seed_of, start_song
+from musicsim.ui.listen.selection import show_selection
+from musicsim.ui.listen.state import LISTEN, state_of
+
+
+@visitor_may
+def draw() -> None:
+    """Draw the page."""
+    snapshot = openers.snapshot()
+    st.html(f"<style>{asset('listen.css')}</style>")
+    with st.container(key="listen_title"):
+        st.title("Listen", anchor=False)
+    stop_without_songs(snapshot)
+    fit_second_model(snapshot)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="listen_box"):
+        find_song(
+            "Search", key="listen_find", search=partial(song_matches, snapshot), is_labelled=False,
+            on_pick=partial(pick_match, snapshot), placeholder="A song, an artist, or words: slow piano",
+        )  # fmt: skip
+        add_sound()
+        try:
+            seed = seed_of(snapshot)
+        except MusicsimError as error:
+            st.error(plain(error), icon=":material/error:")
+            seed = None
+        if seed is not None:
+            state_of(seed.name)
+            show_chips(snapshot)
+            filters_popover(snapshot)
+        more_popover(snapshot, seed)
+    follow_player()
+    _show_page(snapshot, seed)
+
+
+@st.fragment
+def _show_page(snapshot: Snapshot, seed: Seed | None) -> None:
+    with st.container(key="listen_columns"):
+        left, right = st.columns([3, 2], gap="medium")
+    with right, st.container(key="beside_map"):
+        chosen, near, star = _show_music(snapshot, seed)
+    with left:
+        show_maps(snapshot, chosen, near, star)
+    save_session()
+
+
+def _show_music(snapshot: Snapshot, seed: Seed | None) -> tuple[int | None, list[int], Float32Array | None]:
+    """Show the current song and the queue; return its id, the ids of the nearest songs, and the place of an upload."""
+    show_selection(snapshot)
+    if seed is None:
+        if EXAMPLE.get() is None:  # otherwise it could not be decoded
+            _show_first_steps(snapshot)
+        return None, [], None
+    try:
+        request = _request(snapshot, seed)
+        items = queue_of(snapshot, seed, request)
+    except MusicsimError as error:
+        st.error(plain(error), icon=":material/error:")
+        return None, [], None
+    current = current_song(seed, items)
+    show_card(snapshot, seed, items, current, can_explain=request.query is not None)
+    queue_actions(snapshot, seed, items, current)
+    show_conditions(snapshot, LISTEN.get())
+    feedback_bar(snapshot, seed.name, seed.song_id)
+    show_queue(snapshot, seed, items, current, request)
+    if request.query is not None:
+        show_why(snapshot, request.query)
+    play_if_asked(snapshot, seed, items)
+    near = [item.song.id for item in items if item.similarity is not None]
+    return current, near, None if seed.upload is None else seed.upload.place
+
+
+def _request(snapshot: Snapshot, seed: Seed) -> QueueRequest:
+    state = state_of(seed.name)
+    search = request_of(snapshot, state)
+    query = None if seed.example is None and not search.like else combine_examples(snapshot, seed.example, search)
+    disliked = {i for i, thumb in opinions(snapshot.library).feedback().items() if thumb < 0}
+    return QueueRequest(
+        query=query, search=search, thumbs=thumbs_of(snapshot, seed.name, seed.song_id), target=state.target,
+        calmer=state.calmer, surprise=state.surprise, pins=state.pins, opening=state.opening, heard=state.heard,
+        removed=state.removed | disliked, length=state.length, seed=state.number,
+    )  # fmt: skip
+
+
+def _show_first_steps(snapshot: Snapshot) -> None:
+    st.subheader("Start here", anchor=False)
+    st.markdown("Choose a song on the map or in the box: it plays, and similar songs follow.")
+    for song in snapshot.songs_by_id(snapshot.row_ids[:1]):
+        st.button(
+            f"Try “{plain(song.title)}”", key="explore_try", icon=":material/play_arrow:", type="primary",
+            on_click=partial(start_song, snapshot, song.id, preview=True),
+        )  # fmt: skip
+    st.caption("Or drop a sound file anywhere on this page.")
+    if not is_public():
+        st.page_link(PAGES["library"], label="Add your own music", icon=":material/create_new_folder:")
+
+
+if __name__ == "__main__":
+    draw()

@@ -1,0 +1,168 @@
+"""The queue: its rows, its chips, and its way into the player."""
+
+from dataclasses import replace
+from functools import partial
+
+import streamlit as st
+
+from musicsim.explorer.playlists.queue import QueueItem, QueueRequest, build_queue
+from musicsim.explorer.search.query import Example
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library import Song
+from musicsim.progress import Progress
+from musicsim.ui.base import openers
+from musicsim.ui.base.desk import AT_ONCE_S, Task, desk, task_key, wait_for
+from musicsim.ui.base.keys import Key
+from musicsim.ui.base.text import plain
+from musicsim.ui.components import player
+from musicsim.ui.components.listening import FOLLOWED, play_tracks, track, upload_track
+from musicsim.ui.components.song_list import Action, row_of, song_list
+from musicsim.ui.components.why_view import ask_why
+from musicsim.ui.listen import state
+from musicsim.ui.listen.feedback import THUMBS, press_thumb, restore_thumbs, say_what_changed
+from musicsim.ui.listen.save import save_popover
+from musicsim.ui.listen.seed import PLAY_AT, Seed, begin_from, start_song
+from musicsim.ui.listen.state import LISTEN
+
+_N_HEARD = 2  # songs before the current one that are shown
+_PLAYING: Key[int | None] = Key("listen_playing", lambda: None, "id of the song that plays", is_kept=True)
+_LAST: Key[tuple[str, list[QueueItem]]] = Key("listen_last", lambda: ("", []), "name of a seed, and its last queue")
+_WAITING: Key[Task | None] = Key("listen_waiting", lambda: None, "task that computes the rest of the queue")
+
+
+def queue_of(snapshot: Snapshot, seed: Seed, request: QueueRequest) -> list[QueueItem]:
+    """Return the queue; until it is ready, the last one of the same seed, or else the nearest songs.
+
+    Raises MusicsimError as :func:`build_queue` does.
+    """
+
+    def work(progress: Progress) -> list[QueueItem]:
+        progress("looking for the songs that follow", 0, 0)
+        return build_queue(snapshot, openers.walk(snapshot), request)
+
+    asked = (seed.name, request.search, request.thumbs.votes, request.removed, LISTEN.get(), _pairs(LISTEN.get()))
+    task = desk("queues").ask((task_key(snapshot, "queue"), asked), work)
+    is_done = task.wait(AT_ONCE_S)
+    _WAITING.set(None if is_done else task)
+    if is_done:
+        _LAST.set((seed.name, task.future.result()))
+    elif _LAST.get()[0] != seed.name:
+        return build_queue(snapshot, None, request)
+    return _LAST.get()[1]
+
+
+def _pairs(now: state.ListenState) -> tuple[tuple[tuple[int, int], ...], ...]:
+    return tuple(now.examples.items()), tuple(now.pins.items())
+
+
+def follow_player() -> None:
+    """Note the songs that the player plays: they keep their places in the queue, which grows if few are left."""
+
+    def note(song_id: int) -> None:
+        _PLAYING.set(song_id)
+        name, items = _LAST.get()
+        ids = [item.song.id for item in items]
+        if song_id in ids and FOLLOWED.get()[0] == name == LISTEN.get().seed:
+            state.note_playing(items, ids.index(song_id))
+
+    player.note_song(_PLAYING.get(), note)
+
+
+def current_song(seed: Seed, items: list[QueueItem]) -> int | None:
+    """Return the id of the player's song if it plays this queue, else that of the seed."""
+    playing, ids = _PLAYING.get(), [item.song.id for item in items]
+    return playing if playing in ids and FOLLOWED.get()[0] == seed.name else seed.song_id
+
+
+def play_if_asked(snapshot: Snapshot, seed: Seed, items: list[QueueItem]) -> None:
+    """Play the queue from the place of a click, or bring the player's queue up to date."""
+    place = PLAY_AT.get()
+    PLAY_AT.set(None)
+    first = _first_track(snapshot, seed)
+    n_first = int(first is not None)
+    ids = (*([first.song_id] if first else []), *(item.song.id for item in items))
+    if not ids or (place is None and (FOLLOWED.get()[0] != seed.name or FOLLOWED.get()[1] == ids)):
+        return
+    tracks = [replace(track(snapshot.library, item.song), reason=item.reason) for item in items]
+    if place is not None and 0 <= place < len(items):
+        tracks[place] = replace(tracks[place], start_s=items[place].song.typical_s)
+    if first is not None:
+        tracks.insert(0, first)
+    if place is not None:
+        play_tracks(snapshot.library, tracks, min(max(0, place + n_first), len(tracks) - 1), queue=seed.name)
+        return
+    FOLLOWED.set((seed.name, ids))
+    player.follow(tracks, n_first + len(LISTEN.get().heard))
+
+
+def _first_track(snapshot: Snapshot, seed: Seed) -> player.Track | None:
+    """Return the seed for the player; None for words."""
+    if seed.upload is not None and isinstance(seed.example, Example):
+        return upload_track(seed.upload, seed.example.duration_s)
+    return None if seed.song is None else track(snapshot.library, seed.song)
+
+
+def queue_actions(snapshot: Snapshot, seed: Seed, items: list[QueueItem], current: int | None) -> None:
+    """Show the actions on the whole queue."""
+    with st.container(horizontal=True, gap="small", key="listen_chips"):
+        if current is not None and current != seed.song_id:
+            st.button("Like this", on_click=_like_this, args=(snapshot, current))
+        if state.can_undo():
+            st.button("Undo", key="listen_undo", on_click=_undo, args=(seed,))
+        save_popover(snapshot, seed, items)
+
+
+def _like_this(snapshot: Snapshot, song_id: int) -> None:
+    """Start the queue from the song that plays, without interrupting it."""
+    begin_from(snapshot, song_id)
+    FOLLOWED.set((LISTEN.get().seed, ()))
+    st.rerun()  # the address changes, too
+
+
+def _undo(seed: Seed) -> None:
+    thumbs = state.undo()
+    if thumbs is not None:
+        restore_thumbs(seed.name, thumbs)
+
+
+def show_queue(
+    snapshot: Snapshot, seed: Seed, items: list[QueueItem], current: int | None, request: QueueRequest
+) -> None:
+    """Show the rows, from shortly before the current song."""
+    songs = [item.song for item in items]
+    say_what_changed(songs)
+    if snapshot.search_trouble:
+        st.caption(f":material/cloud_off: {plain(snapshot.search_trouble)}")
+    if not items:
+        st.caption("No other songs yet." if snapshot.n_songs == 1 else "No songs match. Use fewer filters or words.")
+    place = next((n for n, song in enumerate(songs) if song.id == current), -1)
+    first = max(0, place - _N_HEARD)
+    rows = [
+        replace(
+            row_of(item.song, similarity=item.similarity, why=item.reason), can_explain=request.query is not None,
+            is_kept=item.is_pinned, is_current=item.song.id == current,
+            judged=None if request.query is None else request.thumbs.judged.get(item.song.id, 0),
+        )
+        for item in items[first:]
+    ]  # fmt: skip
+    song_list(rows, key="hits", is_queue=True, first=first, on_action=partial(_act, snapshot, seed, songs, first))
+    waiting = _WAITING.get()
+    if waiting is not None:
+        wait_for([waiting])
+
+
+def _act(snapshot: Snapshot, seed: Seed, songs: list[Song], first: int, action: Action) -> None:
+    """Carry out an action on a row."""
+    place, song_id = first + action.index, action.song_id
+    if action.kind == "play":
+        PLAY_AT.set(place)
+    elif action.kind == "why":
+        ask_why(song_id)
+    elif action.kind in THUMBS:
+        press_thumb(seed.name, song_id, THUMBS[action.kind], songs)
+    elif action.kind == "keep":
+        state.toggle_pin(song_id, place)
+    elif action.kind == "drop":
+        state.remove(song_id)
+    elif action.kind == "similar":
+        start_song(snapshot, song_id, preview=True)

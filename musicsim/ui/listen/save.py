@@ -1,0 +1,60 @@
+"""The queue as a playlist: saved in the library, and opened on the Playlist page."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from musicsim.explorer.playlists.queue import QueueItem
+from musicsim.explorer.playlists.walk import Edge
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library.stores.playlists import OWN_PLAYLISTS
+from musicsim.public import is_public
+from musicsim.ui.base.frame import PAGES
+from musicsim.ui.base.text import count, plain, toast_errors
+from musicsim.ui.listen.seed import WORDS, Seed
+from musicsim.ui.playlist.draft import PlaylistDraft, change
+from musicsim.ui.playlist.saved import MAX_NAME
+
+
+def save_popover(snapshot: Snapshot, seed: Seed, items: list[QueueItem]) -> None:
+    """Show a button that makes the queue a playlist."""
+    if not items:
+        return
+    draft = _draft(seed, items)
+    with st.popover("Save", key="listen_save"):
+        if not is_public():
+            proposed = _unused_name(snapshot, seed)
+            name = st.text_input("Name", proposed, key=f"listen_name_{proposed}", max_chars=MAX_NAME).strip()
+            # not as a callback: those of fragments cannot show a toast
+            if st.button(f"Save {count(len(draft.song_ids), 'song')}", type="primary", key="listen_save_it"):
+                _save(snapshot, draft, name or proposed)
+        if st.button("Open on Playlist", icon=":material/queue_music:", key="listen_open"):
+            change(draft)
+            st.switch_page(PAGES["playlist"])
+
+
+def _draft(seed: Seed, items: list[QueueItem]) -> PlaylistDraft:
+    """Return the songs with the reasons of the walk; pinned songs are kept."""
+    first = () if seed.song is None else (seed.song.id,)
+    ids = (*first, *(item.song.id for item in items))
+    reasons = [*("" for _ in first), *(item.reason if item.similarity is None else "" for item in items)]
+    steps = zip(ids, ids[1:], reasons[1:], strict=False)
+    edges = {(one, other): Edge(reason, 0.0) for one, other, reason in steps if reason}
+    return PlaylistDraft(ids, edges, frozenset(item.song.id for item in items if item.is_pinned))
+
+
+def _unused_name(snapshot: Snapshot, seed: Seed) -> str:
+    """Return a name for the playlist that no other one has."""
+    start = seed.song.title if seed.song else seed.upload.name if seed.upload else WORDS.get()
+    used = {playlist.name for playlist in snapshot.library.playlists(source=OWN_PLAYLISTS)}
+    name = f"From {start}"[: MAX_NAME - 4]
+    return next(n for n in (name, *(f"{name} {i}" for i in range(2, len(used) + 3))) if n not in used)
+
+
+def _save(snapshot: Snapshot, draft: PlaylistDraft, name: str) -> None:
+    with toast_errors(ValueError):
+        snapshot.library.add_playlists([(name, None, draft.song_ids, draft.details())], source=OWN_PLAYLISTS)
+        own = snapshot.library.playlists(source=OWN_PLAYLISTS)
+        saved = next((p.id for p in own if p.name == name and p.category is None), None)
+        change(replace(draft, saved_id=saved))
+        st.toast(f"Saved as “{plain(name)}”. The Playlist page shows it.", icon=":material/check_circle:")

@@ -1,0 +1,101 @@
+"""Listen: music that does not stop, the page that follows it, and what the player stores."""
+
+from playwright.sync_api import expect
+
+from musicsim.library import Library
+from tests.browser.actions import click_song, player_plays, row_ids, rows, songs_of, visit, wait_for_map
+from tests.waiting import until
+
+PLAYER = "window[Symbol.for('musicsim.player')]"
+
+
+def end_song(page) -> None:
+    """Go to the last moments of the song that plays."""
+    page.evaluate(f"() => {{ const p = {PLAYER}; p.seek(p.duration - 0.2); }}")
+
+
+def test_page_follows_player_from_song_to_song(page, address, home):
+    visit(page, address)
+    drawn = wait_for_map(page)
+    first, names = songs_of(home)[4], {song.id: song.title for song in songs_of(home)}
+    click_song(page, drawn, first.id)
+    player_plays(page, first.id)
+    expect(rows(page)).to_have_count(11)
+    ids = row_ids(page)
+    expect(page.get_by_test_id("player")).to_have_attribute("data-queue-length", "12")
+    drawn.evaluate("map => { map.mark = 'the same map'; }")
+    for song_id in ids[:2]:
+        end_song(page)
+        player_plays(page, song_id)
+        expect(page.get_by_role("heading", name=names[song_id])).to_be_visible()
+        expect(page.locator(f"li[data-song-id='{song_id}']")).to_have_attribute("aria-current", "true")
+    assert wait_for_map(page).evaluate("map => map.mark") == "the same map"
+    assert page.url.endswith(f"song={first.id}"), "the queue still starts from the first song"
+
+
+def test_chips_and_removals_change_what_plays_next(page, address, home):
+    song = songs_of(home)[0]
+    visit(page, address, query=f"?song={song.id}")
+    expect(rows(page)).to_have_count(11)
+    rows(page).first.get_by_role("button", name="Play").click()
+    ids = row_ids(page)
+    player_plays(page, ids[0])
+    removed = page.locator(f"li[data-song-id='{ids[1]}']")
+    removed.get_by_role("button", name="Actions for").click()
+    removed.get_by_role("button", name="Remove").click()
+    expect(removed).to_have_count(0)
+    expect(page.get_by_test_id("player")).to_have_attribute("data-queue-length", "11")
+    left = row_ids(page)
+    assert page.evaluate(f"() => {PLAYER}.tracks.map(t => t.song_id)") == [song.id, *left]
+    assert (left[0], ids[1] in left) == (ids[0], False)
+    page.get_by_test_id("player-next").click()
+    player_plays(page, left[1])
+    page.get_by_role("button", name="Like this", exact=True).click()
+    (title,) = (song.title for song in songs_of(home) if song.id == left[1])
+    expect(page.get_by_role("heading", name=title)).to_be_visible()
+    player_plays(page, left[1])
+    page.wait_for_function(f"id => {PLAYER}.tracks[0].song_id === id && {PLAYER}.index === 0", arg=left[1])
+
+
+def test_plays_and_skips_are_stored(page, address, home):
+    song = songs_of(home)[1]
+    visit(page, address, query=f"?song={song.id}")
+    expect(rows(page)).to_have_count(11)
+    with Library.open(home / "library") as library:
+        before, skipped = library.listening.play_counts(), len(library.judgments.all("skip"))
+        page.locator(".st-key-card_play button").click()
+        player_plays(page, song.id)
+        after = {**before, song.id: before.get(song.id, 0) + 1}
+        until(lambda: library.listening.play_counts() == after)  # half of 20 s
+        page.get_by_test_id("player-next").click()
+        ids = row_ids(page)
+        player_plays(page, ids[0])
+        page.wait_for_function(f"() => {PLAYER}.heard > 5")
+        page.get_by_test_id("player-next").click()
+        player_plays(page, ids[1])
+        until(lambda: [j.song_ids for j in library.judgments.all("skip")][skipped:] == [(ids[0],)])
+        assert library.listening.play_counts() == after
+
+
+def test_queue_comes_before_map_on_phone(page, address, home):
+    page.set_viewport_size({"width": 390, "height": 844})
+    visit(page, address, query=f"?song={songs_of(home)[0].id}")
+    expect(rows(page)).to_have_count(11)
+    drawn = wait_for_map(page)
+    box, player = rows(page).nth(2).bounding_box(), page.get_by_test_id("player").bounding_box()
+    assert box["y"] + box["height"] < player["y"], "three songs are on the first screen"
+    assert drawn.bounding_box()["y"] > box["y"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_player_says_that_app_cannot_be_reached(page, address):
+    visit(page, address)
+    wait_for_map(page)
+    lost = page.get_by_test_id("player-lost")
+    expect(lost).to_be_hidden()
+    page.context.set_offline(True)
+    expect(lost).to_be_visible()
+    page.get_by_test_id("player-retry").click()
+    expect(page.get_by_test_id("player-message")).to_have_text("The app still cannot be reached. Is it running?")
+    page.context.set_offline(False)
+    expect(lost).to_be_hidden()
