@@ -34,7 +34,7 @@ def test_pages_fall_back_to_other_model_with_error(full, mine, page, what):
     app = open_page(page)
     assert not app.exception
     assert [error.value for error in app.error] == [
-        "The files of the model “mine” are missing or damaged. Choose another model."
+        "The files of the model “mine” are missing or damaged. Choose a different model."
     ]
     assert app.title[0].value
     assert model_choice(app).value == full.models.native().id
