@@ -182,7 +182,7 @@ def test_stream_delivers_page(server):
         while message.WhichOneof("type") != "script_finished":
             message.ParseFromString(stream.recv(timeout=PATIENCE_S))
             shown.append(str(message))
-    assert any('body: "Explore"' in text for text in shown)
+    assert any('body: "Listen"' in text for text in shown)
     assert not any("exception {" in text for text in shown)
 
 

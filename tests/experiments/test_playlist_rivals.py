@@ -107,7 +107,7 @@ def test_hypergraph_walk_is_measured_the_same_way():
 def test_mean_is_undefined_without_transitions():
     model = UniformShuffle(4)
     assert model.transition_log_probability([[1], []]).tolist() == [0.0, 0.0]
-    with pytest.raises(ValueError, match="every playlist has one song only"):
+    with pytest.raises(ValueError, match="every playlist has only one song"):
         model.mean_transition_log_probability([[1], [2]])
     with pytest.raises(ValueError, match="no playlist can be evaluated"):
         model.mean_transition_log_probability([[1, 1]])
