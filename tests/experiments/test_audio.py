@@ -110,7 +110,7 @@ def test_asymmetric_distance_scores_match_scikit_learn(rng):
 
 def test_rejects_bad_distances():
     relevance = Relevance.from_lists([[0], [1]], 3, outside=True)
-    with pytest.raises(ValueError, match=r"shape \(3, 2\) should be \(2, 3\)"):
+    with pytest.raises(ValueError, match=r"has shape \(3, 2\); it must be \(2, 3\)"):
         distance_scores(np.zeros((3, 2)), relevance)
     with pytest.raises(ValueError, match="row 1 is not finite"):
         distance_scores([[0, 1, 2], [0, np.nan, 2]], relevance)
