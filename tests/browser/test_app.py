@@ -320,8 +320,9 @@ def test_words_examples_and_part_can_be_added_and_removed(page, address, home):
     page.get_by_role("button", name="More", exact=True).click()
     page.get_by_role("combobox", name="Add an example").press_sequentially(other.title)
     page.get_by_role("option").first.click()
-    expect(page.get_by_text(f"like “{other.title}”").first).to_be_visible()
+    expect(page.get_by_text(f"{other.label} ✕")).to_be_visible()
     page.keyboard.press("Escape")
+    expect(page.get_by_role("combobox", name="Add an example")).to_be_hidden()
     page.get_by_text(f"{other.label} ✕").click()
     expect_rows(page, alone)
     page.get_by_role("button", name="More", exact=True).click()
@@ -335,6 +336,7 @@ def test_words_examples_and_part_can_be_added_and_removed(page, address, home):
     part = page.get_by_text("0:05 to 0:15 ✕")  # of 20 s
     expect(part).to_be_visible()
     page.keyboard.press("Escape")
+    expect(wave).to_be_hidden()
     part.click()
     expect_rows(page, alone)
     page.get_by_role("button", name="More", exact=True).click()

@@ -108,7 +108,7 @@ def test_arrows_space_and_enter_play_and_choose(page, address, home):
     expect(cards.nth(0)).to_have_attribute("data-state", "playing")
     expect(page.get_by_test_id("player-title")).to_have_text("Song 1")
     # on other pages it is not a name
-    page.get_by_test_id("stSidebarNavLink").filter(has_text="Explore").click()
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Listen").click()
     expect(player).to_have_attribute("data-state", "empty")
 
 

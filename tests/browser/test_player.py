@@ -391,7 +391,7 @@ def test_failing_song_is_named_and_skipped(player):
     player.press("Play only failing")
     player.expect(state="error", song_id=99, queue_length=2)
     expect(player.part("message")).to_have_text(
-        re.compile("^“Missing, too” cannot be played: .+ The 1 before it failed, too.$")
+        re.compile("^“Missing, too” cannot be played: .+ Earlier songs that failed: 1.$")
     )
 
 
