@@ -351,7 +351,7 @@ def test_folder_with_broken_files_is_added_with_progress(page, address, home, tm
     halt_first_job(home / "adding")
     visit(page, address, "library", "?library=adding")
     expect(page.get_by_text("No songs yet")).to_be_visible()
-    page.get_by_label("Folder of music").fill(str(folder))
+    page.get_by_label("Music folder").fill(str(folder))
     page.get_by_role("button", name="Add the folder").click()
     expect(page.get_by_text(re.compile(r"\d+ of 26 files.* paused")).first).to_be_visible()
     resume = page.get_by_role("button", name="Resume")
@@ -484,7 +484,7 @@ def test_pages_show_no_errors(page, address, name, library):
 def test_real_recordings_work_from_scan_to_playlist(page, address, home):
     open_library(home / "real").close()
     visit(page, address, "library", "?library=real")
-    page.get_by_label("Folder of music").fill(str(SHARED / "audio" / "originals"))
+    page.get_by_label("Music folder").fill(str(SHARED / "audio" / "originals"))
     page.get_by_role("button", name="Add the folder").click()
     expect(page.get_by_text(re.compile("Adding songs: done"))).to_be_visible()
     songs = songs_of(home, "real")

@@ -82,7 +82,7 @@ def test_folder_with_bad_files_survives_restart_and_move(page, music, tmp_path):
     environment = {"MUSICSIM_LIBRARY": str(folder)}
     with serve(APP, environment=environment) as address:
         visit(page, address, "library")
-        page.get_by_label("Folder of music").fill(str(music))
+        page.get_by_label("Music folder").fill(str(music))
         page.get_by_role("button", name="Add the folder").click()
         page.get_by_role("button", name=re.compile("Pause|Resume")).first.wait_for()
         press_until(page, "Pause", "paused")
