@@ -96,7 +96,8 @@ def test_search_form_has_every_option_with_help(full):
     shown = widgets(app.run())
     for field, option in options_of(SearchRequest).items():
         if field not in BY_CHOICE:
-            assert shown[f"search_{field}"] == (option.label, option.help), field
+            key = "search_words_" if field == "words" else f"search_{field}"  # followed by the words
+            assert shown[key] == (option.label, option.help), field
 
 
 def test_training_form_has_every_option_with_help(full, monkeypatch):

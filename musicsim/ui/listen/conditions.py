@@ -53,9 +53,12 @@ def filters_popover(snapshot: Snapshot) -> None:
     """Show the filters behind a button."""
     # without a run of the page when it closes: the click that closes it may lead to another page
     with st.popover("Filters", key="search_filters"):
+        # The key contains the value: a box whose words were removed elsewhere would send them again.
+        widget = f"search_words_{WORDS.get()}"
         st.text_input(
-            **describe(SearchRequest, "words"), **WORDS.widget(), placeholder="slow piano 1960s", max_chars=200
-        )
+            **describe(SearchRequest, "words"), value=WORDS.get(), key=widget, placeholder="slow piano 1960s",
+            max_chars=200, on_change=lambda: WORDS.set(st.session_state[widget]),
+        )  # fmt: skip
         fit_filters(_KEYS, choices_of(snapshot))
         filter_widgets(SearchRequest, _KEYS, choices_of(snapshot))
 
