@@ -31,6 +31,7 @@ _KEYS = {
     for field in (*_GENERAL, *options_of(Filters))
     if field != "words"
 }
+IS_REMOVED: Key[bool] = Key("listen_removed", bool, "True after a chip was clicked, until the whole page has run again")
 _HUB_REDUCTION = {None: "library setting", True: "on", False: "off"}
 
 
@@ -157,6 +158,7 @@ def _show_removable(label: str, names: Sequence[str], *, key: str, on_remove: Ca
         place = st.session_state[key]
         if place is not None:
             on_remove(place)
+            IS_REMOVED.set(True)
 
     st.pills(
         f"{label} (click to remove)", range(len(names)), format_func=lambda i: f"{names[i]} ✕", key=key,

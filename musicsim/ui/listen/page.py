@@ -25,7 +25,7 @@ from musicsim.ui.components.song_finder import find_song, song_matches
 from musicsim.ui.components.why_view import show_why
 from musicsim.ui.listen.add_sound import add_sound
 from musicsim.ui.listen.card import show_card
-from musicsim.ui.listen.conditions import filters_popover, request_of, show_chips, show_conditions
+from musicsim.ui.listen.conditions import IS_REMOVED, filters_popover, request_of, show_chips, show_conditions
 from musicsim.ui.listen.feedback import feedback_bar, thumbs_of
 from musicsim.ui.listen.map_column import fit_second_model, show_maps
 from musicsim.ui.listen.more import more_popover
@@ -73,6 +73,9 @@ def draw() -> None:
 
 @st.fragment
 def _show_page(snapshot: Snapshot, seed: Seed | None) -> None:
+    if IS_REMOVED.get():  # the popovers are outside this fragment, and show conditions, too
+        IS_REMOVED.set(False)
+        st.rerun()
     with st.container(key="listen_columns"):
         left, right = st.columns([3, 2], gap="medium")
     with right, st.container(key="beside_map"):
