@@ -70,7 +70,7 @@ def build_queue(snapshot: Snapshot, walker: Walk | None, request: QueueRequest) 
 
     Raises NotFoundError if a song of the request is not in the library or lacks a vector.
     """
-    request = replace(request, search=_with_energy(snapshot, request))
+    request = replace(request, search=_narrow_energy(snapshot, request))
     own = {i for i in _seed_ids(request) if i is not None}
     drawn: dict[int, QueueItem] = {}
     for item in _natural(snapshot, walker, request, own):
@@ -92,7 +92,7 @@ def _natural(snapshot: Snapshot, walker: Walk | None, request: QueueRequest, own
     if request.target is None or walker is None:
         items = _nearest(snapshot, request, own)
     else:
-        items = _walked(walker, request, last, seen - {request.target}, 0, through=(request.target,))
+        items = _continue_walk(walker, request, last, seen - {request.target}, 0, through=(request.target,))
     number = 0
     while items:
         yield from items
@@ -100,7 +100,7 @@ def _natural(snapshot: Snapshot, walker: Walk | None, request: QueueRequest, own
         if walker is None:
             return
         number += 1
-        items = _walked(walker, request, items[-1].song.id, seen, number)
+        items = _continue_walk(walker, request, items[-1].song.id, seen, number)
 
 
 def _nearest(snapshot: Snapshot, request: QueueRequest, own: set[int]) -> list[QueueItem]:
@@ -111,7 +111,7 @@ def _nearest(snapshot: Snapshot, request: QueueRequest, own: set[int]) -> list[Q
     return [QueueItem(hit.song, hit.reason, hit.similarity) for hit in hits]
 
 
-def _walked(
+def _continue_walk(
     walker: Walk, request: QueueRequest, first: int | None, seen: set[int], number: int, through: tuple[int, ...] = ()
 ) -> list[QueueItem]:
     """Return the next songs of the walk from a song, each with its reason; none if no more songs match."""
@@ -128,7 +128,7 @@ def _walked(
     return [QueueItem(song, edge.reason if edge else "") for song, edge in steps if song.id not in seen]
 
 
-def _with_energy(snapshot: Snapshot, request: QueueRequest) -> SearchRequest:
+def _narrow_energy(snapshot: Snapshot, request: QueueRequest) -> SearchRequest:
     """Return the filters, narrowed to songs that are calmer or livelier than the seed."""
     search = request.search
     known = np.sort(snapshot.columns.energy[np.isfinite(snapshot.columns.energy)])

@@ -406,15 +406,16 @@ class Exchange:
     songs: BoolArray
 
 
-def find_exchange(pool: Pool, song_ids: Sequence[int], durations: FloatingArray, gap_s: float) -> Exchange | None:
+def find_exchange(pool: Pool, songs: Sequence[int], durations: FloatingArray, gap_s: float) -> Exchange | None:
     """Return the exchange of one song that brings a playlist nearest to a duration; None if it is near enough.
 
-    `durations` (n,) are those of the pool; `gap_s` seconds are missing. The last position with several suitable songs
-    is preferred, because the walk depends on the first songs. Songs that the request fixes stay.
+    `songs` are numbers in the pool, `durations` (n,) are those of the pool, and `gap_s` seconds are missing. The last
+    position with several suitable songs is preferred, because the walk depends on the first songs. Songs that the
+    request fixes stay.
     """
     if abs(gap_s) <= _NEAR_S:
         return None
-    numbers = [pool.number(i) for i in song_ids]
+    numbers = list(songs)
     groups = pool.snapshot.columns.group.codes[pool.rows]
     free = pool.allowed.copy()
     free[numbers] = False
@@ -422,11 +423,11 @@ def find_exchange(pool: Pool, song_ids: Sequence[int], durations: FloatingArray,
         works = pool.works
         used = {works[number] for number in numbers} - {None}
         free[[i for i in np.flatnonzero(free).tolist() if works[i] in used]] = False
-    fixed = {*pool.request.stops, *pool.request.keep.values()}
+    fixed = {pool.number(i) for i in (*pool.request.stops, *pool.request.keep.values())}
     best: Exchange | None = None
     best_gap = abs(gap_s)
     for spacing in (pool.request.spacing, 0):  # an artist may come again earlier if there is no other way
-        for place in reversed([place for place, i in enumerate(song_ids) if i not in fixed]):
+        for place in reversed([place for place, number in enumerate(numbers) if number not in fixed]):
             around = [*numbers[max(0, place - spacing) : place], *numbers[place + 1 : place + 1 + spacing]]
             gaps = np.abs(gap_s + durations[numbers[place]] - durations)
             gaps[~free | (np.isin(groups, groups[around]) & (groups >= 0))] = np.inf

@@ -173,43 +173,16 @@ class Walk:
         n_left = len(np.union1d(np.flatnonzero(allowed), required))
         pool = self._pool(request, model, allowed, required, random_state)
         if request.minutes is None:
-            return self._generate(pool, request.length, n_left, random_state)
-
-        return self._generate_minutes(pool, 60.0 * request.minutes, n_left, random_state)
-
-    def _generate_minutes(
-        self, pool: Pool, wanted_s: float, n_left: int, random_state: int | None
-    ) -> GeneratedPlaylist:
-        """Generate with the number of songs that comes closest to a duration, then exchange songs to come closer."""
-        request = pool.request
-        durations = self.snapshot.columns.duration_s[pool.rows]
-        usual = max(float(durations[pool.allowed].mean()) if pool.allowed.any() else 240.0, 1.0)
-        tried = dict[int, GeneratedPlaylist]()
-        min_length = max(1, len({*request.stops, *request.keep.values()}), *(place + 1 for place in request.keep))
-        length = max(min_length, round(wanted_s / usual))
-        while length not in tried and len(tried) < _MAX_TRIES:
-            tried[length] = generated = self._generate(pool, length, n_left, random_state)
-            if len(generated.songs) < length:  # no more songs match
-                break
-            length = max(min_length, length + round((wanted_s - generated.duration_s) / usual))
-            if length in tried:  # the length alternates, because songs may differ several times in duration
-                short = max((n for n, one in tried.items() if one.duration_s <= wanted_s), default=min_length)
-                length = (short + min((n for n in tried if n > short), default=short)) // 2
-        best = min(tried.values(), key=lambda one: abs(one.duration_s - wanted_s))
-        for _ in range(_MAX_EXCHANGES):
-            exchange = find_exchange(pool, [song.id for song in best.songs], durations, wanted_s - best.duration_s)
-            if exchange is None:
-                break
-            keep = {place: song.id for place, song in enumerate(best.songs) if place != exchange.place}
-            one_free = replace(pool, request=replace(request, keep=keep), candidates=exchange.songs)
-            exchanged = self._generate(one_free, len(best.songs), len(best.songs), random_state)
-            if len(exchanged.songs) < len(best.songs):  # every candidate breaks a different condition
-                break
-            best = replace(exchanged, notes=tuple(dict.fromkeys([*best.notes, *exchanged.notes])))
-        if abs(best.duration_s - wanted_s) > _TOLERANCE_S:
-            note = f"{best.duration_s / 60:.0f} minutes instead of {wanted_s / 60:.0f}: no closer match"
-            return replace(best, notes=(*best.notes, note))
-        return best
+            generated, notes = pool.generate(request.length, n_left, random_state)
+        else:
+            generated, notes = _generate_minutes(pool, 60.0 * request.minutes, n_left, random_state)
+        steps = [*([generated.opening] if generated.songs else []), *generated.transitions]
+        songs = self.snapshot.songs_at(pool.rows[list(generated.songs)])
+        edges = tuple(
+            self._edge(step, pool.X, previous, song) if step else None
+            for step, previous, song in zip(steps, [None, *songs], songs, strict=False)
+        )
+        return GeneratedPlaylist(tuple(songs), edges, tuple(notes))
 
     def _pool(
         self,
@@ -235,16 +208,6 @@ class Walk:
         return Pool(
             snapshot, request, rows, allowed[rows], model, X, ranks, works, weights, self._is_paced, self._uses_sound
         )
-
-    def _generate(self, pool: Pool, length: int, n_left: int, random_state: int | None) -> GeneratedPlaylist:
-        generated, notes = pool.generate(length, n_left, random_state)
-        steps = [*([generated.opening] if generated.songs else []), *generated.transitions]
-        songs = self.snapshot.songs_at(pool.rows[list(generated.songs)])
-        edges = tuple(
-            self._edge(step, pool.X, previous, song) if step else None
-            for step, previous, song in zip(steps, [None, *songs], songs, strict=False)
-        )
-        return GeneratedPlaylist(tuple(songs), edges, tuple(notes))
 
     def explain(
         self, song_ids: Sequence[int], known: Mapping[tuple[int, int], Edge] | None = None, dialect: str | None = None
@@ -280,15 +243,52 @@ class Walk:
     def reasons(self, song_id: int, next_id: int, dialect: str | None = None) -> list[Edge]:
         """Return all edges from one song to another, likeliest first; all edges for similar sound are one reason."""
         rows = self.snapshot.row_of(song_id), self.snapshot.row_of(next_id)
+        sound = self._describe_sound(*self.snapshot.songs_at(rows))
         probabilities: dict[str, float] = {}
         for _, name, probability in self._model(dialect).transition_edges(*rows):
-            if _is_sound(name):
-                song, other = self.snapshot.songs_at(rows)
-                reason = self._describe_sound(song, other)
-            else:
-                reason = self._describe(name)
+            reason = sound if _is_sound(name) else self._describe(name)
             probabilities[reason] = probabilities.get(reason, 0.0) + probability
         return sorted((Edge(*pair) for pair in probabilities.items()), key=lambda edge: -edge.probability)
+
+
+def _generate_minutes(
+    pool: Pool, wanted_s: float, n_left: int, random_state: int | None
+) -> tuple[playlist.Playlist, list[str]]:
+    """Generate with the number of songs that comes closest to a duration, then exchange songs to come closer."""
+    request = pool.request
+    durations = pool.snapshot.columns.duration_s[pool.rows]
+
+    def duration_of(generated: playlist.Playlist) -> float:
+        return float(durations[list(generated.songs)].sum())
+
+    usual = max(float(durations[pool.allowed].mean()) if pool.allowed.any() else 240.0, 1.0)
+    tried = dict[int, tuple[playlist.Playlist, list[str]]]()
+    min_length = max(1, len({*request.stops, *request.keep.values()}), *(place + 1 for place in request.keep))
+    length = max(min_length, round(wanted_s / usual))
+    while length not in tried and len(tried) < _MAX_TRIES:
+        tried[length] = pool.generate(length, n_left, random_state)
+        generated = tried[length][0]
+        if len(generated.songs) < length:  # no more songs match
+            break
+        length = max(min_length, length + round((wanted_s - duration_of(generated)) / usual))
+        if length in tried:  # the length alternates, because songs may differ several times in duration
+            short = max((n for n, (one, _) in tried.items() if duration_of(one) <= wanted_s), default=min_length)
+            length = (short + min((n for n in tried if n > short), default=short)) // 2
+    best, notes = min(tried.values(), key=lambda one: abs(duration_of(one[0]) - wanted_s))
+    for _ in range(_MAX_EXCHANGES):
+        exchange = find_exchange(pool, best.songs, durations, wanted_s - duration_of(best))
+        if exchange is None:
+            break
+        ids = pool.snapshot.row_ids[pool.rows[list(best.songs)]].tolist()
+        keep = {place: song_id for place, song_id in enumerate(ids) if place != exchange.place}
+        one_free = replace(pool, request=replace(request, keep=keep), candidates=exchange.songs)
+        exchanged, more_notes = one_free.generate(len(ids), len(ids), random_state)
+        if len(exchanged.songs) < len(ids):  # every candidate breaks a different condition
+            break
+        best, notes = exchanged, list(dict.fromkeys([*notes, *more_notes]))
+    if abs(duration_of(best) - wanted_s) > _TOLERANCE_S:
+        notes = [*notes, f"{duration_of(best) / 60:.0f} minutes instead of {wanted_s / 60:.0f}: no closer match"]
+    return best, notes
 
 
 def _is_sound(name: str) -> bool:

@@ -262,11 +262,12 @@ def _hits(
     `examples` are rows, -1 for sound from outside, and features of sound from outside. `nearest` is the index of the
     example that gives the reason.
     """
-    ids, example_ids = ([int(snapshot.row_ids[i]) if i >= 0 else -1 for i in some] for some in (rows, dict(examples)))
+    ids = snapshot.row_ids[rows].tolist()
+    example_ids = [int(snapshot.row_ids[row]) if row >= 0 else -1 for row, _ in examples]
     songs = {song.id: song for song in snapshot.songs_by_id([i for i in example_ids if i >= 0] + ids)}
     reasons: dict[int, str] = {}
-    for place, (row, features) in enumerate(examples):
-        song = songs.get(int(snapshot.row_ids[row])) if row >= 0 else None
+    for place, (example_id, (_, features)) in enumerate(zip(example_ids, examples, strict=True)):
+        song = songs.get(example_id)
         others = [songs[i] for i, one in zip(ids, nearest.tolist(), strict=True) if one == place and i in songs]
         texts = describe_pairs(snapshot, song, others, features)
         if len(examples) > 1:

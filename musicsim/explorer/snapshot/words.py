@@ -27,7 +27,7 @@ from musicsim.library.stores.genres import genre_key
 from musicsim.public import is_public
 
 _MAX_TEXT = 200
-_LONGEST_PHRASE = 4  # maximum number of words in a tag or an artist's name
+_MAX_PHRASE = 4  # maximum number of words in a tag or an artist's name
 _MIN_TYPO, _MIN_RATIO = 4, 0.75  # of a word with a typo: minimum length, and minimum similarity to the right word
 _MIN_PART = 3  # minimum length of a word in a name
 _WORD = re.compile(r"[^\W_]+")
@@ -132,7 +132,7 @@ class _Reader:
 
     def _read_part(self, tokens: Sequence[str], is_very: bool) -> tuple[Part | None, int]:
         """Return the longest part at the start of the tokens, and its length; allow typos only if nothing matches."""
-        phrases = [(" ".join(tokens[:n]), n) for n in range(min(_LONGEST_PHRASE, len(tokens)), 0, -1)]
+        phrases = [(" ".join(tokens[:n]), n) for n in range(min(_MAX_PHRASE, len(tokens)), 0, -1)]
         for phrase, n in phrases:
             part = self._read_phrase(phrase, is_very)
             if part is not None:
