@@ -641,7 +641,7 @@ REFUSED = {
     "globocom_m3u8/simple-playlist.m3u8": "segmented stream",
     "globocom_m3u8/relative-playlist.m3u8": "segmented stream",
     "mopidy/empty.m3u": "the file is empty",
-    "mopidy/empty-ext.m3u": "not contain songs",
+    "mopidy/empty-ext.m3u": "contains no songs",
     "clementine/test.asx": "Windows Media",
     "clementine/onesong.cue": "a cue sheet",
     "lizzy/wpl/test01.wpl": "Windows Media",

@@ -240,7 +240,7 @@ def test_20000_songs_with_conjunctions_take_seconds():
         ("album:Tides", "both on the album Tides"),
         ("playlist:Sunday", "both in the playlist Sunday"),
         ("topic-1:7 love heart night", "both about love, heart, night"),
-        ("topic-3:7 love heart night", "both with love, heart, night among the top 3 topics"),
+        ("topic-3:7 love heart night", "both with love, heart, night among the first 3 topics"),
         ("topic-1:love songs", "both about topic love songs"),
         ("artist:Nora Vale", "both by Nora Vale"),
         ("artist:Simon & Garfunkel", "both by Simon & Garfunkel"),
