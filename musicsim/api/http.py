@@ -37,7 +37,8 @@ from musicsim.public import is_public, safe_message, visitor_may
 
 T = TypeVar("T")
 
-# Another site's form or simple request cannot have these types: browsers ask the app first, and it refuses.
+# Forms and simple requests from other sites cannot have these types: browsers send a preflight request first, which
+# the app rejects.
 _AUDIO_TYPES = ("audio/", "video/", "application/octet-stream", "application/ogg")
 _MAX_UPLOADS = 32  # uploads that are waiting or being processed
 _RETRY_AFTER_S = 15

@@ -110,7 +110,7 @@ def _cholesky(A: Float64Array, name: str) -> Float64Array:
 
 
 def _spread(L: Float64Array) -> float:
-    """Return a lower bound of the condition number of L L^T."""
+    """Return a lower bound on the condition number of L L^T."""
     diagonal = np.diag(L)
     return float((diagonal.max() / diagonal.min()) ** 2) if diagonal.min() > 0 else np.inf
 

@@ -85,7 +85,7 @@ def feedback_metric(
     move: float = 1.0,
     weights: Float64Array | None = None,
 ) -> Feedback:
-    """Return the metric and the ideal song of a query after marks.
+    """Return the metric and the ideal song for a query, given songs marked up and down.
 
     Parameters
     ----------

@@ -172,7 +172,9 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         return np.argsort(self.distances(Q, X), axis=1, kind="stable")[:, :k]
 
     def feedback(self, x: npt.ArrayLike, up: npt.ArrayLike, down: npt.ArrayLike, **how: float) -> Feedback:
-        """Return the metric and the ideal song of a query after marks: first adapt the weights, then their metric.
+        """Return the metric and the ideal song for a query, given songs marked up and down.
+
+        The weights of the local metrics are adapted first, then the metric that they yield.
 
         Parameters
         ----------

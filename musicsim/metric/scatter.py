@@ -1,9 +1,9 @@
 """Scatter of pairs of songs: the sum of (x - y)(x - y)^T over pairs, without storing a row per pair.
 
-Let A contain how often each pair is counted, with row sums r and column sums c. The sum over pairs of queries Q and
-songs X is ``Q^T diag(r) Q + X^T diag(c) X - Q^T A X - (Q^T A X)^T``. If all pairs of some classes or sets are counted,
-A X follows from sums of songs, and the scatter costs a single product of the songs with themselves. X should be
-centered, because otherwise the terms nearly cancel.
+Let A hold the number of times each pair is counted, with row sums r and column sums c. The sum over pairs of queries
+Q and songs X is ``Q^T diag(r) Q + X^T diag(c) X - Q^T A X - (Q^T A X)^T``. If all pairs of some classes or sets are
+counted, A X follows from sums of songs, and the scatter costs a single product of the songs with themselves. X should
+be centered, because otherwise the terms nearly cancel.
 """
 
 from dataclasses import dataclass

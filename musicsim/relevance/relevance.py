@@ -229,7 +229,7 @@ class Relevance:
         candidates: Any = None,
         artist_filter: bool = True,
     ) -> "Relevance":
-        """Make the `k` items that share the most listeners with an item relevant to that item.
+        """For each item, treat as relevant the `k` items that share the most listeners with it.
 
         Parameters
         ----------

@@ -31,7 +31,7 @@ _MIN_OVERLAP = 0.75  # Minimum share of the shorter song that must overlap the o
 _MIN_OVERLAP_S = 1.0
 _MIN_POWER = 1e-6  # Columns of changes are constant if the product of their summed squares is below this (dB^4)
 # A 40-second excerpt excludes most candidates; whole songs are read only for pairs that may be the same. Excerpts of
-# different songs agree by less than 0.3, those of poor duplicates by 0.7 or more (experiments.duplicates).
+# different songs have an agreement below 0.3; those of poor duplicates, 0.7 or more (experiments.duplicates).
 _EXCERPT = slice(round(10 * SAMPLE_RATE / HOP), round(50 * SAMPLE_RATE / HOP))
 _MIN_EXCERPT = 0.4
 # Cache sizes: an excerpt takes 35 kB, and all changes of a four-minute song take 830 kB.

@@ -131,7 +131,7 @@ class Encoder(Protocol):
 
     @abstractmethod
     def reader(self, library: Library, progress: Progress, /) -> ReadFeatures:
-        """Return a reader of features, which accepts songs without data; does the work shared by all songs."""
+        """Return a feature reader, which accepts songs without data; work common to all songs is done here, once."""
 
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
         """Compute features from frames, float32 (n_songs, n_features), if the encoder uses audio."""

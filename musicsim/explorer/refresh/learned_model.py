@@ -120,7 +120,7 @@ def _base_models(library: Library, settings: LearningSettings) -> list[ModelReco
     return chosen
 
 
-# --- several models as one hidden space to learn on ---------------------------------------------------------------
+# --- joining several models into one hidden space for training ----------------------------------------------------
 
 
 def combine(library: Library, records: Sequence[ModelRecord], progress: Progress) -> ModelRecord:

@@ -60,7 +60,7 @@ class ForeignIds(Protocol):
     """Ids of songs on connected servers. A server is given by its name, which must be unique among extensions."""
 
     def find_song(self, server_id: str) -> tuple[str, int] | None:
-        """Find the server that uses an id, and the matching song in the library."""
+        """Return the server that an id belongs to, and the matching song in the library."""
 
     def first_server(self) -> str | None:
         """Return the first server that has songs."""
@@ -69,7 +69,7 @@ class ForeignIds(Protocol):
         """Return a dict from song to the server's id; empty if the server belongs to a different extension."""
 
     def artist(self, item_id: str) -> tuple[str, str] | None:
-        """Find the server that uses an artist's id, and the artist's name. Raises ServerError if a server fails."""
+        """Return the server that an artist id belongs to, and the artist's name; may raise ServerError."""
 
 
 class Answering:

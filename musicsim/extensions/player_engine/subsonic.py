@@ -45,7 +45,7 @@ class _ProtocolError(Exception):
 
 
 async def subsonic(request: Request) -> Response:
-    """Respond to a protocol call, with or without ``.view``, and with its parameters in the address or in a form."""
+    """Respond to a protocol call, with or without ``.view``; its parameters may be in the query string or in a form."""
     parameters = dict(request.query_params)
     if request.method == "POST":
         body = bytearray()

@@ -73,7 +73,7 @@ class PackedTexts:
         return self.text.startswith(wanted, int(self.starts[row]))
 
     def _find(self, wanted: bytes, n_before: int = 0) -> Iterator[int]:
-        """Yield the rows of lines that contain the bytes `wanted`, of which the first `n_before` precede the line."""
+        """Yield the row of each line that contains `wanted[n_before:]` directly after the bytes `wanted[:n_before]`."""
         at, n_lines = self.text.find(wanted, 1 - n_before), len(self.starts) - 1
         while at >= 0:
             row = int(np.searchsorted(self.starts, at + n_before, side="right")) - 1

@@ -18,7 +18,7 @@ _FILE = re.compile(r"file:(?://(?P<host>[^/\\]*))?(?P<path>[/\\].*)?$", re.IGNOR
 _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:[/\\]")
 _PARTS = re.compile(r"[/\\]+")
 _DRIVE = re.compile(r"[a-z]:")
-# paths with a single spelling: normalized ASCII without quotes, backslashes and surrounding spaces
+# paths that can be written in only one way: normalized ASCII without quotes, backslashes or surrounding spaces
 _PLAIN = re.compile(r"(?:/(?!\.{0,2}(?:/|$))[!-$&-.0-\[\]-~ ]+)+(?<! )", re.ASCII)
 # uninformative parts of a path: "01", "Track 3", "CD1", "Unknown Artist"
 _EMPTY_WORDS = re.compile(

@@ -25,7 +25,8 @@ class SplitImport:
 def import_split(library: Library, file: Path, name: str = "") -> SplitImport:
     """Import a split from a CSV file with a column `split` and one or more of `hash`, `path` and `id`.
 
-    A split with the same name, by default the file's, is replaced. Raises LibraryError if no row is valid.
+    An existing split with the same name is replaced; the name defaults to the file's name. Raises LibraryError if no
+    row is valid.
     """
     file = file.expanduser()
     try:

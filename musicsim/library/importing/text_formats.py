@@ -1,7 +1,7 @@
 """Histories, tags and playlists as lines of text: CSV, and the triplets of the Million Song Dataset.
 
-musicsim's own formats (``plays``, ``tags``, ``playlists``) have a header line and columns in any order, protected as in
-:mod:`musicsim.library.disk.csv_cells`. Other formats:
+musicsim's own formats (``plays``, ``tags``, ``playlists``) have a header line and columns in any order; their cells
+are protected against spreadsheet formulas (:mod:`musicsim.library.disk.csv_cells`). Other formats:
 
 - ``lastfm``: with a header, or without one as ``artist,album,title,"31 Jan 2024 10:11"``
 - ``librefm``: Artist, Track, Time and optionally Album, below any number of comments

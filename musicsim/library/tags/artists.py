@@ -115,8 +115,8 @@ def similar_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
     """Find spellings that very likely mean the same artist; `counts` is the number of songs per name.
 
     Names are compared without case, accents, punctuation, spaces and "The" at either end. One typo is allowed if both
-    names have at least eight letters and the same digits, and the wrong word has five letters. A name joins a more
-    frequent name that has not joined another, so that errors do not accumulate. The time is linear.
+    names have at least eight letters and the same digits, and the misspelled word has at least five letters. A name
+    joins a more frequent name that has not joined another, so that errors do not accumulate. The time is linear.
     """
     spellings: dict[str, list[str]] = defaultdict(list)
     words: dict[str, tuple[str, ...]] = {}

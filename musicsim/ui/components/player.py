@@ -40,7 +40,7 @@ _RESEND_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """A song for the player; addresses such as ``/songs/12/audio`` are relative to the root of the app."""
+    """A song for the player; URLs such as ``/songs/12/audio`` are relative to the app's root."""
 
     song_id: int  # contained in every event; 0, which no song has, for sound from outside the library
     title: str
