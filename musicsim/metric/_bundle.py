@@ -7,7 +7,7 @@ Each round solves
 over the current planes, calls the oracle at the solution, and adds the oracle's plane. In plain bundle methods, Y is
 the best metric so far. The mean over many queries is nearly smooth, so such a proximal step is hardly better than a
 gradient step. Therefore, Y is extrapolated as in Nesterov's method, and reset when the objective rises. A plane is a
-lower bound of the slack no matter where it was cut, so the gap of :class:`~musicsim.metric._problem.Search` is valid
+lower bound on the slack no matter where it was cut, so the gap of :class:`~musicsim.metric._problem.Search` is valid
 for any steps.
 
 Far from the optimum, mu follows the ratio of the true decrease to the predicted one (Kiwiel, 1990). If the objective
@@ -135,7 +135,7 @@ class _Steering:
             if self._last_stagnation == 0:
                 self._lowest, self.max_age = self.mu / _SLOWEST, _KEPT_LATE
             self.mu, self._last_stagnation = max(self.mu / 4.0, self._lowest), len(past)
-        # otherwise mu would double forever if only rounding could lower the objective while the gap is open
+        # without limits, mu would double forever if the objective cannot fall any further while the gap is open
         self.mu = min(max(self.mu, self._range[0]), self._range[1])
 
 

@@ -14,8 +14,8 @@ _KEPT = 50  # Number of rounds that planes without weight are kept
 _ETA = 10.0
 _QP_TOL = 1e-8  # Tolerance of the small quadratic program, relative to C
 _HIGH = 0.1  # Minimum rho at the start of a call, relative to the scale of the first plane
-_REACH = 1e6  # Largest factor of change of rho by (4.15); if W is inside the cone, rho would halve down to rounding
-_PROMISE = 0.1  # Share of the gap by which the model at the result must be below the best objective
+_REACH = 1e6  # Limit on the change of rho by (4.15), which would halve rho forever while W is inside the cone
+_PROMISE = 0.1  # A result is good enough if the model there is below the best objective by this share of the gap
 _GROWTH = 1.5  # Ratio between the lengths of successive stages
 _MAX_STEPS = 10_000  # Approximate maximum number of steps per call
 
@@ -55,12 +55,12 @@ class ADMM:
 
     If few rankings are possible, the method may stagnate: W does not change, the oracle returns a known plane, and the
     next call repeats the last call. The iterates then circle around the solution. The model exceeds its minimum by C
-    times the radius, which grows as (4.15) lowers rho. Therefore, a call continues until the model at its metric is
-    below the best objective by a share of the gap. It runs stages of growing length; each starts from the mean iterate
-    of the previous stage, which is the center of the circle. From the first such call onward, rho is fixed.
+    times the radius, which grows as (4.15) lowers rho. Therefore, if the model at the result of a call is not below the
+    best objective by a share of the gap, the call continues in stages of growing length. Each stage starts from the
+    mean iterate of the previous one, the center of the circle. From the first such call onward, rho is fixed.
 
     With the trace, W is split from Z, which is in the cone. With the L2,1 norm, there is a second Z, which the penalty
-    shrinks row by row. The small program is then the same, for the mean of both and for 2 rho.
+    shrinks row by row. The small program then has the same form, with the mean of both Z and with 2 rho.
     """
 
     def __init__(self, problem: Problem, n_steps: int) -> None:

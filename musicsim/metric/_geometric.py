@@ -11,7 +11,7 @@ from musicsim._checks import check_number
 
 _SYMMETRY = 1e-8  # Largest difference from the transpose, relative to the largest entry, that is ignored as rounding
 _MIN_SHARE = 1e-12  # Minimum size of a scatter, relative to the other scatter
-# Minimum share of a scatter's size, divided by d^2, that is added to make it definite for any `reg`.
+# If `reg` is above 0, it is raised to at least this times d^2, because rounding could make a scatter singular.
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
 
 
@@ -78,7 +78,7 @@ def _gram(F: Float64Array) -> Float64Array:
 
 
 def _eigh(A: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Return eigenvalues, at least the rounding error of the largest one, and eigenvectors of a full-rank F F^T."""
+    """Return the eigenvalues, kept positive despite rounding, and the eigenvectors of a full-rank F F^T."""
     values, vectors = linalg.eigh(A, driver="evd", check_finite=False, overwrite_a=True)
     return np.maximum(values, np.finfo(np.float64).tiny + 1e-17 * values[-1]), vectors
 
@@ -154,7 +154,7 @@ def regularize(S: Float64Array, D: Float64Array, prior: Float64Array, reg: float
     d = len(prior)
     parts = []
     for scatter, other, metric, added in ((S, D, prior, inverse), (D, S, inverse, prior)):
-        # traces of products of symmetric matrices; a scatter of equal songs gets its size from the other scatter
+        # traces of products of symmetric matrices; if one scatter is 0, the other one determines its size
         own, others = np.vdot(scatter, metric), np.vdot(other, metric)
         share = reg * (max(own, _MIN_SHARE * others) / d)
         parts.append(scatter + max(share, _ROUNDING * d * max(own, others)) * added)

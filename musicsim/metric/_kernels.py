@@ -119,9 +119,9 @@ def _rank_mrr(r, p, m, T, R, N, natural, before):
 def _rank_ndcg(r, p, m, k, T, R, N, gains, natural, before):
     """NDCG@k: run a dynamic program over the first k ranks; later items have c_a >= k - u.
 
-    ``value[a, c]`` is the best value of the first a relevant items with c_a <= c, and ``moved`` says whether it has
-    c_a = c. The discount is not convex (it is flat at ranks 1 and 2, and drops after k). So the exchange argument that
-    makes average precision cheap does not hold.
+    ``value[a, c]`` is the best value of the first a relevant items with c_a <= c; ``moved[a, c]`` is True if c_a = c
+    reaches this value. The discount is not convex (it is flat at ranks 1 and 2, and drops after k). So the exchange
+    argument that makes average precision cheap does not hold.
     """
     k_real = min(k, p + m)
     top = min(k_real, p)
@@ -165,10 +165,10 @@ def _rank_map(p, m, t, R, harmonic, before, stack):
 
         1/p sum over a' >= a of [a' / (a' + c - 1) - a' / (a' + c) - 2/m (r_a' - t_c)],
 
-    which does not depend on the other items' positions. Each term decreases with c, so the last best a never decreases
-    with c. Therefore, the choices form a valid ranking (Yue et al., 2007) and can be found by bisection. With harmonic
-    numbers, a gain costs O(1), and ranges of c with only one possible choice are skipped. The total is O(p log m); the
-    dynamic program in appendix A of the thesis takes O(p m).
+    which does not depend on the other items' positions. Each term decreases with c, so the best a (the last
+    of several) never decreases with c. Therefore, the choices form a valid ranking (Yue et al., 2007) and can be found
+    by bisection. With harmonic numbers, a gain costs O(1), and ranges of c with only one possible choice are skipped.
+    The total is O(p log m); the dynamic program in appendix A of the thesis takes O(p m).
     """
     before[:p] = 0
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 1, m, 1, p + 1
@@ -365,7 +365,7 @@ def separate(loss, k, gains, harmonic, scores, slots, start, items, inverted, co
             for a in range(p):
                 c = before[a]
                 thresholds[a] = t[c] if c < m else -np.inf
-                # the position is among equal scores, so scores are not enough and ranks are needed
+                # this position separates items with equal scores, so ranks are needed instead of scores
                 is_by_score &= c in (0, m) or t[c - 1] > t[c]
         if is_by_score:
             others = items[first:last] if left_out else items[middle:last]

@@ -22,7 +22,7 @@ _FEW = 1 / 8  # Share of nonzero weights below which the weights are multiplied 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Relevant and unranked songs of each song; 4 bytes per listed song, and 16 per relevant song in a cut."""
+    """Relevant and unranked songs of each song; 4 bytes per listed song, and 16 per relevant song during a cut."""
 
     begins: Int64Array  # (n_songs + 1,)
     relevant: Int32Array
@@ -34,7 +34,7 @@ class Pairs:
     def build(
         cls, n_songs: int, queries: Int64Array, items: Int32Array, start: Int64Array, inverted: BoolArray
     ) -> Self | None:
-        """Return the pairs of sets; None if few songs are queries, a query occurs twice, or many songs are unranked."""
+        """Convert sets of queries; None if few songs are queries, a query occurs twice, or many songs are unranked."""
         slots = np.full(n_songs, -1)
         slots[queries] = np.arange(len(queries))
         is_query = slots >= 0
@@ -58,8 +58,8 @@ class Pairs:
     ) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
         """Find the most violated rankings of all songs, whose scores are ``left @ right.T - norms``.
 
-        Returns four arrays with a row per song: halves of dpsi before the product with X, (n_songs, d); sums of
-        weights; Delta; <W, dpsi>. The last two are valid only for queries.
+        Returns four arrays with a row per song: weighted sums of songs, (n_songs, d), from which dpsi is computed; sums
+        of weights; Delta; <W, dpsi>. The last two are valid only for queries.
         """
         n = len(X)
         ranked, scores = np.empty_like(self.relevant), np.empty(len(self.relevant))

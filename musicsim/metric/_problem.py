@@ -4,7 +4,7 @@
 
 where slack(W) is the mean structured hinge loss over the queries. The oracle returns the slack, and a plane below
 it. Let a >= 0 be weights of planes with sum(a) <= C, and t >= 1 with <sum a_i psi_i, W> <= t penalty(W) on the cone.
-Then sum(a_i loss_i) / t is a lower bound of the optimum. All solvers use this bound as their certificate.
+Then sum(a_i loss_i) / t is a lower bound on the optimum. All solvers use this bound as their certificate.
 """
 
 import time

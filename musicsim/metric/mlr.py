@@ -53,7 +53,7 @@ class MLR(LinearMetric, RankingLearner):
     components_ : float64 ndarray of shape (r, d)
         L with W = L^T L; rows are sorted by descending weight.
     objective_, dual_bound_ : float
-        The exact objective of `metric_`, and a lower bound of the optimum.
+        The exact objective of `metric_`, and a lower bound on the optimum.
     n_cuts_, n_projections_, n_queries_ : int
         Number of oracle calls, of eigendecompositions, and of queries that have both relevant and irrelevant songs.
     history_ : list of dict

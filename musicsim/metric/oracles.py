@@ -179,7 +179,7 @@ class Oracle:
     def _cut_by_query(
         self, left: Float64Array, right: Float64Array, norms: Float64Array, chosen: Int64Array
     ) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
-        """Return halves of dpsi before the product with X, each song's sum of weights, and each query's two values."""
+        """Return weighted sums of songs, sums of weights, Delta and <W, dpsi>, like `Pairs.rankings`."""
         X = self._X
         lost, inner = np.empty(len(chosen)), np.empty(len(chosen))
         column_sums = np.zeros(len(X))

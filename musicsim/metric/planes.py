@@ -4,7 +4,7 @@ import numpy as np
 
 from musicsim._arrays import Float64Array, Int64Array
 
-_FEW = 4  # Number of planes per plane with weight above which copying the planes with weight is faster
+_FEW = 4  # If fewer than one in this many planes has weight, copying those with weight is faster
 
 
 class Planes:

@@ -150,7 +150,7 @@ def _path_scores(
     callback: StepCallback | None,
     numbered: tuple[int, tuple[Any, Any]],
 ) -> tuple[Float64Array, Float64Array, list[float]] | None:
-    """Return a split's scores (n_Cs, n_queries), those of Euclidean distance, and gaps; None if it was ended."""
+    """Return a split's scores (n_Cs, n_queries), those of Euclidean distance, and gaps; None if a callback ended it."""
     split, (train, validation) = numbered
 
     def progress(step: dict[str, Any]) -> bool:

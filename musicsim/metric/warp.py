@@ -74,7 +74,7 @@ def warp_steps(closeness, lower, starts, queries, phi, rate, margin, batch, n_st
 
 @njit(cache=True, nogil=True)
 def ndcg_steps(closeness, lower, starts, queries, phi, rate, margin, batch, n_steps, gains, k, state, total):
-    """Take `n_steps` minibatches of `batch` queries; each violated pair is weighted by its change of NDCG@k if swapped.
+    """Take `n_steps` minibatches of `batch` queries, weighting violated pairs by the change in NDCG@k from a swap.
 
     `gains` are relative to the query's best DCG@k. Changes `phi` and `total` like :func:`warp_steps`, and returns the
     mean weighted hinge loss of the queries.

@@ -112,7 +112,7 @@ class _Learner:
     def fit(
         self, compared: Int64Array, C: float, on_step: Callable[[dict[str, Any]], bool]
     ) -> tuple[Float64Array, dict[str, Any]]:
-        """Return L and a report; `on_step` gets a dict whose function "has_learned" returns True unless the metric is 0."""
+        """Return L and a report; each step has a function "has_learned", which returns True unless the metric is 0."""
         # no transitive reduction, because it would remove repeated evidence among contradictory answers
         cleaned, _ = order.clean_comparisons(
             compared, contradictions="majority", reduce=False, random_state=self.random_state
