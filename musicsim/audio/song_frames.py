@@ -53,7 +53,7 @@ class SongFrames:
         return derivatives_at(self.mfcc, rows)
 
     def part(self, start: int, stop: int) -> SongFrames:
-        """Return the frames from `start` to `stop` and the patterns whose middle is between them, or the nearest."""
+        """Return the frames from `start` to `stop`, and the patterns whose middle is between them, else the nearest."""
         patterns = self.fluctuation
         if patterns is not None:
             # a pattern covers two steps, so its middle is the start of the next pattern

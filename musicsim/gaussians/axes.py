@@ -76,7 +76,7 @@ def song_axes(
     prior : Spread, optional; combined with the variation of these songs, which may be few
     variance : float in (0, 1]; share of the variance that is kept
     shrinkage : float in [0, 1]
-        Shrinkage of the covariance within songs towards a multiple of the identity; with 1, it has no effect.
+        Shrinkage of `within` towards a multiple of the identity; with 1, the variation within songs has no effect.
 
     Returns
     -------

@@ -30,7 +30,7 @@ class Neighborhood:
     beyond: bool = True
 
     def edges(self, distances: Int16Array, n_bits: int) -> tuple[Int64Array, Int64Array]:
-        """Return each query's largest distances of a neighbor and of a swapped document; negative ones are ignored."""
+        """Return each query's largest distance of a neighbor and of a document to swap, ignoring negative distances."""
         if self.n_bins is None:
             inner = np.full(len(distances), self.radius)
         else:

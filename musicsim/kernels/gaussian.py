@@ -73,7 +73,7 @@ def _sample_root_kernel(sides: list[_Parts], n_samples: int, rng: np.random.Gene
     drawn = []
     for song in rng.integers(sizes[-1], size=n_samples):
         side = int(np.searchsorted(sizes, song, side="right"))
-        log_weights, means, variances = (part[song - sizes[side]] for part in sides[side])  # from the end
+        log_weights, means, variances = (part[song - sizes[side]] for part in sides[side])  # a negative index
         reach = np.cumsum(np.exp(log_weights))
         c = min(int(np.searchsorted(reach, rng.random() * reach[-1], side="right")), len(reach) - 1)
         drawn.append(rng.normal(means[c], np.sqrt(variances[c])))

@@ -86,12 +86,12 @@ def acyclic_edges(tails, heads, position):
 
 @njit(cache=True, nogil=True)
 def redundant_edges(order, start, heads, columns, n_columns, n_words):
-    """Return a mask of the redundant edges of an acyclic graph, whose ends are also connected by other paths.
+    """Return a mask of an acyclic graph's redundant edges: those whose ends are also connected by other paths.
 
-    The vertices reachable from a vertex form a row of bits, the union of its successors' rows. As many targets are
-    processed at a time as fit into `n_words` words of 64 bits. `order`, int64 (n_vertices,), contains the vertices in
-    topological order. The edges of v end in ``heads[start[v] : start[v + 1]]``. `columns`, int64 (n_vertices,), numbers
-    the `n_columns` vertices that may end a redundant edge; it is -1 for all others.
+    The vertices reachable from a vertex form a row of bits: the successors, and the union of their rows. Bits are
+    computed for 64 `n_words` columns at a time. `order`, int64 (n_vertices,), contains the vertices in topological
+    order. The edges of v end in ``heads[start[v] : start[v + 1]]``. `columns`, int64 (n_vertices,), numbers the
+    `n_columns` vertices that may end a redundant edge; it is -1 for all others.
     """
     redundant = np.zeros(heads.shape[0], np.bool_)
     reach = np.empty((order.shape[0], n_words), np.uint64)

@@ -4,7 +4,7 @@
 
 where psi = ``(k - l)(k - l)^T - (i - j)(i - j)^T`` for a comparison (i, j, k, l). Let a be weights of comparisons
 between 0 and C / m. Let t >= 1 be such that sum(a psi) is below t times the gradient of the penalty on the cone. Then
-sum(a) / t is a lower bound of the optimum. Both solvers use it as their certificate.
+sum(a) / t is a lower bound on the optimum. Both solvers use it as their certificate.
 """
 
 from dataclasses import dataclass

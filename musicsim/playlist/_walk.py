@@ -267,7 +267,7 @@ class Walker:
     def _free_step(
         self, members: Sequence[IntpArray], left: Float64Array, allowed: BoolArray, weights: Float64Array | None
     ) -> Float64Array:
-        """Return the next song's probabilities without steering; if no edge has an allowed song, those of all songs."""
+        """Return the unsteered probabilities of the next song; if no edge has an allowed song, any may be next."""
         mass = self.graph.song_weight * allowed
         step = np.zeros(self.graph.n_songs)
         for songs, p in zip(members, left, strict=True):

@@ -50,7 +50,7 @@ class Leaves:
 
     @property
     def code_size(self) -> int:
-        """Size of a code in bytes; both arrays grow by the same factor."""
+        """Size of a code in bytes; `codes` and `items` grow by the same factor."""
         return len(self.codes) // max(len(self.items), 1)
 
     @property
@@ -132,7 +132,7 @@ def find_code_step(Y: Float32Array, block_rows: int = 16_384) -> float:
 
 
 def find_step(largest: float) -> float:
-    """Return the unit in which codes can represent `largest`. If all rows are equal, it is tiny and clips new rows."""
+    """Return the unit in which codes can represent `largest`; tiny if all rows are equal, which clips new rows."""
     return float(np.float32(max(largest / 127, SMALLEST)))
 
 

@@ -21,7 +21,7 @@ _AHEAD = 4  # Number of rows prefetched ahead of the comparison
 # Rounding error of an inner product, relative to the query's length. Within it, a query counts as being on both sides
 # of a split.
 _ROUNDING = np.float32(1e-6)
-# The margin of a neighbor is the query's margin plus a Gaussian step, so it is on the query's side of a split with
+# A neighbor's margin is the query's margin plus a Gaussian step, so the neighbor is on the query's side of a split with
 # probability Phi(z). Approximations: (_ROOT - _FALL z)^2 for -log Phi(z), _SLOPE z + _BEND z^2 for the log odds.
 _ROOT, _FALL = np.float32(0.8326), np.float32(0.479)
 _SLOPE, _BEND = np.float32(1.596), np.float32(0.2)
