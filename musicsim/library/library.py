@@ -88,7 +88,7 @@ class Library(Opinions):
         It is read-only in a public demonstration, or if its database cannot be written to. Raises NotFoundError if
         there is no library and none is created, and LibraryError if it is damaged or has an unsupported version.
         """
-        parse_in_turn()  # several threads read arrays
+        parse_in_turn()  # numpy parses the headers of arrays, which several threads read
         folder = Path(folder).expanduser().absolute()
         file = folder / LIBRARY_FILE
         finish_replacing(folder)
@@ -278,7 +278,7 @@ class Library(Opinions):
     def _songs(
         self, condition: sa.ColumnElement[bool], file_condition: sa.ColumnElement[bool], *, missing: bool
     ) -> list[Song]:
-        """Return the songs that meet a condition; `file_condition` limits the scan of files in the same way."""
+        """Return the songs that meet a condition; `file_condition` is the same condition for the table of files."""
         f = schema.files.c
         path, folder = (sa.func.min(c, type_=schema.FilePath()).label(c.name) for c in (f.path, f.folder))
         file_query = sa.select(f.song_id, path, folder).where(f.missing_since.is_(None), file_condition)

@@ -73,7 +73,7 @@ NOTHING = Changes(frozenset(), frozenset(), frozenset())
 
 
 def begin_log(connection: sa.Connection) -> None:
-    """Log the current revision if it has no entry, because an older version of musicsim made the change."""
+    """Log the current revision if an older version of musicsim, which did not log it, made the last change."""
     revision = _revision(connection)
     if not _entries(connection, revision, revision):
         _insert(connection, revision, None, None, None)

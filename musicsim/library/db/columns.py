@@ -137,7 +137,7 @@ class SongTable(_Record):
             columns[name] = _drop_unused(Labels(merge(old.codes, codes), names))
         all_ids = merge(self.ids, new.ids)
         return type(self)(
-            # the same array for the same songs, so that aligned data is recognized
+            # the same array if no id changed, because readers recognize unchanged ids by the identity of the array
             ids=self.ids if np.array_equal(all_ids, self.ids) else all_ids,
             columns=SongColumns(**columns),
             titles=self.titles.replace_lines(removed, new.titles, at),

@@ -106,7 +106,7 @@ class ArchiveKind:
     def unpack(
         self, stream: BinaryIO, name: str, folder: Path, progress: Progress, also: Collection[str] = ()
     ) -> tuple[set[str], float]:
-        """Unpack an archive with a library's database into an empty folder, within :meth:`refusing`.
+        """Unpack an archive with a library's database into an empty folder; call it within :meth:`refusing`.
 
         `also` lists additional allowed member names. Returns the names of all written files, and the creation time.
         """

@@ -34,7 +34,7 @@ def note_doing(folder: Path, doing: str | None) -> None:
         if doing is None:
             (folder / _NOTE).unlink(missing_ok=True)
         else:
-            (folder / _NOTE).write_text(doing, encoding="utf-8")  # so few bytes are written atomically
+            (folder / _NOTE).write_text(doing, encoding="utf-8")  # a write of so few bytes is atomic
 
 
 def lock_error(folder: Path) -> StoreLockedError:

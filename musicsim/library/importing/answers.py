@@ -157,7 +157,7 @@ class _KnownAnswers:
             self._n[key] += 1
 
     def has(self, row: dict[str, Any], *, is_dated: bool) -> bool:
-        """Return whether an answer is known. A dated one is then known; an undated one uses up a known answer."""
+        """Return whether an answer is known, and record it. An answer in the library matches one undated answer."""
         ids = tuple(row[song.name] for song in schema.JUDGED_SONGS if row[song.name] is not None)
         key = (row["listener"], row["kind"], ids, row["chosen"])
         if is_dated:

@@ -316,7 +316,7 @@ def waiting_proposals(library: Library, progress: Progress = no_progress) -> lis
 
 
 def accept(library: Library, proposals: Iterable[Proposal]) -> int:
-    """Match songs as a person confirmed, on any album and also in later imports; return the number of songs."""
+    """Apply matches that a person confirmed, to any album and to later imports; return the number of songs."""
     confirmed = {p.song[:2]: p.song_id for p in proposals}
     library.listening.judge(((*names, song_id) for names, song_id in confirmed.items()), is_same=True)
     waiting = library.listening.waiting_names()

@@ -71,7 +71,7 @@ class Covers:
             with suppress(OSError):  # the library is read-only
                 os.utime(target)
             return data
-        # urgent: it takes milliseconds, and a page shows a placeholder
+        # urgent: it takes milliseconds, and the page shows a placeholder until then
         work = partial(self._make, path=song.path, target=target)
         return self._decoder.ask(work, name=str(song.path), limits=LIMITS, is_urgent=True)
 

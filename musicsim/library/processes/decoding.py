@@ -71,7 +71,7 @@ class Decoding(Generic[T]):
 
     @property
     def n_ahead(self) -> int:
-        """Number of queued items before this one; 0 if it is running or done."""
+        """Number of running and queued items before this one; 0 if it is running or done."""
         return self._decoder.n_ahead(self)
 
     def do(self, run: Run) -> None:
@@ -97,10 +97,10 @@ class Decoder:
     def ask(
         self, work: Callable[[Run], T], *, name: str, limits: Limits, is_urgent: bool = False, visitor: str = ""
     ) -> Decoding[T]:
-        """Queue work, behind earlier work and the first files of other visitors; urgent work comes first.
+        """Queue work: urgent work comes first, then each visitor's first file, then their second files, and so on.
 
-        `work` is called in a thread of this process, and uses its argument, a :data:`Run`, to decode. Each such call
-        has `limits`, and raises :class:`AudioError` if it crashes or exceeds them.
+        `work` is called in a thread of this process, and uses its argument, a :data:`Run`, to decode. Each call
+        of this Run has `limits`, and raises :class:`AudioError` if it crashes or exceeds them.
         """
         decoding = Decoding(work, name, limits, is_urgent, visitor, self)
         self.warm_up()

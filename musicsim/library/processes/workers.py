@@ -121,7 +121,7 @@ _IN_FLIGHT = 2  # tasks per worker: one running, one waiting
 TASKS_PER_WORKER = 500  # a worker is replaced after this many tasks, to limit memory leaks in libraries
 _TICK_S = 0.5
 _JOIN_TIMEOUT_S = 5.0
-_MAX_FAILED_STARTS = 3  # consecutive failed starts of a worker without a result
+_MAX_FAILED_STARTS = 3  # maximum number of failed starts per worker since the last result
 _CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL)
 _UNKNOWN = 255  # exit code that multiprocessing reports after its fork server has died
 

@@ -159,7 +159,7 @@ class JudgmentStore(Tables):
         return [_judgment(row._asdict()) for row in rows]
 
     def mark(self, *kinds: str) -> tuple[int, int]:
-        """Return the number of judgments of some kinds and the last id, which together detect changes."""
+        """Return the number of judgments of some kinds and the last id, which together reveal changes."""
         query = sa.select(sa.func.count(), sa.func.max(schema.judgments.c.id)).where(_filter(kinds))
         n, last = next(self._rows(query))
         return n, last or 0
@@ -188,7 +188,7 @@ class JudgmentStore(Tables):
     def rate_results(self, query_id: int, rated: Mapping[int, int]) -> None:
         """Replace the ratings of a song's results: a dict from song id to 1 (similar) or -1 (not), which may be empty.
 
-        Raises ValueError for other values or if the song rates itself, NotFoundError if a song is not in the library.
+        Raises ValueError for other values or the song itself, and NotFoundError if a song is not in the library.
         """
         j, created_at = schema.judgments, time.time()
         rows = [judgment_row(created_at, "", RESULT, (query_id, song), value, {}) for song, value in rated.items()]

@@ -1,6 +1,6 @@
 """Similarity models, and the vectors and features that songs have in them: folders of arrays for the explorer.
 
-Rows are first written to the arrays, then listed in the database, so a kill leaves bytes that are never read.
+Rows are written to the arrays before they are listed in the database, so bytes left by a killed process are never read.
 """
 
 import shutil
@@ -129,7 +129,7 @@ class ModelStore(Tables):
         self._execute(schema.models.insert().values(**asdict(record)))
 
     def finish(self, model_id: str, *, activate: bool = False) -> None:
-        """Replace the model with the same name; activate the new one if `activate` is set or the old one was active."""
+        """Finish a model; it replaces the one with its name, and is active if that one was or `activate` is set."""
         m = schema.models.c
         name = self.get(model_id).name
         with self._write() as connection:
