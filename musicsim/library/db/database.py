@@ -79,8 +79,8 @@ def _casefold(*values: object) -> str:
 def read_only_address(path: Path) -> str:
     """Return the URI for reading a database. Raises LibraryError if a file that reading requires is missing.
 
-    The latest changes may be in a second file (-wal). In a read-only folder, SQLite can read it only if a process that
-    has the library open created a third file (-shm). Without changes there, the database is read as an immutable file.
+    The latest changes may be in a second file (-wal). In a read-only folder, SQLite needs a third file (-shm) to read
+    them, which exists while another process has the library open. Without such changes, it reads an immutable file.
     """
     log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
     if is_writable(path) or (log.exists() and index.exists()):

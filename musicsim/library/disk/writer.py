@@ -49,7 +49,7 @@ def lock_error(folder: Path) -> StoreLockedError:
 
 
 def replace_parts(folder: Path, ready: Path, parts: Iterable[str]) -> None:
-    """Move `parts` in order from `ready`, on the same disk, to a locked library; delete parts not in `ready`."""
+    """Replace `parts` of a locked library, in order, with those in `ready` on the same disk; delete parts not there."""
     with writing_to(folder):
         (ready / _PARTS).write_text(json.dumps({name: (ready / name).exists() for name in parts}))
         shutil.rmtree(folder / ASIDE, ignore_errors=True)

@@ -157,7 +157,10 @@ class _KnownAnswers:
             self._n[key] += 1
 
     def has(self, row: dict[str, Any], *, is_dated: bool) -> bool:
-        """Return whether an answer is known, and record it. An answer in the library matches one undated answer."""
+        """Return whether an answer in a file is known, and record it.
+
+        Each answer in the library matches only one undated answer, so a listener may give the same answer twice.
+        """
         ids = tuple(row[song.name] for song in schema.JUDGED_SONGS if row[song.name] is not None)
         key = (row["listener"], row["kind"], ids, row["chosen"])
         if is_dated:

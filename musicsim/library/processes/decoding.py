@@ -99,8 +99,8 @@ class Decoder:
     ) -> Decoding[T]:
         """Queue work: urgent work comes first, then each visitor's first file, then their second files, and so on.
 
-        `work` is called in a thread of this process, and uses its argument, a :data:`Run`, to decode. Each call
-        of this Run has `limits`, and raises :class:`AudioError` if it crashes or exceeds them.
+        `work` is called in a thread of this process with a :data:`Run`, which it uses to decode. Each use has `limits`,
+        and raises :class:`AudioError` if the worker crashes or exceeds them.
         """
         decoding = Decoding(work, name, limits, is_urgent, visitor, self)
         self.warm_up()

@@ -17,8 +17,8 @@ from musicsim.library.stores.playlists import put_playlists
 
 OTHER_SOURCE = "import"  # source of plays and tags without a recorded import
 MAX_PAUSE_S = 30 * 60
-"""Maximum seconds between two starts in one listening session. This is usual for web visits, where Catledge and Pitkow
-(1995, "Characterizing browsing strategies in the World-Wide Web") found 25.5 minutes. Few songs last longer."""
+"""Maximum seconds between two starts in one listening session. 30 minutes are usual for visits to websites (Catledge
+and Pitkow 1995, "Characterizing browsing strategies in the World-Wide Web", found 25.5). Few songs last longer."""
 _BLOCK = 10_000  # rows per statement
 _TIME = np.dtype("<u4")
 _SONG = ("artist", "title", "album", "mbid")
