@@ -18,7 +18,7 @@ from musicsim.errors import AudioTooShortError
 
 FEATURE_VERSION = 3
 MIN_FEATURE_VERSION = 2
-"""Oldest version that songs and models may have. Its numbers are a subset of the numbers of the current version."""
+"""Oldest version that songs and models may have. Its features are a subset of those in the current version."""
 # Benefit of analyzing songs again, per version; shown after an update.
 FEATURE_CHANGES = {
     2: "songs are recognized by their sound when files move or change their tags, and previews start at the most "

@@ -5,7 +5,7 @@
 their product is ``|x - c|^2 - |x|^2``. ``|x|^2`` is the same for all codewords, and is added only when needed.
 ``depth`` is d + 1, rounded up to a multiple of four, because :func:`_products` processes four rows together. Columns
 after the last codeword contain `FAR`. The products of a tile have shape (n_blocks, TILE, BLOCK). The products of a
-block share one page of memory; otherwise every third placement in memory would be twice as slow.
+block share one page of memory; otherwise the loops would be half as fast for one in three positions in memory.
 
 All codewords and all frames pass through the same sequence of operations. So equal codewords get bitwise equal
 products, and results do not depend on partitions or threads.
@@ -25,7 +25,7 @@ BLOCK = 256
 
 _LIMIT = 1e15  # z-scores are clipped to this value, so that their float32 squares stay far below `FAR`
 _LANES = BLOCK // 4  # four products of a block that are `_LANES` apart share a minimum, which narrows the search
-# Minima whose positions differ by a multiple of this are reduced to one again, like the lanes of a SIMD register.
+# Minima whose positions differ by a multiple of this are reduced to one minimum, like the lanes of a SIMD register.
 _GROUPS = 16
 
 
@@ -90,7 +90,7 @@ def _minima_of_groups(minima, groups):
 
 @njit(cache=True, nogil=True)
 def _bound(groups, tau, smallest):
-    """Return the `tau`-th smallest of `groups`, minima of products: an upper bound on the `tau`-th product."""
+    """Return the `tau`-th smallest of `groups`, minima of products: an upper bound on the `tau`-th smallest product."""
     smallest[:] = np.inf
     for g in range(groups.shape[0]):
         value = groups[g]

@@ -327,7 +327,7 @@ def bootstrap_pairs(
     Returns
     -------
     mean, low, high : float
-        Mean of ``a - b`` over the queries, and its 95% percentile interval. The methods differ if it excludes 0.
+        Mean of ``a - b`` over the queries, and its 95% percentile interval; the methods differ if this excludes 0.
 
     Raises
     ------

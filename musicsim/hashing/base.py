@@ -11,7 +11,7 @@ from musicsim.hashing._kernels import MAX_BITS
 from musicsim.hashing.packing import pack_bits
 
 ROWS_AT_ONCE = 4096  # Number of rows in a block; a transform takes about 16 bytes times (columns + bits) per row
-_MAX_ENTRY = 1e140  # Squares of numbers between 1 / _MAX_ENTRY and this, and their sums over all rows, are finite
+_MAX_ENTRY = 1e140  # Squares of numbers between 1 / _MAX_ENTRY and this, and sums of them, do not overflow or underflow
 
 
 class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -35,8 +35,8 @@ class Counts:
     """Playlists as counts, with equal transitions merged.
 
     `pairs` has shape (n_pairs, 2). For every transition, in the order of the playlists, `pair_of` is the row in
-    `pairs`, and `list_of` is the playlist. `first_songs` and `first_lists` are the first songs of non-empty playlists,
-    and these playlists. Transitions from a song to itself are excluded; `repeats` counts them per playlist.
+    `pairs`, and `list_of` is the playlist. `first_songs` are the first songs of the non-empty playlists `first_lists`.
+    Transitions from a song to itself are excluded; `repeats` counts them per playlist.
     """
 
     pairs: Int64Array

@@ -345,7 +345,7 @@ class Relevance:
         Parameters
         ----------
         queries : int sequence, optional; queries to keep, in this order; all when None
-        database : int sequence, optional; distinct songs to keep, in this order; all when None; positions become rows
+        database : int sequence, optional; distinct songs to keep, in the new order of rows; all when None
         """
         query_rows = _check_order(queries, len(self), "queries")
         songs = _check_order(database, self.n_items, "database")
@@ -450,7 +450,7 @@ def _read_triples(plays: Any) -> tuple[Int64Array, Int64Array, Float64Array]:
 
 
 def _find_listeners(plays: Any, threshold: float, n: int | None, n_artists: int) -> sparse.csr_array:
-    """Return a sparse 0/1 matrix (n_users, n_items) of users' items; `n_artists` is its minimum width for triples."""
+    """Return a sparse mask (n_users, n_items) of the items that users listen to; triples get >= `n_artists` columns."""
     if sparse.issparse(plays):
         table = sparse.csr_array(plays, copy=True)
         if n is not None and n != table.shape[1]:
