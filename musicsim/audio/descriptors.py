@@ -26,7 +26,7 @@ DESCRIPTOR_VERSION = 1
 _BLOCK = 2048  # frames
 _GATE_FRAMES = 35  # frames of a gated block: 0.41 s
 _GATE, _RELATIVE_GATE = -70.0, 10.0  # dB
-# Sum of a frame's power spectrum, divided by its mean square: half its length times the sum of the squared window.
+# Sum of a frame's power spectrum, divided by the frame's mean square: half its length times sum(window ** 2).
 _FULL_SCALE = FRAME / 2 * FRAME * 3 / 8
 _LUFS = -0.691  # offset in BS.1770: a full-scale sine of 997 Hz has a loudness of -3.01
 

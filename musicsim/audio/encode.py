@@ -76,7 +76,7 @@ def transcode(
         The suffix selects the format: .mp3, .m4a (AAC) or .wav (16 bit); see :func:`transcode_suffix`. The file appears
         when it is complete, and replaces an older one.
     bitrate : int > 0, bits per second; ignored for .wav
-    start_s, length_s : float, seconds; the part to copy, as far as the sound has it
+    start_s, length_s : float, seconds; the part to copy; it may extend beyond the end
 
     Returns
     -------

@@ -38,7 +38,7 @@ def pool_covariance(vectors: FloatingArray, songs: Int64Array) -> Float64Array:
 
 
 def principal_axes(covariance: Float64Array, variance: float) -> tuple[Float64Array, Float64Array]:
-    """Return the largest eigenvalues (p,), which sum to a share of the variance, and their vectors as rows (p, d)."""
+    """Return the largest eigenvalues (p,), up to a share of the variance, and their eigenvectors as rows (p, d)."""
     values, vectors = np.linalg.eigh(covariance)
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
     is_enough = np.cumsum(values) >= variance * values.sum() * (1 - 1e-12)  # tolerates rounding

@@ -37,7 +37,7 @@ class ExactProjection:
         steps = np.ldexp(weights, exponents[:, None])
         steps[reach == 0] = 0.0
         sums = np.abs(steps).sum(axis=0) * 2.0**_ROW_BITS + np.abs(bias)
-        # rounding adds at most 1/2 per weight; the bit between 52 and 53 has room for this
+        # rounding adds at most 1/2 per weight, so sums of 52 bits stay below 2 ** 53
         finest = np.frexp(np.where(sums > 0, sums, 1.0))[1] - _SUM_BITS
         units = np.ldexp(1.0, finest)
         return cls(center, exponents, np.rint(steps / units), np.rint(bias / units), units)

@@ -212,7 +212,7 @@ class RankHash(BitHash):
         return replace(start, hidden_mean=start.inputs(coordinates)[:, d:].mean(axis=0))
 
     def _set_projections(self, rows: Float64Array, axes: Float64Array, learned: Projection) -> None:
-        """Convert the learned projections from `axes` to columns of rows, and round them to grids for `rows`."""
+        """Convert the learned projections from `axes` to the columns of `rows`, with grids for such rows."""
         d = axes.shape[1]
         self.hidden_, weights, bias = None, axes @ learned.weights[:d], learned.bias
         if self.n_hidden:

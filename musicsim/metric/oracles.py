@@ -158,7 +158,7 @@ class Oracle:
             raise ValueError("slots is empty; give at least one query.")
         X = self._X
         left, right = self._sides(W, L)
-        # -||q - x||^2 without ||q||^2, which is the same for all songs of a query, and the query's weights sum to 0
+        # -||q - x||^2 without ||q||^2, which has no effect: it is equal for a query's songs, and their weights sum to 0
         norms = np.einsum("ij,ij->i", left, right)
         left = 2.0 * left
         if self.pairs is not None and slots is None:

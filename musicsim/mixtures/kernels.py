@@ -14,7 +14,7 @@ _BIAS, _MANTISSA_BITS = np.int32(127), np.int32(23)
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
 def _exp(x):
-    """Return exp of a float32 <= 0, as a power of two, set by its bits, times a polynomial (Cephes); error 1e-7."""
+    """Return exp of a float32 <= 0: a power of two, built from its bits, times a polynomial (Cephes); error 1e-7."""
     x = x if x > _MIN_LOG else _MIN_LOG
     power = np.int32(x * _LOG2_E - np.float32(0.5))
     rest = x - np.float32(power) * _LN2_HIGH - np.float32(power) * _LN2_LOW

@@ -343,7 +343,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             A song is not drawn if its group occurs among the `spacing` previous songs, or among fixed songs that are up
             to `spacing` positions later.
         works : sequence of shape (n_songs,), or None
-            Labels such as the works of which songs are versions. A playlist never has two songs with the same label.
+            Labels, such as the work that a song is a version of. A playlist never has two songs with the same label.
         weigh : array of shape (n_songs,), a callable from a position to such an array or None, or None
             Weights of songs, finite and not negative; the probability of a step is multiplied by the song's weight.
         steer : callable (position, previous song, probabilities of the next song) -> array like `weigh` or None

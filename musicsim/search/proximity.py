@@ -26,7 +26,7 @@ BLOCK_ENTRIES = 1 << 18  # Number of distances in memory at a time: 2 MB
 # sample of 1,000, using more than 200 does not help (20,000 random songs).
 _MIN_NEAREST, _MAX_NEAREST = 50, 200
 
-_COPY = 1e-12  # A squared distance below this share of the squared norms is 0 except for rounding (the song or a copy)
+_COPY = 1e-12  # Squared distances below this share of the squared norms are rounding errors: the rows are equal
 _KNEE = 0.1  # Below this share of the mean distance, the scale is bent to keep adjusted distances positive
 
 

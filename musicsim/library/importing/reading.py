@@ -203,7 +203,7 @@ def _assign_formats(sources: Sequence[Source], fmt: str | None) -> tuple[_Todo, 
         head = source.head()
         name = recognize(head, source.ending, fmt)
         if source.is_named:
-            name = name or _nearest_table(head)  # reading it reports the missing column
+            name = name or _nearest_table(head)  # reading in this format reports the missing column
             if name is None or (fmt is not None and name not in (fmt, _NAMES)):
                 raise LibraryError(_explain_refusal(source, head, fmt))
         if name is None:
@@ -276,7 +276,7 @@ def _read_all(todo: Sequence[tuple[Source, str]], rows: Gatherer, progress: Prog
 
 
 def _is_json_lines(source: Source) -> bool:
-    """Return whether a text is JSON with one entry per line: its first line is an object, but not a list of entries."""
+    """Return whether a text is JSON with one entry per line: its first line is an object that lists no entries."""
     first = source.head().lstrip().split("\n", 1)[0]
     if not first.startswith("{"):
         return False

@@ -46,7 +46,7 @@ class Found:
         self._unread = {path for path, _ in self.problems}
 
     def unread(self, path: Path) -> bool:
-        """Return whether the path is unreadable or in an unreadable folder, so that the file may exist."""
+        """Return whether the path is unreadable or in an unreadable folder, in which case the file may exist."""
         return path in self._unread or not self._unread.isdisjoint(path.parents)
 
 
