@@ -196,7 +196,7 @@ def insert(rows, first, X, root, nodes, leaves, items, codes, step, sizes, optio
 
 @njit(cache=True, nogil=True)
 def _has_doubled(n, leaf_size):
-    """Return whether `n` is leaf_size times a power of two; splits are tried only then, because they may fail."""
+    """Return whether `n` is leaf_size times a power of two; splits are tried only then, as equal rows never split."""
     times = n // leaf_size
     return times * leaf_size == n and times & (times - 1) == 0
 

@@ -240,7 +240,7 @@ class ModelStore(Tables):
         return {file.path: n_rows * file.width * 4 for file in files}
 
     def is_whole(self, record: ModelRecord) -> bool:
-        """Return whether a model's vector file is complete; a person may have deleted or truncated it."""
+        """Return whether a model's vector file is complete, that is, neither missing nor truncated."""
         n_rows = self._records()[1]
         if record.id not in n_rows:
             with self._engine.connect() as connection:
