@@ -15,7 +15,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 BLOCK = 32
-"""Number of slots in a block; enough for the registers of any processor."""
+"""Number of slots in a block; enough to fill a vector register on any processor."""
 
 GROUP = 4
 """Number of adjacent columns of a slot, and the size in bytes of its squared length."""

@@ -38,7 +38,7 @@ class PlaylistRequest(Filters):
     exclude: frozenset[int] = option(frozenset(), "Songs to leave out.", label="Leave out")
     spacing: int = option(
         5,
-        "Songs between two by the same artist; fewer if the library has too few artists.",
+        "Minimum number of songs between two songs by the same artist; fewer if the library has too few artists.",
         label="Songs between two by the same artist",
         min=0,
     )
