@@ -57,7 +57,7 @@ class PlaylistRequest(Filters):
     direction: Direction = option("rising", "Whether the value rises or falls.", label="Direction", choices=DIRECTIONS)
     prefer: Preference = option(
         "any",
-        "Any songs, familiar or unheard ones, based on imported plays and this player's history.",
+        "Songs to prefer (any, familiar or unheard), based on imported plays and this player's history.",
         label="Prefer songs that are",
         choices=PREFERENCES,
     )

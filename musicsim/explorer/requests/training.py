@@ -102,8 +102,8 @@ class LearningSettings:
     )
     method: str = option(
         "", "“automatic” tries several methods, and keeps the models unchanged if none is significantly better. "
-        "“ranking” learns step by step and bounds the gain of more steps. “mean” weighs similar against dissimilar "
-        "pairs once, in closed form. “local” does this for each region; a search uses its query's region. The "
+        "“ranking” learns step by step and reports how much further steps could gain. “mean” compares similar with "
+        "dissimilar pairs once, in closed form. “local” does so per region; a search uses its query's region. The "
         "default is “automatic”, or “ranking” for answers and if you choose C, the metric or the penalty.",
         label="Method", choices=tuple(METHODS),
     )  # fmt: skip
