@@ -97,7 +97,7 @@ def _albums(snapshot: Snapshot, min_songs: int) -> list[str | None]:
 
 
 def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> playlist.Hypergraph:
-    """Build the edges of every family; `own` adds the user's playlists, but must be off for a fit to these playlists."""
+    """Build the edges of every family; `own` adds the user's playlists, but must be off for a fit to them."""
     columns, n = snapshot.columns, snapshot.n_indexed
     min_size = max(2, n // _MIN_SHARE)
     words: dict[Hashable, str] = dict(enumerate(sources.topic_words))
