@@ -12,7 +12,7 @@ is above it already. An index without a knob has `recall` and `ms` instead. So d
 chooses for 0.95; its `build_s` includes the trials.
 
 Data: see `support.search_data`. `hard` are 200 overlapping clusters of intrinsic dimension 20 (full form: also 2,000),
-`separated` 2,000 clusters of random covariance. "as the app's" are the vectors of a drawn library, `songs` real
+`separated` 2,000 clusters of random covariance. "like the app's" are the vectors of a drawn library, `songs` real
 descriptors. A million rows are in `ten_million`. Forests have 8 and 24 trees, partitions one setting (full form: five),
 annoy 50 trees (full form: also 10 and 20). The claims use the quickest at a level. The tree of the thesis
 (PCA, spill 0.05 and 0.1, defeatist search) is grown to three depths, whose leaves have about 1,000, 316 and 100 rows.
@@ -484,7 +484,7 @@ def cases(settings: Settings) -> Iterator[Case]:
         yield Case(name, kind, X, Q, contenders(n_rows, seed, full=full, slow=slow))
     drawn = np.concatenate(list(drawn_vectors(200_000 + N_QUERIES, VECTOR_DIMENSIONS, seed)))
     X, Q = drawn[:-N_QUERIES], drawn[-N_QUERIES:]
-    yield Case("as the app's", "app", X, Q, contenders(len(X), seed, full=full, slow=full))
+    yield Case("like the app's", "app", X, Q, contenders(len(X), seed, full=full, slow=full))
     folder = shared_data()
     if folder is None:
         settings.facts["real vectors"] = "left out: no folder of public data sets"

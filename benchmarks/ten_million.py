@@ -416,7 +416,7 @@ def _claims(rows: Sequence[Row], n: int) -> list[Claim]:
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     """Measure in a folder for temporary files."""
     n = _FULL_ROWS if settings.full else _ROWS
-    settings.facts["vectors"] = f"{n:,} of {VECTOR_DIMENSIONS} dimensions, drawn as the app's"
+    settings.facts["vectors"] = f"{n:,} of {VECTOR_DIMENSIONS} dimensions, drawn like the app's"
     rivals = [name for name, package in _RIVALS.items() if version(package)]
     if settings.full and _USEARCH in rivals:
         rivals.remove(_USEARCH)

@@ -216,7 +216,7 @@ def _recordings(settings: Settings) -> Iterator[dict[str, Any]]:
             "material": "recordings", "what": what, "songs": len(away), "offset": float(np.median(away)),
             "spread": float(away.std()), "correlation": float(np.corrcoef(pairs.T)[0, 1]),
         }  # fmt: skip
-    yield _key_row("recordings", "ours, titles tell", [f for f, _ in keys], [t for _, t in keys])
+    yield _key_row("recordings", "ours, keys from titles", [f for f, _ in keys], [t for _, t in keys])
 
 
 def _claims(rows: list[dict[str, Any]]) -> Iterator[Claim]:

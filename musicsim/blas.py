@@ -55,7 +55,7 @@ _nesting = _Nesting()
 def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread in the whole process until the last such block ends.
 
-    If threadpoolctl limits overlap in two threads, each thread restores the other's limit at its end; this function
+    If threadpoolctl limits overlap in two threads, each thread restores the other's limit when it ends; this function
     avoids that. Entering takes about 15 ms, to look up the loaded libraries; a nested block is free.
     """
     if not _nesting.depth:

@@ -15,9 +15,9 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
 GRACE_S = 60.0
-LEAST_PER_S = 50_000  # bytes; slower than any usual uplink; 20 MB may take seven minutes
+LEAST_PER_S = 50_000  # bytes; usual uplinks are faster; a file of 20 MB may take seven minutes
 _IN_MEMORY = 1 << 17  # bytes per body; larger ones go to a temporary file
-_PART = 1 << 18  # bytes per read or write; a thread call per received chunk would take longer than the disk
+_PART = 1 << 18  # bytes per read or write; a thread call per received chunk would take longer than writing it
 
 
 class TooSlowError(Exception):

@@ -43,7 +43,7 @@ _AUDIO_TYPES = ("audio/", "video/", "application/octet-stream", "application/ogg
 _MAX_UPLOADS = 32  # uploads that are waiting or being processed
 _RETRY_AFTER_S = 15
 _UPLOAD_NAME = "the file that was sent"  # name of an upload in messages
-_MAX_UNWRITTEN = 1 << 20  # bytes; chunks have 64 kB, and a thread call per chunk would take longer than the disk
+_MAX_UNWRITTEN = 1 << 20  # bytes; chunks have 64 kB, and a thread call per chunk would take longer than writing it
 _Count = Annotated[int, Query(ge=1, le=MAX_RESULTS)]
 _Minutes = Annotated[
     float, Query(gt=0, le=MAX_MINUTES, description="number of minutes to analyze, from the start of the file")

@@ -137,4 +137,4 @@ def dialects(library: LibraryOption = None, as_json: JsonOption = False, model: 
         gains = ("" if row[name] is None else f"{row[name]:.1%}" for name in ("gain", "gain_global"))
         goes_by = ", ".join(f"{words} {share:.0%}" for words, share in list(row["families"].items())[:4])
         lines.append((row["name"] or "all playlists", row["n_playlists"], *gains, goes_by))
-    show(("kind", "playlists", "gain", "general gain", "uses"), lines)
+    show(("kind", "playlists", "gain", "gain with common weights", "uses"), lines)

@@ -110,7 +110,10 @@ def _run(library: Library, job: Job) -> str:
         message = f"{type(error).__name__}: {error}. Details: {library.jobs.log_path(job_id)}"
         return _fail(library, job_id, message)
     state = "done" if finished else "cancelled"
-    last = progress.latest | {"message": progress.outcome, "seconds_left": None}  # including values not due yet
+    last = progress.latest | {
+        "message": progress.outcome,
+        "seconds_left": None,
+    }  # including values that were not stored yet
     library.jobs.update(job_id, state=state, **last)
     return state
 

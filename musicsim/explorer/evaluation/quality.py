@@ -118,7 +118,7 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """A song in many lists, with the number of lists and the number of artists of their queries."""
+    """A song in many lists, the number of these lists, and the number of artists whose songs are their queries."""
 
     song_id: int
     n_lists: int
@@ -127,7 +127,7 @@ class Hub:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Statistics of all songs' lists, in one order."""
+    """Statistics of all songs' lists, either in plain order or with hub reduction."""
 
     hubness: float  # skewness of the number of lists per song; above 1, there are strong hubs
     coverage: float  # share of songs that are in a list
@@ -198,7 +198,7 @@ def measure_scores(
     random_state: int = 0,
     progress: Progress = no_progress,
 ) -> Scores:
-    """Rank all songs for each query by plain distance, and compare the order with its relevant songs.
+    """Rank all songs by plain distance for each query, and score the order by the query's relevant songs.
 
     `kind` is one of :data:`musicsim.explorer.requests.training.KINDS`. If `split` names a fixed split, its test songs
     are the queries, and its training songs are ranked. At most `most_queries` queries are sampled with the seed
@@ -294,9 +294,9 @@ def measure_lists(
     """Find the ten songs nearest to each song, without and with hub reduction; None with fewer than two songs.
 
     In a larger library, only `most_songs` songs are compared, sampled with the seed `random_state`. Re-ranks at least
-    500 candidates, and enough of them to include ten songs by other artists. Memory: 3 kB plus 12 bytes per song by the
-    most frequent artist, for each of 256 queries; plus 320 bytes per song. The total is 15 MB for 10,000 songs. Mutual
-    proximity: Schnitzer et al., JMLR 2012.
+    500 candidates, and enough of them to include ten songs by other artists. Mutual proximity: Schnitzer et al., JMLR
+    2012. Memory: 320 bytes per song, and for each of the 256 queries in a block, 3 kB plus 12 bytes per song by the
+    artist with the most songs. The total is 15 MB for 10,000 songs.
     """
     n = snapshot.n_indexed
     if n < 2:
@@ -323,7 +323,7 @@ def _nearest(
     artists: Int64Array,
     progress: Progress,
 ) -> list[tuple[Int64Array, Int64Array]]:
-    """Return the ten nearest rows, by any artist and by others, in plain and hub-reduced order; -1 if missing."""
+    """Return the ten nearest rows, by all and by other artists only, in plain and hub-reduced order; -1 if missing."""
     n = len(X)
     reach = min(n, max(_CANDIDATES, K + int(np.bincount(artists).max())) + 1)
     parts, blocks = [], _blocks(n)

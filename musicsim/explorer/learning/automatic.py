@@ -240,7 +240,7 @@ class Ways:
         ]
 
     def rankings(self, first: Way | None) -> list[Way]:
-        """Return MLR on these vectors and after a whitening, each also blended equally with its starting point."""
+        """Return MLR on these vectors and after whitening, each also in an equal blend with its initial metric."""
         starts = [(None, ""), *([(first, " after whitening")] if first is not None else [])]
         return [
             Way(

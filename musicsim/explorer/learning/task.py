@@ -100,7 +100,7 @@ def artist_folds(
 
 
 def whole_groups(groups: Sequence[str], rows: Int64Array, most: int) -> Int64Array:
-    """Return at most `most` rows, from whole artists drawn with a fixed seed; isolated songs would be useless."""
+    """Return at most `most` rows, from whole artists drawn with a fixed seed; single songs would lack similar ones."""
     if len(rows) <= most:
         return np.sort(rows)
     names, number, sizes = np.unique(np.asarray(groups)[rows], return_inverse=True, return_counts=True)

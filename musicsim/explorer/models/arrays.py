@@ -47,7 +47,7 @@ def read_arrays(path: Path, about: AboutModel) -> Arrays:
             members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
             if any(member.compress_type != zipfile.ZIP_STORED for member in members.values()):
                 raise ValueError("its arrays are compressed")
-            # if the arrays are larger than the file, members overlap
+            # if the arrays are larger than the file, members of the archive overlap, as in a decompression bomb
             if sum(member.file_size for member in members.values()) > path.stat().st_size:
                 raise ValueError("its arrays are larger than the file")
             headers = {}

@@ -54,7 +54,7 @@ class Representation:
     weights: Weights | None = None
     is_unit: bool = False  # mapped features have unit length, so distances are not scaled
     n_mapped: int | None = None  # number of mapped features, if it differs from the number of features
-    # takes mapped features, covariances within songs or None, and the share of variance; if None, PCA is used
+    # fits axes to mapped features, given covariances within songs (or None) and the share of variance; PCA by default
     fit_axes: Callable[[Floats, Sequence[Float64Array] | None, float], Axes] | None = None
     is_built_in: bool = False  # only the program itself creates such models
     needs_data: bool = False  # True if it needs imported data that the model's settings identify

@@ -59,7 +59,7 @@ def _own_playlists(snapshot: Snapshot) -> dict[str, list[int]]:
 
 
 def _tags(snapshot: Snapshot) -> list[list[str]]:
-    """Return each song's genre and then its tags, heaviest first, in lower case and in the usual spelling."""
+    """Return each song's genre, then its tags, heaviest first, in the usual one of their lower-case spellings."""
     tags = snapshot.tags_of()
     lower = cache(str.lower)
     songs = list(zip(snapshot.row_ids.tolist(), snapshot.columns.genre.texts(), strict=True))
@@ -97,7 +97,7 @@ def _albums(snapshot: Snapshot, min_songs: int) -> list[str | None]:
 
 
 def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> playlist.Hypergraph:
-    """Build the edges of every family; with `own`, the user's playlists are edges, too (not for a fit on them)."""
+    """Build the edges of every family; `own` adds the user's playlists, but must be off for a fit to them."""
     columns, n = snapshot.columns, snapshot.n_indexed
     min_size = max(2, n // _MIN_SHARE)
     words: dict[Hashable, str] = dict(enumerate(sources.topic_words))
@@ -134,7 +134,7 @@ def default_weights(names: Sequence[str]) -> Float64Array:
 
 
 class ClusterNames:
-    """Names of clusters, from the measures that differ from the library's and from the best-known artist.
+    """Names of clusters: the measures in which a cluster differs from the library, and its best-known artist.
 
     Measures are read when a name is first needed. If there are none, or none differs, the name is the artist alone. The
     best-known artist of a cluster has the most `plays` (n_indexed,), or else the most songs.

@@ -1,4 +1,4 @@
-"""Fit the walk of a library on its playlists: one for all playlists and one per dialect, with their gains."""
+"""Fit walks to the playlists of a library, one to all playlists and one to each dialect, and measure their gains."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class QueueItem:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A song up to the one that plays: it keeps its place and its reason."""
+    """A song that has played or is playing: it keeps its place and its reason."""
 
     song_id: int
     reason: str = ""
@@ -86,7 +86,7 @@ def _seed_ids(request: QueueRequest) -> list[int | None]:
 
 
 def _natural(snapshot: Snapshot, walker: Walk | None, request: QueueRequest, own: set[int]) -> Iterator[QueueItem]:
-    """Yield the songs without pins and heard songs: the nearest or a path, then blocks of the walk."""
+    """Yield the songs, ignoring pins and heard songs: the nearest ones or a path, then blocks of the walk."""
     last = next((i for i in _seed_ids(request) if i is not None), None)
     seen = own | request.removed | set(request.thumbs.unfitting)
     if request.target is None or walker is None:

@@ -46,7 +46,7 @@ _SEVERAL = 5  # number of songs that leaves enough choice
 
 
 def places_of(X: FloatingArray, rows: Sequence[int], length: int) -> list[int]:
-    """Return evenly spaced positions for rows of X that a playlist passes through: from 0 to the last position."""
+    """Return positions, from 0 to the last, for rows of X in a playlist; gaps are proportional to their distances."""
     far = np.linalg.norm(np.diff(X[list(rows)].astype(np.float64), axis=0), axis=1)
     far = far if far.sum() > 0 else np.ones_like(far)
     shares = (length - 1) * far / far.sum()

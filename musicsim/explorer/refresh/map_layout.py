@@ -38,8 +38,9 @@ def fit_map(X: Float32Array, random_state: int = _SEED, *, start: Float32Array |
     """Place songs X (n_songs, n_features) on a plane, float32 (n_songs, 2).
 
     `start` (n_songs, 2) is an earlier map of the same songs. The new one starts from it and is rotated so that songs
-    move little. A start without width is ignored. Below 12 songs, the result is the two main axes; otherwise t-SNE
-    (15 s on one core for 5,000 songs). Above :data:`MAX_LAID_OUT` songs, a sample gets t-SNE (5 minutes for a million).
+    move little. A start whose songs have the same x is ignored. Below 12 songs, the result is the two main axes;
+    otherwise t-SNE (15 s on one core for 5,000 songs). Above :data:`MAX_LAID_OUT` songs, a sample gets t-SNE (5 minutes
+    for a million songs).
     """
     n = len(X)
     if n > MAX_LAID_OUT:

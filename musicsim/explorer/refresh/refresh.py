@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 def needs_fit(library: Library, record: ModelRecord | None, n_songs: int) -> bool:
-    """Return whether a built-in model is missing, damaged, from a different version, or fitted on half the songs."""
+    """Return whether a built-in model is missing, damaged, of another version, or fitted on half the songs or less."""
     return record is None or n_songs >= 2 * record.n_songs_fitted or damage(library, record) is not None
 
 

@@ -38,7 +38,7 @@ class PlaylistRequest(Filters):
     exclude: frozenset[int] = option(frozenset(), "Songs to leave out.", label="Leave out")
     spacing: int = option(
         5,
-        "Songs between two by the same artist; fewer if the library has too few artists.",
+        "Minimum number of songs between two songs by the same artist; fewer if the library has too few artists.",
         label="Songs between two by the same artist",
         min=0,
     )
@@ -57,7 +57,7 @@ class PlaylistRequest(Filters):
     direction: Direction = option("rising", "Whether the value rises or falls.", label="Direction", choices=DIRECTIONS)
     prefer: Preference = option(
         "any",
-        "Any songs, familiar or unheard ones, based on imported plays and this player's history.",
+        "Songs to prefer (any, familiar or unheard), based on imported plays and this player's history.",
         label="Prefer songs that are",
         choices=PREFERENCES,
     )

@@ -61,7 +61,7 @@ class LearningSettings:
     """
 
     supervision: str = option(
-        "plays", f"Source to learn similarity from: {', '.join(KINDS)} (judgements are thumbs).",
+        "plays", f"Source to learn similarity from: {', '.join(KINDS)} (judgements are your thumbs up and down).",
         label="Learn similarity from", name="source", flags=("--from",), choices=tuple(KINDS),
     )  # fmt: skip
     on: tuple[str, ...] = option(
@@ -102,8 +102,8 @@ class LearningSettings:
     )
     method: str = option(
         "", "“automatic” tries several methods, and keeps the models unchanged if none is significantly better. "
-        "“ranking” learns step by step and bounds the gain of more steps. “mean” weighs similar against dissimilar "
-        "pairs once, in closed form. “local” does this for each region; a search uses its query's region. The "
+        "“ranking” learns step by step and reports how much further steps could gain. “mean” compares similar with "
+        "dissimilar pairs once, in closed form. “local” does so per region; a search uses its query's region. The "
         "default is “automatic”, or “ranking” for answers and if you choose C, the metric or the penalty.",
         label="Method", choices=tuple(METHODS),
     )  # fmt: skip

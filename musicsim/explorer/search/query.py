@@ -22,8 +22,8 @@ from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
 from musicsim.library.tags.artists import fold_name
 
-# Number of nearest songs that mutual proximity re-ranks and the limit per artist selects from. An artist may have
-# hundreds of songs in one region, and a second search costs more than a larger first one.
+# Number of nearest songs that mutual proximity re-ranks, and to which the limit per artist is applied. An artist may
+# have hundreds of songs in one region, and a second search costs more than a larger first one.
 CANDIDATES = 500
 # Number of songs nearest by plain distance that are compared again with the query's metric.
 _METRIC_CANDIDATES = 5_000
@@ -174,7 +174,7 @@ def _distances(
 
 
 def _combine(like: FloatingArray, unlike: FloatingArray) -> tuple[Int64Array, FloatingArray]:
-    """Return the order of rows and combined distances, which are infinite for rows nearer to examples to avoid."""
+    """Return the order of rows, and combined distances: infinite for rows much nearer to the examples to avoid."""
     if len(like) == 1 and not len(unlike):
         order = np.argsort(like[0], kind="stable")
         return order, like[0][order]

@@ -33,9 +33,9 @@ def find_requested(
     """Return the results of a request; without an example, the songs that match its words best.
 
     `query` is the first example, to which those of the request are added; or the result of :func:`combine_examples`,
-    which is used unchanged. A page that searches several times makes it once. `thumbs` replace those of the request;
-    `exclude` are ids that are never results. Raises NotFoundError if a song is not in the library or lacks a vector, or
-    for an unknown word.
+    which is used unchanged. A page that searches several times thus combines the examples only once. `thumbs` replace
+    those of the request; `exclude` are ids that are never results. Raises NotFoundError if a song is not in the library
+    or lacks a vector, or for an unknown word.
     """
     if query is None and not request.like:
         rows = find_matching_rows(snapshot, request)

@@ -211,7 +211,7 @@ def _histogram_shares(one: Side, other: Side, model: SimilarityModel) -> tuple[S
 
 
 def _group_by_sound(codebook: codebooks.Codebook, before: Shares, after: Shares | None) -> tuple[Share, ...]:
-    """Return shares of groups of codewords that sound alike; single codewords cover a third of the similarity."""
+    """Return shares of groups of codewords that sound alike; single codewords would explain only a third."""
     descriptions = [roughly(words) for words in describe_codewords(codebook, range(len(codebook.codewords_)))]
     names, group = np.unique(descriptions, return_inverse=True)
 

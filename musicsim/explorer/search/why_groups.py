@@ -117,7 +117,7 @@ def group_shares(
     shares (n_groups,) sum to d^2 = (a - b)^T M (a - b) and to 1 - d^2 / 2, which the pages show as similarity.
 
     With delta = a - b, feature w has the share delta_w (M delta)_w of the squared distance. A group's share of the
-    similarity is its mean share of squared distances in the sample, minus half its share of this distance. A group in
+    similarity is its mean share of squared distances in the sample, minus half its share of this one. A group in
     which two songs are equal contributes all of its mean share; a group with a typical distance contributes half.
     """
     a, b, X, L = (np.asarray(x, dtype=np.float64) for x in (a, b, sample, components))

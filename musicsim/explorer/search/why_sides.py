@@ -34,7 +34,7 @@ def explain_result(snapshot: Snapshot, query: int | Example, other_id: int) -> t
 
 
 def _compare(snapshot: Snapshot, model: SimilarityModel, query: int | Example, other_id: int) -> Compared:
-    """Return the features of two songs; for a joint model, those of each part, with the groups of Sound."""
+    """Return the features of two songs in groups; a joint model has one group per part, but several for Sound."""
     model_id = snapshot.record.id if snapshot.record else None
     songs = [_representative(snapshot, song) if isinstance(song, int) else song for song in (query, other_id)]
     song_ids = _features(snapshot.library, model_id, snapshot.revision).song_ids

@@ -18,7 +18,7 @@ from musicsim._arrays import Float32Array, Int64Array
 from musicsim.explorer.snapshot.neighbours import Neighbours
 
 MAX_UNFOLDED = 20_000
-"""Maximum size of a map on which its own method places new songs; for larger maps it takes too long."""
+"""Maximum size of a map on which new songs are placed with the map's own method, which is slow for larger maps."""
 
 _ROOM = 0.06  # margin as a share of the map's width, so that marks at the edge are not cut off
 _COARSE, _FINE = 64, 256  # number of cells per side of the grid

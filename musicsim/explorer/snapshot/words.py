@@ -170,7 +170,7 @@ class _Reader:
 
     @cached_property
     def _folders_by_word(self) -> dict[str, list[str]]:
-        """Folders by each word of their names below the library's folders; none for visitors."""
+        """Folders, keyed by each word in their path below a folder of the library; empty for visitors."""
         if is_public():
             return {}
         roots = {str(root) for root in self._snapshot.library.files.roots()}

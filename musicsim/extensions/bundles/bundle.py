@@ -170,7 +170,7 @@ def unpack_bundle(stream: BinaryIO, name: str, target: Path, progress: Progress)
 
 
 def _check_is_public(library: Library) -> None:
-    """Raise ValueError if the database holds anything that a public copy does not; the app might serve other files."""
+    """Raise ValueError if the database has private data, or paths of other files, which the app might serve."""
     with library.engine.connect() as connection:
         meta = {str(row.key): str(row.value) for row in connection.execute(sa.select(schema.meta))}
         names = {key for key in meta if not key.startswith(CHANGES_PREFIX)}

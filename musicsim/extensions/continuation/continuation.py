@@ -167,7 +167,7 @@ def _als(task: Task) -> Score:
 
 
 def _bpr(task: Task) -> Score:
-    """Bayesian personalized ranking (Rendle et al. 2009), trained on first songs as well: it cannot add lists later."""
+    """Bayesian personalized ranking (Rendle et al. 2009); also fitted to first songs: lists cannot be added later."""
     from implicit.cpu.bpr import BayesianPersonalizedRanking
 
     model = BayesianPersonalizedRanking(

@@ -65,8 +65,8 @@ def guess(
     typer.echo(result.summary(min_votes))
     if accept and guesses and not saves:
         typer.echo(
-            f"Nothing was saved, because fewer than {MIN_RIGHT:.0%} of guesses like these are known to be right. Use "
-            "more --votes, or accept guesses one by one in the app."
+            f"Nothing was saved, because fewer than {MIN_RIGHT:.0%} of guesses like these are known to be right. Raise "
+            "--votes, or accept guesses one by one in the app."
         )
     elif accept:
         typer.echo(f"Saved for {n_accepted:,} song{'s' * (n_accepted != 1)}. The files were not changed.")

@@ -137,7 +137,7 @@ def draw_artists(snapshot: Snapshot, *, busy: bool) -> None:
     if st.toggle(
         "Guess artists from similar songs",
         key="guess_artists",
-        help="Few of these guesses are right, because songs by different artists can sound similar, too.",
+        help="Most of these guesses are wrong, because songs by different artists can also sound alike.",
     ):
         _draw_guesses(snapshot, "artist")
 

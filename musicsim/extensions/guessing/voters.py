@@ -45,7 +45,7 @@ class CodeVoters:
         sample = np.sort(np.random.default_rng(random_state).permutation(len(rows))[:_MAX_LEARNED])
         counts = [np.unique(level[level >= 0], return_counts=True)[1] for level in labels[sample].T]
         if not any(len(n_songs) > 1 and n_songs.max() > 1 for n_songs in counts):
-            raise ModelError("Learning codes needs two different labels or more, and one of them on several songs.")
+            raise ModelError("Learning codes requires at least two different labels, one of them on several songs.")
         self.hash = hashing.RankHash(
             BITS, "hierarchy", method="ranknet", ranknet_steps=_STEPS, noise=_NOISE, random_state=random_state
         ).fit(snapshot.vectors_at(rows[sample]), labels[sample])

@@ -65,9 +65,9 @@ def render_mix(
 ) -> Mix:
     """Write a mix of the most typical `seconds` (1 to 600) of each song; shorter songs are used whole.
 
-    The extension of `target` selects the format (see :data:`MIX_ENDINGS`). Equal-power fades of `crossfade_s` seconds
-    join the songs and end the mix: 0 to `seconds` / 2, and at most half an excerpt. All excerpts get the same RMS
-    level, unless their peaks would clip. Raises AudioDecodeError if none of the songs can be read.
+    The extension of `target` selects the format (see :data:`MIX_ENDINGS`). Equal-power fades join the songs and end the
+    mix. They take `crossfade_s` seconds (0 to `seconds` / 2), but at most half an excerpt. All excerpts get the same
+    RMS level, unless their peaks would clip. Raises AudioDecodeError if none of the songs can be read.
     """
     import av
 

@@ -61,14 +61,14 @@ class Difference:
             return f"No significant difference between {self.name} and {self.other}: {closest}."
         if better and worse:
             return (
-                f"{self.name} is better than {self.other} by {_list_measures(better)}, and worse by "
+                f"{self.name} is better than {self.other} on {_list_measures(better)}, but worse on "
                 f"{_list_measures(worse)}: "
                 f"{join_words([lead_words(name, self.leads[name]) for name in (better[0], worse[0])])}."
             )
         verdict, shown = ("better", better) if better else ("worse", worse)
         first = "map" if "map" in shown else shown[0]
         others = [name for name in shown if name != first]
-        also = f"; also by {_list_measures(others)}" if others else ""
+        also = f"; also on {_list_measures(others)}" if others else ""
         return f"{self.name} is {verdict} than {self.other}: {lead_words(first, self.leads[first])}{also}."
 
 

@@ -105,7 +105,7 @@ class Subsonic:
         return _digest([modified, scan.get("lastScan"), scan.get("count"), newest])
 
     def songs(self, progress: Callable[[int], None] | None = None) -> Listing:
-        """List all songs with an empty search, or else album by album; `progress` gets the count after each page."""
+        """List all songs, by an empty search or else album by album; `progress` gets the count after each page."""
         listing = self._list_songs(self._search_pages(), progress)
         return listing if listing.songs else self._list_songs(self._album_pages(), progress)
 

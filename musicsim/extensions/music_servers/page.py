@@ -132,7 +132,7 @@ def _draw_choice(library: Library, server: str, song: ServerSong, labels: dict[i
     candidates = [i for i in song.candidates or () if i in labels]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.selectbox(
-            "Song here", [*candidates, None], format_func=lambda i: labels.get(i, _NONE), key=f"server_choice_{number}",
+            "Your song", [*candidates, None], format_func=lambda i: labels.get(i, _NONE), key=f"server_choice_{number}",
             label_visibility="collapsed",
         )  # fmt: skip
         st.button(

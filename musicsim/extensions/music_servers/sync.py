@@ -293,7 +293,7 @@ def remove(library: Library, name: str) -> None:
 
 
 def list_last_played(library: Library, connection: Connection, n_songs: int) -> list[int]:
-    """Return the songs played last, or the most played songs without play times, or the songs of recent albums."""
+    """Return the songs played last; without play times, the most played; without plays, those on recent albums."""
     known = ServerSongs(library).read_songs(connection.name)
     played = [song for song in known.values() if song.plays and song.song_id is not None]
     played.sort(key=lambda song: (-(song.played_at or 0.0), -song.plays, song.id))

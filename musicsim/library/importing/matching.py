@@ -19,7 +19,7 @@ from musicsim.library.tags.artists import parse_artist
 from musicsim.progress import Progress, no_progress
 
 How = Literal["path", "path end", "confirmed", "mbid", "exact", "loose"]
-"""How a song was matched: by file path, end of the path, a person's choice, recording id, names, or plain names."""
+"""How a song was matched: by file path, end of the path, a user's choice, recording id, names, or simplified names."""
 
 _SIMILAR = 0.84  # minimum share of letters in common, in order: allows one wrong letter in six, two in thirteen
 _MAX_IN_BLOCK = 200

@@ -196,7 +196,7 @@ def _differences(why: Why, one: Side, other: Side) -> str:
     for share in why.apart:
         part = f"{share.distance_before / before:.0%}"
         if share.distance_after is not None:
-            part = f"{share.distance_after / after:.0%}, before learning {part}"
+            part = f"{share.distance_after / after:.0%}; {part} before learning"
         if isinstance(share, CodewordShare):
             part += f"; more in “{plain((one, other)[share.more_in].title)}”"
         sentences.append(f"{share.words} ({part})")

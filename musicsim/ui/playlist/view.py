@@ -20,8 +20,8 @@ from musicsim.ui.playlist import actions
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, can_redo, can_undo, change, present_ids, redo, undo
 from musicsim.ui.playlist.request_form import MAX_SONGS
 
-_WHY: Key[int | None] = Key("playlist_why", lambda: None, "place of the song for which the preceding step is explained")
-_ADD_AT: Key[int | None] = Key("playlist_add_at", lambda: None, "place at which to add songs")
+_WHY: Key[int | None] = Key("playlist_why", lambda: None, "position of the song whose preceding step is explained")
+_ADD_AT: Key[int | None] = Key("playlist_add_at", lambda: None, "position at which to add songs")
 _MORE: Key[int] = Key("playlist_more", lambda: 5, "number of songs to add")
 _MAX_REASONS = 8
 

@@ -156,10 +156,10 @@ def lead(low, high):
     ("leads", "words"),
     [
         ({}, "a and b cannot be compared: the ground truth covers too few artists"),
-        ({"auc": lead(0.1, 0.3), "map": lead(0.1, 0.3)}, "a is better than b: MAP 0.700 .*; also by AUC"),
+        ({"auc": lead(0.1, 0.3), "map": lead(0.1, 0.3)}, "a is better than b: MAP 0.700 .*; also on AUC"),
         ({"auc": lead(-0.3, -0.1), "map": lead(-0.1, 0.1)}, "a is worse than b: AUC 0.300"),
         ({"auc": lead(-0.1, 0.1), "map": lead(-0.1, 0.2)}, "No significant difference between a and b: MAP"),
-        ({"auc": lead(0.1, 0.3), "map": lead(-0.3, -0.1)}, "a is better than b by AUC, and worse by MAP: "),
+        ({"auc": lead(0.1, 0.3), "map": lead(-0.3, -0.1)}, "a is better than b on AUC, but worse on MAP: "),
     ],
 )
 def test_difference_summary_matches_leads(leads, words):
