@@ -22,6 +22,7 @@ JOBS ?= $(shell expr $(N_CORES) + 1)
 BROWSERS ?= $(N_CORES)
 # Tests start hundreds of processes, each of which would compile all modules again without bytecode.
 RUN = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
+# The groups of tests that one worker runs are in tests/conftest.py.
 SPREAD = -q -p no:cacheprovider --dist loadfile --no-loadscope-reorder
 # Tests with a browser have worker processes of their own: Playwright leaves an event loop running, next to which other
 # tests cannot start one.
