@@ -125,7 +125,7 @@ def take_listening_test(page: Page) -> None:
     _switch(page, "Compare")
     page.get_by_text("Listening tests", exact=True).click()
     page.get_by_role("button", name="Make the test").click()
-    page.get_by_test_id("stCode").filter(has_text="/listen/").wait_for()
+    page.get_by_test_id("listening-links").wait_for()
     with Library.open(default_folder(), create=False) as library:
         kept = ListeningTestStore(library).all()[0]
         *_, last = listeners = ListeningTestStore(library).listeners(kept.id)

@@ -1,4 +1,4 @@
-"""Tags from the nearest neighbours: precision and recall by threshold, figure 6.3 of the thesis.
+"""Tags from neighbors: how precisely the nearest songs predict the tags of a song (thesis, figure 6.3).
 
 The tags of a test song are predicted from the mean tags of its k nearest training songs. Tags that reach a threshold of
 .1 to .9 count (Kim et al., ISMIR 2009). Precision and recall are means over tags and over splits, 80 : 20. The

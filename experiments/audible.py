@@ -1,4 +1,4 @@
-"""Audible descriptors: accuracy of tempo, key, loudness and brightness, computed from the stored features of songs.
+"""Audible descriptors: accuracy of tempo, key, loudness and brightness, computed from stored audio features.
 
 - demo: songs of the demo collection, with the tempo, tonic and mode they were composed with. Ambient and choral songs
   do not have drums and hardly a beat, so songs with and without a beat have separate rows.

@@ -1,4 +1,4 @@
-"""Similarity of sound learned from listeners, thesis 5.4 in miniature: native against learned.
+"""Learning similarity of sound from listeners: ranking before and after learning (thesis, section 5.4).
 
 Relevant to a song are the songs of the training artists that share most listeners with its artist (at least 10 plays,
 Jaccard). Test songs query the training songs. Artists are split 40 : 30 : 30 into training, validation and test. The

@@ -1,4 +1,4 @@
-"""Size of the codebook and tau: ranking before and after learning, and dimensions, figures 5.4 and 5.5 of the thesis.
+"""Size of the codebook: ranking before and after learning, by codewords and tau (thesis, figures 5.4 and 5.5).
 
 The demo's songs and plays are split as in experiments.audio: 40 : 30 : 30 by artist. Codebook, IDF, PCA and MLR are
 fitted on training songs, and C is chosen by validation. The score is the AUC of test songs that query the training

@@ -1,4 +1,4 @@
-"""Do neighbours share a style and an artist? The demo collection, five descriptions of a song.
+"""Neighbors in the demo collection: do the nearest songs share a style and an artist, in five representations?
 
 For the 10 nearest neighbors of each song: the share of its own style and of its own artist. Candidates are all songs,
 or all except those of its own artist (the artist filter). Further scores: how often the first neighbor is by the same

@@ -1,4 +1,4 @@
-"""Learning on the descriptors of real songs: native against learned similarity, on five public collections.
+"""Learning on descriptors of real songs: ranking before and after learning, on five public collections.
 
 Native is Euclidean distance of the columns, z-scored by the training songs. Learned is MLR on the same columns, with C
 (and with ``--full`` its loss) chosen by MAP on validation songs. WCCN is whitening within relevant songs, and GMML the

@@ -1,4 +1,4 @@
-"""Is the same sound found twice, and nothing else? Copies and near misses of generated and real music.
+"""Duplicates: is the same sound found in every encoding, and nothing else?
 
 Every song is converted in all the ways in which files differ: encodings, gain, offset, silence, sampling rate, mono,
 and the worst of these together. For each kind, the originals and their duplicates form one collection. Recall is the

@@ -1,4 +1,4 @@
-"""Bit codes, tables 4 and 5 of Nair, Mahajan, Sundararajan (WWW 2012), and what bits cost on music.
+"""Bit codes: what short codes cost in accuracy (Nair, Mahajan, Sundararajan, WWW 2012, tables 4 and 5).
 
 The score of MNIST, Covertype and GTZAN is the error of a vote of the three nearest non-empty bins. That of SIFT is the
 precision at Hamming distances below 2 (0 for a query without results). That of artists is the share of correct levels.

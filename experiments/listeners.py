@@ -1,4 +1,4 @@
-"""Learning from listeners' answers: a survey on songs, and the artist survey of thesis 2.5.2.
+"""Learning from answers: do models predict which song does not belong? (thesis, section 2.5.2)
 
 - songs: bliss's survey, 601 answers to "which of these three songs does not belong?", 715 songs with 20 z-scored
   descriptors of their sound. An answer is two comparisons. Ten folds, by question (a repeated question is in one fold)

@@ -1,4 +1,4 @@
-"""Listening tests simulated: does a test of 60 pairs by ten listeners find which of two models is better?
+"""Listening tests: do ten listeners and 60 pairs find the better of two models? A simulation.
 
 There are thirty queries with one result per model. The true similarity of a result, on the scale of fine scores, varies
 by query (standard deviation 12) and by result (12). It also varies by model: this is the difference to detect.

@@ -1,4 +1,4 @@
-"""Metrics in the presence of noise columns: figures 4.1 to 4.3 of the thesis.
+"""Noise columns: the error of learned metrics as useless columns are added (thesis, figures 4.1 to 4.3).
 
 The data are four UCI sets with 0 to 256 added columns of random signs. Splits are 60/20/20, z-scored by the training
 part. The score is the error of 3 nearest neighbors. C (MLR-MAP), mu (LMNN) and gamma (ITML) are chosen on the

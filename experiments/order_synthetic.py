@@ -1,4 +1,4 @@
-"""Partial order embedding where the truth is known: noisy comparisons, and kernels of which most are noise.
+"""Noisy comparisons: does a learned space keep the true order if answers are wrong and kernels are noise?
 
 Songs have three views of six columns, three of which are informative. True distance is Euclidean over these nine,
 stretched by random factors. The kernels are linear ones of the views, and five of random points on the unit sphere in

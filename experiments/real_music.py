@@ -1,4 +1,4 @@
-"""How good is the first list of answers on real music? The app's models, rivals, and learning, on labelled pieces.
+"""Search in real music: how often the nearest pieces are by the same composer, in our models and in rivals.
 
 P@1 and P@5 are the shares of pieces by the same composer among the nearest and the five nearest, for composers with
 five or more pieces. A third score is whether the nearest is from the same package, for all pieces. "Within" is for

@@ -1,4 +1,4 @@
-"""Several examples at once, and "less like this": which formula ranks best, by composers of real music.
+"""Several examples: which formula for "like these" and "less like this" ranks real music best?
 
 "one composer": some pieces of a composer are the examples, and their other pieces are relevant. "two composers": one
 piece of each; pieces by either are relevant. "less like": the examples are by one composer. The composer of the first

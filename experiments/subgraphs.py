@@ -1,4 +1,4 @@
-"""Ten random acyclic subgraphs of the artist survey: how far the learned space depends on them, figure 2.10.
+"""Random subgraphs of an artist survey: how much the learned space depends on them (thesis, figure 2.10).
 
 aset400, 9,107 comparisons of 412 artists. The thesis learns from biographies and tests on new artists. These are not
 available, so genre labels replace them (new artists), and K = I (held-out comparisons of known artists). C is that of

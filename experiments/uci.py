@@ -1,4 +1,4 @@
-"""k-nearest-neighbour error in learned metrics on five UCI sets: table 3.2 of the thesis.
+"""Errors of learned metrics: k nearest neighbors on five UCI data sets (thesis, table 3.2).
 
 Balance, Ionosphere, WDBC and Wine: random 80/20 splits, z-scored by the training part. C and k (and the settings of
 LMNN) are chosen by cross-validation inside the training part. IsoLet: PCA to 95 % of the variance, random 80/20 splits

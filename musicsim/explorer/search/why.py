@@ -1,8 +1,8 @@
 """Explanation of the similarity of two songs: shared codewords and passages, tags, and listeners in common.
 
 Shares are computed under the model in use. If it compares features other than codewords, the parts are groups of
-features (:mod:`musicsim.explorer.search.why_groups`), and shared passages come from the library's codeword model. Frame
-i of a song starts at i times 256 / 22050 s.
+features (:mod:`musicsim.explorer.search.why_groups`), and shared passages come from the library's codeword model.
+Silence and fades never count as shared passages. Frame i of a song starts at i times 256 / 22050 s.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from musicsim import codebook as codebooks
 from musicsim import kernels
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int64Array
 from musicsim.audio import HOP, SAMPLE_RATE
+from musicsim.audio.features import N_MELS
 from musicsim.errors import ModelError
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.search.why_groups import REST, Compared, Share, Shares, largest_shares
@@ -28,7 +29,8 @@ _SMOOTH_FRAMES = round(1.5 / _FRAME_S)
 _REACH_FRAMES = round(3.0 / _FRAME_S)  # maximum distance from the middle of a passage to its ends
 _SHORTEST_FRAMES = round(1.0 / _FRAME_S)  # a shorter passage is hard to hear; a shorter song is one passage
 _N_BINS = 240
-_FAINTEST = 0.5  # minimum peak of a passage, relative to the peak of its codeword in the song
+_FAINTEST = 0.5  # minimum peak of a passage, relative to the peak of its sound in the song
+_QUIETEST_DB = 15.0  # silence and fades are this much below the loudest moments, in the mean of all bands
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +53,12 @@ class Side:
 class CodewordShare(Share):
     """Contribution of a codeword; `words` describes its sound relative to other codewords."""
 
-    codeword: int
     more_in: int  # 0 if the first song has more of this codeword, 1 if the second has more
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """An interval in which a shared codeword is densest; `slot` is its index in :attr:`Why.shared`."""
+    """An interval in which a shared sound is densest; `slot` is its index in :attr:`Why.shared`."""
 
     start_s: float
     end_s: float
@@ -77,11 +78,11 @@ class Why:
     tags: tuple[str, ...]  # tags in common
     n_listeners: int  # listeners of both songs
     listeners_jaccard: float | None  # None if one of the songs has no listeners
-    shared: tuple[CodewordShare, ...] = ()  # codewords of both songs with the largest shares of the similarity
-    # passages of each song; a slot has a passage in both songs or in neither
-    passages: tuple[tuple[Passage, ...], tuple[Passage, ...]] = ((), ())
+    # descriptions of the sounds that have a passage in both songs, the largest share of the similarity first
+    shared: tuple[str, ...] = ()
+    passages: tuple[tuple[Passage, ...], tuple[Passage, ...]] = ((), ())  # of each song, in the order of `shared`
     # density of the similarity over the first `heard_s` seconds, (n_bins,) for each song; empty without frames. The
-    # mean over a song is the similarity, except for codewords that only the other song has.
+    # mean over a song is the similarity, except for silence and for codewords that only the other song has.
     curves: tuple[Float32Array, Float32Array] = (np.empty(0, np.float32), np.empty(0, np.float32))
     heard_s: tuple[float, float] = (0.0, 0.0)  # compared seconds of each song
 
@@ -115,7 +116,7 @@ def describe_codewords(codebook: codebooks.Codebook, codewords: Sequence[int]) -
     """Describe the sound of codewords of delta-MFCC relative to their codebook, as in "bright, quiet, steady".
 
     A word describes the outer thirds of the codebook; "very" describes the outer sixths. Loudness is the first MFCC,
-    darkness is the second, and change is the norm of the deltas. Codewords without a word are "in the middle".
+    darkness is the second, and change is the norm of the deltas. Others are "average".
     """
     centers = codebook.codewords_
     n_mfcc = centers.shape[1] // 3
@@ -129,12 +130,7 @@ def describe_codewords(codebook: codebooks.Codebook, codewords: Sequence[int]) -
             if value < lower or value > higher:
                 very = "very " if value < lowest or value > highest else ""
                 description.append(very + (low if value < lower else high))
-    return [", ".join(description) or "in the middle" for description in words]
-
-
-def roughly(words: str) -> str:
-    """Return a description without "very"; there are 27 of these, each shared by many codewords."""
-    return words.replace("very ", "")
+    return [", ".join(description) or "average" for description in words]
 
 
 def explain_pair(
@@ -181,21 +177,20 @@ def explain_pair(
         return why
     if compared is not None:
         before, after = _histogram_shares(one, other, codewords.remove_metric())
-    return _add_codewords(why, one, other, _codebook_of(codewords), before, after)
+    return _add_passages(why, one, other, _codebook_of(codewords), (after or before)[1])
 
 
-def _add_codewords(
-    why: Why, one: Side, other: Side, codebook: codebooks.Codebook, before: Shares, after: Shares | None
-) -> Why:
-    _, similarity = after or before
+def _add_passages(why: Why, one: Side, other: Side, codebook: codebooks.Codebook, similarity: Float64Array) -> Why:
+    names, group = _sounds_of(codebook)
     in_both = (_histograms(one, other) > 0).all(axis=0)
-    top = _largest(np.where(in_both, similarity, 0.0), N_SHARED)
-    first, second = _nearest(one, codebook), _nearest(other, codebook)
+    order = _largest(np.bincount(group, np.where(in_both, similarity, 0.0), len(names)), len(names))
+    (first, is_loud), (second, is_other_loud) = _read(one, codebook), _read(other, codebook)
+    shared, *passages = _passages((group[first], group[second]), (~is_loud, ~is_other_loud), order)
     return replace(
         why,
-        shared=_codeword_shares(codebook, top, one, other, before, after),
-        passages=_passages(first, second, top),
-        curves=(_curve(first, similarity, one), _curve(second, similarity, other)),
+        shared=tuple(names[sound] for sound in shared),
+        passages=(passages[0], passages[1]),
+        curves=(_curve(first, is_loud, similarity, one), _curve(second, is_other_loud, similarity, other)),
         heard_s=(len(first) * _FRAME_S, len(second) * _FRAME_S),
     )
 
@@ -210,16 +205,22 @@ def _histogram_shares(one: Side, other: Side, model: SimilarityModel) -> tuple[S
     return before, None if model.metric_ is None else codeword_shares(a, b, model.components_)
 
 
+def _sounds_of(codebook: codebooks.Codebook) -> tuple[list[str], Int64Array]:
+    """Return the descriptions of sounds without "very", at most 27, and the index of each codeword's description."""
+    words = [words.replace("very ", "") for words in describe_codewords(codebook, range(len(codebook.codewords_)))]
+    names, group = np.unique(words, return_inverse=True)
+    return names.tolist(), group
+
+
 def _group_by_sound(codebook: codebooks.Codebook, before: Shares, after: Shares | None) -> tuple[Share, ...]:
-    """Return shares of groups of codewords that sound alike; single codewords would explain only a third."""
-    descriptions = [roughly(words) for words in describe_codewords(codebook, range(len(codebook.codewords_)))]
-    names, group = np.unique(descriptions, return_inverse=True)
+    """Return shares of groups of codewords that sound alike; single codewords cover a third of the similarity."""
+    names, group = _sounds_of(codebook)
 
     def sum_groups(shares: Shares) -> Shares:
         distance, similarity = (np.bincount(group, share, len(names)).astype(np.float64) for share in shares)
         return distance, similarity
 
-    return largest_shares(names.tolist(), sum_groups(before), None if after is None else sum_groups(after))
+    return largest_shares(names, sum_groups(before), None if after is None else sum_groups(after))
 
 
 def _codebook_of(model: SimilarityModel) -> codebooks.Codebook:
@@ -241,7 +242,7 @@ def _similarity(shares: Shares) -> float:
 
 
 def _largest(shares: Float64Array, n: int) -> list[int]:
-    """Return the codewords of the `n` largest positive shares, largest first."""
+    """Return the indices of the `n` largest positive shares, largest first."""
     order = np.argsort(-shares, kind="stable")[:n]
     return order[shares[order] > 0].tolist()
 
@@ -252,7 +253,6 @@ def _codeword_shares(
     more_in = _histograms(one, other).argmax(axis=0).tolist()  # argmax chooses the first song if both are equal
     return tuple(
         CodewordShare(
-            codeword=w,
             words=words,
             more_in=more_in[w],
             similarity_before=float(before[1][w]),
@@ -264,16 +264,23 @@ def _codeword_shares(
     )
 
 
-def _nearest(side: Side, codebook: codebooks.Codebook) -> Int64Array:
-    """Return the nearest codewords of each frame of the first ten minutes, (n_frames, tau)."""
-    blocks = [np.empty((0, codebook.tau), dtype=np.int64)]
+def _read(side: Side, codebook: codebooks.Codebook) -> tuple[Int64Array, BoolArray]:
+    """Return the nearest codewords of each frame of the first ten minutes, (n_frames, tau), and if it is loud enough.
+
+    The level of a frame is its first MFCC: the sum over all bands in dB, divided by the root of their number.
+    """
+    blocks, levels = [np.empty((0, codebook.tau), dtype=np.int64)], [np.empty(0, dtype=np.float32)]
     n_frames = 0
     for block in side.frame_blocks or ():
-        blocks.append(codebook.nearest(block[: _MAX_FRAMES - n_frames]))
-        n_frames += len(blocks[-1])
+        used = block[: _MAX_FRAMES - n_frames]
+        blocks.append(codebook.nearest(used))
+        levels.append(used[:, 0].copy())
+        n_frames += len(used)
         if n_frames >= _MAX_FRAMES:
             break
-    return np.concatenate(blocks)
+    level = _smooth(np.concatenate(levels)) / np.sqrt(N_MELS)
+    loudest = np.quantile(level, 0.95) if n_frames else 0.0
+    return np.concatenate(blocks), level >= loudest - _QUIETEST_DB
 
 
 def _smooth(values: npt.ArrayLike) -> Float64Array:
@@ -285,36 +292,40 @@ def _smooth(values: npt.ArrayLike) -> Float64Array:
     return (sums[stop] - sums[start]) / (stop - start)
 
 
-def _curve(nearest: Int64Array, similarity: Float64Array, side: Side) -> Float32Array:
+def _curve(nearest: Int64Array, is_loud: BoolArray, similarity: Float64Array, side: Side) -> Float32Array:
     """Distribute each codeword's share evenly over the frames nearest to it, and return means per bin."""
     if not len(nearest):
         return np.empty(0, dtype=np.float32)
     assert side.histogram is not None
     density = np.divide(similarity, side.histogram, out=np.zeros(len(similarity)), where=side.histogram > 0)
     edges = np.linspace(0, len(nearest), min(_N_BINS, len(nearest)) + 1).astype(np.int64)
-    smooth = _smooth(density[nearest].mean(axis=1))
+    smooth = np.where(is_loud, _smooth(density[nearest].mean(axis=1)), 0.0)
     return (np.add.reduceat(smooth, edges[:-1]) / np.diff(edges)).astype(np.float32)
 
 
 def _passages(
-    first: Int64Array, second: Int64Array, codewords: Sequence[int]
-) -> tuple[tuple[Passage, ...], tuple[Passage, ...]]:
-    """Return a passage in each song for every codeword that has one in both; passages do not overlap."""
-    if not len(first) or not len(second):
-        return (), ()
+    songs: tuple[Int64Array, Int64Array], used: tuple[BoolArray, BoolArray], sounds: Sequence[int]
+) -> tuple[list[int], tuple[Passage, ...], tuple[Passage, ...]]:
+    """Return the first sounds that have a passage in both songs, and these passages; passages do not overlap.
+
+    `songs` are the sounds of the codewords nearest to each frame, (n_frames, tau). `used` is True for frames that no
+    passage may contain; frames of the passages are added.
+    """
+    shared: list[int] = []
     passages: tuple[list[Passage], list[Passage]] = ([], [])
-    used = [np.zeros(len(nearest), dtype=bool) for nearest in (first, second)]
-    for slot, codeword in enumerate(codewords):
-        a, b = (
-            _densest_part(_smooth((nearest == codeword).any(axis=1)), mask)
-            for nearest, mask in zip((first, second), used, strict=True)
-        )
-        if a is None or b is None:
+    for sound in sounds if len(songs[0]) and len(songs[1]) else ():
+        parts = [
+            _densest_part(_smooth((nearest == sound).mean(axis=1)), mask)
+            for nearest, mask in zip(songs, used, strict=True)
+        ]
+        if None in parts or len(shared) == N_SHARED:
             continue
-        for (start, stop), mask, of_song in zip((a, b), used, passages, strict=True):
-            mask[start:stop] = True
-            of_song.append(Passage(start * _FRAME_S, stop * _FRAME_S, slot))
-    return tuple(passages[0]), tuple(passages[1])
+        for part, mask, of_song in zip(parts, used, passages, strict=True):
+            assert part is not None
+            mask[slice(*part)] = True
+            of_song.append(Passage(part[0] * _FRAME_S, part[1] * _FRAME_S, len(shared)))
+        shared.append(sound)
+    return shared, tuple(passages[0]), tuple(passages[1])
 
 
 def _densest_part(density: Float64Array, used: BoolArray) -> tuple[int, int] | None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import pandas as pd
@@ -17,11 +18,13 @@ from musicsim.extensions.listening_tests.pooling import ListeningTestRequest, ma
 from musicsim.extensions.listening_tests.results import Results, grades_csv, results_json, results_of
 from musicsim.extensions.listening_tests.taking_part import import_grades
 from musicsim.library import Library
+from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.option_widgets import describe, limits
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import clean, plain
 from musicsim.ui.components.downloads import show_table
 
+_ASSETS = Path(__file__).parent / "assets"
 _NUMBERS = ("queries", "results", "checks", "failed_checks", "seconds", "seed")
 _CHOSEN: Key[int | None] = Key("listening_test", lambda: None, "id of the selected listening test", per_library=True)
 _PROBLEM: Key[str] = Key("listening_said", str, "error message from the last action", per_library=True)
@@ -35,19 +38,22 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         "so the comparison is blind."
     )
     tests = {test.id: test for test in store.ListeningTestStore(library).all()}
-    with st.expander("New listening test", expanded=not tests, icon=":material/add:"):
-        _draw_form(library)
-        _draw_upload(library)
     if problem := _PROBLEM.get():
         st.warning(plain(problem), icon=":material/warning:")
         _PROBLEM.set("")
-    if not tests:
-        return
-    if _CHOSEN.get() not in tests:
-        _CHOSEN.set(next(iter(tests)))
-    _CHOSEN.keep()
-    chosen = st.selectbox("Test", list(tests), key=_CHOSEN.name, format_func=lambda i: plain(tests[i].name), width=420)
-    _draw_test(library, tests[chosen])
+    if tests:
+        if _CHOSEN.get() not in tests:
+            _CHOSEN.set(next(iter(tests)))
+        _CHOSEN.keep()
+        name = {test.id: plain(test.name) for test in tests.values()}
+        chosen = st.selectbox("Test", list(tests), key=_CHOSEN.name, format_func=name.__getitem__, width=420)
+        _draw_test(library, tests[chosen])
+    # with a key for each number of tests, the form closes after a new test
+    with st.expander(
+        "New listening test", expanded=not tests, key=f"listening_form_{len(tests)}", icon=":material/add:"
+    ):
+        _draw_form(library)
+        _draw_upload(library)
 
 
 def _draw_form(library: Library) -> None:
@@ -64,15 +70,16 @@ def _draw_form(library: Library) -> None:
         chosen = st.multiselect(
             **describe(request, "models"), options=models, default=first, max_selections=store.MAX_MODELS
         )
-        numbers = {}
-        for fields in (_NUMBERS[:3], _NUMBERS[3:]):
-            for column, field in zip(st.columns(3), fields, strict=True):
-                numbers[field] = int(column.number_input(**limits(request, field), value=getattr(request, field)))
-        same_artist = st.checkbox(**describe(request, "same_artist"), value=request.same_artist)
-        consent = st.text_area(**describe(request, "consent"), value=request.consent, max_chars=5_000)
         people = st.number_input(
             "Listeners", 1, store.MAX_LISTENERS, 5, help="Each listener gets a link. You can add more later."
         )
+        with st.popover("More", icon=":material/tune:"):
+            numbers = {
+                field: int(st.number_input(**limits(request, field), value=getattr(request, field)))
+                for field in _NUMBERS
+            }
+            same_artist = st.checkbox(**describe(request, "same_artist"), value=request.same_artist)
+            consent = st.text_area(**describe(request, "consent"), value=request.consent, max_chars=5_000)
         if st.form_submit_button("Create the test", type="primary", icon=":material/headphones:"):
             try:
                 options = request(name=name, models=tuple(chosen), same_artist=same_artist, consent=consent, **numbers)
@@ -86,7 +93,12 @@ def _draw_form(library: Library) -> None:
 
 
 def _draw_upload(library: Library) -> None:
-    file = st.file_uploader("Or repeat a test from its file", ["json"], key="listening_file")
+    with st.popover("Repeat a test from its file", icon=":material/upload_file:"):
+        _draw_upload_box(library)
+
+
+def _draw_upload_box(library: Library) -> None:
+    file = st.file_uploader("The test (JSON)", ["json"], key="listening_file")
     if file is not None and st.button("Use this file", key="listening_use", icon=":material/upload_file:"):
         try:
             test = read_test(file.getvalue(), file.name)
@@ -124,24 +136,18 @@ def _draw_test(library: Library, test: store.KeptTest) -> None:
     except MusicsimError as error:
         st.error(plain(error), icon=":material/error:")
         return
+    _draw_links(library, test, results)
     left, right = st.columns([1, 1], gap="large")
     with left:
-        _draw_listeners(library, test, results)
+        _draw_listeners(results)
     with right:
         _draw_results(results)
     _draw_files(library, test)
 
 
-def _draw_listeners(library: Library, test: store.KeptTest, results: Results) -> None:
-    st.subheader("Listeners", anchor=False)
-    n_counted = sum(one.counts for one in results.progress)
-    st.caption(f"{n_counted} of {len(results.progress)} listeners have finished and passed the attention checks.")
-    for one in results.progress:
-        share = one.n_graded / one.n_pairs
-        failed = f", {one.n_failed_checks} failed attention checks" if one.n_failed_checks else ""
-        left_out = "" if one.counts or share < 1 else " (not counted)"
-        st.progress(share, text=f"**{plain(one.listener.name)}**: {one.n_graded} of {one.n_pairs}{failed}{left_out}")
-    with st.expander("Links", icon=":material/link:", expanded=not n_counted):
+def _draw_links(library: Library, test: store.KeptTest, results: Results) -> None:
+    """Show the links, closed once a listener has finished."""
+    with st.expander("Links", icon=":material/link:", expanded=not any(one.counts for one in results.progress)):
         st.caption(
             "Send each link to one person. Anyone with the link can grade under this name, but cannot open other pages."
         )
@@ -150,17 +156,33 @@ def _draw_listeners(library: Library, test: store.KeptTest, results: Results) ->
                 ":material/info: Other people cannot reach this machine at this address. Start the app with --host or, "
                 "for strangers, as a public demonstration with --keep-answers (docs/listening_tests.md)."
             )
-        links = [f"{one.listener.name}: {_link(library, one.listener)}" for one in results.progress]
-        st.code("\n".join(links), language=None, wrap_lines=True)
+        css, js = ((_ASSETS / name).read_text(encoding="utf-8") for name in ("links.css", "links.js"))
+        listeners = [one.listener for one in results.progress]
+        links = [{"name": clean(one.name), "url": _link(library, one)} for one in listeners]
+        st.components.v2.component("musicsim_listening_links", css=css, js=js)(
+            key="listening_links", data={"links": links}, height="content"
+        )
         st.button(
             "Add a listener", icon=":material/person_add:", key="listening_more", on_click=_invite,
             args=(library, test.id, 1),
         )  # fmt: skip
+
+
+def _draw_listeners(results: Results) -> None:
+    st.subheader("Listeners", anchor=False)
+    n_counted = sum(one.counts for one in results.progress)
+    st.caption(f"{n_counted} of {len(results.progress)} listeners have finished and passed the attention checks.")
+    for one in results.progress:
+        share = one.n_graded / one.n_pairs
+        failed = f", {one.n_failed_checks} failed attention checks" if one.n_failed_checks else ""
+        left_out = "" if one.counts or share < 1 else " (not counted)"
+        st.progress(share, text=f"**{plain(one.listener.name)}**: {one.n_graded} of {one.n_pairs}{failed}{left_out}")
     st.button("Refresh", icon=":material/refresh:", key="listening_again", type="tertiary")
 
 
 def _link(library: Library, listener: store.InvitedListener) -> str:
-    base = (st.context.url or "").split("?")[0].rstrip("/").removesuffix("/compare")
+    app, _, page = (st.context.url or "").split("?")[0].rstrip("/").rpartition("/")
+    base = app if page in PAGES else f"{app}/{page}"
     other = "" if library.folder == default_folder() else f"?library={quote(library.name)}"
     return f"{base}/listen/{listener.token}{other}"
 

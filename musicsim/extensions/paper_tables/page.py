@@ -1,5 +1,6 @@
 """The papers' tables with our numbers on the Evaluate page, and a button to start each experiment's short run."""
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -16,7 +17,8 @@ from musicsim.ui.base.text import clean, plain
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import job_panel, start_job
 
-_MAX_LISTED = 3  # maximum number of claims in the sentence above the tables
+_MAX_LISTED = 3  # maximum number of claims in the list above the tables
+_OF_PAPER = re.compile(r" \((?:the )?(?:thesis|paper): ([^)]*)\)")
 
 
 @visitor_may
@@ -31,8 +33,14 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         return
     tables = {name: paper_tables.load_table(name) for name in names}
     first = next((name for name, table in tables.items() if table), next(iter(names)))
-    name = st.pills("Experiment", list(names), default=first, key="evaluate_experiment") or first
-    st.markdown(f"**{plain(names[name])}**")
+    name = st.selectbox(
+        "Experiment", list(names), list(names).index(first), key="evaluate_experiment", width=720,
+        format_func=lambda name: _split(names[name])[0],
+    )  # fmt: skip
+    title, sentence = _split(names[name])
+    st.header(plain(title), anchor=False)
+    if sentence:
+        st.markdown(plain(sentence))
     table = tables[name]
     if table is None:
         st.info("This experiment has no result yet.", icon=":material/info:")
@@ -40,6 +48,12 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         _show_table(table)
     if not is_public():
         _short_run(library, name)
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Return an experiment's title and the sentence that follows it, which may be empty."""
+    title, _, rest = text.partition(": ")
+    return title.removesuffix("."), rest[:1].upper() + rest[1:]
 
 
 def _short_run(library: Library, name: str) -> None:
@@ -74,6 +88,7 @@ def _show_table(table: paper_tables.PaperTable) -> None:
     facts += [f"{machine.get('cores')} cores, {machine.get('cpu')}"]
     if table.claims:
         st.markdown(_verdict(table.claims))
+        _show_claims(table.claims)
     st.caption(plain(" · ".join(facts)))
     tables = [(rows, paper_tables.order_columns(rows)) for rows in paper_tables.split_tables(table.rows)]
     for number, (rows, columns) in enumerate(tables):
@@ -82,27 +97,53 @@ def _show_table(table: paper_tables.PaperTable) -> None:
         table_download("experiment", partial(pd.DataFrame, frame), f"evaluate_paper_{number}")
     if any(spread for _, columns in tables for _, spread in columns):
         st.caption("± is the standard deviation across runs (splits or codebooks).")
-    if table.claims:
-        cells = [(bool(c["holds"]), clean(c["claim"]), _text(c["value"]), _text(c["goal"])) for c in table.claims]
-        frame = pd.DataFrame(cells, columns=["holds", "claim", "ours", "goal"])
-        st.dataframe(frame, hide_index=True, column_config={"holds": st.column_config.CheckboxColumn(width=56)})
     with st.expander("Machine and settings"):
         parts = {**settings, **machine, **{f"SHA-256 of {name}": digest for name, digest in table.inputs.items()}}
         st.table(pd.DataFrame({"": [plain(_text(value)) for value in parts.values()]}, index=map(plain, parts)))
 
 
 def _verdict(claims: Sequence[paper_tables.Row]) -> str:
-    """Describe the claims that do not hold: first the papers' claims, then our own goals."""
+    """Count the claims that hold, and list those that do not: first the papers' claims, then our own goals."""
     failed = [claim for claim in claims if not claim["holds"]]
     if not failed:
-        return f"**All {len(claims)} claims hold.**"
+        return f"**All {len(claims)} claims hold here.**"
     failed.sort(key=lambda claim: not any(paper in str(claim["claim"]) for paper in paper_tables.PAPERS))
-    texts = [
-        plain(f"{claim['claim']} ({_text(claim['value'])}, goal {_text(claim['goal'])})")
-        for claim in failed[:_MAX_LISTED]
-    ]
-    texts += [f"{len(failed) - _MAX_LISTED} more below the tables"] if len(failed) > _MAX_LISTED else []
-    return f"**{len(failed)} of {len(claims)} claims do not hold here:** {'; '.join(texts)}."
+    lines = [f"**{len(claims) - len(failed)} of {len(claims)} claims hold here.** These do not:"]
+    for claim in failed[:_MAX_LISTED]:
+        words, paper = _split_claim(claim)
+        said = f"; the paper: {paper}" if paper else ""
+        lines.append(f"- {plain(words)}: {_text(claim['value'])} instead of {_goal(claim)}{plain(said)}")
+    lines += [f"- and {len(failed) - _MAX_LISTED} more, below"] if len(failed) > _MAX_LISTED else []
+    return "\n".join(lines)
+
+
+def _show_claims(claims: Sequence[paper_tables.Row]) -> None:
+    with st.expander("All claims"):
+        cells = [
+            (clean(words), clean(paper), _goal(claim), _text(claim["value"]), "yes" if claim["holds"] else "no")
+            for claim in claims
+            for words, paper in [_split_claim(claim)]
+        ]
+        columns = ["claim", "paper", "goal", "ours", "holds"]
+        wide = {"claim": st.column_config.TextColumn(width="large")}
+        st.dataframe(pd.DataFrame(cells, columns=columns), hide_index=True, column_config=wide)
+
+
+def _split_claim(claim: paper_tables.Row) -> tuple[str, str]:
+    """Return the words of a claim, and the paper's result, which they contain in parentheses; "" if they do not."""
+    words = str(claim["claim"])
+    found = _OF_PAPER.search(words)
+    return (words.replace(found[0], ""), found[1]) if found else (words, "")
+
+
+def _goal(claim: paper_tables.Row) -> str:
+    """Return the goal in words; whether the claim holds shows if values must be larger or smaller."""
+    value, goal = claim["value"], claim["goal"]
+    if isinstance(goal, bool) or not isinstance(value, int | float) or not isinstance(goal, int | float):
+        return _text(goal)
+    if value == goal:
+        return _text(goal)
+    return f"at {'least' if (value > goal) == bool(claim['holds']) else 'most'} {_text(goal)}"
 
 
 def _cell(row: paper_tables.Row, name: str, spread: str | None) -> str:

@@ -1,8 +1,10 @@
-// Songs to compare by ear; the listener answers with a click or a key. The songs play in the page's player, which is
-// called without a round trip to Python. Answers are sent to Python as one trigger, "action", with their turn. All
-// strings come from file tags or people, and are set as text, never as markup.
+// Songs to compare by ear; the listener hears each of them, and answers with a click or a key. The songs play in the
+// page's player, which is called without a round trip to Python. Answers are sent to Python as one trigger, "action",
+// with their turn. All strings come from file tags or people, and are set as text, never as markup.
 
 const LOOK_MS = 250; // interval for polling the player, which notifies only its own view
+const HEARD_MS = 2000; // playing time after which a song counts as heard
+const MAX_LOOK_MS = 1500; // a tab in the background is polled less often; a suspended one is not playing
 const PATIENCE_MS = 5000; // after this time, an unanswered action may be sent again
 const PLAY = "M8 5.5v13l11-6.5z";
 const PAUSE = "M8 5.5h3v13H8zM13.5 5.5h3v13h-3z";
@@ -50,11 +52,12 @@ class Comparison {
     this.root = root;
     this.cards = [];
     this.broken = new Set(); // URLs that the player could not play
-    this.heard = new Set(); // URLs that have played in this turn
+    this.heard = new Map(); // URL -> milliseconds that it has played in this turn
+    this.looked = 0; // time of the last look
     this.content = element("div");
     this.status = element("div", { className: "status" }); // never removed, because screen readers would then miss changes
     this.status.setAttribute("role", "status");
-    this.reminder = element("div", { className: "reminder" });
+    this.reminder = element("div", { className: "reminder" }); // it tells what is missing before an answer counts
     this.reminder.setAttribute("role", "status");
     root.append(this.content, this.reminder, this.status);
     this.closing = new AbortController();
@@ -83,8 +86,7 @@ class Comparison {
     if (isNew) {
       this.broken.clear();
       this.heard.clear();
-      this.isReminded = false;
-      this.reminder.textContent = "";
+      this.reminder.classList.remove("stressed");
       this.unlock();
     }
     this.draw(isNew);
@@ -130,23 +132,36 @@ class Comparison {
 
   choose(index) {
     if (index === 0 && this.data.form === "like") this.play(0);
-    else if (index < this.cards.length && !this.isLocked && !this.reminds()) this.answer("choose", index);
+    else if (index < this.cards.length) this.answer("choose", index);
   }
 
-  /** Remind the listener once per turn of songs that have not been played; choosing again confirms the answer. */
-  reminds() {
-    const unheard = this.cards.filter(({ song }) => song.track && ![this.heard, this.broken].some((set) => set.has(song.track.url)));
-    if (this.isReminded || !unheard.length) return false;
-    this.isReminded = true;
+  /** Return true if a song has been heard long enough; a song that has no sound but a shown name need not be heard. */
+  isHeard({ track, title }) {
+    if (!track || this.broken.has(track.url)) return title !== null;
+    return (this.heard.get(track.url) ?? 0) >= HEARD_MS;
+  }
+
+  /** Return why an answer would not count yet; empty if it counts. */
+  missing() {
+    const unheard = this.cards.filter(({ song }) => !this.isHeard(song));
+    const silent = unheard.find(({ song }) => !song.track || this.broken.has(song.track.url));
+    if (silent) return `${silent.name} cannot be played, so this question cannot be answered. Choose another question.`;
     const names = unheard.map((card) => card.name);
-    const [listed, has] = names.length > 1 ? [`${names.slice(0, -1).join(", ")} and ${names.at(-1)}`, "have"] : [names[0], "has"];
-    this.reminder.textContent = `${listed} ${has} not been played yet. Listen first, or choose again to answer anyway.`;
-    return true;
+    if (!names.length) return "";
+    const listed = names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0];
+    const rest = names.length > 1 ? "each of them" : "it";
+    return `Answers count once you have heard every song. Still to hear: ${listed}. Two seconds of ${rest} are enough.`;
   }
 
   /** Send one answer per turn, even if a key is pressed again before the next question arrives. */
   answer(kind, chosen = null) {
-    if (this.isLocked || (kind === "undo" && !this.data.last)) return;
+    if (kind === "undo" && !this.data.last) return;
+    const isAnswer = kind === "choose" || kind === "unsure"; // the names are shown after these
+    const trouble = this.isLocked ? "The next question is on its way." : isAnswer ? this.missing() : "";
+    if (trouble) {
+      this.remind(trouble);
+      return;
+    }
     this.isLocked = true;
     this.unlocking = setTimeout(() => [this.unlock(), this.draw()], PATIENCE_MS);
     if (chosen !== null) this.cards[chosen].root.dataset.state = "chosen";
@@ -156,6 +171,12 @@ class Comparison {
   unlock() {
     clearTimeout(this.unlocking);
     this.isLocked = false;
+  }
+
+  /** Show a line below the songs, and stress it if the listener tried to answer too early. */
+  remind(line, isStressed = true) {
+    if (this.reminder.textContent !== line) this.reminder.textContent = line;
+    this.reminder.classList.toggle("stressed", isStressed && line !== "");
   }
 
   // -------------------------------------------------------------------------------------- the keys
@@ -205,7 +226,7 @@ class Comparison {
     this.cards = data.songs.map((song, index) => this.card(song, index));
     const list = element("ol", { className: "cards" }, ...this.cards.map((card) => card.root));
     list.dataset.n = String(data.songs.length);
-    const heading = element("h3", { textContent: data.question });
+    const heading = element("h2", { textContent: data.question });
     this.content.replaceChildren(heading, list, this.acts(), this.last());
     if (isNew) this.status.textContent = [data.last?.said, `Question ${data.turn}: ${data.question}`].filter(Boolean).join(" ");
     Object.assign(root.dataset, { turn: String(data.turn), form: data.form });
@@ -283,18 +304,27 @@ class Comparison {
     }
     const failed = player ? player.tracks.filter((track) => player.failed.has(track.uid)) : [];
     failed.forEach((track) => this.broken.add(track.url));
+    const now = performance.now();
+    const passed = Math.min(now - this.looked, MAX_LOOK_MS);
+    this.looked = now;
+    const url = this.cards.find(({ song }) => this.isPlaying(song))?.song.track.url;
+    if (url && url === this.playing) this.heard.set(url, (this.heard.get(url) ?? 0) + passed);
+    this.playing = url;
     for (const card of this.cards) this.show(card, player);
+    const missing = this.missing();
+    const answers = this.content.querySelectorAll("[data-name^=choose], [data-name=unsure]");
+    for (const button of answers) button.setAttribute("aria-disabled", String(missing !== ""));
+    if (!this.isLocked) this.remind(missing, this.reminder.classList.contains("stressed"));
   }
 
   show({ root, play, sub, bar, song, name }, player) {
     const [isPlaying, isCurrent] = [this.isPlaying(song), this.isCurrent(song)];
     const url = song.track?.url;
-    if (isPlaying) {
-      this.heard.add(url);
-      this.broken.delete(url);
-    }
+    if (isPlaying) this.broken.delete(url);
     const trouble = !url ? "the file is missing" : this.broken.has(url) ? "cannot be played" : "";
-    const state = isPlaying ? "playing" : trouble ? "silent" : this.heard.has(url) ? "heard" : "new";
+    const isHeard = !trouble && this.isHeard(song);
+    const state = isPlaying ? "playing" : trouble ? "silent" : isHeard ? "heard" : "new";
+    root.dataset.heard = String(isHeard);
     if (root.dataset.state !== state || !play.firstChild) {
       if (root.dataset.state !== "chosen") root.dataset.state = state;
       play.replaceChildren(icon(isPlaying ? PAUSE : PLAY));

@@ -246,19 +246,13 @@ class Side {
 
 function legend(slots, sides, sound) {
   const rows = slots.map(({ letter, colour, words }, slot) => {
-    const items = sides
-      .map((side) => ({ side: side.data, passage: side.data.passages.find((p) => p.slot === slot) }))
-      .filter((item) => item.passage);
+    const items = sides.map((side) => ({ side: side.data, passage: side.data.passages[slot] }));
     const chip = element("i", { textContent: letter });
     Object.assign(chip.style, { background: colour, color: inkOn(colour) });
-    const row = element("li", {}, chip, element("span", { textContent: words }));
-    if (items.length === 2) {
-      const both = element("button", { type: "button", textContent: "▶ both" });
-      both.setAttribute("aria-label", `Play ${letter} in both songs`);
-      both.addEventListener("click", () => sound.toggle(items));
-      row.append(both);
-    }
-    return row;
+    const both = element("button", { type: "button", textContent: "▶ both" });
+    both.setAttribute("aria-label", `Play ${letter} in both songs`);
+    both.addEventListener("click", () => sound.toggle(items));
+    return element("li", {}, chip, element("span", { textContent: words }), both);
   });
   return element("ul", { className: "legend" }, ...rows);
 }

@@ -9,7 +9,7 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.search.query import Example, Examples, Query, examples_of, similarities_of, similarity_of
-from musicsim.explorer.search.why import CodewordShare, Side, Why, roughly
+from musicsim.explorer.search.why import CodewordShare, Side, Why
 from musicsim.explorer.search.why_groups import Share
 from musicsim.explorer.search.why_sides import explain_result
 from musicsim.explorer.snapshot.map_columns import PALETTE, UNKNOWN_COLOUR
@@ -131,8 +131,8 @@ def _show_waves(snapshot: Snapshot, why: Why, one: Side, other: Side) -> None:
             }
         )  # fmt: skip
     slots = [
-        {"letter": letter, "colour": color, "words": share.words}
-        for letter, color, share in zip(_LETTERS, _COLORS, why.shared, strict=False)
+        {"letter": letter, "colour": color, "words": words}
+        for letter, color, words in zip(_LETTERS, _COLORS, why.shared, strict=False)
     ]
     component = st.components.v2.component("musicsim_two_waves", css=asset("two_waves.css"), js=asset("two_waves.js"))
     component(key="why_waves", data={"slots": slots, "sides": sides}, height="content")
@@ -155,17 +155,15 @@ def _notes(why: Why, one: Side, other: Side) -> list[str]:
             )
         elif heard_s < side.duration_s - 2:
             notes.append(f"Only the first {heard_s / 60:.0f} minutes of “{side.title}” were analyzed.")
-    if all(why.heard_s) and not why.passages[0]:
+    if all(why.heard_s) and not why.shared:
         notes.append("No single passage explains the similarity: the shared sounds are spread over both songs.")
     return notes
 
 
-def _shares_figure(parts: Sequence[Share], shared: Sequence[CodewordShare]) -> go.Figure:
+def _shares_figure(parts: Sequence[Share], shared: Sequence[str]) -> go.Figure:
     """Return bars for the parts of the similarity, in points before learning (gray) and under the model in use."""
-    letters: dict[str, list[str]] = {}  # letters of codewords in the waveforms, keyed by the name of their bar
-    for letter, codeword in zip(_LETTERS, shared, strict=False):
-        letters.setdefault(roughly(codeword.words), []).append(letter)
-    names = [f"{' '.join(letters.get(part.words, ()))}  {part.words}".strip() for part in parts]
+    letters = dict(zip(shared, _LETTERS, strict=False))  # letters in the waveforms, keyed by the name of their bar
+    names = [f"{letters.get(part.words, '')}  {part.words}".strip() for part in parts]
     before = [100 * part.similarity_before for part in parts]
     after = [100 * part.similarity_after for part in parts if part.similarity_after is not None]
     figure = go.Figure()
@@ -173,17 +171,19 @@ def _shares_figure(parts: Sequence[Share], shared: Sequence[CodewordShare]) -> g
         "texttemplate": "%{x:.1f}", "textposition": "outside", "cliponaxis": False, "orientation": "h",
         "hoverinfo": "skip",
     }  # fmt: skip
+    for name in names:  # above its bar, because a bar to the left would separate labels of the axis from the others
+        figure.add_annotation(x=0, y=name, text=name, showarrow=False, xanchor="left", yshift=23 if after else 18)
     if after:
         figure.add_bar(x=before, y=names, name="before learning", marker={"color": UNKNOWN_COLOUR}, **text)
     name = "after learning" if after else "share"
     figure.add_bar(x=after or before, y=names, name=name, marker={"color": _COLORS[0]}, showlegend=bool(after), **text)
     figure.update_layout(
-        height=60 + (44 if after else 30) * max(1, len(names)),
-        margin={"l": 0, "r": 30, "t": 0, "b": 0},
+        height=60 + (64 if after else 46) * max(1, len(names)),
+        margin={"l": 0, "r": 30, "t": 12, "b": 0},
         xaxis={"visible": False},
-        yaxis={"autorange": "reversed", "automargin": True, "fixedrange": True},
+        yaxis={"autorange": "reversed", "visible": False, "fixedrange": True},
         legend={"orientation": "h", "y": -0.02, "yanchor": "top"},
-        bargap=0.25,
+        bargap=0.5,
         dragmode=False,
     )
     return figure

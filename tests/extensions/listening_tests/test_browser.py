@@ -15,12 +15,21 @@ def make_test(page: Page, address: str) -> list[str]:
     visit(page, address, "compare")
     page.get_by_text("Listening tests", exact=True).click()
     page.get_by_label("Name", exact=True).fill("By ear")
-    for label, number in (("Query songs", 2), ("Attention checks", 1), ("Listeners", 2)):
+    page.get_by_label("Listeners", exact=True).fill("2")
+    page.get_by_role("button", name="More", exact=True).click()
+    for label, number in (("Query songs", 2), ("Attention checks", 1)):
         page.get_by_label(label, exact=True).fill(str(number))
+    page.keyboard.press("Escape")
     page.get_by_role("button", name="Create the test").click()
-    links = page.get_by_test_id("stCode").filter(has_text="/listen/")
+    links = page.get_by_test_id("listening-links")
     expect(links).to_contain_text("Listener 2")
-    return re.findall(r"http\S+", links.inner_text())
+    expect(page.get_by_role("button", name="Create the test")).to_be_hidden()
+    found = [link.get_attribute("href") for link in links.get_by_role("link").all()]
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    links.get_by_role("button", name="Copy the link of Listener 2").press("Enter")
+    expect(links.get_by_text("Copied")).to_be_focused()
+    assert page.evaluate("navigator.clipboard.readText()") == found[1]
+    return found
 
 
 def hear(page: Page, side: int, *, by_key: bool) -> None:
