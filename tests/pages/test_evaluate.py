@@ -1,4 +1,4 @@
-"""The Evaluate page without a browser: empty, one song, and a library with a learned model."""
+"""The Research page without a browser: empty, one song, and a library with a learned model."""
 
 import re
 import threading
@@ -11,7 +11,7 @@ from benchmarks.large_library import write_library
 from musicsim.explorer.models.artifacts import save_report
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.ui.base.frame import PAGES, SHELL
-from musicsim.ui.evaluate import search_view
+from musicsim.ui.research import search_view
 from tests.learning import RANKED
 from tests.pages import actions
 from tests.sounds import write_song
@@ -29,7 +29,7 @@ def full(tiny_library, monkeypatch):
 
 def open_page() -> AppTest:
     app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
-    return app.switch_page(PAGES["evaluate"]).run()
+    return app.switch_page(PAGES["research"]).run()
 
 
 def worked_out(app: AppTest) -> AppTest:
@@ -114,7 +114,7 @@ def test_fixed_split_can_be_chosen(full):
 
 def open_search() -> AppTest:
     app = open_page()
-    return app.segmented_control(key="evaluate_section").set_value("Search").run()
+    return app.selectbox(key="choose_Evaluate").set_value("search").run()
 
 
 def test_small_library_has_no_index_to_measure(full):

@@ -1,4 +1,4 @@
-"""The Listening tests section of the Compare page, for the owner: create tests, share links, see results."""
+"""The Listening tests section of the Research page, for the owner: create tests, share links, see results."""
 
 import json
 import math
@@ -160,7 +160,7 @@ def _draw_listeners(library: Library, test: store.KeptTest, results: Results) ->
 
 
 def _link(library: Library, listener: store.InvitedListener) -> str:
-    base = (st.context.url or "").split("?")[0].rstrip("/").removesuffix("/compare")
+    base = (st.context.url or "").split("?")[0].rstrip("/").removesuffix("/research")
     other = "" if library.folder == default_folder() else f"?library={quote(library.name)}"
     return f"{base}/listen/{listener.token}{other}"
 
