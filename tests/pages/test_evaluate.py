@@ -65,7 +65,10 @@ def test_library_is_evaluated(full):
     full.edits.edit([*noise, *clicks[:2]], {"genre": "Noise"})  # six songs of each
     app = worked_out(open_page())
     table = app.table[0].value
-    assert table["Model"].tolist() == ["Sound", "Codewords"]
+    assert table["Model"].tolist() == ["Sound"]
+    (verdict,) = (box.value for box in [*app.success, *app.info])
+    assert re.search(r"They rank above other songs in \d+% of all cases .* Similar songs here: songs of the", verdict)
+    assert re.fullmatch(r"\*\*\d\.\d\d\*\* .*", table["AUC"].iloc[0]), "two digits"
     assert not any(name.startswith("Held out") for name in table)
     assert " → " in table["Hubness"].iloc[0]
     assert any("Evaluated on the 12 songs" in c.value for c in app.caption)
@@ -73,6 +76,8 @@ def test_library_is_evaluated(full):
     assert not any(button.label.startswith("Work out") for button in app.button)
     app.selectbox(key="evaluate_by").select("average precision").run()
     assert not app.exception
+    app.button(key="evaluate_all_models").click().run()
+    actions.run_until(app, lambda: app.table[0].value["Model"].tolist() == ["Sound", "Codewords"])
 
 
 def test_page_warns_about_optimistic_training_scores(full):
@@ -85,7 +90,7 @@ def test_page_warns_about_optimistic_training_scores(full):
     }
     save_report(full.models.path(full.models.active().id), report)
     app = worked_out(open_page())
-    assert app.table[0].value["Held out: AUC"].iloc[0] == "0.500 → **0.700**"
+    assert app.table[0].value["Held out: AUC"].iloc[0] == "0.50 → **0.70**"
     said = " ".join(info.value for info in app.info)
     assert "optimistic" in said
     assert "4 songs by 2 artists" in said

@@ -35,26 +35,28 @@ def draw() -> None:
     """Draw the page."""
     snapshot = openers.snapshot()
     library = snapshot.library
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.title("Library", anchor=False, width="content")
-        add = st.container(width="content")
+    st.title("Library", anchor=False)
     if is_public():
         show_songs(snapshot)
         st.caption("This is a demonstration: only the owner can add and change music.")
         return
     busy = jobs.current(library) is not None
-    if snapshot.n_songs:
-        with add, st.popover("Add music", icon=":material/add:", type="primary", key=_ADD, on_change="rerun"):
-            _show_ways_to_add(snapshot, busy=busy)
-    else:
+    if not snapshot.n_songs:
         _show_ways_to_add(snapshot, busy=busy)
     # containers that always exist, so that the page below does not move when their content changes
+    sections, add = st.columns([4, 1])
     with st.container():
         if "library_problem" in st.session_state:
             st.error(plain(st.session_state.pop("library_problem")), icon=":material/error:")
     with st.container():
         watch_job(library, revision=snapshot.revision)
-    _show_tabs(snapshot)
+    with sections:
+        tab = _choose_tab(snapshot)
+    if snapshot.n_songs:
+        add = add.container(horizontal=True, horizontal_alignment="right")
+        with add, st.popover("Add music", icon=":material/add:", type="primary", key=_ADD, on_change="rerun"):
+            _show_ways_to_add(snapshot, busy=busy)
+    tab.draw(snapshot)
 
 
 def _show_ways_to_add(snapshot: Snapshot, *, busy: bool) -> None:
@@ -122,7 +124,7 @@ def _new_library() -> None:
         st.session_state["library_problem"] = str(error)
 
 
-def _show_tabs(snapshot: Snapshot) -> None:
+def _choose_tab(snapshot: Snapshot) -> Tab:
     counts = review.count_to_tidy(snapshot)
     core = {
         "songs": Tab("Songs", 10, [show_songs]),
@@ -141,7 +143,7 @@ def _show_tabs(snapshot: Snapshot) -> None:
     # next to the tabs, not in their labels, because a label should not change while the user clicks it
     words = [f"{core[name].title}: {n:,}" for name, n in counts.items()] if tab.group == _TIDY else []
     st.caption(" · ".join(words or [count(snapshot.n_songs, "song"), f"{sum(counts.values()):,} to tidy up"]))
-    tab.draw(snapshot)
+    return tab
 
 
 if __name__ == "__main__":
