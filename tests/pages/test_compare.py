@@ -1,4 +1,4 @@
-"""The Compare page without a browser: questions, answers, undo, people, the survey, export and import."""
+"""The section Compare without a browser: questions, answers, undo, people, the survey, export and import."""
 
 import io
 import json

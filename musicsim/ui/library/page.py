@@ -141,8 +141,9 @@ def _choose_tab(snapshot: Snapshot) -> Tab:
         core[name].n_items = n_items
     tab = choose_tab("library", tabs_of("library", core))
     # next to the tabs, not in their labels, because a label should not change while the user clicks it
-    words = [f"{core[name].title}: {n:,}" for name, n in counts.items()] if tab.group == _TIDY else []
-    st.caption(" · ".join(words or [count(snapshot.n_songs, "song"), f"{sum(counts.values()):,} to tidy up"]))
+    facts = [f"{core[name].title}: {n:,}" for name, n in counts.items()]
+    facts = facts if tab.group == _TIDY else [f"{sum(counts.values()):,} to tidy up"]
+    st.caption(" · ".join([count(snapshot.n_songs, "song"), *facts]))
     return tab
 
 

@@ -1,4 +1,4 @@
-"""Tests of playlists on the Evaluate page: a job continues them, and the page shows its result."""
+"""Tests of playlists on the Research page: a job continues them, and the page shows its result."""
 
 from dataclasses import asdict
 

@@ -1,4 +1,4 @@
-"""Tests of listening tests on the Compare page and behind their links, without a browser."""
+"""Tests of listening tests on the Research page and behind their links, without a browser."""
 
 import json
 import shutil

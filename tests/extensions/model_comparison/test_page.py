@@ -1,4 +1,4 @@
-"""Tests of the comparison of models on the Evaluate page."""
+"""Tests of the comparison of models on the Research page."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Tests of the papers on the Evaluate page."""
+"""Tests of the papers on the Research page."""
 
 import pytest
 
