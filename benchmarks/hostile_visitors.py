@@ -107,7 +107,7 @@ class _Watch:
         while time.monotonic() < until:
             async with session(self._address, X_Forwarded_For=_OTHER) as other:
                 self.seconds["click"].append(await _timed(other.open()))
-                for page in ("compare", "listen"):
+                for page in ("train", "listen"):
                     await asyncio.sleep(0.2)
                     self.seconds["click"].append(await _timed(other.switch("" if page == "listen" else page)))
                 if uploads is not None:

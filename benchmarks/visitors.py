@@ -63,9 +63,10 @@ from musicsim.progress import no_progress
 
 N_CLIENTS, N_TABS = 50, 8
 CLICKS = (
-    *("like", "unlike", "playlist", "listen", "like", "why", "evaluate", "listen", "like", "unlike"),
-    *("similar", "like", "unlike", "compare", "listen", "similar", "why", "library", "listen", "similar"),
+    *("like", "unlike", "playlist", "listen", "like", "why", "research", "listen", "like", "unlike"),
+    *("similar", "like", "unlike", "train", "listen", "similar", "why", "library", "listen", "similar"),
 )
+_TITLES = PAGES | {"train": "Compare"}  # visitors see only the comparisons
 _PATIENCE_S = 120
 _LOOK_EVERY_S = 3.0  # between samples of the server's memory
 _LEFT_S = 40  # Streamlit forgets sessions that ended 30 s ago when another one ends
@@ -204,7 +205,7 @@ class _Tab(_Screen):
         await self._page.wait_for_selector(_IDLE)
 
     async def switch(self, name: str) -> None:
-        await self._page.get_by_test_id("stSidebarNavLink").filter(has_text=PAGES[name]).click()
+        await self._page.get_by_test_id("stSidebarNavLink").filter(has_text=_TITLES[name]).click()
         await self._heading(name).wait_for()
         await self._page.wait_for_selector(_IDLE)
 
@@ -244,7 +245,7 @@ class _Tab(_Screen):
         return self._page.get_by_test_id("song-row")
 
     def _heading(self, name: str) -> Locator:
-        return self._page.get_by_role("heading", name=PAGES[name], exact=True)
+        return self._page.get_by_role("heading", name=_TITLES[name], exact=True)
 
 
 def _names(said: bytes) -> set[str]:

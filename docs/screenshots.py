@@ -65,11 +65,19 @@ def take(page: Page, query: Path, history: Path) -> None:
     take_playlists(page)
     _switch(page, "Library")
     _shoot(page, "library")
-    for section, name in (("Failed", "not-added"), ("Duplicates", "duplicates")):
-        page.get_by_test_id("stButtonGroup").get_by_text(section).click()
+    for title, name in (("Failed files", "not-added"), ("Duplicates", "duplicates")):
+        _show(page, "Tidy up", title)
         _shoot(page, name)
     take_exports(page)
     _learn(page, history)
+
+
+def _show(page: Page, section: str, title: str = "") -> None:
+    """Open a section of a page, and one of its tabs."""
+    page.get_by_test_id("stButtonGroup").first.get_by_text(section, exact=True).click()
+    if title:
+        page.get_by_role("combobox", name=section).click()
+        page.get_by_role("option", name=title, exact=True).click()
 
 
 def take_thumbs(page: Page) -> None:
@@ -109,11 +117,12 @@ def take_playlists(page: Page) -> None:
 
 def take_comparison(page: Page) -> None:
     """Listen to a song of a question, and show the survey of earlier answers."""
-    _switch(page, "Compare")
+    _switch(page, "Train")
+    _show(page, "Compare")
     page.get_by_role("combobox", name="Listener").click()
     page.get_by_role("option", name=PEOPLE[0]).click()
     page.get_by_test_id("compare-card").first.wait_for()
-    page.get_by_role("heading", name="Compare", exact=True).click()
+    page.get_by_role("heading", name="Train", exact=True).click()
     page.keyboard.press("2")
     page.get_by_test_id("compare-last").get_by_text("You said").wait_for()
     page.get_by_test_id("compare-play").nth(1).click()
@@ -122,8 +131,8 @@ def take_comparison(page: Page) -> None:
 
 def take_listening_test(page: Page) -> None:
     """Make a listening test, let four people grade, and show a pair and the scores."""
-    _switch(page, "Compare")
-    page.get_by_text("Listening tests", exact=True).click()
+    _switch(page, "Research")
+    _show(page, "Listening tests")
     page.get_by_role("button", name="Make the test").click()
     page.get_by_test_id("listening-links").wait_for()
     with Library.open(default_folder(), create=False) as library:
@@ -136,7 +145,7 @@ def take_listening_test(page: Page) -> None:
     _shoot(page, "listening-verdict")
     there = page.context.new_page()
     there.set_viewport_size({"width": 900, "height": 780})
-    there.goto(f"{page.url.split('/compare')[0]}/listen/{last.token}")
+    there.goto(f"{page.url.split('/research')[0]}/listen/{last.token}")
     for side in (0, 1):
         there.locator(f"[data-side='{side}']").click()
         there.wait_for_timeout(3000)
@@ -170,8 +179,8 @@ def take_real(page: Page) -> None:
 
 def take_against(page: Page) -> None:
     """Compare the first of the imported vectors with the sound."""
-    _switch(page, "Evaluate")
-    page.get_by_test_id("stButtonGroup").get_by_text("Ours against theirs").click()
+    _switch(page, "Research")
+    _show(page, "Evaluate", "Ours against theirs")
     page.get_by_role("button", name="Compare", exact=True).click()
     page.get_by_text("query songs by").wait_for(timeout=300_000)
     _shoot(page, "against")
@@ -179,8 +188,8 @@ def take_against(page: Page) -> None:
 
 def take_continuation(page: Page) -> None:
     """Continue the held-out lists of the collection."""
-    _switch(page, "Evaluate")
-    page.get_by_test_id("stButtonGroup").get_by_text("Playlists", exact=True).click()
+    _switch(page, "Research")
+    _show(page, "Evaluate", "Playlists")
     page.get_by_role("button", name="Evaluate playlists").click(timeout=120_000)
     page.get_by_text("In grey the 95 % interval").wait_for(timeout=300_000)
     _shoot(page, "continuation")
@@ -188,8 +197,8 @@ def take_continuation(page: Page) -> None:
 
 def take_exports(page: Page) -> None:
     """Export the map and the tags for other programs."""
-    _switch(page, "Library")
-    page.get_by_test_id("stButtonGroup").get_by_text("Export", exact=True).click()
+    _switch(page, "Research")
+    _show(page, "Exports")
     for kind in ("map", "tags"):
         page.locator(f".st-key-export_{kind} button").click()
         page.get_by_role("link", name=kind).wait_for(timeout=60_000)
@@ -198,7 +207,8 @@ def take_exports(page: Page) -> None:
 
 
 def _learn(page: Page, history: Path) -> None:
-    page.get_by_test_id("stButtonGroup").get_by_text("Listening").click()
+    _switch(page, "Library")
+    _show(page, "Connections")
     form = page.get_by_test_id("stForm").filter(has_text="Listening history files")
     form.locator("input[type=file]").set_input_files(history)
     form.get_by_text(history.name).wait_for()
@@ -226,7 +236,7 @@ def _learn(page: Page, history: Path) -> None:
     page.keyboard.press("Escape")
     take_comparison(page)
     take_listening_test(page)
-    _switch(page, "Evaluate")
+    _switch(page, "Research")
     genres = page.get_by_role("heading", name="By genre")
     genres.wait_for(timeout=120_000)
     genres.evaluate("heading => heading.scrollIntoView()")

@@ -38,13 +38,14 @@ class Job:
 class Section:
     """A part of a page. Sections with the same tab are drawn below each other, sorted by `place`."""
 
-    page: str  # "library", "playlist", "compare", "evaluate" or "train"
+    page: str  # "playlist", "train", "library", "research", or "models" for the tab Models of the Train page
     title: str  # title of the tab
     target: str
     """``function(snapshot: Snapshot, *, busy: bool) -> None``; `busy` is True while a job runs. Only the owner sees the
     section, unless the function is marked with :func:`musicsim.public.visitor_may`."""
     place: int = 100  # sort key of tabs and sections; the core uses multiples of 10
     tab: str = ""  # name of the tab in URLs; by default, the title
+    group: str = ""  # title of the page's section that contains the tab; by default, the tab is a section by itself
     needs_songs: bool = True  # if True, the page asks for music instead while the library is empty
 
 

@@ -110,14 +110,14 @@ def test_3000_reruns_do_not_block_other_visitors(attacked):
     server, _ = attacked
     with stream(server, HOSTILE) as hostile, stream(server, OTHER) as other:
         hostile.send(rerun())
-        last = pages(finished(hostile))["compare"]
+        last = pages(finished(hostile))["train"]
         started = time.monotonic()
         for _ in range(3_000):
             hostile.send(rerun())
         hostile.send(rerun(last))
         assert ask(server, "GET", "/_stcore/health")[0] == 200
         other.send(rerun())
-        assert "compare" in pages(finished(other))
+        assert "train" in pages(finished(other))
         said = finished(hostile, last)
         n_begun = sum(message.HasField("new_session") for message in said)
         assert n_begun <= 60 + 3 * (time.monotonic() - started) + 3
@@ -267,5 +267,5 @@ def test_forged_messages_change_nothing(attacked):
         assert str(folder) not in str([m for m in said if not m.HasField("new_session")])
     with stream(server, OTHER) as other:
         other.send(rerun())
-        assert "compare" in pages(finished(other))
+        assert "train" in pages(finished(other))
     assert content(folder) == before

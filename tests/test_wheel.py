@@ -21,7 +21,7 @@ from musicsim.commit import COMMIT_FILE
 from tests.waiting import PATIENCE_S
 
 CHECKOUT = Path(__file__).parents[1]
-PAGES = ("listen", "playlist", "train", "compare", "evaluate", "library")
+PAGES = ("listen", "playlist", "train", "library", "research")
 
 
 class Installed(NamedTuple):

@@ -16,8 +16,7 @@ import psutil
 __all__ = ["FLAGS", "PAGES", "chromium", "served"]
 
 PAGES = {
-    "listen": "Listen", "playlist": "Playlist", "train": "Train", "compare": "Compare", "evaluate": "Evaluate",
-    "library": "Library",
+    "listen": "Listen", "playlist": "Playlist", "train": "Train", "library": "Library", "research": "Research",
 }  # fmt: skip
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 _PATIENCE_S = 120

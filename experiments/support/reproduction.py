@@ -1,6 +1,6 @@
 """Run all experiments in parallel and report scores, claims, and skipped or failed experiments.
 
-Results go to the folder of this machine, where the Evaluate page reads them. Results of the current commit are not
+Results go to the folder of this machine, where the Research page reads them. Results of the current commit are not
 measured again, so an interrupted run resumes.
 """
 
@@ -181,7 +181,7 @@ def _print(outcomes: Sequence[_Outcome], seconds: float) -> None:
     console.print(table)
     if failed.row_count:
         console.print(failed)
-    console.print(f"{seconds / 60:.1f} minutes; results in {OWN.relative_to(ROOT)}, shown on the Evaluate page")
+    console.print(f"{seconds / 60:.1f} minutes; results in {OWN.relative_to(ROOT)}, shown on the Research page")
 
 
 def _text(value: float | str | None) -> str:

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "docs" / "results"
 """Kept with the program, those of benchmarks in a folder of theirs; tables of the documents are made of these."""
 OWN = ROOT / "data" / "experiments" / "results"
-"""Of this machine; the Evaluate page shows the newer of both."""
+"""Of this machine; the Research page shows the newer of both."""
 
 Report = dict[str, Any]
 

@@ -54,7 +54,7 @@ _Public = Annotated[
 _KeepAnswers = Annotated[
     Path | None,
     typer.Option(
-        help="With --public: save visitors' answers on the Compare page in this folder, without "
+        help="With --public: save visitors' answers to comparisons in this folder, without "
         "names; `musicsim answers import` reads them.",
         metavar="FOLDER",
     ),

@@ -38,11 +38,23 @@ _VISITOR_OPTIONS = {
 _MAX_FORM_BYTES = 1 << 20  # maximum size of the multipart request, without the uploaded file
 
 
+_MOVED = {
+    "listen": ("", ""),  # Streamlit serves the first page only at the root
+    "explore": ("", ""),
+    "search": ("", ""),
+    "compare": ("train", "section=compare"),
+    "evaluate": ("research", ""),
+}
+"""Page and query by former address."""
+
+
 @visitor_may
-def _listen(request: Request) -> RedirectResponse:
-    """Redirect to the root, from former addresses, too: Streamlit serves the first page, Listen, only there."""
-    root = request.url.path.rstrip("/").rpartition("/")[0] + "/"
-    return RedirectResponse(root + (f"?{request.url.query}" if request.url.query else ""))
+def _redirect(request: Request) -> RedirectResponse:
+    """Redirect a former address to its page."""
+    root, _, name = request.url.path.rstrip("/").rpartition("/")
+    page, section = _MOVED[name]
+    query = "&".join(filter(None, (section, request.url.query)))
+    return RedirectResponse(f"{root}/{page}" + (f"?{query}" if query else ""))
 
 
 def _collect_garbage() -> None:
@@ -74,9 +86,9 @@ def app_options() -> dict[str, Any]:
             uploads_of=uploads_of, when_left=_collect_garbage, max_file=(VISITORS_MB << 20) + _MAX_FORM_BYTES,
         )  # fmt: skip
         middleware.append(limits)
-    first_page = [Route(f"{prefix}/{name}", _listen) for name in ("listen", "explore", "search")]
+    moved = [Route(f"{prefix}/{name}", _redirect) for name in _MOVED]
     return {
-        "routes": filter_routes([*routes(prefix), *map_script_routes(prefix), *player_routes(prefix), *first_page]),
+        "routes": filter_routes([*routes(prefix), *map_script_routes(prefix), *player_routes(prefix), *moved]),
         "middleware": middleware,
         "on_script_error": show_error,
     }

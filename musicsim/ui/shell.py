@@ -6,6 +6,7 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.libraries import library_folders
+from musicsim.library import Library
 from musicsim.library.disk.arrays import release_pages
 from musicsim.public import is_public
 from musicsim.ui.base.frame import FRAME_CSS, ICON, LOGO, PAGES
@@ -22,17 +23,30 @@ _TITLES = {
     "listen": ("Listen", ":material/headphones:"),
     "playlist": ("Playlist", ":material/queue_music:"),
     "train": ("Train", ":material/school:"),
-    "compare": ("Compare", ":material/compare_arrows:"),
-    "evaluate": ("Evaluate", ":material/insights:"),
     "library": ("Library", ":material/library_music:"),
+    "research": ("Research", ":material/insights:"),
 }
+_VISITORS_TITLES = {"train": ("Compare", ":material/compare_arrows:")}
 
 
 def _sidebar() -> None:
     library = active_library()
     is_owner = not is_public()
+    names = [folder.name for folder in library_folders()] if is_owner else []
+    models = {record.id: record.name for record in library.models.all()}
+    chosen = active_model()
+    if len(names) > 1 or len(models) > 1:
+        label = " · ".join(plain(name) for name in (library.name * is_owner, models.get(chosen or "")) if name)
+        with st.popover(label, icon=":material/tune:", type="tertiary", help="Change the library or the model."):
+            _choose_library(library, names)
+            _choose_model(library, models, chosen)
     if is_owner:
-        names = [folder.name for folder in library_folders()]
+        upgrade_line(library)
+    library_line(library)
+
+
+def _choose_library(library: Library, names: list[str]) -> None:
+    if names:
         # The widget's key contains the value, and the widget starts with that value. A widget that takes its value from
         # the session resets to the first option if the user switches pages before the browser has received the value.
         widget = f"library_{library.name}"
@@ -45,18 +59,16 @@ def _sidebar() -> None:
             "Library", names, names.index(library.name), key=widget, on_change=switch,
             disabled=len(names) == 1, help="Create other libraries on the Library page.",
         )  # fmt: skip
-    models = {record.id: record.name for record in library.models.all()}
+
+
+def _choose_model(library: Library, models: dict[str, str], chosen: str | None) -> None:
     if len(models) > 1:
-        chosen = active_model()
         model_widget = f"model_{library.name}_{chosen}"
         st.selectbox(
             "Model", list(models), list(models).index(chosen) if chosen in models else None, key=model_widget,
             on_change=lambda: MODEL.set(st.session_state[model_widget]), format_func=models.__getitem__,
-            help="Every page uses this similarity model." + (" Create models on the Train page." * is_owner),
+            help="Every page uses this similarity model." + (" Create models on the Train page." * (not is_public())),
         )  # fmt: skip
-    if is_owner:
-        upgrade_line(library)
-    library_line(library)
 
 
 def _report_lost_model() -> None:
@@ -83,7 +95,7 @@ def draw() -> None:
     st.html(f"<style>{FRAME_CSS}</style>")
     pages = [
         st.Page(PAGES[name], title=title, icon=icon, url_path=name, default=name == "listen")
-        for name, (title, icon) in _TITLES.items()
+        for name, (title, icon) in (_TITLES | (_VISITORS_TITLES if is_public() else {})).items()
         if is_offered(lambda name=name: import_module(f"musicsim.ui.{name}.page").draw)  # type: ignore[misc]
     ]
     page = st.navigation(pages)

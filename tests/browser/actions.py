@@ -14,14 +14,7 @@ APP = Path(__file__).parents[2] / "app.py"
 IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
 
 
-PAGES = {
-    "listen": "Listen",
-    "playlist": "Playlist",
-    "train": "Train",
-    "compare": "Compare",
-    "evaluate": "Evaluate",
-    "library": "Library",
-}
+PAGES = {"listen": "Listen", "playlist": "Playlist", "train": "Train", "library": "Library", "research": "Research"}
 
 
 def visit(page: Page, address: str, name: str = "listen", query: str = "") -> None:
@@ -33,6 +26,14 @@ def switch(page: Page, name: str) -> None:
     """Move to another page by the navigation."""
     page.get_by_test_id("stSidebarNavLink").filter(has_text=PAGES[name]).click()
     expect(page.get_by_role("heading", name=PAGES[name], exact=True)).to_be_visible()
+
+
+def show_tab(page: Page, section: str, title: str = "") -> None:
+    """Open a section of a page, and one of its tabs."""
+    page.get_by_test_id("stButtonGroup").first.get_by_text(section, exact=True).click()
+    if title:
+        page.get_by_role("combobox", name=section).click()
+        page.get_by_role("option", name=title, exact=True).click()
 
 
 def train_a_ranking(page: Page) -> None:
@@ -201,8 +202,7 @@ def wait_for_sound(page: Page, playing: bool) -> None:
 
 def look_at(page: Page, address: str, history: Path) -> None:
     """Drop a file on the section for listening and show the preview."""
-    visit(page, address, "library")
-    page.get_by_test_id("stButtonGroup").get_by_text("Listening", exact=True).click()
+    visit(page, address, "library", "?section=listening")
     form = page.get_by_test_id("stForm").filter(has_text="Listening history files")
     form.locator("input[type=file]").set_input_files(history)
     expect(form.get_by_text(history.name)).to_be_visible()

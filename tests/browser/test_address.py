@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.actions import row_action, row_ids, rows, send_sound, songs_of, switch, visit, wait_for_map
+from tests.browser.actions import row_action, row_ids, rows, send_sound, show_tab, songs_of, switch, visit, wait_for_map
 from tests.browser.patient import new_context
 
 
@@ -41,6 +41,31 @@ def test_former_addresses_open_first_page(page, address, home, path):
     page.goto(f"{address}/{path}?song={song.id}")
     expect(page.get_by_role("heading", name=song.title)).to_be_visible()
     expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "section", "words"),
+    [
+        ("compare", "Train", "Compare", "The odd one out"),
+        ("evaluate?section=search", "Research", "Evaluate", "at least"),
+    ],
+)
+def test_former_pages_are_sections(page, address, path, name, section, words):
+    page.goto(f"{address}/{path}")
+    expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
+    expect(page.get_by_role("radio", name=section)).to_be_checked()
+    expect(page.get_by_text(words).first).to_be_visible()
+
+
+def test_address_names_open_section(page, address):
+    visit(page, address, "library", "?section=same")
+    expect(page.get_by_text("No duplicates found.")).to_be_visible()
+    show_tab(page, "Tidy up", "Artists")
+    expect(page).to_have_url(re.compile("section=artists$"))
+    show_tab(page, "Connections")
+    expect(page).to_have_url(re.compile("section=listening$"))
+    page.go_back()
+    expect(page.get_by_text("No artist seems to have more than one spelling.")).to_be_visible()
 
 
 def test_link_names_unknown_model_and_song(page, address):

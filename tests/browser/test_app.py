@@ -26,6 +26,7 @@ from tests.browser.actions import (
     row_ids,
     rows,
     send_sound,
+    show_tab,
     songs_of,
     switch,
     visit,
@@ -362,9 +363,9 @@ def test_folder_with_broken_files_is_added_with_progress(page, address, home, tm
     visit(again, address, "library", "?library=adding")
     expect(again.get_by_text("Adding songs: done: 26 files, 2 failed.")).to_be_visible()
     visit(again, address, "library", "?library=adding")
-    sections = again.get_by_test_id("stButtonGroup")
-    expect(again.get_by_text("24 songs · 2 failed")).to_be_visible()
-    sections.get_by_text("Failed", exact=True).click()
+    expect(again.get_by_text("24 songs · 2 to tidy up")).to_be_visible()
+    show_tab(again, "Tidy up")
+    expect(again.get_by_text("Failed files: 2")).to_be_visible()
     reasons = {f.path.name: f.reason for f in _failures(home / "adding")}
     assert set(reasons) == {"broken.mp3", "empty.flac"}
     expect(again.get_by_test_id("stDataFrame")).to_be_visible()
@@ -460,7 +461,8 @@ def test_thumbs_are_stored_and_title_opens_song(page, address, home):
 def test_library_is_switched_in_sidebar(page, address):
     visit(page, address)
     wait_for_map(page)
-    page.get_by_test_id("stSidebar").get_by_role("combobox", name="Library").click()
+    page.get_by_test_id("stSidebar").get_by_role("button", name="library · Sound").click()
+    page.get_by_role("combobox", name="Library").click()
     page.get_by_role("option", name="empty").click()
     expect(page.get_by_text("No songs yet")).to_be_visible()
     assert "library=empty" in page.url

@@ -1,17 +1,17 @@
-"""The Evaluate page in the browser: scores come automatically, hubs play, nothing is cut off on a phone."""
+"""The Research page in the browser: scores come automatically, hubs play, nothing is cut off on a phone."""
 
 import re
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.actions import player_plays, rows
+from tests.browser.actions import player_plays, rows, show_tab
 
 
 def visit(page: Page, address: str) -> None:
     """Open the page and wait for the last of its scores."""
-    page.goto(f"{address}/evaluate", wait_until="commit")
-    expect(page.get_by_role("heading", name="Evaluate", exact=True)).to_be_visible()
+    page.goto(f"{address}/evaluate", wait_until="commit")  # the former address
+    expect(page.get_by_role("heading", name="Research", exact=True)).to_be_visible()
     # one: while a page is redrawn, Streamlit may show old elements next to the new ones
     expect(page.get_by_role("heading", name=re.compile("^Orphans"))).to_have_count(1)
 
@@ -37,7 +37,7 @@ def test_charts_fit_phone(page, address):
 
 def test_papers_are_one_click_away(page, address):
     visit(page, address)
-    page.get_by_text("The papers", exact=True).click()
+    show_tab(page, "The papers")
     page.get_by_role("radio", name="demo").click()
     expect(page.get_by_text("Do neighbours share a style and an artist?")).to_be_visible()
     expect(page.get_by_role("button", name="Start the short run")).to_be_enabled()

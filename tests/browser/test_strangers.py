@@ -13,7 +13,7 @@ from tests.browser.serving import serve
 
 APP = Path(__file__).parents[2] / "app.py"
 SONG_PAGES = ("", "listen", "playlist")
-PAGES = (*SONG_PAGES, "train", "compare", "evaluate", "library")
+PAGES = (*SONG_PAGES, "train", "library", "research")
 
 
 @pytest.fixture(scope="module")

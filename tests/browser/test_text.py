@@ -18,7 +18,6 @@ def test_formula_in_genre_is_text_in_legend_and_csv(page, tiny_library):
         assert legend.locator("b").count() == 0
 
         visit(page, address, "library")
-        page.get_by_test_id("stButtonGroup").get_by_text("Songs", exact=True).click()
         table = page.get_by_test_id("stDataFrame").first
         table.hover()
         tools = page.get_by_test_id("stElementToolbar")

@@ -9,10 +9,11 @@ from musicsim.ui.base.frame import PAGES, SHELL
 from tests.waiting import PATIENCE_S, until
 
 
-def open_page(name: str) -> AppTest:
-    """Open a page inside the shell."""
+def open_page(name: str, section: str = "") -> AppTest:
+    """Open a page inside the shell, with one of its tabs."""
     app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
     if name != "listen":
+        app.session_state[f"{name}_section"] = section
         app.switch_page(PAGES[name]).run()
     return app
 
@@ -45,13 +46,6 @@ def maps(app: AppTest) -> list[dict]:
 def show_section(app: AppTest, name: str) -> AppTest:
     """Open the Library page with another section."""
     app.session_state["library_section"] = name
-    return app.run()
-
-
-def open_evaluation(name: str) -> AppTest:
-    """Open the Evaluate page with another section."""
-    app = open_page("evaluate")
-    app.session_state["evaluate_section"] = name
     return app.run()
 
 

@@ -1,4 +1,4 @@
-"""The Compare page without a browser: questions, answers, undo, people, the survey, export and import."""
+"""The section Compare without a browser: questions, answers, undo, people, the survey, export and import."""
 
 import io
 import json
@@ -69,7 +69,7 @@ def survey(monkeypatch) -> Survey:
 
 
 def compare() -> AppTest:
-    app = open_page("compare")
+    app = open_page("train", "compare")
     assert not app.exception
     return app
 
@@ -425,16 +425,16 @@ def test_survey_follows_current_answers(full, survey):
     assert "not known until a repeated question" in said(app.run()), "the two have changed names"
 
 
-def test_training_on_answers_is_one_click_away(full, survey, monkeypatch):
+def test_training_on_answers_is_one_click_away(full, survey):
     app = compare()
     assert app.button(key="compare_train").disabled
     press(app, "unsure")
     assert app.button(key="compare_train").disabled, "nobody has said anything yet"
-    press(app, "choose 1")
-    went = []
-    monkeypatch.setattr(st, "switch_page", went.append)
-    press(app, "Train on these answers")
-    assert went == [PAGES["train"]]
+    ids = [song.id for song in full.songs()]
+    for start in range(10):
+        full.judgments.add("me", "odd", ids[start : start + 3], 1)
+    press(app, "choose 1", "Train on these answers")
+    assert app.session_state["train_section"] == "train"
     assert app.session_state["train_kind"] == "answers"
 
 
@@ -480,7 +480,7 @@ def test_choices_and_question_survive_page_switch(full, survey):
     choose(app, "compare_names", True)
     waiting = asked(app)
     app.switch_page(PAGES["library"]).run()
-    app.switch_page(PAGES["compare"]).run()
+    app.switch_page(PAGES["train"]).run()
     assert not app.exception
     assert app.selectbox(key="compare_listener").value == "Bob"
     assert app.toggle(key="compare_names").value

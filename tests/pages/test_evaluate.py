@@ -1,4 +1,4 @@
-"""The Evaluate page without a browser: empty, one song, and a library with a learned model."""
+"""The Research page without a browser: empty, one song, and a library with a learned model."""
 
 import re
 import threading
@@ -11,7 +11,7 @@ from benchmarks.large_library import write_library
 from musicsim.explorer.models.artifacts import save_report
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.ui.base.frame import PAGES, SHELL
-from musicsim.ui.evaluate import search_view
+from musicsim.ui.research import search_view
 from tests.learning import RANKED
 from tests.pages import actions
 from tests.sounds import write_song
@@ -29,7 +29,7 @@ def full(tiny_library, monkeypatch):
 
 def open_page() -> AppTest:
     app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
-    return app.switch_page(PAGES["evaluate"]).run()
+    return app.switch_page(PAGES["research"]).run()
 
 
 def worked_out(app: AppTest) -> AppTest:
@@ -65,7 +65,10 @@ def test_library_is_evaluated(full):
     full.edits.edit([*noise, *clicks[:2]], {"genre": "Noise"})  # six songs of each
     app = worked_out(open_page())
     table = app.table[0].value
-    assert table["Model"].tolist() == ["Sound", "Codewords"]
+    assert table["Model"].tolist() == ["Sound"]
+    (verdict,) = (box.value for box in [*app.success, *app.info])
+    assert re.search(r"They rank above other songs in \d+% of all cases .* Similar songs here: songs of the", verdict)
+    assert re.fullmatch(r"\*\*\d\.\d\d\*\* .*", table["AUC"].iloc[0]), "two digits"
     assert not any(name.startswith("Held out") for name in table)
     assert " → " in table["Hubness"].iloc[0]
     assert any("Evaluated on the 12 songs" in c.value for c in app.caption)
@@ -73,6 +76,8 @@ def test_library_is_evaluated(full):
     assert not any(button.label.startswith("Work out") for button in app.button)
     app.selectbox(key="evaluate_by").select("average precision").run()
     assert not app.exception
+    app.button(key="evaluate_all_models").click().run()
+    actions.run_until(app, lambda: app.table[0].value["Model"].tolist() == ["Sound", "Codewords"])
 
 
 def test_page_warns_about_optimistic_training_scores(full):
@@ -85,7 +90,7 @@ def test_page_warns_about_optimistic_training_scores(full):
     }
     save_report(full.models.path(full.models.active().id), report)
     app = worked_out(open_page())
-    assert app.table[0].value["Held out: AUC"].iloc[0] == "0.500 → **0.700**"
+    assert app.table[0].value["Held out: AUC"].iloc[0] == "0.50 → **0.70**"
     said = " ".join(info.value for info in app.info)
     assert "optimistic" in said
     assert "4 songs by 2 artists" in said
@@ -114,7 +119,7 @@ def test_fixed_split_can_be_chosen(full):
 
 def open_search() -> AppTest:
     app = open_page()
-    return app.segmented_control(key="evaluate_section").set_value("Search").run()
+    return app.selectbox(key="choose_Evaluate").set_value("search").run()
 
 
 def test_small_library_has_no_index_to_measure(full):

@@ -45,7 +45,7 @@ def test_pages_fall_back_to_other_model_with_error(full, mine, page, what):
 
 def test_model_without_files_can_be_deleted(full, mine):
     lose(full, mine, "folder")
-    app = open_page("train")
+    app = open_page("train", "models")
     app.button(key=f"card_delete_{mine.id}").click().run()
     assert not app.exception
     assert not app.error
@@ -64,4 +64,5 @@ def test_pages_name_lost_model_without_fallback(full, page):
     else:
         assert any("are missing or damaged" in error.value for error in app.error)
     if page == "train":
+        app.button_group(key="choose_Section").set_value("Models").run()
         assert any(button.label == "In use" for button in app.button)

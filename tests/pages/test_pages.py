@@ -153,7 +153,7 @@ def test_exact_copies_are_listed_with_duplicates(full, tmp_path):
     assert not app.exception
     assert any("1 file is an exact copy" in text.value for text in app.markdown)
     assert {str(song.path), str(copy)} == set(app.dataframe[0].value["file"])
-    assert any("1 duplicate" in caption.value for caption in app.caption)
+    assert any("Duplicates: 1" in caption.value for caption in app.caption)
 
 
 def test_duplicates_are_separated_and_joined_again(full):

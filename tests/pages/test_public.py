@@ -21,7 +21,7 @@ from tests.intact import Watch
 from tests.pages.actions import labels, open_page, said
 from tests.waiting import PATIENCE_S
 
-OFFERED = [name for name in PAGES if name not in ("listen", "train")]
+OFFERED = [name for name in PAGES if name != "listen"]
 OF_THE_OWNER = {
     "Save", "Save in the library", "Rename", "Rename it", "Delete", "Delete it", "Make the mix", "Edit tags", "Import",
     "Reset to file tags", "Add the folder", "Train on these answers", "Add to the library", "Keep", "Add tag",
@@ -161,22 +161,24 @@ def hole(write: Callable[[], object]) -> Callable[..., None]:
 def test_section_that_lets_visitors_write_is_detected(place, is_marked, strangers, watch, monkeypatch):
     draw = hole(lambda: (watch.folder / place).write_text("x"))
     extension = SimpleNamespace(load=lambda _: visitor_may(draw) if is_marked else draw)
-    section = Section("compare", "Added", "page:draw", place=5)
+    section = Section("train", "Added", "page:draw", place=5)
     monkeypatch.setattr("musicsim.ui.base.sections.sections_of", lambda _: [(extension, section)])
     if is_marked:
         with pytest.raises(AssertionError, match=r"written|compare"):  # the first file is new, the second is refused
-            use_everything("compare", watch)
+            use_everything("train", watch)
     else:
-        use_everything("compare", watch)
+        use_everything("train", watch)
 
 
 # --- isolation of visitors ------------------------------------------------------------------------
 
 
-def test_train_page_is_hidden(strangers):
-    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
-    with pytest.raises(ValueError, match="Could not find a navigation page"):
-        app.switch_page(PAGES["train"])
+def test_visitors_compare_but_do_not_train(strangers):
+    app = open_page("train", "models")
+    assert not app.exception
+    assert app.title[0].value == "Compare"
+    assert "choose_Section" not in {group.key for group in app.get("button_group")}
+    assert [group.key for group in app.get("button_group")][:1] == ["compare_form"]
 
 
 def test_address_cannot_open_other_library(strangers):

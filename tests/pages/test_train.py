@@ -192,16 +192,16 @@ def test_model_is_used_renamed_and_deleted(learned):
 
 def test_built_in_model_cannot_be_renamed(learned):
     native = learned.models.native()
-    app = open_page("train")
+    app = open_page("train", "models")
     assert app.button(key=f"card_use_{native.id}").disabled
-    press(app, "Rename it", 1)  # on the card of the built-in model, whose popover hides it
+    press(app, "Rename it")  # on the card of the built-in model, whose popover hides it
     assert learned.models.native().name == "Sound"
 
 
 def test_representation_job_has_chosen_settings(learned, monkeypatch):
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
-    app = open_page("train")
+    app = open_page("train", "models")
     app.selectbox(key="model_representation").set_value("tfidf").run()
     press(app, "Compute")
     settings = {"representation": "tfidf", "n_codewords": 1024, "tau": 4, "vectors": "", "label": ""}
@@ -213,7 +213,7 @@ def test_uploaded_model_file_starts_import_job(learned, monkeypatch, tmp_path):
     save_model_file(learned, record.id, tmp_path / "sent.musicsim")
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
-    app = open_page("train")
+    app = open_page("train", "models")
     data = (tmp_path / "sent.musicsim").read_bytes()
     app.get("file_uploader")[0].set_value(("sent.musicsim", data, "application/zip")).run()
     press(app, "Import")
@@ -242,15 +242,16 @@ def test_combined_model_shows_weights_on_every_page(learned):
     settings = LearningSettings("genre", ("Sound", "rhythm"), C=100.0)
     model_id = learn(learned, settings, "of both", Watcher())
     learned.models.activate(model_id)
-    app = open_page("train")
+    app = open_page("train", "models")
     assert not app.exception
     words = captions(app)
     assert "on “Sound” and “rhythm”, full metric" in words
     assert "Shares of the distances\\: " in words
+    app = open_page("train")
     sources = next(table.value for table in app.table if "source" in table.value)
     assert list(sources["source"]) == ["Sound", "rhythm"]
     assert sum(int(share.rstrip("%")) for share in sources["of the distances"]) == pytest.approx(100, abs=1)
-    for name in ("listen", "compare", "playlist", "evaluate"):
+    for name in ("listen", "playlist", "research"):
         page = open_page(name)
         assert not page.exception, name
         assert model_choice(page).value == model_id
@@ -271,7 +272,7 @@ def test_invalid_report_does_not_break_page(learned, report):
 
 def test_scores_by_answers_are_updated_after_answer(learned):
     """On Evaluate: answers do not change the library's revision, they have their own."""
-    from musicsim.ui.evaluate.quality_view import scores_key
+    from musicsim.ui.research.quality_view import scores_key
 
     seen = take_snapshot(learned)
     before = {kind: scores_key(seen, kind) for kind in ("answers", "genre")}

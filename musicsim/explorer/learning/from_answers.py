@@ -1,4 +1,4 @@
-"""Learning a metric from answers on the Compare page (thesis, chapter 2), evaluated by nested cross-validation.
+"""Learning a metric from answers to comparisons (thesis, chapter 2), evaluated by nested cross-validation.
 
 Answers to the same question stay in one fold. A user who stops the job early gets the best finished fit.
 """
@@ -165,7 +165,7 @@ def too_few(answered: Answered) -> str:
         return ""
     return (
         f"{len(answered)} answers are too few to learn from; at least {_MIN_ANSWERS} are needed. Answer more questions "
-        f"on the Compare page."
+        "in Compare."
     )
 
 

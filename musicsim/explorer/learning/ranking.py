@@ -1,4 +1,4 @@
-"""Learning a metric on the vectors of a model by ranking (thesis 5.4.2), and from answers on the Compare page.
+"""Learning a metric on the vectors of a model by ranking (thesis 5.4.2), and from answers to comparisons.
 
 Metrics with increasing C are learned from 40% of the artists. C is chosen on 30% and evaluated on the other 30%. The
 final metric is then learned from all artists.
@@ -164,7 +164,7 @@ def _fit_all(task: Task, chosen: dict[str, Any], watcher: TrainingProgress) -> F
 def learn_from_survey(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
 ) -> tuple[Float64Array, dict[str, Any]]:
-    """Learn L from answers on the Compare page, and return L and the report."""
+    """Learn L from answers to comparisons, and return L and the report."""
     X = np.asarray(snapshot.X, dtype=np.float64)
     answered = Answered.collect(snapshot, settings.listener)
 

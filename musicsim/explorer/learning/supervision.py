@@ -158,7 +158,7 @@ class Supervision:
     def _prepare_answers(self) -> Compute:
         answered = Answered.collect(self._snapshot)
         if not len(answered):
-            raise ModelError("nobody has compared songs yet: answer some questions on the Compare page.")
+            raise ModelError("nobody has compared songs yet: answer some questions in Compare.")
         self.detail = f"{len(answered):,} answers, {len(answered.all()):,} comparisons"
         self.lacks = too_few(answered)
         relevance = relevance_of(answered.all(), len(self.groups))

@@ -92,7 +92,8 @@ def _albums(snapshot: Snapshot, min_songs: int) -> list[str | None]:
     rows = np.array([row for row, i in enumerate(snapshot.row_ids.tolist()) if i in albums], dtype=np.int64)
     for row, (_, song_artist) in zip(rows.tolist(), snapshot.names_at(rows), strict=True):
         album, artist = albums[int(snapshot.row_ids[row])]
-        texts[row] = f"{album} ({artist or song_artist})"
+        by = artist or song_artist
+        texts[row] = f"{album} ({by})" if by else album
     return texts
 
 
@@ -108,7 +109,9 @@ def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> play
         listener_clusters=sources.listeners,
         cooccurrence_clusters=sources.company,
         cooccurrence_neighbours=neighbours,
-        song_names=None if neighbours is None else [f"{title} by {by}" for title, by in snapshot.names_at()],
+        song_names=None
+        if neighbours is None
+        else [f"{title} by {by}" if by else title for title, by in snapshot.names_at()],
         artists=_artists(snapshot, min_size),
         albums=_albums(snapshot, min_size),
         tags=_tags(snapshot),

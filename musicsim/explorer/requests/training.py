@@ -25,7 +25,7 @@ KINDS = {
     "artist": Kind("songs by the same artist", "songs", "Artists"),
     "folder": Kind("songs in the same folder", "songs", "Folders"),
     JUDGEMENTS: Kind("thumbs that were saved while searching", "songs", "Thumbs"),
-    ANSWERS: Kind("answers on the Compare page", "songs", "Answers"),
+    ANSWERS: Kind("answers to comparisons", "songs", "Answers"),
 }
 """Kinds of supervision, in the order in which they are tried by default; answers are used only on request."""
 

@@ -1,4 +1,4 @@
-"""Questions on the Compare page: selection of the next one, and reliability of the answers.
+"""Questions in Compare: selection of the next one, and reliability of the answers.
 
 May use snapshot; the answers are stored in the library.
 """

@@ -1,4 +1,4 @@
-"""Questions on the Compare page: selection of the next question, and reliability of the answers so far.
+"""Questions in Compare: selection of the next question, and reliability of the answers so far.
 
 A fifth of the questions are random, for an unbiased estimate of the share of answers that the model predicts. If
 possible, half of these repeat a random question that another listener was asked, to measure agreement. A tenth repeat

@@ -10,6 +10,8 @@ EXTENSION = Extension(
         "settings": "cli:add_trust_option",
         **dict.fromkeys(("add", "scan", "evaluate", "export"), "cli:add_cluster_option"),
     },
-    sections=(Section("library", "Settings", "page:draw", tab="settings", place=91, needs_songs=False),),
+    sections=(
+        Section("library", "Cluster", "page:draw", tab="cluster", group="Connections", place=75, needs_songs=False),
+    ),
     hooks={"pool": "connection:pool", "settings": "address:SETTINGS"},
 )

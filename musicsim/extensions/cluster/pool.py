@@ -45,7 +45,7 @@ _RETRIES = 2  # number of retries of a batch that could not start on any worker
 UNTRUSTED = (
     "this cluster is on a different machine and is not trusted. Dask exchanges pickles, so anyone who controls the "
     "scheduler can run code on this machine. Use tls:// with your own certificates, or trust the address: with "
-    "--trust-cluster, with MUSICSIM_TRUST_CLUSTER=1 and MUSICSIM_CLUSTER, or in the settings on the Library page."
+    "--trust-cluster, with MUSICSIM_TRUST_CLUSTER=1 and MUSICSIM_CLUSTER, or under Connections on the Library page."
 )
 """Message for a cluster that the owner of this machine does not trust."""
 _CERTIFICATES = (

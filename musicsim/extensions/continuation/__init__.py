@@ -6,5 +6,5 @@ EXTENSION = Extension(
     name="continuation",
     command_options={"evaluate": "cli:evaluate_options"},
     jobs={"continue": Job("continuation:run_job", "Continuing held-out lists", counts="continuations")},
-    sections=(Section("evaluate", "Playlists", "page:draw", place=30),),
+    sections=(Section("research", "Playlists", "page:draw", tab="playlists", group="Evaluate", place=30),),
 )

@@ -1,4 +1,4 @@
-"""The evaluation of playlists on the Evaluate page."""
+"""The evaluation of playlists on the Research page."""
 
 import pandas as pd
 import streamlit as st

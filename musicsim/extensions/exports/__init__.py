@@ -12,6 +12,6 @@ EXTENSION = Extension(
         )
     },
     jobs={"export": Job("export:run_job", "Exporting")},
-    sections=(Section("library", "Export", "page:draw", tab="exports", place=75, needs_songs=False),),
+    sections=(Section("research", "Exports", "page:draw", tab="exports", place=60, needs_songs=False),),
     routes="routes:routes",
 )

@@ -1,4 +1,4 @@
-"""The Export section of the Library page: buttons to export data, and links to the exported files."""
+"""The Exports section of the Research page: buttons to export data, and links to the exported files."""
 
 from urllib.parse import quote
 

@@ -15,7 +15,7 @@ _FOLDER = "exports"
 
 
 def export_path(library: Library, kind: str, ending: str) -> Path:
-    """Return the path of an export from the Library page; a new export replaces the previous one."""
+    """Return the path of an export from the Research page; a new export replaces the previous one."""
     return library.folder / _FOLDER / f"{library.name} {kind}{ending}"
 
 
@@ -33,7 +33,7 @@ def _download(request: Request) -> Response:
     name = request.path_params["name"]
     path = next((path for path in files if path.name == name), None)
     if path is None:
-        return JSONResponse({"error": f"there is no export named {name!r}. Export it on the Library page."}, 404)
+        return JSONResponse({"error": f"there is no export named {name!r}. Export it on the Research page."}, 404)
     return FileResponse(path, filename=path.name)
 
 

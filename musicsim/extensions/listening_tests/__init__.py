@@ -4,7 +4,7 @@ from musicsim.hooks import Extension, Section
 
 EXTENSION = Extension(
     name="listening_tests",
-    sections=(Section("compare", "Listening tests", "page:draw", place=20),),
+    sections=(Section("research", "Listening tests", "page:draw", tab="tests", place=50),),
     routes="routes:listen_routes",
     tables="store",
     hooks={"renew_tokens": "store:renew_tokens"},

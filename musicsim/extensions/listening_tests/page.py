@@ -1,4 +1,4 @@
-"""The Listening tests section of the Compare page, for the owner: create tests, share links, see results."""
+"""The Listening tests section of the Research page, for the owner: create tests, share links, see results."""
 
 import json
 import math

@@ -5,5 +5,5 @@ from musicsim.hooks import Extension, Section
 EXTENSION = Extension(
     name="model_comparison",
     command_options={"evaluate": "cli:evaluate_options"},
-    sections=(Section("evaluate", "Ours against theirs", "page:draw", place=20),),
+    sections=(Section("research", "Ours against theirs", "page:draw", tab="against", group="Evaluate", place=20),),
 )

@@ -1,4 +1,4 @@
-"""The comparison of Sound with another model on the Evaluate page."""
+"""The comparison of Sound with another model on the Research page."""
 
 from collections.abc import Hashable, Sequence
 
@@ -15,7 +15,7 @@ from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import escape_for_chart, plain
 from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.downloads import chart, show_table
-from musicsim.ui.evaluate.quality_view import choose_kind, format_figure
+from musicsim.ui.research.quality_view import choose_kind, format_figure
 
 _MODEL: Key[str] = Key("evaluate_against", str, "id of the model to compare with the model Sound", per_library=True)
 _DESK = "against"  # name of a separate thread: a comparison takes a minute and must not delay other sessions

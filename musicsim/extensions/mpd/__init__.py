@@ -12,7 +12,17 @@ EXTENSION = Extension(
             "Other programs",
         )
     },
-    sections=(Section("library", "Servers", "page:draw", tab="servers", needs_songs=False, place=71),),
+    sections=(
+        Section(
+            "library",
+            "Servers and players",
+            "page:draw",
+            tab="servers",
+            group="Connections",
+            place=71,
+            needs_songs=False,
+        ),
+    ),
     backup_files=("mpd.json",),
     hooks={"playlist_targets": "page:target"},
 )

@@ -6,7 +6,17 @@ EXTENSION = Extension(
     name="music_servers",
     commands={"server": Command("cli:group", "Connect music servers (Subsonic, OpenSubsonic).", "Other programs")},
     jobs={"sync": Job("fetch:run", "Syncing a music server")},
-    sections=(Section("library", "Servers", "page:draw", tab="servers", needs_songs=False, place=70),),
+    sections=(
+        Section(
+            "library",
+            "Servers and players",
+            "page:draw",
+            tab="servers",
+            group="Connections",
+            place=70,
+            needs_songs=False,
+        ),
+    ),
     tables="server_songs",
     hooks={
         "checks": "health:check",

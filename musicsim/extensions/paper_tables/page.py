@@ -1,4 +1,4 @@
-"""The papers' tables with our numbers on the Evaluate page, and a button to start each experiment's short run."""
+"""The papers' tables with our numbers on the Research page, and a button to start each experiment's short run."""
 
 import re
 from collections.abc import Sequence

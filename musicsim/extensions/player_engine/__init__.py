@@ -11,7 +11,17 @@ EXTENSION = Extension(
             "Other programs",
         )
     },
-    sections=(Section("library", "Servers", "page:draw", tab="servers", needs_songs=False, place=72),),
+    sections=(
+        Section(
+            "library",
+            "Servers and players",
+            "page:draw",
+            tab="servers",
+            group="Connections",
+            place=72,
+            needs_songs=False,
+        ),
+    ),
     routes="routes:players_routes",
     backup_files=("players.json",),
     hooks={"checks": "health:check"},

@@ -193,12 +193,12 @@ class SongTable(_Record):
 
 
 def song_label(title: str, by: str) -> str:
-    return f"{title} — {by}"
+    return f"{title} — {by}" if by else title
 
 
 def nobody(stand_in: str | None) -> str:
-    """Return the words shown for an unknown artist."""
-    return f"in “{stand_in}”" if stand_in else "unknown artist"
+    """Return the words shown for an unknown artist; empty if the folder says nothing, either."""
+    return f"in “{stand_in}”" if stand_in else ""
 
 
 def stand_in_of(group: str) -> str | None:

@@ -33,6 +33,7 @@ class Song:
     # songs by unknown artists do not form one large group
     group: str
     stand_in: str | None  # name of the folder that is shown for an unknown artist
+    place: str  # the folder as seen from the music folder
     mb_recording_id: str | None = None
     # descriptors: see musicsim.audio.Descriptors
     tempo: float | None = None
@@ -44,7 +45,7 @@ class Song:
 
     @property
     def by(self) -> str:
-        """The artist, or the words shown for an unknown artist."""
+        """The artist, or the words shown for an unknown artist, which may be empty."""
         return self.artist or nobody(self.stand_in)
 
     @property
@@ -69,6 +70,9 @@ def make_song(row: dict[str, Any], roots: Sequence[Path], library: Path) -> Song
         row |= {"path": last, "folder": last.parent}
     group = artist_group(row["artist"], row["folder"], roots) or f"song:{row['id']}"
     stand_in = None if row["artist"] else stand_in_name(row["folder"], roots)
-    row["folder"] = str(row["folder"])
+    folder = row["folder"]
+    root = next((root for root in roots if folder != root and folder.is_relative_to(root)), folder.parent)
+    row["folder"] = str(folder)
     row["path"] = library / row["path"]  # paths of a snapshot file are relative to the library
-    return Song(**row, is_missing=is_missing, group=group, stand_in=stand_in)
+    place = str(folder.relative_to(root))
+    return Song(**row, is_missing=is_missing, group=group, stand_in=stand_in, place=place)

@@ -1,4 +1,4 @@
-// Buttons that save the chart above them, which plotly draws in several layers of SVG.
+// Buttons that save a chart, which plotly draws in several layers of SVG.
 
 function chartFigure(chart) {
   const layers = [...chart.querySelectorAll("svg.main-svg")];
@@ -25,7 +25,7 @@ export default function (component) {
   });
   const bar = document.createElement("div");
   bar.className = "musicsim-save";
-  bar.append("Save as ", ...buttons);
+  bar.append(`Save ${data.name} as `, ...buttons);
   parentElement.querySelector(".musicsim-save")?.remove();
   parentElement.append(bar);
 }

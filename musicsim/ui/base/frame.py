@@ -6,9 +6,7 @@ from pathlib import Path
 _UI = Path(__file__).resolve().parents[1]
 SHELL = str(_UI / "shell.py")
 """The script that Streamlit runs; it draws the frame and one page inside it."""
-PAGES = {
-    name: str(_UI / name / "page.py") for name in ("listen", "playlist", "train", "compare", "evaluate", "library")
-}
+PAGES = {name: str(_UI / name / "page.py") for name in ("listen", "playlist", "train", "library", "research")}
 """Scripts of the pages, keyed by the name in the page's URL."""
 
 

@@ -20,7 +20,7 @@ from musicsim.hooks import load_hooks
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
 from musicsim.public import is_public
-from musicsim.ui.base.keys import CHOSEN, LIBRARY, MODEL, NOT_HERE, Key, forget_library_state
+from musicsim.ui.base.keys import CHOSEN, LIBRARY, MODEL, NOT_HERE, SECTIONS, Key, forget_library_state
 
 BY_STATE: dict[str | type[Any], Callable[[Any], Any]] = {
     Library: lambda library: (library.folder, library.revision),
@@ -107,6 +107,8 @@ def take_address(page: str) -> None:
     is_plain_link = (last is None or last[0] != page) and not query
     if last != (page, query) and not is_plain_link:
         _follow(query)
+        if page in SECTIONS:
+            SECTIONS[page].set(query.get("section", ""))
     current = {}
     record = find_chosen_model()
     if record is not None and not record.is_active:
@@ -115,7 +117,9 @@ def take_address(page: str) -> None:
         current["library"] = LIBRARY.get()
     if CHOSEN.get() is not None:
         current["song"] = str(CHOSEN.get())
-    for name in ("library", "model", "song"):
+    if page in SECTIONS and SECTIONS[page].get():
+        current["section"] = SECTIONS[page].get()
+    for name in ("library", "model", "song", "section"):
         if name not in current:
             st.query_params.pop(name, None)
         elif query.get(name) != current[name]:

@@ -1,6 +1,6 @@
 """The tabs on pages, with the sections that extensions add."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,7 +10,7 @@ from musicsim.explorer import jobs
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import sections_of
 from musicsim.public import is_allowed, is_public
-from musicsim.ui.base.keys import Key
+from musicsim.ui.base.keys import SECTIONS
 
 
 @dataclass(slots=True)
@@ -21,6 +21,8 @@ class Tab:
     place: int
     parts: list[Callable[..., None]]
     needs_songs: bool = True
+    group: str = ""  # title of the page's section that contains this tab; by default, the tab is a section by itself
+    n_items: int = 0  # a section opens the first tab that has items
 
     def draw(self, snapshot: Snapshot) -> None:
         """Draw the parts; visitors do not see the library's jobs."""
@@ -39,7 +41,7 @@ def tabs_of(page: str, core: dict[str, Tab]) -> dict[str, Tab]:
     for extension, section in sections_of(page):
         load = partial(extension.load, section.target)
         if is_offered(load):
-            tab = Tab(section.title, section.place, [], section.needs_songs)
+            tab = Tab(section.title, section.place, [], section.needs_songs, section.group)
             core.setdefault(section.tab or section.title, tab).parts.append(partial(_load_and_draw, load))
     return dict(sorted(core.items(), key=lambda item: item[1].place))
 
@@ -48,11 +50,32 @@ def _load_and_draw(load: Callable[[], Callable[..., None]], snapshot: Snapshot, 
     load()(snapshot, busy=busy)
 
 
-def choose_tab(tabs: Mapping[str, Tab], key: Key[str]) -> Tab:
-    """Show a page's tabs if there are several, and return the chosen one."""
-    if len(tabs) > 1:
-        st.segmented_control(
-            "Show", list(tabs), format_func=lambda name: tabs[name].title, **key.widget(),
-            label_visibility="collapsed", required=True, wrap=True,
-        )  # fmt: skip
-    return tabs.get(key.get() or "", tabs[key.default()])
+def choose_tab(page: str, tabs: Mapping[str, Tab]) -> Tab:
+    """Show a page's sections, and the tabs of the open section if it has several; return the open tab."""
+    key = SECTIONS[page]
+    name = key.get() if key.get() in tabs else next(iter(tabs))
+    sections: dict[str, list[str]] = {}
+    for other, tab in tabs.items():
+        sections.setdefault(tab.group or tab.title, []).append(other)
+    title, names = next(item for item in sections.items() if name in item[1])
+
+    def open_section(title: str) -> None:
+        key.set(next((other for other in sections[title] if tabs[other].n_items), sections[title][0]))
+
+    if len(sections) > 1:
+        _choose(st.segmented_control, "Section", list(sections), title, open_section, required=True, wrap=True)
+    if len(names) > 1:
+        _choose(st.selectbox, title, names, name, key.set, format_func=lambda name: tabs[name].title, width=320)
+    return tabs[name]
+
+
+def _choose(
+    widget: Callable[..., object], label: str, options: Sequence[str], chosen: str, act: Callable[[str], None],
+    **arguments: object,
+) -> None:  # fmt: skip
+    """Show a widget with a value from elsewhere, such as the URL; `act` is called with the user's choice."""
+    key = f"choose_{label}"
+    st.session_state[key] = chosen
+    widget(
+        label, options, key=key, on_change=lambda: act(st.session_state[key]), label_visibility="collapsed", **arguments
+    )

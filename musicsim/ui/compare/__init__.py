@@ -1,1 +1,1 @@
-"""The Compare page."""
+"""Comparisons by ear, a section of the Train page."""

@@ -1,7 +1,7 @@
 """The survey so far: quality of the answers, export and import, and training on the answers."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,10 @@ from musicsim.library import Library
 from musicsim.library.importing.answers import AnswersImport, export_answers, import_answers
 from musicsim.library.stores.judgments import Judgment
 from musicsim.public import is_public
-from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import count, plain
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.compare.session import clean_name, rename
-from musicsim.ui.train.training_view import SUPERVISION
 
 _STAGE = 25
 _MAX_LISTED = 20
@@ -29,7 +27,9 @@ _IMPORTED: Key[tuple[Path, AnswersImport | str] | None] = Key(
 )
 
 
-def show_survey(library: Library, answers: Sequence[Judgment], listener: str) -> None:
+def show_survey(
+    library: Library, answers: Sequence[Judgment], listener: str, on_train: Callable[[], None] | None
+) -> None:
     """Show the quality of all answers and of one listener's (if the name is not empty), and actions on them."""
     left, right = st.columns([3, 2], gap="large")
     with left:
@@ -37,7 +37,7 @@ def show_survey(library: Library, answers: Sequence[Judgment], listener: str) ->
         _show_quality(library, answers, listener)
     with right:
         st.subheader("Your answers", anchor=False)
-        _show_actions(library, answers, listener)
+        _show_actions(library, answers, listener, on_train)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
@@ -91,7 +91,9 @@ def _prediction(standing: AnswerSummary) -> str:
     return f"Prediction: on random questions, the model in use at the time gave the same answer in {rate}."
 
 
-def _show_actions(library: Library, answers: Sequence[Judgment], listener: str) -> None:
+def _show_actions(
+    library: Library, answers: Sequence[Judgment], listener: str, on_train: Callable[[], None] | None
+) -> None:
     is_owner = not is_public()
 
     def content() -> bytes:
@@ -99,13 +101,13 @@ def _show_actions(library: Library, answers: Sequence[Judgment], listener: str) 
         export_answers(library, text, opinions=opinions(library))
         return text.getvalue()
 
-    if is_owner and st.button(
+    if on_train is not None and st.button(
         "Train on these answers", icon=":material/school:", key="compare_train",
         disabled=all(answer.chosen is None for answer in answers),
-        help="Opens the Train page with answers as the source of similarity. About 50 answers are enough to start.",
+        help="Opens *Train* with answers as the source of similarity. About 50 answers are enough to start.",
     ):  # fmt: skip
-        SUPERVISION.set("answers")
-        st.switch_page(PAGES["train"])
+        on_train()
+        st.rerun()
     with st.container(horizontal=True):
         st.download_button(
             "Export", content, f"answers {library.name}.csv", "text/csv",

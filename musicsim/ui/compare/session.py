@@ -1,4 +1,4 @@
-"""A session's questions on the Compare page: the pending one, earlier and later ones, and undo."""
+"""A session's questions in Compare: the pending one, earlier and later ones, and undo."""
 
 import secrets
 import time

@@ -1,4 +1,6 @@
-"""The question of the Compare page, its settings, and the survey so far."""
+"""The question of Compare, its settings, and the survey so far."""
+
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -17,8 +19,11 @@ _FORMS = {"odd": "The odd one out", "like": "More like the first"}
 
 
 @st.fragment
-def show_compare() -> None:
-    """Show the question and the survey so far; an answer does not rerun other parts of the page."""
+def show_compare(on_train: Callable[[], None] | None) -> None:
+    """Show the question and the survey so far; an answer does not rerun other parts of the page.
+
+    `on_train` lets models learn from the answers; None shows no button for it.
+    """
     snapshot = openers.snapshot()
     library = snapshot.library
     listener = _choose_settings(library)
@@ -44,7 +49,7 @@ def show_compare() -> None:
             )  # fmt: skip
     else:
         st.info("Enter the listener's name. Answers are saved under this name.", icon=":material/person:")
-    show_survey(library, answers, listener)
+    show_survey(library, answers, listener, on_train)
 
 
 def _choose_settings(library: Library) -> str:

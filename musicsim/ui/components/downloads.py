@@ -5,6 +5,7 @@ escape formulas in cells.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -34,10 +35,11 @@ def table_download(name: str, table: Callable[[], pd.DataFrame], key: str) -> No
     )  # fmt: skip
 
 
-def chart(figure: go.Figure, *, key: str, name: str) -> None:
-    """Show a chart and buttons that save it as `name`; `key` must be a unique identifier on the page."""
+def chart(figure: go.Figure, *, key: str, name: str, options: Any = st) -> None:
+    """Show a chart, and in `options` buttons that save it as `name`; `key` must be a unique identifier on the page."""
     st.plotly_chart(figure, key=key, config={"displayModeBar": False})
     component = st.components.v2.component(
         "musicsim_save_chart", css=asset("save_chart.css"), js=asset("save_figure.js") + asset("save_chart.js")
     )
-    component(key=f"{key}_save", data={"chart": key, "name": name}, height="content")
+    with options.container():
+        component(key=f"{key}_save", data={"chart": key, "name": name}, height="content")

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import streamlit as st
 
 from musicsim.library import Library, Song
+from musicsim.public import is_public
 from musicsim.ui.base.frame import asset
 from musicsim.ui.base.openers import active_library
 
@@ -51,8 +52,11 @@ def clock(seconds: float) -> str:
 
 
 def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: str | None = None) -> Row:
-    """Return the row of a song: its second line has artist, genre and year; its third line has the reason `why`."""
-    facts = [song.by, song.genre or "", str(song.year or "")]
+    """Return the row of a song: its second line has artist, genre and year; its third line has the reason `why`.
+
+    The owner sees the folder instead of an unknown artist.
+    """
+    facts = [song.by if song.artist or is_public() else song.place, song.genre or "", str(song.year or "")]
     sub = " · ".join(fact for fact in facts if fact)
     return Row(song.id, song.title, sub, why, clock(song.duration_s), similarity, link)
 

@@ -15,7 +15,7 @@ from musicsim.library import Library
 from musicsim.library.stores.files import absolute
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base import openers
-from musicsim.ui.base.keys import LIBRARY, SECTION, forget_library_state
+from musicsim.ui.base.keys import LIBRARY, forget_library_state
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
 from musicsim.ui.base.sections import Tab, choose_tab, tabs_of
 from musicsim.ui.base.text import count, plain
@@ -26,6 +26,8 @@ from musicsim.ui.library.settings import show_folders, show_settings
 from musicsim.ui.library.songs_table import show_songs
 
 _OWN = "library_own"
+_ADD = "library_add"
+_TIDY, _CONNECTIONS, _SETTINGS = "Tidy up", "Connections", "Settings"
 
 
 @visitor_may
@@ -39,14 +41,22 @@ def draw() -> None:
         st.caption("This is a demonstration: only the owner can add and change music.")
         return
     busy = jobs.current(library) is not None
-    _show_ways_to_add(snapshot, busy=busy)
+    if not snapshot.n_songs:
+        _show_ways_to_add(snapshot, busy=busy)
     # containers that always exist, so that the page below does not move when their content changes
+    sections, add = st.columns([4, 1])
     with st.container():
         if "library_problem" in st.session_state:
             st.error(plain(st.session_state.pop("library_problem")), icon=":material/error:")
     with st.container():
         watch_job(library, revision=snapshot.revision)
-    _show_tabs(snapshot)
+    with sections:
+        tab = _choose_tab(snapshot)
+    if snapshot.n_songs:
+        add = add.container(horizontal=True, horizontal_alignment="right")
+        with add, st.popover("Add music", icon=":material/add:", type="primary", key=_ADD, on_change="rerun"):
+            _show_ways_to_add(snapshot, busy=busy)
+    tab.draw(snapshot)
 
 
 def _show_ways_to_add(snapshot: Snapshot, *, busy: bool) -> None:
@@ -56,27 +66,24 @@ def _show_ways_to_add(snapshot: Snapshot, *, busy: bool) -> None:
             help="This is the demo. Your music goes into a new library with this name. Leave the field empty to mix "
             "your music with the demo.",
         )  # fmt: skip
-    folder, upload, other = st.columns(3, gap="large")
-    with folder, st.form("add_folder", border=False):
+    with st.form("add_folder", border=False):
         st.text_input("Music folder", key="library_folder", placeholder="~/Music")
         st.form_submit_button(
             "Add the folder", icon=":material/create_new_folder:", on_click=_add_folder, args=(snapshot.library,),
-            disabled=busy,
+            disabled=busy, type="secondary" if snapshot.n_songs else "primary",
         )  # fmt: skip
-    with upload:
-        files = st.file_uploader("Or upload files", type=UPLOAD_TYPES, accept_multiple_files=True, key="library_files")
-        if files:
-            st.button(
-                f"Add {len(files)} files", icon=":material/upload:", disabled=busy, on_click=_add,
-                args=(snapshot.library, lambda target: [keep_upload(target, f.name, f.getvalue()) for f in files]),
-            )  # fmt: skip
-    with other:
-        if not snapshot.n_songs and not busy:
-            st.caption("No music at hand?")
-            demo_button(snapshot)
-        with st.popover("New library", icon=":material/add:"):
-            st.text_input("Name", key="library_new", placeholder="Jazz", on_change=_new_library)
-            st.caption("The new library is separate from this one. Switch between them at the top of the sidebar.")
+    if not snapshot.n_songs and not busy:
+        demo_button(snapshot)
+    files = st.file_uploader("Or upload files", type=UPLOAD_TYPES, accept_multiple_files=True, key="library_files")
+    if files:
+        st.button(
+            f"Add {len(files)} files", icon=":material/upload:", disabled=busy, on_click=_add,
+            args=(snapshot.library, lambda target: [keep_upload(target, f.name, f.getvalue()) for f in files]),
+        )  # fmt: skip
+    st.text_input(
+        "Or make a new library", key="library_new", placeholder="Jazz", on_change=_new_library,
+        help="The new library is separate from this one. Switch between them at the top of the sidebar.",
+    )  # fmt: skip
 
 
 def _add_folder(library: Library) -> None:
@@ -104,6 +111,7 @@ def _add(library: Library, paths: Callable[[Library], Sequence[Path]]) -> None:
     except MusicsimError as error:
         st.session_state["library_problem"] = str(error)
         return
+    st.session_state[_ADD] = False  # closes the popover
     if name:
         LIBRARY.set(name)
         forget_library_state()
@@ -116,25 +124,27 @@ def _new_library() -> None:
         st.session_state["library_problem"] = str(error)
 
 
-def _show_tabs(snapshot: Snapshot) -> None:
+def _choose_tab(snapshot: Snapshot) -> Tab:
+    counts = review.count_to_tidy(snapshot)
     core = {
         "songs": Tab("Songs", 10, [show_songs]),
-        "failed": Tab("Failed", 20, [review.show_failures]),
-        "missing": Tab("Missing", 30, [review.show_missing]),
-        "same": Tab("Duplicates", 40, [review.show_duplicates]),
-        "artists": Tab("Artists", 50, [review.show_artists]),
-        "genres": Tab("Genres", 60, [review.show_genres]),
-        "listening": Tab("Listening", 65, [show_listening]),
-        "folders": Tab("Folders", 80, [show_folders]),
-        "settings": Tab("Settings", 90, [show_settings]),
+        "failed": Tab("Failed files", 20, [review.show_failures], group=_TIDY),
+        "missing": Tab("Missing songs", 30, [review.show_missing], group=_TIDY),
+        "same": Tab("Duplicates", 40, [review.show_duplicates], group=_TIDY),
+        "artists": Tab("Artists", 50, [review.show_artists], group=_TIDY),
+        "genres": Tab("Genres", 60, [review.show_genres], group=_TIDY),
+        "listening": Tab("Listening", 65, [show_listening], group=_CONNECTIONS),
+        "folders": Tab("Folders", 80, [show_folders], group=_SETTINGS),
+        "settings": Tab("Options and backups", 90, [show_settings], group=_SETTINGS),
     }
-    tab = choose_tab(tabs_of("library", core), SECTION)
+    for name, n_items in counts.items():
+        core[name].n_items = n_items
+    tab = choose_tab("library", tabs_of("library", core))
     # next to the tabs, not in their labels, because a label should not change while the user clicks it
-    failures, missing, copies = review.unusual_files(snapshot)
-    n_duplicates = len(snapshot.representative_of) + sum(len(paths) - 1 for paths in copies.values())
-    facts = [count(snapshot.n_songs, "song"), f"{len(failures):,} failed", f"{len(missing):,} missing"]
-    st.caption(" · ".join([*facts, count(n_duplicates, "duplicate")]))
-    tab.draw(snapshot)
+    facts = [f"{core[name].title}: {n:,}" for name, n in counts.items()]
+    facts = facts if tab.group == _TIDY else [f"{sum(counts.values()):,} to tidy up"]
+    st.caption(" · ".join([count(snapshot.n_songs, "song"), *facts]))
+    return tab
 
 
 if __name__ == "__main__":

@@ -39,6 +39,17 @@ def unusual_files(snapshot: Snapshot) -> tuple[list[Failure], list[Song], dict[i
     return files.failures(), snapshot.library.missing_songs(), files.copies()
 
 
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)
+def count_to_tidy(snapshot: Snapshot) -> dict[str, int]:
+    """Return the number of things to review in each tab of *Tidy up*."""
+    failures, missing, copies = unusual_files(snapshot)
+    n_same = len(snapshot.representative_of) + sum(len(paths) - 1 for paths in copies.values())
+    artists = snapshot.library.edits.suggestions()
+    genres = genre_spellings(snapshot.library.table().columns.genre.counts())
+    sizes = {"failed": len(failures), "missing": len(missing), "same": n_same}
+    return sizes | {"artists": len(artists), "genres": len(genres)}
+
+
 def pick_rows(rows: Sequence[int], items: Sequence[T]) -> list[T]:
     """Return the selected items of a table, or all items if none are selected."""
     return [items[row] for row in rows if row < len(items)] or list(items)

@@ -87,7 +87,7 @@ def show_settings(snapshot: Snapshot, *, busy: bool) -> None:
             format_func=TITLES.__getitem__,
             on_change=lambda: library.set_setting("index_kind", st.session_state["setting_index_kind"]),
             help=f"“Automatic” compares all songs in libraries of up to {INDEXED_FROM:,}, and uses a partition above. "
-            f"Other choices need at least {CHOSEN_FROM:,} songs. Evaluate > Search measures each kind on this library.",
+            f"Other choices need at least {CHOSEN_FROM:,} songs. Research > Evaluate > Search measures each kind.",
         )  # fmt: skip
     _toggle(
         library, "keep_frames", "Store audio features", "library_keep_frames",

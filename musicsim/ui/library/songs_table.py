@@ -12,20 +12,23 @@ from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import EDITABLE
 from musicsim.public import is_public
 from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import clean
+from musicsim.ui.base.text import clean, count
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.listening import play_songs
+from musicsim.ui.components.song_list import clock
 
 _KEY = "library_songs"
 _SEVERAL = "several values: unchanged"
 # Widths are in pixels. Streamlit would derive them from the first rows, which may have no artist.
 _COLUMNS: dict[str, Any] = {
-    "title": st.column_config.TextColumn(width=220),
-    "artist": st.column_config.TextColumn(width=170),
-    "album": st.column_config.TextColumn(width=170),
-    "track": st.column_config.NumberColumn(width=50),
+    "title": st.column_config.TextColumn(width=190),
+    "artist": st.column_config.TextColumn(width=130),
+    "length": st.column_config.TextColumn(width=70, alignment="right"),
+    "folder": st.column_config.TextColumn(width=220),
+    "album": st.column_config.TextColumn(width=130),
+    "genre": st.column_config.TextColumn(width=100),
     "year": st.column_config.NumberColumn(width=60, format="%d"),
-    "genre": st.column_config.TextColumn(width=130),
+    "track": st.column_config.NumberColumn(width=50),
     "edited": st.column_config.TextColumn(
         width=70, help="Tags that were edited in this library; the file is unchanged."
     ),
@@ -34,6 +37,8 @@ _COLUMNS: dict[str, Any] = {
     "loudness": st.column_config.NumberColumn(help="In LUFS; higher is louder.", format="%.1f"),
     "brightness": st.column_config.NumberColumn(help="Centroid of the spectrum, in Hz.", format="%d"),
     "energy": st.column_config.NumberColumn(help="Average rise of the level, in dB per second.", format="%d"),
+    "notes": st.column_config.TextColumn(),
+    "file": st.column_config.TextColumn(),
 }
 _ROW_PX = 35
 _MAX_ROWS_SHOWN = 16
@@ -76,7 +81,11 @@ _matching = _cache(Library.ids_matching)
 def _load_songs(library: Library, words: tuple[str, ...], is_owner: bool) -> tuple[list[Song], set[int], pd.DataFrame]:
     songs = library.songs(_matching(library, words)[:_MAX_LISTED])
     edited = set(library.edits.all(song.id for song in songs))
-    return songs, edited, _table(songs, edited, is_owner=is_owner)
+    table = _table(songs, edited, is_owner=is_owner)
+    table["length"] = [clock(s.duration_s).rjust(8) for s in songs]  # as text, 10:05 would come before 4:51
+    if is_owner:
+        table["folder"] = [clean(s.place) for s in songs]
+    return songs, edited, table
 
 
 def _whole_table(library: Library, ids: Int64Array, *, is_owner: bool) -> pd.DataFrame:
@@ -91,39 +100,44 @@ def show_songs(snapshot: Snapshot, *, busy: bool = False) -> None:
         st.info("No songs yet: add a folder of music or load the demo collection.", icon=":material/info:")
         return
     library, is_owner = snapshot.library, not is_public()
-    text = st.text_input(
-        "Search songs", key="library_search", label_visibility="collapsed",
-        placeholder="Title, artist, album, genre, year or folder" if is_owner
-        else "Title, artist, album, genre or year",
-    )  # fmt: skip
+    with st.container(horizontal=True):
+        text = st.text_input(
+            "Search songs", key="library_search", label_visibility="collapsed",
+            placeholder="Title, artist, album, genre, year or folder" if is_owner
+            else "Title, artist, album, genre or year",
+        )  # fmt: skip
+        actions = st.container(horizontal=True, width="content")
     words = tuple(text.casefold().split())
     ids = _matching(library, words)
     songs, edited, table = _load_songs(library, words, is_owner)
-    actions = st.container(horizontal=True, vertical_alignment="center")  # drawn above the table, which may be long
+    found = f"{len(ids):,} of {count(snapshot.n_songs, 'song')}." if words else ""
+    first = f"The first {len(songs):,} are listed; the download has all of them." if len(songs) < len(ids) else ""
+    st.caption(f"{found} {first} Select rows to {'play or edit' if is_owner else 'play'} them.".strip())
     event = st.dataframe(
         table, hide_index=True, key=_KEY, on_select="rerun", selection_mode="multi-row",
-        column_config=_COLUMNS | ({} if any(s.notes for s in songs) else {"notes": None}), placeholder="",
-        height=_ROW_PX * (min(len(songs), _MAX_ROWS_SHOWN) + 1) + 3,
+        column_config=_COLUMNS, placeholder="", height=_ROW_PX * (min(len(songs), _MAX_ROWS_SHOWN) + 1) + 3,
+        column_order=[name for name in _COLUMNS if name in table and (name != "notes" or table["notes"].any())],
     )  # fmt: skip
+    table_download("songs", lambda: _whole_table(library, ids, is_owner=is_owner), "library_songs_file")
     # the user may have changed the filter since selecting rows
     chosen = [songs[row] for row in event.selection.rows if row < len(songs)]
-    with actions:
+    if chosen:
+        with actions:
+            _show_actions(library, chosen, edited, is_owner=is_owner)
+
+
+def _show_actions(library: Library, chosen: Sequence[Song], edited: set[int], *, is_owner: bool) -> None:
+    st.button(
+        f"Play {len(chosen):,} songs" if len(chosen) > 1 else "Play", icon=":material/play_arrow:",
+        on_click=play_songs, args=(library, chosen), key="library_play",
+    )  # fmt: skip
+    if is_owner and st.button("Edit tags", icon=":material/edit:", key="library_edit"):
+        _edit(library, chosen)
+    if is_owner and any(s.id in edited for s in chosen):
         st.button(
-            f"Play {len(chosen)} songs" if len(chosen) > 1 else "Play", icon=":material/play_arrow:",
-            disabled=not chosen, on_click=play_songs, args=(library, chosen), key="library_play",
+            "Reset to file tags", icon=":material/undo:", key="library_undo",
+            on_click=library.edits.undo, args=([s.id for s in chosen],),
         )  # fmt: skip
-        if is_owner:
-            if st.button("Edit tags", icon=":material/edit:", disabled=not chosen, key="library_edit"):
-                _edit(library, chosen)
-            st.button(
-                "Reset to file tags", icon=":material/undo:", key="library_undo",
-                disabled=not any(s.id in edited for s in chosen),
-                on_click=library.edits.undo, args=([s.id for s in chosen],),
-            )  # fmt: skip
-        table_download("songs", lambda: _whole_table(library, ids, is_owner=is_owner), "library_songs_file")
-        first = f" The first {len(songs):,} are listed; the download has all of them." if len(songs) < len(ids) else ""
-        actions_allowed = "play or edit" if is_owner else "play"
-        st.caption(f"{len(ids):,} of {snapshot.n_songs:,} songs.{first} Select rows to {actions_allowed} them.")
 
 
 @st.dialog("Edit tags")

@@ -18,7 +18,6 @@ from musicsim.progress import Progress
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base import openers
 from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
-from musicsim.ui.base.keys import Key
 from musicsim.ui.base.sections import Tab, choose_tab, tabs_of
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.jobs_view import stop_without_songs
@@ -38,7 +37,6 @@ DRAW_CSS = """.st-key-playlist_draw {
   position: sticky; bottom: 4.5rem; z-index: 2; padding: 0.5rem 0; background: light-dark(#fbfaf7, #14191b);
 }"""
 _MANY = 20_000  # number of songs above which computing the walk takes more than a second
-SECTION: Key[str] = Key("playlist_section", lambda: _PLAYLIST, "open tab of the Playlist page")
 
 
 def _show_playlist(walker: Walk, snapshot: Snapshot, *, busy: bool) -> None:
@@ -117,7 +115,7 @@ def draw() -> None:
             _PLAYLIST: Tab(_PLAYLIST, 10, [partial(_show_playlist, walker)]),
             _WEIGHTS: Tab(_WEIGHTS, 20, [lambda *_, **__: show_weights(walker)]),
         }
-        choose_tab(tabs_of("playlist", core), SECTION).draw(snapshot)
+        choose_tab("playlist", tabs_of("playlist", core)).draw(snapshot)
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ def show_models(snapshot: Snapshot, *, busy: bool) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         _show_import(library, busy=busy)
-        for tab in tabs_of("train", {}).values():
+        for tab in tabs_of("models", {}).values():
             st.markdown(f"**{tab.title}**")
             tab.draw(snapshot)
     with right:

@@ -1,28 +1,52 @@
-"""The Train page: learn similarity from listeners, evaluate the result, and manage models."""
+"""The Train page: learn similarity, compare songs by ear, and manage models."""
 
 import streamlit as st
 
 from musicsim.errors import ModelError
-from musicsim.explorer import jobs
+from musicsim.explorer.requests.training import ANSWERS
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.public import is_public, visitor_may
 from musicsim.ui.base import openers
+from musicsim.ui.base.keys import SECTIONS
+from musicsim.ui.base.sections import Tab, choose_tab, tabs_of
 from musicsim.ui.base.text import plain
+from musicsim.ui.compare.view import show_compare
 from musicsim.ui.components.jobs_view import stop_without_songs
 from musicsim.ui.train.models_view import show_models
-from musicsim.ui.train.training_view import latest_training, show_form, show_training
+from musicsim.ui.train.training_view import SUPERVISION, latest_training, show_form, show_training
 from musicsim.ui.train.verdict_view import show_verdict
 
 
+@visitor_may
 def draw() -> None:
-    """Draw the page."""
+    """Draw the page; visitors see only the comparisons."""
     snapshot = openers.snapshot()
-    st.title("Train", anchor=False)
+    st.title("Compare" if is_public() else "Train", anchor=False)
+    core = {"compare": Tab("Compare", 20, [_compare])}
+    if not is_public():
+        core["train"] = Tab("Train", 10, [_train])
+        if snapshot.library.models.all():
+            core["models"] = Tab("Models", 30, [show_models])
+    choose_tab("train", tabs_of("train", core)).draw(snapshot)
+
+
+def _compare(snapshot: Snapshot, *, busy: bool) -> None:
+    stop_without_songs(snapshot)
+    show_compare(None if is_public() else _train_on_answers)
+
+
+def _train_on_answers() -> None:
+    SUPERVISION.set(ANSWERS)
+    SECTIONS["train"].set("train")
+
+
+def _train(snapshot: Snapshot, *, busy: bool) -> None:
     library = snapshot.library
-    busy = jobs.current(library) is not None
     native = library.models.native()
     try:
         stop_without_songs(snapshot)
         show_form(openers.snapshot(native.id if native else None), busy=busy)
-    except ModelError as error:  # the model's files are missing; the list below still works and can delete the model
+    except ModelError as error:  # the model's files are missing; the tab Models still works and can delete the model
         st.error(plain(error), icon=":material/error:")
     training = latest_training(library)
     if training is not None:
@@ -30,8 +54,6 @@ def draw() -> None:
         st.subheader("3 · Learning", anchor=False)
         show_training(library, training)
     show_verdict(snapshot, busy=busy)
-    st.divider()
-    show_models(snapshot, busy=busy)
 
 
 if __name__ == "__main__":

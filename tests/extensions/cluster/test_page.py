@@ -1,11 +1,11 @@
-"""Tests of the cluster among the settings on the Library page."""
+"""Tests of the cluster on the Library page."""
 
 from musicsim.extensions.cluster.address import is_trusted
-from tests.pages.actions import open_page, said, show_section
+from tests.pages.actions import open_page, said
 
 
 def test_cluster_can_be_set_checked_and_rejected(full):
-    app = show_section(open_page("library"), "settings")
+    app = open_page("library", "cluster")
     assert app.button(key="check_cluster").disabled, "there is none to be checked"
     app.text_input(key="setting_cluster").set_value("local:2").run()
     assert full.settings["cluster"] == "local:2"
@@ -19,7 +19,7 @@ def test_cluster_can_be_set_checked_and_rejected(full):
 def test_remote_cluster_requires_ticked_trust_box(full, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     address, other = "tcp://cluster.example:8786", "tcp://other.example:8786"
-    app = show_section(open_page("library"), "settings")
+    app = open_page("library", "cluster")
     app.text_input(key="setting_cluster").set_value(address).run()
     app.button(key="check_cluster").click().run()
     assert "is not trusted" in app.error[0].value

@@ -1,11 +1,11 @@
-"""Tests of playlists on the Evaluate page: a job continues them, and the page shows its result."""
+"""Tests of playlists on the Research page: a job continues them, and the page shows its result."""
 
 from dataclasses import asdict
 
 from musicsim.explorer import jobs
 from musicsim.extensions.continuation.continuation import MEASURES, Continued
 from tests.halts import halt_first_job
-from tests.pages.actions import open_evaluation, open_page
+from tests.pages.actions import open_page
 from tests.waiting import until
 
 
@@ -18,7 +18,7 @@ def with_lists(library, n_lists):
 
 def test_too_few_playlists_show_next_step(full):
     with_lists(full, 9)
-    app = open_evaluation("Playlists")
+    app = open_page("research", "playlists")
     assert not app.exception
     assert any("9 playlists or sittings with at least 6 songs" in info.value for info in app.info)
     assert not [button for button in app.button if button.key == "evaluate_continue"]
@@ -26,7 +26,7 @@ def test_too_few_playlists_show_next_step(full):
 
 def test_job_continues_playlists_and_shows_result(full):
     with_lists(full, 12)
-    app = open_evaluation("Playlists")
+    app = open_page("research", "playlists")
     halt_first_job(full.folder)
     app.button(key="evaluate_continue").click().run()
     assert not app.exception
@@ -57,6 +57,6 @@ def test_job_continues_playlists_and_shows_result(full):
 def test_visitors_cannot_continue_playlists(full, monkeypatch):
     full.close()
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
-    app = open_page("evaluate")
+    app = open_page("research")
     assert not app.exception
     assert not [box for box in app.segmented_control if "Playlists" in box.options]

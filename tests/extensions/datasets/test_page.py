@@ -1,4 +1,4 @@
-"""Tests of known faults of data sets on the Evaluate page."""
+"""Tests of known faults of data sets on the Research page."""
 
 from tests.pages.test_evaluate import open_page, worked_out
 

@@ -12,13 +12,13 @@ from musicsim.explorer import job_process, jobs
 from musicsim.extensions.exports.page import NAMES
 from musicsim.extensions.exports.request import EXPORTS
 from musicsim.extensions.exports.routes import exports_of
-from tests.pages.actions import open_page, show_section
+from tests.pages.actions import open_page
 
 
 def test_every_export_has_button_and_download(full, monkeypatch, request):
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
-    app = show_section(open_page("library"), "exports")
+    app = open_page("research", "exports")
     assert not app.exception
     for kind, what in EXPORTS.items():
         assert tuple(app.selectbox(key=f"export_as_{kind}").options) == tuple(map(NAMES.get, what.endings))
@@ -28,7 +28,7 @@ def test_every_export_has_button_and_download(full, monkeypatch, request):
     app.button(key="export_tags").click().run()
     kind, arguments = started[-1]
     assert job_process.run(full, full.jobs.create(kind, arguments)) == "done"
-    app = show_section(open_page("library"), "exports")
+    app = open_page("research", "exports")
     assert not app.exception
     (made,) = exports_of(full)
     (link,) = app.get("link_button")
@@ -36,7 +36,7 @@ def test_every_export_has_button_and_download(full, monkeypatch, request):
     assert unquote(link.proto.url) == f"/exports/{made.name}?library={full.name}"
     request.addfinalizer(partial(config.set_option, "server.baseUrlPath", ""))
     config.set_option("server.baseUrlPath", "deep/music")
-    (link,) = show_section(open_page("library"), "exports").get("link_button")
+    (link,) = open_page("research", "exports").get("link_button")
     served = Starlette(routes=routes("deep/music"))
     with TestClient(served, base_url="http://localhost") as client:
         assert client.get(link.proto.url).content == made.read_bytes()

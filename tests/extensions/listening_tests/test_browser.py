@@ -12,7 +12,7 @@ from tests.browser.patient import new_context
 
 def make_test(page: Page, address: str) -> list[str]:
     """Make a small test as its owner does, and return its links."""
-    visit(page, address, "compare")
+    visit(page, address, "research")
     page.get_by_text("Listening tests", exact=True).click()
     page.get_by_label("Name", exact=True).fill("By ear")
     page.get_by_label("Listeners", exact=True).fill("2")

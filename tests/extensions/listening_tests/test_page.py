@@ -1,4 +1,4 @@
-"""Tests of listening tests on the Compare page and behind their links, without a browser."""
+"""Tests of listening tests on the Research page and behind their links, without a browser."""
 
 import json
 import shutil
@@ -77,8 +77,7 @@ def test_unknown_token_gives_404(link):
 
 
 def test_page_shows_form_and_newest_test_links(full, test):
-    app = open_page("compare")
-    app.button_group(key="compare_section").set_value("Listening tests").run()
+    app = open_page("research", "tests")
     assert not app.exception
     assert app.selectbox(key="listening_test").value == test
     assert not next(box for box in app.expander if box.label == "New listening test").proto.expanded
@@ -89,6 +88,6 @@ def test_page_shows_form_and_newest_test_links(full, test):
 def test_visitors_cannot_see_tests(full, test, monkeypatch):
     full.close()
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
-    app = open_page("compare")
+    app = open_page("research", "tests")
     assert not app.exception
-    assert "compare_section" not in {group.key for group in app.get("button_group")}
+    assert "Listening tests" not in app.button_group(key="choose_Section").options

@@ -1,4 +1,4 @@
-"""Tests of the comparison of models on the Evaluate page."""
+"""Tests of the comparison of models on the Research page."""
 
 import shutil
 
@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from musicsim.library import Library
 from tests.learning import hush
-from tests.pages.actions import open_evaluation, run_until
+from tests.pages.actions import open_page, run_until
 
 adding = pytest.importorskip("musicsim.extensions.embeddings.adding", reason="another extension")
 
@@ -16,7 +16,7 @@ adding = pytest.importorskip("musicsim.extensions.embeddings.adding", reason="an
 def against(library, monkeypatch) -> AppTest:
     """Draw the section for a library."""
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(library))
-    return open_evaluation("Ours against theirs")
+    return open_page("research", "against")
 
 
 @pytest.mark.long

@@ -1,11 +1,11 @@
-"""Tests of the papers on the Evaluate page."""
+"""Tests of the papers on the Research page."""
 
 import pytest
 
 import musicsim.extensions.paper_tables.page as papers
 from musicsim.extensions.paper_tables import paper_tables
 from musicsim.extensions.paper_tables.paper_tables import PaperTable
-from tests.pages.actions import open_evaluation
+from tests.pages.actions import open_page
 
 
 def test_paper_scores_appear_next_to_ours(full, monkeypatch):
@@ -24,7 +24,7 @@ def test_paper_scores_appear_next_to_ours(full, monkeypatch):
         paper_tables, "experiments", lambda: {"other": "Other.", "small": "Flowers: can they be told apart?"}
     )
     monkeypatch.setattr(paper_tables, "load_table", lambda name: table if name == "small" else None)
-    app = open_evaluation("The papers")
+    app = open_page("research", "papers")
     assert not app.exception
     claims, rows = (frame.value for frame in app.dataframe)
     assert rows.columns.tolist() == ["set", "error, %", "paper", "chosen"]
@@ -53,7 +53,7 @@ def test_summary_starts_with_failed_claims(full, monkeypatch, n_failed, words):
     table = PaperTable("small", "2026-03-04T00:00:00+00:00", {}, {"seed": 0}, [{"set": "iris"}], claims, is_own=False)
     monkeypatch.setattr(paper_tables, "experiments", lambda: {"small": "Small."})
     monkeypatch.setattr(paper_tables, "load_table", lambda name: table)
-    app = open_evaluation("The papers")
+    app = open_page("research", "papers")
     (sentence,) = [markdown.value for markdown in app.markdown if words in markdown.value]
     if n_failed:  # the order of the paper takes precedence over our goals
         assert sentence.index("-0.5 instead of at least 0") < sentence.index("4 instead of at most 3")
@@ -61,7 +61,7 @@ def test_summary_starts_with_failed_claims(full, monkeypatch, n_failed, words):
 
 def test_installed_package_points_to_repository(full, monkeypatch):
     monkeypatch.setattr(paper_tables, "experiments", dict)
-    app = open_evaluation("The papers")
+    app = open_page("research", "papers")
     assert not app.exception
     assert any("Clone the repository" in info.value for info in app.info)
 
@@ -70,7 +70,7 @@ def test_installed_package_points_to_repository(full, monkeypatch):
 def test_short_run_starts_experiment_job(full, monkeypatch):
     started = []
     monkeypatch.setattr(papers, "start_job", lambda library, kind, **given: started.append((kind, given)))
-    app = open_evaluation("The papers")
+    app = open_page("research", "papers")
     app.button(key="evaluate_run").click().run()
     assert not app.exception
     names = list(paper_tables.experiments())

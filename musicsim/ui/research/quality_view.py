@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from musicsim.explorer.evaluation import quality
 from musicsim.explorer.evaluation.quality import list_known_faults
@@ -21,7 +23,7 @@ from musicsim.ui.base.desk import AT_ONCE_S, Task, count_done, desk, result_of, 
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import count, escape_for_chart, interval, plain
 from musicsim.ui.components.coverage import ask_coverage
-from musicsim.ui.components.downloads import chart, show_table
+from musicsim.ui.components.downloads import chart, table_download
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import row_of, song_list
 
@@ -66,8 +68,10 @@ def show_library(snapshot: Snapshot, *, busy: bool) -> None:
         return
     coverage = ask_coverage(snapshot)
     is_covered = coverage.wait(AT_ONCE_S)
-    kind = choose_kind(value_of(coverage))
-    _choose_split(snapshot)
+    # one container per part, so that parts do not move or appear twice
+    verdict, more, progress, rest = st.container(), st.popover("More"), st.container(), st.container()
+    kind = choose_kind(value_of(coverage), more)
+    _choose_split(snapshot, more)
     lists = _ask_lists(snapshot)
     scores = _ask_scores(snapshot, kind) if kind else None
     tasks = [coverage, *([scores] if scores else []), lists]
@@ -82,21 +86,22 @@ def show_library(snapshot: Snapshot, *, busy: bool) -> None:
         scores.wait(AT_ONCE_S)
     lists.wait(AT_ONCE_S)
     n_shown = is_covered + count_done(tasks[1:])
-    # one container per part, so that parts do not move or appear twice
-    table, progress, rest = st.container(), st.container(), st.container()
     if kind:
-        with table:
-            _models_table(snapshot, others, kind)
+        with verdict:
+            _models_table(snapshot, others, kind, more)
     with progress:
         wait_for(tasks, n_shown)
     both = value_of(lists)
     if both is not None:
         with rest:
-            _show_lists(snapshot, both, value_of(scores) if scores else None)
+            _show_lists(snapshot, both, value_of(scores) if scores else None, more)
 
 
-def choose_kind(covered: list[Coverage] | None) -> str | None:
-    """Let the user choose a kind of ground truth; return None if there is none, or while coverage is computed."""
+def choose_kind(covered: list[Coverage] | None, options: Any = st) -> str | None:
+    """Let the user choose a kind of ground truth; return None if there is none, or while coverage is computed.
+
+    `options` is the container for the choice.
+    """
     if covered is None:
         return None
     available = {c.kind: c for c in covered if c.n_songs}
@@ -109,21 +114,21 @@ def choose_kind(covered: list[Coverage] | None) -> str | None:
     if _KIND.get() not in available:
         _KIND.set(next(iter(available)))
     _KIND.keep()
-    kind = st.selectbox(
+    kind = options.selectbox(
         "Ground truth", list(available), key=_KIND.name, help="A model's rankings are compared with these data.",
         format_func=lambda name: f"{KINDS[name].words} ({available[name].share:.0%} of all songs)",
     )  # fmt: skip
-    st.caption(plain(f"{available[kind].detail}. Evaluated on the {available[kind].n_songs:,} songs it covers."))
+    options.caption(plain(f"{available[kind].detail}. Evaluated on the {available[kind].n_songs:,} songs it covers."))
     return str(kind)
 
 
-def _choose_split(snapshot: Snapshot) -> None:
+def _choose_split(snapshot: Snapshot, options: DeltaGenerator) -> None:
     names = snapshot.library.splits.names()
     if _SPLIT.get() not in names:
         _SPLIT.set("")
     if names:
         _SPLIT.keep()
-        st.selectbox(
+        options.selectbox(
             "Split", ["", *names], key=_SPLIT.name,
             format_func=lambda name: (
                 f"{name}: test songs are compared with training songs" if name else "None: all songs are compared"
@@ -134,24 +139,53 @@ def _choose_split(snapshot: Snapshot) -> None:
         st.warning(fault, icon=":material/report:")
 
 
-def _models_table(snapshot: Snapshot, others: Sequence[ModelRecord], kind: str) -> None:
-    rows, trained = [], None
-    for record in [snapshot.record, *others]:
-        if record is None:
-            continue
-        is_own = record is snapshot.record
-        report = quality.load_held_out(snapshot.library, record)
-        rows.append(_table_row(snapshot if is_own else openers.snapshot(record.id), record, kind, report))
-        trained = report if is_own else trained
+def _models_table(snapshot: Snapshot, others: Sequence[ModelRecord], kind: str, more: DeltaGenerator) -> None:
+    """Show a verdict on the chosen model, and the scores of the models that were evaluated."""
+    own = snapshot.record
+    if own is None:
+        return
+    of_others = {record.id: openers.snapshot(record.id) for record in others}
+    missing = {i for i, other in of_others.items() if result_of(desk().find(scores_key(other, kind))) is None}
+    trained = quality.load_held_out(snapshot.library, own)
+    _show_verdict(snapshot, own, kind, trained)
+    rows = [_table_row(snapshot, own, kind, trained)]
+    for record in others:
+        if record.id not in missing:
+            report = quality.load_held_out(snapshot.library, record)
+            rows.append(_table_row(of_others[record.id], record, kind, report))
     columns = [name for name in rows[0] if any(row[name] for row in rows)]
     frame = pd.DataFrame([{name: row[name] for name in columns} for row in rows])
-    show_table(frame, name="models", key="evaluate_models")
-    _explain_table(snapshot, kind, trained)
-    if any(desk().find(scores_key(openers.snapshot(record.id), kind)) is None for record in others):
-        st.button(
-            f"Evaluate all {len(others) + 1} models", icon=":material/calculate:", key="evaluate_all_models",
-            on_click=_ALL.set, args=(snapshot.library.name,),
+    st.table(frame, hide_index=True, border="horizontal")
+    with more:
+        _explain_table(snapshot, kind)
+        table_download("models", lambda: frame, "evaluate_models")
+        if missing:
+            st.button(
+                f"Evaluate all {len(others) + 1} models", icon=":material/calculate:", key="evaluate_all_models",
+                on_click=_ALL.set, args=(snapshot.library.name,),
+            )  # fmt: skip
+
+
+def _show_verdict(snapshot: Snapshot, record: ModelRecord, kind: str, trained: quality.HeldOut | None) -> None:
+    scores: quality.Scores | None = result_of(desk().find(scores_key(snapshot, kind)))
+    if trained is not None:
+        target = f" They use the model's own target: {KINDS[trained.kind].words}." if trained.kind != kind else ""
+        st.info(
+            "This model was trained on these artists, so scores on all songs are optimistic. Use the held-out scores: "
+            f"they compare the model before and after training, on {trained.n_songs:,} songs by {trained.n_artists:,} "
+            f"artists that training did not use.{target}", icon=":material/school:",
         )  # fmt: skip
+    if trained is not None or scores is None or math.isnan(scores.figures["auc"].mean):
+        return
+    auc, nearest = scores.figures["auc"], scores.figures["precision"]
+    name, is_proven = plain(record.name), auc.low > 0.5
+    claim = f"{name} finds similar songs" if is_proven else f"It is not certain that {name} finds similar songs"
+    sentences = [
+        f"**{claim}.** They rank above other songs in {auc.mean:.0%} of all cases (chance: 50%).",
+        f"On average, {10 * nearest.mean:.1f} of the ten nearest songs are similar.",
+        f"Similar songs here: {plain(KINDS[kind].words)}.",
+    ]
+    (st.success if is_proven else st.info)(" ".join(sentences), icon=":material/insights:")
 
 
 def _table_row(snapshot: Snapshot, record: ModelRecord, kind: str, report: quality.HeldOut | None) -> dict[str, str]:
@@ -164,7 +198,7 @@ def _table_row(snapshot: Snapshot, record: ModelRecord, kind: str, report: quali
     row["Coverage"] = f"{both.plain.coverage:.0%} → {both.reduced.coverage:.0%}" if both else ""
     for name in ("auc", "map"):
         lead = report.leads.get(name) if report else None
-        row[f"Held out: {RANKED[name]}"] = f"{lead.before:.3f} → **{lead.after:.3f}**" if lead else ""
+        row[f"Held out: {RANKED[name]}"] = f"{lead.before:.2f} → **{lead.after:.2f}**" if lead else ""
     return row
 
 
@@ -172,17 +206,10 @@ def format_figure(figure: quality.Figure) -> str:
     """Return a mean and its interval for a table cell."""
     if math.isnan(figure.mean):
         return "–"
-    return f"{figure.mean:.3f}" if math.isnan(figure.low) else interval(figure.mean, figure.low, figure.high)
+    return f"{figure.mean:.2f}" if math.isnan(figure.low) else interval(figure.mean, figure.low, figure.high, 2)
 
 
-def _explain_table(snapshot: Snapshot, kind: str, trained: quality.HeldOut | None) -> None:
-    if trained is not None:
-        target = f" They use the model's own target: {KINDS[trained.kind].words}." if trained.kind != kind else ""
-        st.info(
-            "This model was trained on these artists, so scores on all songs are optimistic. Use the held-out scores: "
-            f"they compare the model before and after training, on {trained.n_songs:,} songs by {trained.n_artists:,} "
-            f"artists that training did not use.{target}", icon=":material/school:",
-        )  # fmt: skip
+def _explain_table(snapshot: Snapshot, kind: str) -> None:
     scores: quality.Scores | None = result_of(_ask_scores(snapshot, kind))
     facts = []
     if scores is not None:
@@ -200,9 +227,11 @@ def _explain_table(snapshot: Snapshot, kind: str, trained: quality.HeldOut | Non
     )
 
 
-def _show_lists(snapshot: Snapshot, both: quality.ListsOfBoth, scores: quality.Scores | None) -> None:
+def _show_lists(
+    snapshot: Snapshot, both: quality.ListsOfBoth, scores: quality.Scores | None, more: DeltaGenerator
+) -> None:
     default = "on" if snapshot.library.settings["hub_reduction"] else "off"
-    hub_reduction = st.segmented_control(
+    hub_reduction = more.segmented_control(
         "Hub reduction", ("off", "on"), default=default, key="evaluate_hub_reduction",
         help="Show the genres, confusions and hubs below with or without hub reduction.",
     )  # fmt: skip
@@ -212,18 +241,18 @@ def _show_lists(snapshot: Snapshot, both: quality.ListsOfBoth, scores: quality.S
     if len(lists.confusion.genres) > 1:
         left, right = st.columns([2, 3], gap="large")
         with left:
-            _show_genres(snapshot, lists, scores)
+            _show_genres(snapshot, lists, scores, more)
         with right:
-            _show_confusions(lists.confusion)
+            _show_confusions(lists.confusion, more)
     else:
         st.caption("With two or more genres, this page shows how well each is found and which are confused.")
     _show_hubs(snapshot, lists, both.n_compared)
 
 
-def _show_genres(snapshot: Snapshot, lists: quality.Lists, scores: quality.Scores | None) -> None:
+def _show_genres(snapshot: Snapshot, lists: quality.Lists, scores: quality.Scores | None, more: DeltaGenerator) -> None:
     st.subheader("By genre", anchor=False)
     options = list(_MEASURES) if scores and scores.by_genre else list(_MEASURES)[:1]
-    measure = st.selectbox("Measure", options, key="evaluate_by", label_visibility="collapsed")
+    measure = more.selectbox("Measure by genre", options, key="evaluate_by")
     sizes = dict(zip(lists.confusion.genres, lists.confusion.n_songs.tolist(), strict=True))
     if measure == options[0] or scores is None:
         values = dict(lists.same_genre_of)
@@ -246,11 +275,11 @@ def _show_genres(snapshot: Snapshot, lists: quality.Lists, scores: quality.Score
         xaxis={"range": [0, 1], "fixedrange": True, "dtick": 0.25},
         yaxis={"automargin": True, "fixedrange": True, "ticksuffix": " "},
     )
-    chart(figure, key="evaluate_genres", name="quality by genre")
+    chart(figure, key="evaluate_genres", name="quality by genre", options=more)
     st.caption(_MEASURES[measure])
 
 
-def _show_confusions(confusion: quality.Confusion) -> None:
+def _show_confusions(confusion: quality.Confusion, more: DeltaGenerator) -> None:
     st.subheader("Genre confusion", anchor=False)
     largest = confusion.largest(_MAX_GENRES)
     rows, columns = (
@@ -272,7 +301,7 @@ def _show_confusions(confusion: quality.Confusion) -> None:
         xaxis={"tickangle": -45, "automargin": True, "fixedrange": True, "dtick": 1},
         yaxis={"autorange": "reversed", "automargin": True, "fixedrange": True, "dtick": 1, "ticksuffix": " "},
     )
-    chart(figure, key="evaluate_confusion", name="genre confusion")
+    chart(figure, key="evaluate_confusion", name="genre confusion", options=more)
     st.caption("Each row shows the genres of the songs nearest to one genre, in %, without the query's own artist.")
     pairs = confusion.pairs(5)
     if pairs:

@@ -1,1 +1,0 @@
-"""The Evaluate page."""
