@@ -35,8 +35,16 @@ def switch(page: Page, name: str) -> None:
     expect(page.get_by_role("heading", name=PAGES[name], exact=True)).to_be_visible()
 
 
+def learn_from(page: Page, source: str) -> None:
+    """Choose a source on the Train page."""
+    page.get_by_role("combobox", name="Learn from").click()
+    page.get_by_role("option", name=re.compile(source)).click()
+    page.wait_for_selector(IDLE)
+
+
 def train_a_ranking(page: Page) -> None:
     """Start a training that always ends with a model; the automatic method may keep the sound alone."""
+    page.get_by_text("More", exact=True).last.click()
     page.get_by_role("combobox", name=re.compile("Method")).click()
     page.get_by_role("option", name=re.compile("A ranking")).click()
     page.wait_for_selector(IDLE)

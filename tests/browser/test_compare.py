@@ -197,11 +197,12 @@ def test_training_on_answers_changes_map(page, address, home):
         press(page, question, key)
     page.get_by_role("button", name="Train on these answers").click()
     expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
-    expect(page.get_by_role("radio", name=re.compile("^answers on the Compare page", re.I))).to_be_checked()
+    expect(page.get_by_role("combobox", name="Learn from")).to_have_value(re.compile("^Answers"))
     page.locator(".st-key-train_start button:visible").first.click()
     verdict = page.get_by_text("10 answers, each held out once").first
     expect(verdict).to_be_visible()
     expect(verdict).to_contain_text("comparisons in order 0.")
+    page.get_by_text("Details", exact=True).click()
     expect(page.get_by_text("comparisons in order", exact=True).first).to_be_visible()
     with Library.open(home / "library") as library:
         plain, learned = library.models.native(), library.models.all()[-1]

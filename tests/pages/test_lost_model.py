@@ -45,7 +45,7 @@ def test_pages_fall_back_to_other_model_with_error(full, mine, page, what):
 
 def test_model_without_files_can_be_deleted(full, mine):
     lose(full, mine, "folder")
-    app = open_page("train")
+    app = open_page("train", "train_more")
     app.button(key=f"card_delete_{mine.id}").click().run()
     assert not app.exception
     assert not app.error

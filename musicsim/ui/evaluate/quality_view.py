@@ -9,7 +9,7 @@ import streamlit as st
 
 from musicsim.explorer.evaluation import quality
 from musicsim.explorer.evaluation.quality import list_known_faults
-from musicsim.explorer.learning.supervision import Coverage
+from musicsim.explorer.learning.supervision import Coverage, rank_kinds
 from musicsim.explorer.learning.verdict import RANKED
 from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.map_columns import UNKNOWN_COLOUR, label_colours
@@ -99,7 +99,7 @@ def choose_kind(covered: list[Coverage] | None) -> str | None:
     """Let the user choose a kind of ground truth; return None if there is none, or while coverage is computed."""
     if covered is None:
         return None
-    available = {c.kind: c for c in covered if c.n_songs}
+    available = {c.kind: c for c in rank_kinds(covered)}
     if not available:
         st.info(
             "This library has no data about similar songs yet. Import plays or playlists, or give songs genres or "

@@ -39,7 +39,7 @@ def test_imported_vectors_are_matched_and_become_model(full, monkeypatch):
     np.savez(data, paths=np.array(names), vectors=np.random.default_rng(0).standard_normal((len(names), 4)))
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
-    app = open_page("train")
+    app = open_page("train", "train_more")
 
     def bring(name, content):
         app.get("file_uploader")[1].set_value((name, content, "application/octet-stream")).run()
@@ -56,7 +56,7 @@ def test_imported_vectors_are_matched_and_become_model(full, monkeypatch):
     assert (settings.representation, settings.label) == ("own", "net.npz")
     model_id = add_representation(full, settings, arguments["name"], hush)
     assert len(take_snapshot(full, model_id).row_ids) == 11
-    app = open_page("train")
+    app = open_page("train", "train_more")
     assert "11 of 12 songs have a vector; 12 vectors" in captions(app)
     bring("net.npz", b"no zip")
     assert any("not an .npz file" in box.value for box in app.error)
@@ -84,7 +84,7 @@ def test_damaged_vectors_do_not_break_pages_or_scans(full, mine, tmp_path, name)
     record, about = mine
     target = EmbeddingStore(full).folder / about.key / name
     target.write_bytes(target.read_bytes()[:100] if name == "vectors.npy" else b"")
-    app = open_page("train")
+    app = open_page("train", "train_more")
     assert not app.exception
     assert not app.error
     assert "damaged" in " ".join(facts(full, record, {}))
