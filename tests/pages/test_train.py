@@ -363,7 +363,7 @@ def test_first_result_can_be_continued(learned, monkeypatch):
     report = load_report(folder)
     save_report(folder, report | {"untried": 66, "settings": report["settings"] | {"quick": True}})
     app = open_closed("train")
-    assert any("**Genres, first result**: " in box.value for box in [*app.success, *app.info, *app.warning])
+    assert any("**Genres, first result.** " in box.value for box in [*app.success, *app.info, *app.warning])
     press(app, "Try 66 more settings")
     assert started[-1] == ("train", {"name": "Genres", "settings": report["settings"] | {"quick": False}})
 

@@ -56,7 +56,7 @@ def _show_headline(snapshot: Snapshot, record: ModelRecord, report: dict[str, An
         WORSE: (st.warning, ":material/trending_down:"),
     }[outcome]
     n_left = int(report.get("untried", 0)) if record.kind == LEARNED_KIND else 0
-    show(f"**{plain(record.name)}{', first result' if n_left else ''}**: {plain(sentence)}", icon=icon)
+    show(f"**{plain(record.name)}{', first result' if n_left else ''}.** {plain(sentence)}", icon=icon)
 
     def try_others() -> None:
         start_job(snapshot.library, "train", name=record.name, settings=report["settings"] | {"quick": False})
