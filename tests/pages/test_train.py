@@ -382,6 +382,7 @@ def test_first_screen_has_only_choice_and_button(learned):
 def test_running_training_shows_attempts_and_time_left(learned):
     job_id = learned.jobs.create("train", {"name": "mine", "settings": asdict(LearningSettings("genre"))})
     learned.jobs.log_path(job_id).parent.mkdir(exist_ok=True)
+    assert not open_closed("train").exception, "the process has not reported anything"
     learned.jobs.update(job_id, state="running", message="comparing methods", done=11, total=49, seconds_left=170.0)
     app = open_closed("train")
     assert not app.exception

@@ -236,7 +236,9 @@ def _show_running(library: Library, job: Job) -> None:
     _WATCHED.set(job.id)
     points = library.jobs.trace(job.id)
     share = min(1.0, job.done / job.total) if job.total else 0.0
-    status = f"Attempt {job.done + 1:,} of {job.total:,}" if job.done < job.total else _capitalize(job.message)
+    status = (
+        f"Attempt {job.done + 1:,} of {job.total:,}" if job.done < job.total else _capitalize(job.message or "starting")
+    )
     status = "Paused" if job.state == "paused" else plain(status) + _time_left(job.seconds_left)
     st.progress(share, text=f"**{plain(job.arguments['name'])}** · {status}")
     has_steps = _has_steps(job)
@@ -244,7 +246,8 @@ def _show_running(library: Library, job: Job) -> None:
     facts += [f"{len(points):,} cuts" if has_steps else f"{len(points):,} tried"]
     facts += [f"gap {points[-1]['gap']:.1%}"] if points and has_steps else []
     st.caption(" · ".join(facts))
-    _show_charts(points, job)
+    if points:
+        _show_charts(points, job)
     is_stopping = job.finish_requested or job.cancel_requested
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
