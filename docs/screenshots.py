@@ -173,7 +173,7 @@ def take_real(page: Page) -> None:
     _shoot(page, "real-path")
     _switch(page, "Train")
     page.locator(".st-key-train_start button:visible").first.click()
-    page.get_by_role("heading", name="4 · Is it better?").scroll_into_view_if_needed(timeout=300_000)
+    page.get_by_text("Details", exact=True).click(timeout=300_000)
     _shoot(page, "real-verdict")
 
 
@@ -222,7 +222,7 @@ def _learn(page: Page, history: Path) -> None:
     page.get_by_role("button", name="Stop and keep the best").scroll_into_view_if_needed()
     page.wait_for_timeout(4000)
     _shoot(page, "train")
-    page.get_by_role("heading", name="4 · Is it better?").scroll_into_view_if_needed(timeout=300_000)
+    page.get_by_text("Details", exact=True).click(timeout=300_000)
     _shoot(page, "verdict")
     page.locator("[class*='st-key-verdict_use_'] button:visible").first.click()
     _switch(page, "Explore")

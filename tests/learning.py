@@ -52,11 +52,13 @@ class Watcher:
     """A progress that records its messages, asks to stop after some points, and cancels at a message."""
 
     def __init__(self, enough_after=None, stop_at=None):
-        self.points, self.messages = [], []
+        self.points, self.messages, self.shares, self.seconds_left = [], [], [], []
         self._enough_after, self._stop_at = enough_after, stop_at
 
-    def __call__(self, message, done=0, total=0, /, **_):
+    def __call__(self, message, done=0, total=0, /, seconds_left=None, **_):
         self.messages.append(message)
+        self.shares.append(done / total if total else 0.0)
+        self.seconds_left.append(seconds_left)
         if self._stop_at is not None and self._stop_at in message:
             raise Canceled
 

@@ -43,10 +43,10 @@ class _Terminal:
         self._progress, self._line = progress, ""
         self.interrupts = 0
 
-    def __call__(self, message: str, done: int = 0, total: int = 0, /, **_: Any) -> None:
+    def __call__(self, message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
         if self.interrupts > 1:
             raise Canceled
-        self._progress(self._line or message, done, total)
+        self._progress(self._line or message, done, total, **facts)
 
     def trace(self, point: dict[str, Any]) -> None:
         if "setting" in point:

@@ -30,7 +30,7 @@ _CORE_KINDS = {
     "upgrade": Job("refresh.add_music:bring_up_to_date", "Bringing songs up to date", uses_pool=True),
     "demo": Job("refresh.add_music:build_demo", "Composing the demo collection"),
     "refresh": Job("refresh.refresh:refresh", "Updating the models", uses_pool=True),
-    "train": Job("job_process:_train", "Training a model"),
+    "train": Job("job_process:_train", "Training a model", "attempts"),
     "represent": Job("job_process:_represent", "Computing song features", uses_pool=True),
     "take_model": Job("job_process:_take_model", "Importing a model", uses_pool=True),
     "walk": Job("playlists.fit:refit_walks", "Learning from playlists"),

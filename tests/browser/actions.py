@@ -34,10 +34,16 @@ def show_tab(page: Page, section: str, title: str = "") -> None:
     if title:
         page.get_by_role("combobox", name=section).click()
         page.get_by_role("option", name=title, exact=True).click()
+def learn_from(page: Page, source: str) -> None:
+    """Choose a source on the Train page."""
+    page.get_by_role("combobox", name="Learn from").click()
+    page.get_by_role("option", name=re.compile(source)).click()
+    page.wait_for_selector(IDLE)
 
 
 def train_a_ranking(page: Page) -> None:
     """Start a training that always ends with a model; the automatic method may keep the sound alone."""
+    page.get_by_text("More", exact=True).last.click()
     page.get_by_role("combobox", name=re.compile("Method")).click()
     page.get_by_role("option", name=re.compile("A ranking")).click()
     page.wait_for_selector(IDLE)

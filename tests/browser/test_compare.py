@@ -208,12 +208,13 @@ def test_training_on_answers_changes_map(page, address, home):
             library.judgments.add("me", "odd", [ids[n], ids[(n + 1) % 12], ids[(n + 5) % 12]], n % 3)
     compare(page, address)
     page.get_by_role("button", name="Train on these answers").click()
-    expect(question).to_have_count(0)
-    expect(page.get_by_role("radio", name=re.compile("^answers to comparisons", re.I))).to_be_checked()
+    expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
+    expect(page.get_by_role("combobox", name="Learn from")).to_have_value(re.compile("^Answers"))
     page.locator(".st-key-train_start button:visible").first.click()
     verdict = page.get_by_text("10 answers, each held out once").first
     expect(verdict).to_be_visible()
     expect(verdict).to_contain_text("comparisons in order 0.")
+    page.get_by_text("Details", exact=True).click()
     expect(page.get_by_text("comparisons in order", exact=True).first).to_be_visible()
     with Library.open(home / "library") as library:
         plain, learned = library.models.native(), library.models.all()[-1]

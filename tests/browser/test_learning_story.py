@@ -13,6 +13,7 @@ from tests.browser.actions import (
     APP,
     IDLE,
     ask,
+    learn_from,
     look_at,
     passages,
     row_ids,
@@ -85,12 +86,8 @@ def import_history(page: Page, address: str, history: Path) -> None:
 def train_on_sittings(page: Page) -> None:
     """Learn a ranking from plays in one sitting, and watch the lines."""
     expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
-    page.get_by_text("Songs played in one sitting", exact=True).click()
-    page.wait_for_selector(IDLE)
-    page.get_by_role("combobox", name="Method").click()
-    page.get_by_role("option", name="A ranking, step by step (MLR)").click()
-    page.wait_for_selector(IDLE)
-    page.locator(".st-key-train_start button:visible").first.click()
+    learn_from(page, "Sittings")
+    train_a_ranking(page)
     lines = page.locator("[class*='st-key-train_objective_'] .scatterlayer .js-line")
     expect(lines.first).to_be_attached()
     expect(page.get_by_text("held-out artists").first).to_be_visible()
@@ -147,15 +144,15 @@ def test_training_survives_tab_and_server_restart(page, folder, history):
     environment = {"MUSICSIM_LIBRARY": str(folder)}
     with serve(APP, environment=environment) as address:
         visit(page, address, "train")
-        page.get_by_text("Songs of the same genre", exact=True).click()
-        page.wait_for_selector(IDLE)
+        learn_from(page, "Genres")
         train_a_ranking(page)
-        expect(page.get_by_role("heading", name="3 · Learning")).to_be_visible()
+        training = page.locator(".st-key-train_finish, [class*=st-key-train_objective_]")
+        expect(training.first).to_be_visible()
         page.goto("about:blank")
     with serve(APP, environment=environment) as address:
         visit(page, address, "train")
         expect(page.get_by_text("held-out artists").first).to_be_visible()
-        expect(page.get_by_role("heading", name="3 · Learning")).to_be_visible()
+        expect(page.get_by_text("Training of Genres in")).to_be_visible()
     with Library.open(folder) as library:
         assert [record.kind for record in library.models.all()] == ["native", "codewords", "learned"]
         (job, *_) = library.jobs.recent()

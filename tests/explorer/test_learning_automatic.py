@@ -1,11 +1,14 @@
 """Tests of the automatic method: it learns if that helps, and otherwise keeps the sound alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from musicsim import metric
 from musicsim.explorer.learning import automatic
-from musicsim.explorer.learning.automatic import SOUND_ALONE
-from musicsim.explorer.learning.supervision import Coverage, Supervision, choose_default_kind
+from musicsim.explorer.learning.automatic import FIRST, SOUND_ALONE
+from musicsim.explorer.learning.supervision import Coverage, Supervision, rank_kinds
 from musicsim.explorer.learning.task import LearningSettings
 from musicsim.explorer.learning.verdict import Lead, find_losses, is_better
 from musicsim.explorer.models.artifacts import load_report
@@ -148,7 +151,7 @@ def test_worse_verdict_names_fallen_measure():
     assert not report["is_better"]
     said, sentence = headline(report)
     assert said == "worse"
-    assert "MRR 0.400 vs 0.500" in sentence
+    assert "MRR 0.400, 0.500 before training" in sentence
     assert "though AUC rose" in sentence
 
 
@@ -168,12 +171,74 @@ def test_no_difference_requires_no_fallen_measure():
     assert headline(told(auc=UP, mrr=EVEN))[0] == "better"
 
 
-def test_widespread_supervision_is_preferred():
-    few, most, none = (
+def test_widespread_and_reliable_supervision_is_first():
+    coverages = [
         Coverage("plays", 12, 0.02, ""),
-        Coverage("artist", 500, 0.8, ""),
-        Coverage("tags", 0, 0, "", "no"),
-    )
-    assert choose_default_kind([few, none, most]) == "artist"
-    assert choose_default_kind([few, none]) == "plays"
-    assert choose_default_kind([none]) is None
+        Coverage("genre", 65, 0.21, ""),
+        Coverage("artist", 113, 0.36, ""),
+        Coverage("folder", 309, 0.99, ""),
+        Coverage("tags", 4, 0.01, "", "too few"),
+    ]
+    assert [c.kind for c in rank_kinds(coverages)] == ["artist", "folder", "genre", "plays"]
+    assert rank_kinds(coverages[-1:]) == []
+
+
+# --- a first result, and progress ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fitted(monkeypatch):
+    """Try only geometric means; return the settings of those that were fitted."""
+    settings, fit = [], metric.GMML.fit
+    monkeypatch.setattr(automatic.Ways, "whitenings", lambda *_: [])
+    monkeypatch.setattr(automatic.Ways, "rankings", lambda *_: [])
+    monkeypatch.setattr(metric.GMML, "fit", lambda self, *a: settings.append((self.t, self.reg)) or fit(self, *a))
+    return settings
+
+
+def test_thorough_training_goes_on_from_quick_one(twelve, fitted):
+    settings = LearningSettings("genre", ("Sound",), quick=True)
+    report = load_report(twelve.models.path(learn(twelve, settings, "mine", Watcher())))
+    assert [entry["setting"] for entry in report["path"]] == [SOUND_ALONE, FIRST]
+    assert report["untried"] == 2
+    n_folds = fitted.count((0.3, 1.0)) - 2  # two more fits: of the training artists, and of all songs
+    fitted.clear()
+    again = learn(twelve, replace(settings, quick=False), "mine", Watcher())
+    after = load_report(twelve.models.path(again))
+    assert fitted.count((0.3, 1.0)) < n_folds, "the first method is not tried again"
+    assert after["path"][0] == report["path"][0]
+    assert report["path"][1] in after["path"]
+    assert not after.get("untried")
+    assert [model.id for model in twelve.models.all() if model.name == "mine"] == [again]
+
+
+def test_attempts_on_other_examples_are_not_used(twelve, fitted):
+    settings = LearningSettings("genre", ("Sound",), quick=True)
+    learn(twelve, settings, "mine", Watcher())
+    n_fits = fitted.count((0.3, 1.0))
+    with twelve.write() as connection:
+        connection.exec_driver_sql("UPDATE songs SET genre = 'other' WHERE id % 5 = 0")
+    learn(twelve, replace(settings, quick=False), "mine", Watcher())
+    assert fitted.count((0.3, 1.0)) >= 2 * n_fits - 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"quick": True}, {"C": 10.0}, {"method": "mean"},
+        *(pytest.param(options, marks=pytest.mark.long) for options in ({}, {"method": "ranking"})),
+    ],
+)  # fmt: skip
+def test_progress_never_falls(twelve, monkeypatch, options):
+    monkeypatch.setattr(automatic, "_MIN_TIMED_S", 0.0)
+    watcher = Watcher()
+    learn(twelve, LearningSettings("genre", **options), "mine", watcher)
+    assert watcher.shares == sorted(watcher.shares)
+    assert (watcher.shares[0], watcher.shares[-1]) == (0.0, 1.0)
+    assert len(set(watcher.shares)) > (20 if not options else 1)
+    assert options or any(watcher.seconds_left)
+
+
+def test_quick_training_is_for_automatic_method():
+    with pytest.raises(ValueError, match="quick is for the automatic method, not for ranking"):
+        LearningSettings("genre", C=1.0, quick=True)

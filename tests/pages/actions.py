@@ -9,13 +9,15 @@ from musicsim.ui.base.frame import PAGES, SHELL
 from tests.waiting import PATIENCE_S, until
 
 
-def open_page(name: str, section: str = "") -> AppTest:
-    """Open a page inside the shell, with one of its tabs."""
+def open_page(name: str, section: str = "", *unfolded: str) -> AppTest:
+    """Open a page inside the shell, with one of its tabs and with parts that are hidden at first."""
     app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
     if name != "listen":
         app.session_state[f"{name}_section"] = section
         app.switch_page(PAGES[name]).run()
-    return app
+    for key in unfolded:
+        app.session_state[key] = True
+    return app.run() if unfolded else app
 
 
 def run_until(app: AppTest, condition: Callable[[], bool]) -> AppTest:

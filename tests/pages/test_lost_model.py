@@ -57,7 +57,7 @@ def test_model_without_files_can_be_deleted(full, mine):
 def test_pages_name_lost_model_without_fallback(full, page):
     st.cache_resource.clear()
     lose(full, full.models.native(), "folder")
-    app = open_page(page)
+    app = open_page(page, "", "train_more")
     assert not app.exception
     if page == "library":
         assert "Add the folder" in [button.label for button in app.button]

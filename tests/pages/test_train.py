@@ -22,8 +22,14 @@ from musicsim.library import Library
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.library.stores.judgments import JudgmentStore
 from tests.learning import Watcher, hush
-from tests.pages.actions import model_choice, open_page
+from tests.pages.actions import model_choice
+from tests.pages.actions import open_page as open_closed
 from tests.sounds import write_song
+
+
+def open_page(name: str, section: str = ""):
+    """Open a page, with everything that the Train page hides at first."""
+    return open_closed(name, section, "train_more", "verdict_details")
 
 
 @pytest.fixture(scope="module")
@@ -76,11 +82,12 @@ def test_single_song_cannot_be_trained_on(store, tmp_path, monkeypatch):
 def test_insufficient_supervision_cannot_be_chosen(learned):
     app = open_page("train")
     assert not app.exception
-    choice, lacking = app.radio(key="train_kind"), app.radio(key="train_lacking")
+    choice = app.selectbox(key="train_kind")
     assert choice.value == "genre"
-    assert "Artists that the same people listen to" in lacking.options
-    assert lacking.disabled
-    assert not set(choice.options) & set(lacking.options)
+    assert choice.options == ["Genres (30 songs)", "Artists (30 songs)", "Folders (30 songs)"]
+    (lacking,) = [caption for caption in app.caption if "need data" in caption.value]
+    assert lacking.value == "6 more need data: listeners, sittings, playlists, tags, thumbs, answers."
+    assert "Artists that the same people listen to" in lacking.help
     assert any("Import plays, tags or playlists" in button.label for button in app.button)
 
 
@@ -88,7 +95,7 @@ def test_training_starts_with_chosen_settings(learned, monkeypatch):
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
     app = open_page("train")
-    app.radio(key="train_kind").set_value("artist").run()
+    app.selectbox(key="train_kind").set_value("artist").run()
     assert app.text_input(key="train_name").placeholder == "Artists"
     app.selectbox(key="train_method").set_value("ranking").run()
     app.selectbox(key="train_loss").set_value("ndcg")
@@ -181,10 +188,10 @@ def test_model_is_used_renamed_and_deleted(learned):
     assert learned.models.active().name == "Genres"
     assert model_choice(app).value == learned.models.active().id
     model_id = learned.models.active().id
-    app.text_input(key=f"verdict_name_{model_id}").set_value("better")
-    press(app, "Rename it")
+    app.text_input(key=f"card_name_{model_id}").set_value("better")
+    app.button(key=f"card_rename_{model_id}").click().run()
     assert learned.models.active().name == "better"
-    press(app, "Delete it")
+    app.button(key=f"card_delete_{model_id}").click().run()
     assert learned.models.active().name == "Sound"
     with pytest.raises(NotFoundError):
         learned.models.find("better")
@@ -317,7 +324,7 @@ def test_conflicting_thumbs_on_duplicates_do_not_break_page(learned):
     learned.judgments.rate_results(second, {other: -1})
     app = open_page("train")
     assert not app.exception
-    assert app.radio(key="train_kind").value == "genre"
+    assert app.selectbox(key="train_kind").value == "genre"
 
 
 def test_unreadable_supervision_shows_error_next_to_others(learned, monkeypatch):
@@ -327,7 +334,7 @@ def test_unreadable_supervision_shows_error_next_to_others(learned, monkeypatch)
     monkeypatch.setattr(JudgmentStore, "all", broken)
     app = open_page("train")
     assert not app.exception
-    assert "thumb 3 makes no sense." in app.radio(key="train_lacking").proto.captions
+    assert any("thumb 3 makes no sense." in caption.help for caption in app.caption)
     assert not app.button(key="train_start").disabled
 
 
@@ -342,5 +349,43 @@ def test_worse_model_is_reported_and_not_recommended(learned, fell, shown, kind)
     app = open_page("train")
     assert not app.exception
     box = next(box for box in getattr(app, shown) if "held-out artists" in box.value)
-    assert ("MRR 0.400 vs 0.500" in box.value) == fell
+    assert ("MRR 0.400, 0.500 before training" in box.value) == fell
     assert app.button(key=f"verdict_use_{record.id}").proto.type == kind
+
+
+def test_first_result_can_be_continued(learned, monkeypatch):
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
+    app = open_closed("train")
+    press(app, "Train")
+    assert started[-1][1]["settings"]["quick"]
+    record = learned.models.find("Genres")
+    folder = learned.models.path(record.id)
+    report = load_report(folder)
+    save_report(folder, report | {"untried": 66, "settings": report["settings"] | {"quick": True}})
+    app = open_closed("train")
+    assert any("**Genres, first result.** " in box.value for box in [*app.success, *app.info, *app.warning])
+    press(app, "Try 66 more settings")
+    assert started[-1] == ("train", {"name": "Genres", "settings": report["settings"] | {"quick": False}})
+
+
+def test_first_screen_has_only_choice_and_button(learned):
+    learned.models.delete(learned.models.find("Genres").id)
+    app = open_closed("train")
+    assert not app.exception
+    main = app.main
+    assert [button.label for button in main.button] == ["Train"]
+    assert [box.label for box in main.selectbox] == ["Learn from"]
+    assert not [*main.radio, *main.toggle, *main.number_input, *main.text_input, *main.select_slider]
+    assert [box.label for box in main.expander] == ["More"]
+
+
+def test_running_training_shows_attempts_and_time_left(learned):
+    job_id = learned.jobs.create("train", {"name": "mine", "settings": asdict(LearningSettings("genre"))})
+    learned.jobs.log_path(job_id).parent.mkdir(exist_ok=True)
+    assert not open_closed("train").exception, "the process has not reported anything"
+    learned.jobs.update(job_id, state="running", message="comparing methods", done=11, total=49, seconds_left=170.0)
+    app = open_closed("train")
+    assert not app.exception
+    texts = [bar.proto.text for bar in app.get("progress")]
+    assert "**mine** · Attempt 12 of 49 · about 3 minutes left" in texts

@@ -6,8 +6,9 @@ vectors in cross-validation, and must not be significantly worse by any measure 
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -39,8 +40,10 @@ from musicsim.explorer.learning.task import (
 from musicsim.explorer.learning.verdict import RANKED, find_losses, leads_of
 from musicsim.explorer.models.encoders import has_features
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.progress import Progress
 
 SOUND_ALONE = "the sound alone"
+FIRST = "geometric mean, t 0.3, reg 1"  # seldom harms a small library, and helps most large ones
 _FOLDS = 3
 _MAX_CHOSEN_ON = 1_500  # maximum number of songs on which methods are compared; whole artists are sampled
 _MAX_RANKED = 600  # maximum number of training songs for a ranking in this comparison, which then takes a second
@@ -50,6 +53,8 @@ _MEANS = ((0.0, 0.1), (0.0, 1.0), (0.3, 1.0))  # values of the GMML parameters t
 _CS = (1.0, 10.0, 100.0, 1e3)
 _RANKINGS_KEPT = 3  # number of rankings that are kept after each fold
 _MARGIN = 1.64  # minimum gain in standard errors; by chance, the best of fifty useless methods often exceeds 1
+_MIN_READ = 10  # number of songs read after which the time left can be estimated
+_MIN_TIMED_S = 2.0  # time after which the time left can be estimated
 _SEED = 0
 _SOLVER: dict[str, Any] = {"tol": 1e-2, "max_cuts": 60, "random_state": _SEED}  # solver options for learning by ranking
 SONGS = "songs"
@@ -60,6 +65,8 @@ _MAX_DIVIDED = 300  # maximum number of songs that are divided into parts
 
 Learn = Callable[[Int64Array, int], Float64Array]
 """Learns L (r, d) from training rows; the second argument limits the number of rows that a ranking uses."""
+Attempts = Mapping[str, Float64Array]
+"""Scores of methods by their words: (n_measures, n_queries), with the queries of all folds."""
 
 
 @dataclass(slots=True)
@@ -71,38 +78,75 @@ class Way:
     scores: list[dict[str, Float64Array]] = field(default_factory=list)  # for each fold: measure -> query scores
 
 
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """Methods that are tried together; only the best `n_kept` of them continue after each fold."""
+
+    ways: Sequence[Way]
+    cost: float = 1.0  # rough time of one method on one fold, relative to other stages
+    n_kept: int | None = None
+
+    def count_runs(self, n_folds: int) -> int:
+        """Return the number of runs on all folds, if no method fails."""
+        n = len(self.ways)
+        return n + (n_folds - 1) * min(n, self.n_kept or n)
+
+
 class _Choice:
     """Comparison of methods with the baseline, the sound alone."""
 
-    def __init__(self, task: Task, watcher: TrainingProgress, plain: Float64Array) -> None:
+    def __init__(self, task: Task, watcher: TrainingProgress, plain: Float64Array, stored: Attempts) -> None:
         self._task, self._watcher = task, watcher
         known = np.concatenate([task.split.train, task.split.validation])
         rows = _whole_groups(task, known, _MAX_CHOSEN_ON)
         self.folds = list(artist_folds(task.supervision, rows, _FOLDS, _MAX_QUERIES, task.rng))
         self.plain = Way(SOUND_ALONE, lambda *_: plain)
         self.tried: list[Way] = []
+        self._stored: Attempts = {}
         for number in range(len(self.folds)):
             self._judge(self.plain, number)
         if not np.isfinite(_concatenate(self.plain)["auc"]).any():
             raise make_no_example_error(task)
+        before, now = stored.get(SOUND_ALONE, np.empty(0)), _stack(self.plain)
+        if before.shape == now.shape and np.allclose(before, now, equal_nan=True):  # the data have not changed
+            self._stored = stored
         self._groups = [task.supervision.groups[q] for fold in self.folds for q in fold.queries]
         self.is_over = False
+        self._spent_s = self._spent = 0.0
 
-    def try_all(self, ways: Sequence[Way], n_kept: int | None = None) -> None:
-        """Evaluate methods on all folds; with `n_kept`, only the best continue after each fold."""
-        left = list(ways)
+    def try_all(self, stages: Sequence[_Stage]) -> None:
+        """Evaluate methods on all folds, and report one count of attempts that only rises."""
+        n_ways, n_before = sum(len(stage.ways) for stage in stages), 0
+        work = sum(stage.cost * stage.count_runs(len(self.folds)) for stage in stages)
+        for stage in stages:
+            n_runs = max(1, stage.count_runs(len(self.folds)))
+
+            def tell(run: int, n_before: int = n_before, stage: _Stage = stage, n_runs: int = n_runs) -> None:
+                speed = self._spent / self._spent_s if self._spent_s > _MIN_TIMED_S else None
+                left_s = (work - self._spent) / speed if speed else None
+                done = n_before + len(stage.ways) * run // n_runs
+                self._watcher("comparing methods on held-out artists", done, n_ways, seconds_left=left_s)
+
+            self._try_stage(stage, tell)
+            n_before += len(stage.ways)
+
+    def _try_stage(self, stage: _Stage, tell: Callable[[int], None]) -> None:
+        left, n_begun = list(stage.ways), 0
         for number in range(len(self.folds)):
             evaluated = []
             for way in left:
+                tell(n_begun)
                 self.is_over = self.is_over or self._watcher.is_enough()
                 if self.is_over:
                     return
+                started = time.perf_counter()
                 with suppress(ValueError):  # there is nothing to learn from in this fold
                     self._judge(way, number)
                     evaluated.append(way)
-            if n_kept is not None:
-                evaluated = sorted(evaluated, key=self._mean_gain, reverse=True)[:n_kept]
-            left = evaluated
+                n_begun += 1
+                self._spent += stage.cost
+                self._spent_s += time.perf_counter() - started
+            left = sorted(evaluated, key=self._mean_gain, reverse=True)[: stage.n_kept] if stage.n_kept else evaluated
         for way in left:
             self.tried.append(way)
             self._watcher.trace({"quality": _quality(way), "untrained": _quality(self.plain), "setting": way.words})
@@ -138,7 +182,11 @@ class _Choice:
 
     def _judge(self, way: Way, number: int) -> None:
         fold = self.folds[number]
-        self._watcher(f"trying {way.words}", number, len(self.folds))
+        if way.words in self._stored:
+            start = sum(len(earlier.queries) for earlier in self.folds[:number])
+            block = self._stored[way.words][:, start : start + len(fold.queries)]
+            way.scores.append(dict(zip(RANKED, block, strict=True)))
+            return
         way.scores.append(_scores(self._task, way.learn(fold.train, _MAX_RANKED), fold.queries, fold.database))
 
 
@@ -155,12 +203,16 @@ def _concatenate(way: Way, n_folds: int | None = None) -> dict[str, Float64Array
     return {name: np.concatenate([scores[name] for scores in way.scores[:n_folds]]) for name in RANKED}
 
 
+def _stack(way: Way) -> Float64Array:
+    return np.stack(list(_concatenate(way).values()))
+
+
 def _quality(way: Way) -> float:
     return float(np.nanmean([np.nanmean(scores) for scores in _concatenate(way).values()]))
 
 
 class WithinSongs:
-    """Covariances within classes of songs; `kinds` are combinations of classes, closest to the supervision first."""
+    """Covariances within classes of songs."""
 
     def __init__(self, snapshot: Snapshot, task: Task) -> None:
         self._task = task
@@ -169,14 +221,23 @@ class WithinSongs:
             for name, words in _LABELS.items()
             if name in ("artist", "folder") or name == task.supervision.kind
         }
-        own = _LABELS.get(task.supervision.kind, "similar songs")
-        self._parts, self._song_of_part = _parts(snapshot)
-        parts = (SONGS,) if len(self._parts) else ()
+        self._snapshot = snapshot
+        self._has_parts = snapshot.model is not None and snapshot.model.encoder_.uses_audio
+        self._parts, self._song_of_part = np.empty((0, 0)), np.empty(0, dtype=np.int64)
+
+    def read_parts(self, progress: Progress) -> None:
+        """Read the parts of songs, which takes seconds or minutes."""
+        self._parts, self._song_of_part = _parts(self._snapshot, progress)
+        self._has_parts = len(self._parts) > 0
+
+    @property
+    def kinds(self) -> list[tuple[str, ...]]:
+        """Combinations of classes, closest to the supervision first."""
+        own = _LABELS.get(self._task.supervision.kind, "similar songs")
+        parts = (SONGS,) if self._has_parts else ()
         others = ("artists", "folders")
         every = (*(() if own in others else (own,)), *others, *parts)
-        self.kinds: list[tuple[str, ...]] = list(
-            filter(None, dict.fromkeys([(own,), parts, (own, *parts), others, every]))
-        )
+        return list(filter(None, dict.fromkeys([(own,), parts, (own, *parts), others, every])))
 
     def covariance(self, space: Float64Array, kind: str, rows: Int64Array) -> Float64Array:
         """Return the covariance within classes of `rows` in a space (r, d); raises ValueError if no class has two."""
@@ -189,7 +250,7 @@ class WithinSongs:
         return metric.compute_within_covariance(X, self._task.supervision.relevance(rows).restrict(rows, rows))
 
 
-def _parts(snapshot: Snapshot) -> tuple[Float64Array, Int64Array]:
+def _parts(snapshot: Snapshot, progress: Progress) -> tuple[Float64Array, Int64Array]:
     """Return vectors of song parts, and the number of each part's song; empty without audio features."""
     model = snapshot.model
     assert model is not None
@@ -199,8 +260,10 @@ def _parts(snapshot: Snapshot) -> tuple[Float64Array, Int64Array]:
     stored = snapshot.library.frame_files.list_stored()
     rows = np.sort(np.random.default_rng(_SEED).permutation(snapshot.n_indexed)[:_MAX_DIVIDED])
     songs = [song for song in snapshot.songs_at(rows) if song.content_hash in stored]
-    vectors, song_of_part = [], []
+    vectors, song_of_part, started = [], [], time.perf_counter()
     for number, song in enumerate(songs):
+        left_s = (time.perf_counter() - started) / number * (len(songs) - number) if number > _MIN_READ else None
+        progress("reading parts of songs", seconds_left=left_s)
         frames = snapshot.library.frame_files.frames(song.content_hash)
         length = min(_PART, len(frames) // 2)
         if length < DELTA_WIDTH:
@@ -303,29 +366,59 @@ def _blend(L: Float64Array, X: Float64Array) -> Float64Array:
 
 
 def learn_automatically(
-    snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
+    snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress, stored: Attempts
 ) -> tuple[Float64Array, dict[str, Any]]:
-    """Choose a method of learning, or none; return L and the report. The first model is the baseline."""
+    """Choose a method of learning, or none; return L and the report. The first model is the baseline.
+
+    With `settings.quick`, only the first method is used; the report contains its scores, so that a thorough training
+    does not repeat them. A thorough training gets them as `stored`.
+    """
     task = Task.from_settings(snapshot, settings, blocks)
     choose_training_songs(task)  # raises ModelError if there is too little data
     identity = np.eye(task.X.shape[1])
     plain = identity[blocks[0]] if blocks else identity
-    watcher("comparing parts of songs")
-    choice = _Choice(task, watcher, plain)
-    spaces = [(plain, "")]
-    if blocks:
-        spaces.append((identity, ", all models"))
-        choice.try_all([Way("all models, equal weights", lambda *_: identity)])
+    choice = _Choice(task, watcher, plain, stored)
     within = WithinSongs(snapshot, task)
-    for space, suffix in spaces:
-        ways = Ways(task, space, suffix)
-        choice.try_all([*ways.whitenings(within), *ways.means()])
-    first = choice.most_promising("whitening")
-    choice.try_all(Ways(task, plain).rankings(first), _RANKINGS_KEPT)
-    if blocks:
-        choice.try_all(Ways(task, plain).kernel_rankings(), _RANKINGS_KEPT)
-    chosen = choice.best()
-    watcher("evaluating on held-out artists")
+    if not settings.quick:
+        within.read_parts(watcher)
+    stages = _plan(choice, task, within, plain)
+    n_ways = sum(len(stage.ways) for stage in stages)
+    if settings.quick:
+        stages = [_Stage([way for way in stages[0].ways if way.words == FIRST])]
+    choice.try_all(stages)
+    chosen = (choice.tried or [choice.plain])[0] if settings.quick else choice.best()
+    watcher("checking the result on held-out artists")
+    L, report = _learn_chosen(task, choice, chosen, plain, watcher)
+    if settings.quick and choice.tried:
+        report |= {"untried": n_ways - 1, "attempts": {way.words: _stack(way) for way in (choice.plain, chosen)}}
+    return L, report | what_changed(snapshot, settings, task.X @ plain.T, task.X @ L.T, report["leads"])
+
+
+def _plan(choice: _Choice, task: Task, within: WithinSongs, plain: Float64Array) -> list[_Stage]:
+    """Return all methods: first those in closed form, then rankings, which take longer."""
+    identity, ways = np.eye(task.X.shape[1]), Ways(task, plain)
+    closed = [*ways.whitenings(within), *ways.means()]
+    if task.blocks:
+        joined = Ways(task, identity, ", all models")
+        closed.insert(0, Way("all models, equal weights", lambda *_: identity))
+        closed += [*joined.whitenings(within), *joined.means()]
+
+    def whiten(rows: Int64Array, most: int) -> Float64Array:
+        best = choice.most_promising("whitening")
+        if best is None:
+            raise ValueError("no whitening could be learned.")
+        return best.learn(rows, most)
+
+    stages = [_Stage(closed), _Stage(ways.rankings(Way("whitening", whiten)), 30.0, _RANKINGS_KEPT)]
+    if task.blocks:
+        stages.append(_Stage(ways.kernel_rankings(), 60.0, _RANKINGS_KEPT))
+    return stages
+
+
+def _learn_chosen(
+    task: Task, choice: _Choice, chosen: Way, plain: Float64Array, watcher: TrainingProgress
+) -> tuple[Float64Array, dict[str, Any]]:
+    """Test a method on the test artists, then learn from all songs, by the baseline if a measure fell."""
     known = np.concatenate([task.split.train, task.split.validation])
     queries, database = task.queries(task.split.test, MAX_TESTED)
     if not task.supervision.searches_itself:
@@ -353,20 +446,21 @@ def learn_automatically(
         "path": [{"setting": way.words, "quality": _quality(way)} for way in (choice.plain, *choice.tried)],
         "untrained": _quality(choice.plain),
         "stopped_early": choice.is_over,
+        "leads": leads,
     }
     groups = np.asarray(task.supervision.groups)[known]
     report["split"]["train"] = {"songs": len(known), "artists": len(np.unique(groups))}
-    return L, report | what_changed(snapshot, settings, task.X @ plain.T, task.X @ L.T, leads)
+    return L, report
 
 
 def learn_ranking(task: Task, watcher: TrainingProgress) -> Float64Array | None:
     """Return L of the best ranking, or None if none is significantly better on held-out training artists."""
     plain = np.eye(task.X.shape[1])
     try:
-        choice = _Choice(task, watcher, plain)
+        choice = _Choice(task, watcher, plain, {})
     except ModelError:  # no query can be evaluated
         return None
-    choice.try_all(Ways(task, plain).rankings(None), _RANKINGS_KEPT)
+    choice.try_all([_Stage(Ways(task, plain).rankings(None), n_kept=_RANKINGS_KEPT)])
     chosen = choice.best()
     if chosen is choice.plain:
         return None

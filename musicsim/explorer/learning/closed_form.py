@@ -122,7 +122,7 @@ def learn_means(
     assert model.metric_ is not None
     if settings.method == LOCAL:
         model = model.add_local_metrics(LocalMetrics.from_fit(learner, model.metric_))
-    watcher("evaluating on held-out artists")
+    watcher("checking the result on held-out artists")
     queries, database = task.queries(task.split.test, _MAX_TESTED)
     relevance = task.relevance.restrict(queries, database)
     before = evaluation.query_scores(task.X[queries], task.X[database], relevance, k=10)

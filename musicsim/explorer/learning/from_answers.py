@@ -194,7 +194,8 @@ def learn_from_answers(
     """
     if too_few(answered):
         raise ModelError(too_few(answered))
-    fits = _Fits(_Learner(X, loss, structure, random_state, blocks), answered, on_progress)
+    n_fits = (_OUTER + 1) * (1 + (_INNER * len(Cs) if len(Cs) > 1 else 0))
+    fits = _Fits(_Learner(X, loss, structure, random_state, blocks), answered, on_progress, n_fits)
     try:
         result = _cross_validate(fits, answered, Cs, random_state)
     except _Stopped as stopped:
@@ -228,9 +229,10 @@ class _Fits:
     """Runs fits, reports them, and remembers the best result in case the user stops."""
 
     def __init__(
-        self, learner: _Learner, answered: Answered, on_progress: Callable[[str, dict[str, Any]], bool]
+        self, learner: _Learner, answered: Answered, on_progress: Callable[[str, dict[str, Any]], bool], n_fits: int
     ) -> None:
         self._learner, self._on_progress, self._is_enough = learner, on_progress, False
+        self._n_done, self._n_fits = 0, n_fits
         self.plain = shares_in_order(learner.X, answered)
         self.untrained = float(self.plain.mean())
         self.held_out = np.full(len(answered), np.nan)
@@ -246,6 +248,7 @@ class _Fits:
             if step["iteration"] % _TRACE_EVERY == 1:
                 point = {name: step[name] for name in ("objective", "dual_bound", "gap", "seconds")}
                 point |= {"C": C, "cut": step["iteration"], "untrained": self.untrained}
+                point |= {"fit": self._n_done, "n_fits": self._n_fits}
                 if np.isfinite(self.held_out).any():
                     point["quality"] = float(np.nanmean(self.held_out))
                 self._is_enough = self._on_progress(message, point) or self._is_enough
@@ -255,6 +258,7 @@ class _Fits:
         L, report = self._learner.fit(answered.all(), C, on_step)
         if is_cut:
             raise _Stopped(self._best or _Result(L, C, [_path_entry(C, [], report)]))
+        self._n_done += 1
         return L, report
 
     def shares(self, L: Float64Array, answered: Answered) -> Float64Array:

@@ -90,7 +90,7 @@ def learn_from_relevance(
     task = Task.from_settings(snapshot, settings, blocks)
     chosen, path, is_finished = _fit_path(task, watcher)
     L = _fit_all(task, chosen, watcher) if is_finished else chosen["components"]
-    watcher("evaluating on held-out artists")
+    watcher("checking the result on held-out artists")
     queries, database = task.queries(task.split.test, MAX_TESTED)
     held_out = task.X @ chosen["components"].T  # L was also learned from the test artists
     leads = compare(task.X, held_out, task.relevance, queries, database, task.supervision.groups)
@@ -113,6 +113,11 @@ def _create_learner(task: Task, **options: Any) -> Any:
     return metric.MLR(structure=settings.structure, regularizer=settings.regularizer, **options)
 
 
+def _count_fits(settings: LearningSettings) -> int:
+    """Return the number of fits: one for each C, and one of all songs."""
+    return 1 + (len(CS) if settings.C is None else 1)
+
+
 def _fit_path(task: Task, watcher: TrainingProgress) -> tuple[dict[str, Any], list[dict[str, Any]], bool]:
     """Return the best entry of the path over C, the whole path, and False if the user stopped it early."""
     train, relevance = choose_training_songs(task)
@@ -122,7 +127,7 @@ def _fit_path(task: Task, watcher: TrainingProgress) -> tuple[dict[str, Any], li
     else:
         Cs = (task.settings.C,)
         queries, database = task.queries(task.split.validation, MAX_TESTED)
-    watch = _Watch(task, watcher, len(Cs) + 1)
+    watch = _Watch(task, watcher, _count_fits(task.settings))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the report contains the remaining duality gaps
         fitted = _create_learner(task).fit_path(task.X[train], relevance, Cs, watch)
@@ -146,11 +151,11 @@ def _fit_path(task: Task, watcher: TrainingProgress) -> tuple[dict[str, Any], li
 
 def _fit_all(task: Task, chosen: dict[str, Any], watcher: TrainingProgress) -> Float64Array:
     """Learn L from all artists with the chosen C; returns the chosen metric if stopped early."""
-    rows = sample_songs(task, np.arange(len(task.X)))
+    rows, n_fits = sample_songs(task, np.arange(len(task.X))), _count_fits(task.settings)
 
     def on_step(step: dict[str, Any]) -> bool:
         watcher.trace({n: step[n] for n in ("cut", "objective", "dual_bound", "gap", "seconds")} | {"C": None})
-        watcher(f"learning from all songs, C = {chosen['C']:g}: gap {step['gap']:.1%}", 1, 1)
+        watcher("learning from all songs", n_fits - 1, n_fits)
         return watcher.is_enough()
 
     with warnings.catch_warnings():
@@ -170,7 +175,7 @@ def learn_from_survey(
 
     def on_progress(message: str, point: dict[str, Any]) -> bool:
         watcher.trace(point)
-        watcher(message)
+        watcher(message, point["fit"], point["n_fits"])
         return watcher.is_enough()
 
     judged = learn_from_answers(

@@ -25,7 +25,8 @@ from musicsim.library.stores.judgments import RESULT
 _SIMILAR_BY_TAGS = 10
 _MIN_QUERIES = 10
 _MAX_CACHED = 16  # number of databases whose relevance is cached; with many plays, computing it takes seconds
-_MIN_SHARE = 0.2  # minimum share of songs with a relevant song, for a kind to become the default
+# folders often say where songs are from, not how they sound; thumbs and answers are about few pairs of songs
+_RELIABILITY = {"folder": 0.3, JUDGEMENTS: 0.3, ANSWERS: 0.3}
 
 Compute: TypeAlias = "Callable[[Int64Array], relevances.Relevance]"  # quoted: the name imports numba
 """Computes the relevance of all songs to a database of rows."""
@@ -227,9 +228,7 @@ def coverage(snapshot: Snapshot) -> list[Coverage]:
     return coverages
 
 
-def choose_default_kind(coverages: Sequence[Coverage]) -> str | None:
-    """Return the default kind: the first that covers a fifth of the songs, else the largest, else None."""
+def rank_kinds(coverages: Sequence[Coverage]) -> list[Coverage]:
+    """Return the kinds with enough data, the most useful one first: that is the default."""
     enough = [c for c in coverages if c.is_enough]
-    wide = next((c for c in enough if c.share >= _MIN_SHARE and c.kind not in (ANSWERS, JUDGEMENTS)), None)
-    best = wide or max(enough, key=lambda c: c.share, default=None)
-    return None if best is None else best.kind
+    return sorted(enough, key=lambda c: -c.share * _RELIABILITY.get(c.kind, 1.0))

@@ -55,6 +55,25 @@ class Quiet:
         return False
 
 
+class Rising:
+    """Progress of a training job whose share never falls; steps without a count keep the last one."""
+
+    def __init__(self, watcher: TrainingProgress) -> None:
+        self._watcher, self._done, self._total = watcher, 0, 0
+        self.trace, self.is_enough = watcher.trace, watcher.is_enough
+
+    def __call__(self, message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
+        """Forward the progress."""
+        if total and (done * self._total > self._done * total or not self._total):
+            self._done, self._total = done, total
+        self._watcher(message, self._done, self._total, **({"seconds_left": None} | facts))
+
+    def finish(self, message: str) -> None:
+        """Report the last step, after all attempts."""
+        self._done = self._total
+        self(message)
+
+
 @dataclass(frozen=True, slots=True)
 class Split:
     """Rows for training, validation and testing; no artist is in two of them."""

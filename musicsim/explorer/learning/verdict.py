@@ -83,7 +83,7 @@ def find_losses(leads: Mapping[str, Lead]) -> list[str]:
 def lead_words(name: str, lead: Lead) -> str:
     """Describe a measure after and before learning, with the difference and its interval."""
     return (
-        f"{MEASURES[name]} {lead.after:.3f} vs {lead.before:.3f} "
+        f"{MEASURES[name]} {lead.after:.3f}, {lead.before:.3f} before training "
         f"(difference {lead.mean:+.3f}, 95% interval {lead.low:+.3f} to {lead.high:+.3f})"
     )
 

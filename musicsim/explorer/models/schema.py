@@ -83,6 +83,7 @@ class _Settings(_Schema):
     listener: Text = ""
     method: Name
     generated: bool = False
+    quick: bool = False
 
 
 class _Pair(_Schema):
@@ -156,6 +157,7 @@ class Report(_Schema):
     C: Number | None
     setting: Name = _ABSENT
     rejected: Text = ""
+    untried: Count = 0
     untrained: Figure
     path: Annotated[list[_Tried], Field(max_length=1_000)]
     stopped_early: bool

@@ -7,12 +7,12 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from musicsim.errors import ModelError
-from musicsim.explorer.learning.automatic import learn_automatically
+from musicsim.explorer.learning.automatic import Attempts, learn_automatically
 from musicsim.explorer.learning.closed_form import learn_means
 from musicsim.explorer.learning.multi_kernel import source_shares
 from musicsim.explorer.learning.ranking import learn_from_relevance, learn_from_survey
-from musicsim.explorer.learning.task import TrainingProgress
-from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.learning.task import Rising, TrainingProgress
+from musicsim.explorer.models.artifacts import load_report, readable_arrays
 from musicsim.explorer.models.joint_space import JointEncoder
 from musicsim.explorer.models.representations import COMBINED
 from musicsim.explorer.models.similarity_model import SimilarityModel
@@ -21,10 +21,12 @@ from musicsim.explorer.refresh.placing import SEED, follow_owner
 from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, RANKING, LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
+from musicsim.library.db.cache import save_arrays
 from musicsim.library.stores.models import ModelRecord
 from musicsim.progress import Progress
 
 LEARNED_KIND, COMBINED_KIND = "learned", "combined"
+_ATTEMPTS = "attempts.npz"
 _ROWS = 4_096
 _MIN_COVERAGE = 0.9  # minimum share of songs with a vector, for a model that is used by default
 
@@ -53,8 +55,8 @@ def learn(
 
 def learn_unlocked(library: Library, settings: LearningSettings, name: str, watcher: TrainingProgress) -> str:
     """Do the work of :func:`learn`; the caller holds the library's lock."""
-    started = time.time()
-    watcher("reading listener data")
+    started, watcher = time.time(), Rising(watcher)
+    watcher("reading the examples")
     chosen = _base_models(library, settings)
     base = chosen[0] if len(chosen) == 1 else combine(library, chosen, watcher)
     snapshot = take_snapshot(library, base.id)
@@ -62,7 +64,7 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
     assert model is not None
     blocks = model.encoder_.blocks if len(chosen) > 1 else []
     if settings.method == AUTOMATIC:
-        L, report = learn_automatically(snapshot, settings, blocks, watcher)
+        L, report = learn_automatically(snapshot, settings, blocks, watcher, _attempts(library, settings))
         if blocks and not L[:, blocks[0].stop :].any():  # the other models did not help, so their columns are 0
             chosen, base, L, blocks = chosen[:1], chosen[0], L[:, blocks[0]], []
             snapshot = take_snapshot(library, base.id)
@@ -77,7 +79,7 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
         model = model.add_metric(L, snapshot.X)
     names = " + ".join(record.name for record in chosen)
     report |= {"name": name, "base": names, "created_at": started, "seconds": time.time() - started}
-    alone = report.pop("alone")
+    alone, attempts = report.pop("alone"), report.pop("attempts", {})
     if blocks:
         shares = source_shares(np.asarray(snapshot.X, dtype=np.float64), L, blocks)
         report["sources"] = [
@@ -91,8 +93,20 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
         follow_owner(library, record)
         if base.kind == COMBINED_KIND:
             hide(library, base)
+        if attempts:
+            save_arrays(library.models.path(record.id) / _ATTEMPTS, **attempts)
 
+    watcher.finish("saving the model")
     return publish(library, model, record, fill=fill, report=report, progress=watcher)
+
+
+def _attempts(library: Library, settings: LearningSettings) -> Attempts:
+    """Return the attempts of the newest quick training with the same settings."""
+    quick = replace(settings, quick=True)
+    for record in reversed(library.models.all() if not settings.quick else []):
+        if record.kind == LEARNED_KIND and LearningSettings(**record.settings) == quick:
+            return readable_arrays(library.models.path(record.id) / _ATTEMPTS)
+    return {}
 
 
 def choose_default_models(library: Library) -> list[ModelRecord]:

@@ -137,14 +137,12 @@ def headline(report: Mapping[str, Any]) -> tuple[str, str]:
     if worse:
         risen = [MEASURES[name] for name, lead in leads.items() if lead.low > 0]
         although = f", though {join_words(risen)} rose" if risen else ""
-        return WORSE, f"On {judges}, the model is worse: {losses}{although}."
+        return WORSE, f"Worse: {losses}, on {judges}{although}."
     if report.get("setting") == SOUND_ALONE:
-        n = len(report["path"]) - 1
-        return NO_DIFFERENCE, f"The sound alone is best: none of {n} methods was significantly better."
+        return NO_DIFFERENCE, "The sound alone is best: no method was significantly better."
     verdict = BETTER if report["is_better"] else NO_DIFFERENCE
     name = next((n for n in measures if leads[n].words == verdict), measures[0])
-    words = verdict if verdict == NO_DIFFERENCE else f"it is {verdict}"
-    return verdict, f"On {judges}, {words}: {lead_words(name, leads[name])}."
+    return verdict, f"{verdict.capitalize()}: {lead_words(name, leads[name])}, on {judges}."
 
 
 def figures(report: Mapping[str, Any]) -> list[dict[str, str]]:

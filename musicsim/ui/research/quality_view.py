@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from musicsim.explorer.evaluation import quality
 from musicsim.explorer.evaluation.quality import list_known_faults
-from musicsim.explorer.learning.supervision import Coverage
+from musicsim.explorer.learning.supervision import Coverage, rank_kinds
 from musicsim.explorer.learning.verdict import RANKED
 from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.map_columns import UNKNOWN_COLOUR, label_colours
@@ -104,7 +104,7 @@ def choose_kind(covered: list[Coverage] | None, options: Any = st) -> str | None
     """
     if covered is None:
         return None
-    available = {c.kind: c for c in covered if c.n_songs}
+    available = {c.kind: c for c in rank_kinds(covered)}
     if not available:
         st.info(
             "This library has no data about similar songs yet. Import plays or playlists, or give songs genres or "

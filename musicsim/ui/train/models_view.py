@@ -44,10 +44,10 @@ def use_button(library: Library, record: ModelRecord, *, where: str, is_primary:
     )  # fmt: skip
 
 
-def rename_button(library: Library, record: ModelRecord, *, where: str) -> None:
+def _rename_button(library: Library, record: ModelRecord) -> None:
     """Show a popover that renames a model."""
     is_built_in = record.kind in BUILT_IN
-    key: Key[str] = Key(f"{where}_name_{record.id}", lambda: record.name, "new name of a model")
+    key: Key[str] = Key(f"card_name_{record.id}", lambda: record.name, "new name of a model")
 
     def rename() -> None:
         with toast_errors():
@@ -59,10 +59,10 @@ def rename_button(library: Library, record: ModelRecord, *, where: str) -> None:
     ):  # fmt: skip
         key.keep()
         st.text_input("Name", key=key.name, max_chars=MAX_NAME)
-        st.button("Rename it", key=f"{where}_rename_{record.id}", type="primary", on_click=rename)
+        st.button("Rename it", key=f"card_rename_{record.id}", type="primary", on_click=rename)
 
 
-def delete_button(library: Library, record: ModelRecord, *, where: str, busy: bool) -> None:
+def _delete_button(library: Library, record: ModelRecord, *, busy: bool) -> None:
     """Show a popover that deletes a model after confirmation."""
     is_built_in = record.kind in BUILT_IN
 
@@ -77,7 +77,7 @@ def delete_button(library: Library, record: ModelRecord, *, where: str, busy: bo
         st.write(
             f"Deleting {plain(record.name)} can't be undone. To get it back, you would have to train it again.{after}"
         )
-        st.button("Delete it", key=f"{where}_delete_{record.id}", type="primary", on_click=delete)
+        st.button("Delete it", key=f"card_delete_{record.id}", type="primary", on_click=delete)
 
 
 def _model_file(library: Library, record: ModelRecord) -> bytes:
@@ -92,7 +92,6 @@ def show_models(snapshot: Snapshot, *, busy: bool) -> None:
     library = snapshot.library
     records = library.models.all()
     reports = {record.id: report_of(library, record) for record in records}
-    st.subheader("Models", anchor=False)
     watch_job(library, kinds=("represent", "take_model"))
     for start in range(0, len(records), 2):
         for column, record in zip(st.columns(2), records[start : start + 2], strict=False):
@@ -119,8 +118,8 @@ def _show_card(library: Library, record: ModelRecord, report: dict[str, Any], *,
     st.caption("  \n".join(plain(line) for line in facts(library, record, report)))
     with st.container(horizontal=True):
         use_button(library, record, where="card")
-        rename_button(library, record, where="card")
-        delete_button(library, record, where="card", busy=busy)
+        _rename_button(library, record)
+        _delete_button(library, record, busy=busy)
         st.download_button(
             "Download", lambda: _model_file(library, record), f"{record.name}{FILE_ENDING}",
             "application/zip", key=f"card_file_{record.id}", icon=":material/download:", on_click="ignore",

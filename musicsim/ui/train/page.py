@@ -13,7 +13,7 @@ from musicsim.ui.base.text import plain
 from musicsim.ui.compare.view import show_compare
 from musicsim.ui.components.jobs_view import stop_without_songs
 from musicsim.ui.train.models_view import show_models
-from musicsim.ui.train.training_view import SUPERVISION, latest_training, show_form, show_training
+from musicsim.ui.train.training_view import latest_training, show_options, show_start, show_training
 from musicsim.ui.train.verdict_view import show_verdict
 
 
@@ -43,17 +43,26 @@ def _train_on_answers() -> None:
 def _train(snapshot: Snapshot, *, busy: bool) -> None:
     library = snapshot.library
     native = library.models.native()
+    under_sound = None
     try:
         stop_without_songs(snapshot)
-        show_form(openers.snapshot(native.id if native else None), busy=busy)
+        seen = openers.snapshot(native.id if native else None)
+        show_start(seen, busy=busy)
+        under_sound = seen
     except ModelError as error:  # the model's files are missing; the tab Models still works and can delete the model
         st.error(plain(error), icon=":material/error:")
     training = latest_training(library)
-    if training is not None:
-        st.divider()
-        st.subheader("3 · Learning", anchor=False)
+    is_done = training is not None and training.state == "done"
+    if training is not None and not is_done:
         show_training(library, training)
     show_verdict(snapshot, busy=busy)
+    if training is not None and is_done:
+        show_training(library, training)
+    if under_sound is not None:
+        more = st.expander("More", icon=":material/tune:", key="train_more", on_change="rerun")
+        if more.open:
+            with more:
+                show_options(under_sound)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.explorer import jobs
-from musicsim.explorer.learning.supervision import Coverage, choose_default_kind
+from musicsim.explorer.learning.supervision import Coverage, rank_kinds
 from musicsim.explorer.refresh.learned_model import LEARNED_KIND, choose_default_models
 from musicsim.explorer.refresh.model_text import name_for
 from musicsim.explorer.requests.options import options_of
@@ -32,7 +32,7 @@ from musicsim.ui.base.desk import AT_ONCE_S, value_of, wait_for
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import SECTION, Key
 from musicsim.ui.base.option_widgets import describe, limits, option_key
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import count, plain
 from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.downloads import chart
 from musicsim.ui.components.jobs_view import start_job
@@ -47,6 +47,7 @@ _KEYS = {
     field: option_key(f"train_{_KEY_NAMES.get(field, field)}", TrainingRequest, field)
     for field in options_of(TrainingRequest)
 }
+_KEYS["quick"] = Key("train_quick", lambda: True, "False if all methods are tried at once")
 _KEYS["C"] = Key("train_C", lambda: 1000.0, "C, if the user sets it manually")
 SUPERVISION: Key[str] = _KEYS["supervision"]
 """The kind of supervision, one of :data:`musicsim.explorer.requests.training.KINDS`."""
@@ -56,8 +57,8 @@ _LAST_KIND: Key[str] = Key("train_last_kind", str, "kind of supervision when the
 _WATCHED: Key[int | None] = Key("train_watched", lambda: None, "id of the training job that the page last saw running")
 
 
-def show_form(snapshot: Snapshot, *, busy: bool) -> None:
-    """Show the options for training and a button that starts it; `snapshot` is under the model Sound."""
+def show_start(snapshot: Snapshot, *, busy: bool) -> None:
+    """Show a choice of supervision and a button that starts training; `snapshot` is under the model Sound."""
     for key in (*_KEYS.values(), _MANUAL_C):
         key.keep()
     assert snapshot.record is not None
@@ -67,27 +68,50 @@ def show_form(snapshot: Snapshot, *, busy: bool) -> None:
     covered: list[Coverage] | None = value_of(task)
     if covered is None:
         return
-    enough = [c for c in covered if c.is_enough]
-    if SUPERVISION.get() not in {c.kind for c in enough}:
-        SUPERVISION.set(choose_default_kind(covered) or _DEFAULT.supervision)
+    enough = {c.kind: c for c in rank_kinds(covered)}
+    if SUPERVISION.get() not in enough:
+        SUPERVISION.set(next(iter(enough), _DEFAULT.supervision))
     _fit_to_kind()
+    _fit_to_models(snapshot.library)
+    if not enough:
+        st.info(
+            "This library has no data about similar songs yet. Import plays, tags or playlists, or add more songs.",
+            icon=":material/info:",
+        )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if enough:
+            st.selectbox(
+                **_widget("supervision"), options=list(enough), width=360,
+                format_func=lambda kind: f"{KINDS[kind].model_name} ({count(enough[kind].n_songs, 'song')})",
+            )  # fmt: skip
+        st.button(
+            "Train", type="primary", icon=":material/school:", key="train_start",
+            disabled=busy or not enough, on_click=_start, args=(snapshot.library,),
+        )  # fmt: skip
+    running = jobs.current(snapshot.library) if busy else None
+    if running is not None and running.kind != "train":
+        st.caption(f"Wait for “{jobs.job_kinds()[running.kind].title}” to finish.")
+    elif enough:
+        kind = SUPERVISION.get()
+        st.caption(f"{_capitalize(KINDS[kind].words)}: {plain(enough[kind].detail)}.")
+
+
+def show_options(snapshot: Snapshot) -> None:
+    """Show what else could be learned from, and the options for training; `snapshot` is under the model Sound."""
+    covered: list[Coverage] | None = value_of(ask_coverage(snapshot))
+    lacking = [c for c in covered or () if not c.is_enough]
+    if lacking:
+        names = ", ".join(KINDS[c.kind].model_name.lower() for c in lacking)
+        reasons = "\n".join(f"- {_capitalize(KINDS[c.kind].words)}: {plain(c.lacks)}" for c in lacking)
+        st.caption(f"{len(lacking)} more {'needs' if len(lacking) == 1 else 'need'} data: {names}.", help=reasons)
+        if st.button("Import plays, tags or playlists", icon=":material/upload:", type="tertiary"):
+            SECTION.set("listening")
+            st.switch_page(PAGES["library"])
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("1 · Learn similarity from", anchor=False)
-        _show_kinds(enough, [c for c in covered if not c.is_enough])
-    with right:
-        st.subheader("2 · How?", anchor=False)
         _show_method(snapshot.library)
-        st.button(
-            "Train", type="primary", icon=":material/school:", width="stretch", key="train_start",
-            disabled=busy or not enough, on_click=_start, args=(snapshot.library,),
-            help="Takes ten to sixty seconds for a few hundred songs. The model in use stays until you choose another.",
-        )  # fmt: skip
-        running = jobs.current(snapshot.library) if busy else None
-        if running is not None and running.kind != "train":
-            st.caption(f"Wait for “{jobs.job_kinds()[running.kind].title}” to finish.")
-        elif running is not None:
-            st.caption("Training is running; progress curves appear below.")
+    with right:
+        _show_more_options(snapshot.library)
 
 
 def _fit_to_kind() -> None:
@@ -102,49 +126,31 @@ def _fit_to_kind() -> None:
     _LAST_KIND.set(kind)
 
 
-def _kind_label(kind: str) -> str:
-    return _capitalize(KINDS[kind].words)
-
-
 def _capitalize(words: str) -> str:
     return words[0].upper() + words[1:]
 
 
-def _show_kinds(enough: list[Coverage], lacking: list[Coverage]) -> None:
-    if enough:
-        st.radio(
-            **_widget("supervision"), options=[c.kind for c in enough], format_func=_kind_label,
-            captions=[f"{c.n_songs:,} songs ({c.share:.0%}) · {plain(c.detail)}" for c in enough],
-            label_visibility="collapsed",
-        )  # fmt: skip
-    else:
-        st.info(
-            "This library has no data about similar songs yet. Import plays, tags or playlists, or add more songs.",
-            icon=":material/info:",
-        )
-    if not lacking:
-        return
-    st.radio(
-        "Not enough data" if enough else "Missing data", [c.kind for c in lacking], index=None,
-        format_func=_kind_label, disabled=True, key="train_lacking", captions=[plain(c.lacks) for c in lacking],
-    )  # fmt: skip
-    if st.button("Import plays, tags or playlists", icon=":material/upload:", type="tertiary"):
-        SECTION.set("listening")
-        st.switch_page(PAGES["library"])
+def _bases(library: Library) -> list[str]:
+    return [record.name for record in library.models.all() if record.kind != LEARNED_KIND]
 
 
-def _show_method(library: Library) -> None:
-    bases = [record.name for record in library.models.all() if record.kind != LEARNED_KIND]
+def _fit_to_models(library: Library) -> None:
+    """If no existing model is chosen, choose the default ones."""
+    bases = _bases(library)
     chosen = [name for name in _ON.get() if name in bases]
     if not chosen:
         built_in = choose_default_models(library)
         default = built_in if _METHOD.get() == AUTOMATIC else built_in[:1]
         chosen = [record.name for record in default] or bases[:1]
     _ON.set(chosen)
+
+
+def _show_method(library: Library) -> None:
     st.selectbox(
         **_widget("method"), options=[RANKING] if SUPERVISION.get() == ANSWERS else list(METHODS),
         format_func=lambda method: _capitalize(METHODS[method]), on_change=_ON.set, args=([],),
     )  # fmt: skip
+    st.toggle(**_widget("quick"), disabled=_METHOD.get() != AUTOMATIC)
     is_ranking = _METHOD.get() == RANKING
     losses = [loss for loss in LOSSES if loss != ORDER or SUPERVISION.get() == ANSWERS]
     st.selectbox(**_widget("loss"), options=losses, format_func=LOSSES.__getitem__, disabled=_METHOD.get() == AUTOMATIC)
@@ -152,9 +158,7 @@ def _show_method(library: Library) -> None:
     st.select_slider(
         **_widget("C"), options=_CS, format_func=lambda C: f"{C:,g}", disabled=not (is_manual and is_ranking)
     )
-    st.multiselect(**_widget("on"), options=bases, placeholder="Choose models")
-    with st.expander("More options", icon=":material/tune:"):
-        _show_more_options(library)
+    st.multiselect(**_widget("on"), options=_bases(library), placeholder="Choose models")
     st.text_input(**_widget("name"), max_chars=50, placeholder=name_for(library, SUPERVISION.get()))
     st.toggle(**_widget("use"))
 
@@ -198,6 +202,7 @@ def _start(library: Library) -> None:
     values = {field: key.get() for field, key in _KEYS.items()} | {
         "C": float(_C.get()) if _MANUAL_C.get() and _METHOD.get() == RANKING else None,
         "listener": _LISTENER.get() if SUPERVISION.get() == ANSWERS else "",
+        "quick": _KEYS["quick"].get() and _METHOD.get() == AUTOMATIC,
     }
     request = TrainingRequest(**values)
     start_job(library, "train", **request.job_arguments(name_for(library, request.supervision, request.name)))
@@ -231,14 +236,18 @@ def _show_running(library: Library, job: Job) -> None:
     _WATCHED.set(job.id)
     points = library.jobs.trace(job.id)
     share = min(1.0, job.done / job.total) if job.total else 0.0
-    status = "paused" if job.state == "paused" else job.message or "starting"
-    st.progress(share, text=f"**{plain(job.arguments['name'])}** · {plain(status)}")
+    status = (
+        f"Attempt {job.done + 1:,} of {job.total:,}" if job.done < job.total else _capitalize(job.message or "starting")
+    )
+    status = "Paused" if job.state == "paused" else plain(status) + _time_left(job.seconds_left)
+    st.progress(share, text=f"**{plain(job.arguments['name'])}** · {status}")
     has_steps = _has_steps(job)
     facts = [clock(max(0.0, time.time() - job.created_at))]
     facts += [f"{len(points):,} cuts" if has_steps else f"{len(points):,} tried"]
     facts += [f"gap {points[-1]['gap']:.1%}"] if points and has_steps else []
     st.caption(" · ".join(facts))
-    _show_charts(points, job)
+    if points:
+        _show_charts(points, job)
     is_stopping = job.finish_requested or job.cancel_requested
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
@@ -254,12 +263,18 @@ def _show_running(library: Library, job: Job) -> None:
             st.caption("Canceling…" if job.cancel_requested else "Keeping the best metric so far…")
 
 
+def _time_left(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return f" · about {count(round(seconds / 60), 'minute')} left" if seconds >= 90 else " · a minute left at most"
+
+
 def _show_ended(library: Library, job: Job) -> None:
     duration = clock(max(0.0, job.updated_at - job.created_at))
     name = plain(job.arguments["name"])
     if job.state == "done":
         was_watched = _WATCHED.get() == job.id  # keep the curves visible after the end
-        with st.expander(f"Training of **{name}**, in {duration}", was_watched, icon=":material/show_chart:"):
+        with st.expander(f"Training of **{name}** in {duration}", was_watched, icon=":material/show_chart:"):
             _show_charts(library.jobs.trace(job.id), job)
         return
     if job.state == "failed":
@@ -313,6 +328,7 @@ def _trials_figure(points: list[dict[str, Any]], settings: dict[str, Any]) -> go
             annotation_text="untrained", annotation_position="top",
         )  # fmt: skip
     figure.update_yaxes(autorange="reversed", automargin=True)
+    figure.update_xaxes(range=[0, 1])  # a shorter axis would exaggerate the differences
     figure.update_layout(
         height=140 + 28 * len(set(rows)), margin={"l": 56, "r": 48, "t": 64, "b": 40}, uirevision="kept",
         title={"text": f"{measure} on held-out artists", "font": {"size": 14}, "x": 0.0},
@@ -377,4 +393,5 @@ def _quality_figure(points: list[dict[str, Any]], settings: dict[str, Any]) -> g
             x=[1, len(points)], y=[evaluated[0]["untrained"]] * 2, name="untrained", mode="lines",
             line={"width": 2, "dash": "dash", "color": UNKNOWN_COLOUR},
         )  # fmt: skip
+    figure.update_yaxes(range=[0, 1])
     return _add_frame(figure, f"{measure} on {source}", points)

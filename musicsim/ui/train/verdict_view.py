@@ -6,16 +6,18 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.explorer.learning.verdict import BETTER, NO_DIFFERENCE, WORSE
+from musicsim.explorer.refresh.learned_model import LEARNED_KIND
 from musicsim.explorer.refresh.model_text import describe_split, figures, headline, path_rows, report_of, source_rows
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.stores.models import ModelRecord
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import count, plain
 from musicsim.ui.components.downloads import show_table
+from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import Action, row_of, song_list
-from musicsim.ui.train.models_view import delete_button, rename_button, use_button
+from musicsim.ui.train.models_view import use_button
 
 _SHOWN: Key[str | None] = Key("verdict_of", lambda: None, "id of the model whose verdict is shown")
 _NEWEST: Key[str | None] = Key("verdict_newest", lambda: None, "id of the newest model with a verdict")
@@ -33,27 +35,42 @@ def show_verdict(snapshot: Snapshot, *, busy: bool) -> None:
     if _NEWEST.get() != newest or _SHOWN.get() not in reports:
         _NEWEST.set(newest)
         _SHOWN.set(newest)
-    st.subheader("4 · Is it better?", anchor=False)
-    if len(reports) > 1:
-        _SHOWN.keep()
-        st.selectbox("Model", list(reports), key=_SHOWN.name, format_func=lambda i: reports[i][0].name, width=360)
+    _SHOWN.keep()
     record, report = reports[str(_SHOWN.get())]
-    _show_scores(snapshot, record, report, busy=busy)
-    _show_changes(snapshot, report["changed"])
+    _show_headline(snapshot, record, report, busy=busy)
+    details = st.expander("Details", icon=":material/table_chart:", key="verdict_details", on_change="rerun")
+    if not details.open:
+        return
+    with details:
+        if len(reports) > 1:
+            st.selectbox("Model", list(reports), key=_SHOWN.name, format_func=lambda i: reports[i][0].name, width=360)
+        _show_scores(report)
+        _show_changes(snapshot, report["changed"])
 
 
-def _show_scores(snapshot: Snapshot, record: ModelRecord, report: dict[str, Any], *, busy: bool) -> None:
+def _show_headline(snapshot: Snapshot, record: ModelRecord, report: dict[str, Any], *, busy: bool) -> None:
     outcome, sentence = headline(report)
     show, icon = {
         BETTER: (st.success, ":material/trending_up:"),
         NO_DIFFERENCE: (st.info, ":material/trending_flat:"),
         WORSE: (st.warning, ":material/trending_down:"),
     }[outcome]
-    show(f"**{plain(record.name)}**. {plain(sentence)}", icon=icon)
+    n_left = int(report.get("untried", 0)) if record.kind == LEARNED_KIND else 0
+    show(f"**{plain(record.name)}{', first result' if n_left else ''}.** {plain(sentence)}", icon=icon)
+
+    def try_others() -> None:
+        start_job(snapshot.library, "train", name=record.name, settings=report["settings"] | {"quick": False})
+
     with st.container(horizontal=True):
         use_button(snapshot.library, record, where="verdict", is_primary=outcome == BETTER)
-        rename_button(snapshot.library, record, where="verdict")
-        delete_button(snapshot.library, record, where="verdict", busy=busy)
+        if n_left:
+            st.button(
+                f"Try {count(n_left, 'more setting')}", icon=":material/double_arrow:", key="verdict_go_on",
+                disabled=busy, on_click=try_others, help="Goes on from this result, which takes minutes.",
+            )  # fmt: skip
+
+
+def _show_scores(report: dict[str, Any]) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         show_table(pd.DataFrame(figures(report)), name="verdict", key="train_verdict")
