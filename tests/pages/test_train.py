@@ -188,6 +188,7 @@ def test_model_is_used_renamed_and_deleted(learned):
     assert learned.models.active().name == "Genres"
     assert model_choice(app).value == learned.models.active().id
     model_id = learned.models.active().id
+    app = open_page("train", "models")
     app.text_input(key=f"card_name_{model_id}").set_value("better")
     app.button(key=f"card_rename_{model_id}").click().run()
     assert learned.models.active().name == "better"
@@ -272,7 +273,7 @@ def test_combined_model_shows_weights_on_every_page(learned):
 def test_invalid_report_does_not_break_page(learned, report):
     record = learned.models.find("Genres")
     (learned.models.path(record.id) / "report.json").write_text(report, encoding="utf-8")
-    app = open_page("train")
+    app = open_page("train", "models")
     assert not app.exception
     assert "learned from songs of the same genre" in captions(app)
 

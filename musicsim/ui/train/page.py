@@ -13,7 +13,7 @@ from musicsim.ui.base.text import plain
 from musicsim.ui.compare.view import show_compare
 from musicsim.ui.components.jobs_view import stop_without_songs
 from musicsim.ui.train.models_view import show_models
-from musicsim.ui.train.training_view import latest_training, show_options, show_start, show_training
+from musicsim.ui.train.training_view import SUPERVISION, latest_training, show_options, show_start, show_training
 from musicsim.ui.train.verdict_view import show_verdict
 
 
