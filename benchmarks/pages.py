@@ -175,11 +175,11 @@ def _type_a_letter(browser: Browser, address: str) -> list[float | None]:
 
 
 def _draw_a_playlist(browser: Browser, address: str) -> list[float | None]:
-    """Click *Generate a playlist*, and wait for its rows; then generate others."""
+    """Click *Generate*, and wait for its rows; then generate others."""
     seconds = []
     with _page(browser) as page:
         page.goto(f"{address}/playlist")
-        button = page.get_by_role("button", name="Generate a playlist")
+        button = page.get_by_role("button", name="Generate")
         button.wait_for()
         _rest(page)
         rows = page.get_by_test_id("song-row")

@@ -97,7 +97,7 @@ def take_playlists(page: Page) -> None:
     """Generate a list, keep a song, show the reasons of a step, two lists blind, and the weights."""
     _switch(page, "Playlist")
     page.get_by_test_id("stButtonGroup").get_by_text("late night", exact=True).click()
-    page.get_by_role("button", name="Generate a playlist").click()
+    page.get_by_role("button", name="Generate").click()
     page.get_by_test_id("transition").first.wait_for()
     page.get_by_test_id("song-row").nth(2).get_by_role("button", name="Keep ").click()
     _shoot(page, "playlist")
@@ -168,7 +168,7 @@ def take_real(page: Page) -> None:
         page.get_by_role("option").first.click()
         page.keyboard.press("Escape")
         page.wait_for_timeout(1000)
-    page.get_by_role("button", name="Generate a playlist").click()
+    page.get_by_role("button", name="Generate").click()
     page.get_by_test_id("transition").first.wait_for()
     _shoot(page, "real-path")
     _switch(page, "Train")

@@ -506,7 +506,7 @@ def test_real_recordings_work_from_scan_to_playlist(page, address, home):
         expect(page.get_by_role("heading", name="Start here")).to_be_visible()
         page.keyboard.press("Escape")
     switch(page, "playlist")
-    page.get_by_role("button", name="Generate a playlist").click()
+    page.get_by_role("button", name="Generate").click()
     expect(page.get_by_test_id("transition").first).to_be_visible()
     page.get_by_role("button", name="Play through").click()
     player_plays(page)

@@ -52,8 +52,7 @@ def owners_widgets(place) -> dict[str, list[tuple[str, str]]]:
         for name in ("library", "train", "playlist", "research"):
             app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
             app = app.switch_page(FILES[name])
-            for unfolded in ("playlist_limits", "playlist_lists"):
-                app.session_state[unfolded] = True
+            app.session_state["playlist_lists"] = True
             widgets = dict.fromkeys(_widgets(app.run()))
             for section in SECTIONS.get(name, ()):
                 app.session_state[f"{name}_section"] = section
@@ -245,7 +244,7 @@ def test_visitor_searches_with_file_and_plays_results(hosted, place, before, pag
     page.locator(".st-key-card_play button").click()
     expect(page.get_by_test_id("player")).to_have_attribute("data-state", "playing")
     switch(page, "playlist")
-    page.get_by_role("button", name="Generate a playlist").click()
+    page.get_by_role("button", name="Generate").click()
     expect(page.get_by_role("button", name="Export")).to_be_visible()
     expect(page.get_by_role("button", name="Save", exact=True)).to_have_count(0)
     assert content(place) == before

@@ -36,8 +36,7 @@ def requests(monkeypatch):
 def open_page(**query: str) -> AppTest:
     app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
     app.switch_page(PAGES["playlist"])
-    for folded in ("playlist_limits", "playlist_lists"):
-        app.session_state[folded] = True
+    app.session_state["playlist_lists"] = True
     for name, value in query.items():
         app.query_params[name] = value
     return app.run()
@@ -61,7 +60,7 @@ def ids_of(app: AppTest) -> list[int]:
 def row_buttons(monkeypatch):
     """A button for each action of a row: AppTest cannot click into the component that draws the list."""
 
-    def buttons(rows, *, key, on_action, editable=False, scroll_to=False):
+    def buttons(rows, *, key, on_action, editable=False):
         assert editable
         for index, row in enumerate(rows):
             for kind in ("keep", "drop", "another", "redraw", "why", "insert"):
@@ -107,6 +106,40 @@ def test_default_request_is_twelve_songs(full, requests):
     assert requests == [PlaylistRequest(length=12)]
 
 
+PARTS = ("length", "start", "end", "course", "songs", "more")
+
+
+def sentence(app: AppTest) -> dict[str, str]:
+    """Return the parts of the sentence, by the ends of their keys."""
+    parts = [(one.proto.id.rpartition("playlist_part_")[2], one.proto.popover.label) for one in app.get("popover")]
+    return {name: label.replace("\\", "") for name, label in parts if name in PARTS}
+
+
+def test_sentence_states_options(full):
+    songs = full.songs()
+    app = open_page()
+    assert sentence(app) == {
+        "length": "12 songs", "start": "any song", "end": "any song", "course": "steady", "songs": "all songs",
+        "more": "More options",
+    }  # fmt: skip
+    values = {
+        "length": 1, "first": songs[0].id, "through": [songs[5].id, songs[9].id], "along": "tempo",
+        "direction": "falling", "prefer": "unheard", "words": "noise", "no_artists": ["Artist clicks"],
+        "exclude": [songs[3].id], "genres": ["Genre noise"], "surprise": 0.7, "seed": 7,
+    }  # fmt: skip
+    for name, value in values.items():
+        app.session_state[f"playlist_{name}"] = value
+    app.run()
+    assert not app.exception
+    assert sentence(app) == {
+        "length": "1 song", "start": songs[0].title, "end": f"{songs[9].title} through {songs[5].title}",
+        "course": "falling in tempo", "songs": "unheard songs: noise, not Artist clicks, Genre noise and 1 more",
+        "more": "More options: surprise 70%, seed 7",
+    }  # fmt: skip
+    select(app, "playlist_by", "minutes")
+    assert sentence(app)["length"] == "60 minutes"
+
+
 def test_form_values_are_in_request(taught, requests):
     songs = taught.songs()
     app = open_page()
@@ -148,7 +181,7 @@ def test_excluded_song_stays_out_after_regenerating(full, requests):
     select(app, "playlist_exclude", [out])
     app.number_input(key="playlist_length").set_value(5).run()
     press(app, "playlist_draw")
-    press(app, "playlist_route")
+    press(app, "playlist_draw")
     press(app, "playlist_go_on")
     assert all(out in request.exclude for request in requests)
     assert out not in ids_of(app)
@@ -227,8 +260,8 @@ def test_playlist_and_request_survive_other_sections(taught, requests, section):
     ids = ids_of(app)
     select(app, "playlist_section", section)
     assert not app.error
-    assert "Generate a playlist" not in [b.label for b in app.button]
-    select(app, "playlist_section", "A playlist")
+    assert "Generate" not in [b.label for b in app.button]
+    press(app, "playlist_back")
     assert ids_of(app) == ids
     press(app, "playlist_draw")
     assert requests[-1].length == 5
@@ -240,8 +273,7 @@ def test_playlist_and_request_survive_other_sections(taught, requests, section):
 def test_every_change_can_be_undone_and_redone(full):
     app = drawn()
     states = [app.session_state["playlist"]]
-    for key in ("down 0", "keep 3", "drop 5", "another 2", "redraw 4", "playlist_around", "playlist_go_on",
-                "playlist_route"):  # fmt: skip
+    for key in ("down 0", "keep 3", "drop 5", "another 2", "redraw 4", "playlist_go_on", "playlist_draw"):
         press(app, key)
         states.append(app.session_state["playlist"])
     assert app.button(key="playlist_redo").disabled
@@ -273,21 +305,44 @@ def test_song_moved_back_has_same_reason(full):
     assert links(app) == before
 
 
-def test_regenerating_keeps_positions_of_kept_songs(full):
+def start_over(app: AppTest) -> AppTest:
+    app.menu_button(key="playlist_menu").click("Start over without pins").run()
+    assert not app.exception
+    return app
+
+
+def test_generating_keeps_positions_of_pinned_songs(full, requests):
     app = open_page()
     app.number_input(key="playlist_length").set_value(6).run()
     press(app, "playlist_draw")
     before = ids_of(app)
-    assert app.button(key="playlist_around").disabled
     press(press(app, "keep 1"), "keep 4")
     seen = set()
     for _ in range(5):
-        press(app, "playlist_around")
+        press(app, "playlist_draw")
         after = ids_of(app)
         assert len(after) == 6
         assert (after[1], after[4]) == (before[1], before[4])
+        assert app.session_state["playlist"].kept == {before[1], before[4]}
         seen.add(tuple(after))
     assert len(seen) > 1
+    app.number_input(key="playlist_length").set_value(3).run()
+    press(app, "playlist_draw")
+    assert (ids_of(app)[1], ids_of(app)[4]) == (before[1], before[4]), "longer than the request, as a pin is there"
+    start_over(app)
+    assert requests[-1].keep == {}
+    assert (len(ids_of(app)), app.session_state["playlist"].kept) == (3, frozenset())
+    press(app, "playlist_undo")
+    assert app.session_state["playlist"].kept == {before[1], before[4]}
+
+
+def test_first_song_of_sentence_replaces_its_pin(full, requests):
+    app = drawn()
+    pinned = ids_of(app)[3]
+    select(press(app, "keep 3"), "playlist_first", pinned)
+    press(app, "playlist_draw")
+    assert requests[-1].keep == {}
+    assert ids_of(app)[0] == pinned
 
 
 def test_replacing_song_changes_only_that_song(full):
@@ -323,19 +378,6 @@ def test_adding_more_songs_keeps_playlist(full):
     assert ids_of(app)[:4] == before
     assert len(ids_of(app)) == 9
     assert links(app)[:3] == reasons
-
-
-def test_other_route_uses_other_songs_if_possible(full, requests):
-    app = open_page()
-    app.number_input(key="playlist_length").set_value(3).run()
-    press(app, "playlist_draw")
-    before = ids_of(app)
-    press(app, "playlist_route")
-    assert not set(ids_of(app)) & set(before)
-    app.number_input(key="playlist_length").set_value(12).run()
-    press(press(app, "playlist_draw"), "playlist_route")
-    assert len(ids_of(app)) == 12, "where there are not, they come again"
-    assert requests[-1].exclude == frozenset()
 
 
 def test_transition_is_explained(full):
@@ -375,8 +417,11 @@ def test_playlist_is_saved_with_reasons_and_reopened(full):
 
 
 def test_saving_under_existing_name_asks_first(full):
-    app = press(drawn(), "playlist_save_it")
-    press(app, "drop 0")
+    app = drawn()
+    first, last = (full.song(ids_of(app)[end]).title for end in (0, -1))
+    assert app.text_input(key="playlist_name").value == f"{first} → {last}"
+    press(app, "playlist_save_it")
+    press(app, "drop 5")
     press(app, "playlist_save_it")
     assert len(full.playlists()[0].song_ids) == 12
     assert any("will be replaced" in w.value for w in app.warning)
@@ -413,7 +458,7 @@ def test_imported_playlists_are_listed_by_origin(full):
     press(app, "playlist_open")
     assert ids_of(app) == [s.id for s in songs[2:6]]
     assert all(links(app)), "the likeliest reasons"
-    assert app.button(key="playlist_route").disabled
+    assert sentence(app)["length"] == "4 songs", "the sentence fits the opened playlist"
 
 
 def test_link_opens_playlist(full):
@@ -462,18 +507,14 @@ def test_missing_file_gives_warning_and_allows_export(full):
 
 
 @pytest.mark.long
-def test_library_of_one_song_gives_playlist_of_one(store, tmp_path, monkeypatch):
+def test_library_of_one_song_gets_one_sentence(store, tmp_path, monkeypatch):
     store.add(write_song(tmp_path / "one.flac", title="Only one"))
     refresh(store)
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(store.folder))
-    app = drawn()
-    assert not app.error
-    assert app.subheader[0].value.startswith("1 song · ")
-    assert app.button(key="playlist_go_on").disabled
-    press(app, "drop 0")
+    app = open_page()
     assert not app.exception
-    press(app, "playlist_undo")
-    assert len(ids_of(app)) == 1
+    assert [note.value for note in app.info] == ["A playlist needs at least two songs. This library has one."]
+    assert not app.get("popover")
 
 
 def opened(library, ids) -> AppTest:

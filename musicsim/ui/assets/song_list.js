@@ -21,12 +21,6 @@ function button(symbol, label, act, disabled = false) {
 // Strokes on a 24 x 24 grid, because fonts draw these symbols too differently.
 const ICONS = {
   pin: "M9 3h6l-1 6 4 5H6l4-5zM12 14v7",
-  another: "M19 12a7 7 0 1 1-2.05-4.95M19 4v4h-4",
-  up: "M6 14l6-6 6 6",
-  down: "M6 10l6 6 6-6",
-  after: "M12 3v6M6 9l6 5 6-5M6 15l6 5 6-5",
-  insert: "M12 5v14M5 12h14",
-  drop: "M6 6l12 12M18 6L6 18",
   more: "M5 12h.01M12 12h.01M19 12h.01",
 };
 
@@ -64,20 +58,6 @@ function measure(row) {
   return box;
 }
 
-function editing(row, index, data, send) {
-  const name = `“${row.title}”`;
-  const last = data.rows.length - 1;
-  return [
-    pin(row, index, send),
-    iconButton("another", `Replace ${name}`, () => send("another", index)),
-    iconButton("up", `Move ${name} up`, () => send("move", index, index - 1), index === 0),
-    iconButton("down", `Move ${name} down`, () => send("move", index, index + 1), index === last),
-    iconButton("after", `Regenerate after ${name}`, () => send("redraw", index), index === last),
-    iconButton("insert", `Add songs after ${name}`, () => send("insert", index)),
-    iconButton("drop", `Remove ${name}`, () => send("drop", index)),
-  ];
-}
-
 function pin(row, index, send) {
   const name = `“${row.title}”`;
   const made = iconButton("pin", row.is_kept ? `Unpin ${name}` : `Keep ${name} here`, () => send("keep", index));
@@ -85,14 +65,26 @@ function pin(row, index, send) {
   return made;
 }
 
-/** The actions of a row of the queue, as words. */
-function menu(row, index, send) {
+/** The actions of a row of a queue or an editable list, as words. */
+function menu(row, index, data, send) {
   const name = `“${row.title}”`;
-  const worded = (word, label, kind) => {
-    const made = button(word, label, () => send(kind, index));
-    made.dataset.icon = kind;
+  const worded = (word, label, kind, { to = -1, id = kind, disabled = false } = {}) => {
+    const made = button(word, label, () => send(kind, index, to), disabled);
+    made.dataset.icon = id;
     return made;
   };
+  const remove = worded("Remove", `Remove ${name}`, "drop");
+  if (data.editable) {
+    const last = data.rows.length - 1;
+    return [
+      worded("Replace", `Replace ${name}`, "another"),
+      worded("Replace the rest", `Replace the songs after ${name}`, "redraw", { disabled: index === last }),
+      worded("Add after", `Add songs after ${name}`, "insert"),
+      worded("Up", `Move ${name} up`, "move", { to: index - 1, id: "up", disabled: index === 0 }),
+      worded("Down", `Move ${name} down`, "move", { to: index + 1, id: "down", disabled: index === last }),
+      remove,
+    ];
+  }
   const like = worded("Fits", `${name} fits`, "like");
   const unlike = worded("Does not fit", `${name} does not fit`, "unlike");
   like.setAttribute("aria-pressed", String(row.judged === 1));
@@ -101,17 +93,15 @@ function menu(row, index, send) {
     ...(row.judged === null ? [] : [like, unlike]),
     ...(row.can_explain ? [worded("Why?", `Why ${name}?`, "why")] : []),
     worded("Similar", `Similar songs to ${name}`, "similar"),
-    worded("Remove", `Remove ${name}`, "drop"),
+    remove,
   ];
 }
 
 function actions(row, index, data, send) {
   const box = element("div", "actions");
   const name = `“${row.title}”`;
-  if (data.editable) {
-    box.append(...editing(row, index, data, send));
-  } else if (data.queue) {
-    box.append(...menu(row, index, send));
+  if (data.editable || data.queue) {
+    box.append(...menu(row, index, data, send));
   } else {
     if (row.can_explain) box.append(button("?", `Why ${name}?`, () => send("why", index)));
     box.append(
@@ -122,7 +112,7 @@ function actions(row, index, data, send) {
   return box;
 }
 
-// If there is no room next to the title, the actions are shown below the row, for one row at a time.
+// The menu is shown below the row, for one row at a time.
 function opener(item, row, list) {
   const open = iconButton("more", `Actions for “${row.title}”`, () => {
     const isOpen = !item.classList.contains("open");
@@ -188,8 +178,7 @@ function songRow(row, index, data, list, send) {
   words.title = [row.title, row.sub, row.reason].filter(Boolean).join("\n");
   if (row.is_current) item.setAttribute("aria-current", "true");
   item.append(element("span", "rank", String(data.first + index + 1)), play, words, measure(row));
-  if (data.queue) item.append(pin(row, index, send));
-  if (list.classList.contains("crowded")) item.append(opener(item, row, list));
+  if (list.classList.contains("crowded")) item.append(pin(row, index, send), opener(item, row, list));
   if (data.editable) draggable(item, index, send);
   item.append(actions(row, index, data, send));
   return item;
@@ -228,19 +217,12 @@ function walkRows(event) {
   event.preventDefault();
 }
 
-function intoView(list) {
-  if (list.getBoundingClientRect().top < window.innerHeight / 2) return;
-  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  list.scrollIntoView({ block: "start", behavior: still ? "auto" : "smooth" });
-}
-
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   const send = (kind, index, to = -1) =>
     setTriggerValue("action", { kind, index, to, song_id: data.rows[index].song_id });
   const old = parentElement.querySelector("[data-testid=song-list]");
   const list = element("ol", data.editable ? "list editable" : "list");
-  list.classList.toggle("queue", data.queue);
   list.classList.toggle("crowded", data.editable || data.queue);
   list.dataset.testid = "song-list";
   list.addEventListener("keydown", walkRows);
@@ -255,5 +237,4 @@ export default function (component) {
   if (old) old.replaceWith(list);
   else parentElement.append(list);
   if (focus?.icon) list.querySelector(`[data-song-id="${focus.song}"] [data-icon="${focus.icon}"]`)?.focus();
-  if (data.scroll_to) intoView(list);
 }

@@ -63,13 +63,12 @@ def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: 
 
 def song_list(
     rows: Sequence[Row], *, key: str, on_action: Callable[[Action], None], editable: bool = False,
-    is_queue: bool = False, first: int = 0, scroll_to: bool = False,
+    is_queue: bool = False, first: int = 0,
 ) -> None:  # fmt: skip
     """Show the rows; `key` must be unique on the page, and `on_action` is called as a widget's callback.
 
-    The rows of an `editable` list can be kept, moved, removed and generated again, and songs inserted after them.
-    Those of a queue have a pin and a menu; they are
-    counted from `first`. `scroll_to` scrolls to the first row: a new list may be below the visible part of the page.
+    The rows of an `editable` list can be moved and generated again, and songs inserted after them. They have a pin and
+    a menu, as those of a queue, which are counted from `first`.
     """
 
     def receive() -> None:
@@ -82,7 +81,6 @@ def song_list(
         key=key, height="content", on_action_change=receive,
         data={
             "rows": [asdict(row) for row in rows], "editable": editable, "queue": is_queue, "first": first,
-            "scroll_to": scroll_to,
             "covers": cover_address(active_library(), "{}").lstrip("/"),
         },
     )  # fmt: skip

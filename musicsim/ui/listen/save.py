@@ -12,7 +12,8 @@ from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.text import count, plain, toast_errors
 from musicsim.ui.listen.seed import WORDS, Seed
-from musicsim.ui.playlist.draft import PlaylistDraft, change
+from musicsim.ui.playlist.draft import PlaylistDraft
+from musicsim.ui.playlist.request_form import open_draft
 from musicsim.ui.playlist.saved import MAX_NAME
 
 
@@ -29,7 +30,7 @@ def save_popover(snapshot: Snapshot, seed: Seed, items: list[QueueItem]) -> None
             if st.button(f"Save {count(len(draft.song_ids), 'song')}", type="primary", key="listen_save_it"):
                 _save(snapshot, draft, name or proposed)
         if st.button("Open on Playlist", icon=":material/queue_music:", key="listen_open"):
-            change(draft)
+            open_draft(snapshot, draft)
             st.switch_page(PAGES["playlist"])
 
 
@@ -56,5 +57,5 @@ def _save(snapshot: Snapshot, draft: PlaylistDraft, name: str) -> None:
         snapshot.library.add_playlists([(name, None, draft.song_ids, draft.details())], source=OWN_PLAYLISTS)
         own = snapshot.library.playlists(source=OWN_PLAYLISTS)
         saved = next((p.id for p in own if p.name == name and p.category is None), None)
-        change(replace(draft, saved_id=saved))
+        open_draft(snapshot, replace(draft, saved_id=saved))
         st.toast(f"Saved as “{plain(name)}”. The Playlist page shows it.", icon=":material/check_circle:")

@@ -6,18 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.playlists.steering import find_allowed_rows, places_of
+from musicsim.explorer.playlists.steering import places_of
 from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.public import safe_message
 from musicsim.ui.base.keys import Key
-from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, change
+from musicsim.ui.playlist.draft import NAME, PLAYLIST, PlaylistDraft, change
 from musicsim.ui.playlist.request_form import MAX_SONGS, remember_drawn, request_of
 
 TROUBLE: Key[str] = Key("playlist_trouble", str, "error of the last request")
-IS_NEW: Key[bool] = Key("playlist_is_new", bool, "True if the last click generated the playlist")
-_MANY_OTHERS = 2  # regenerating excludes the old songs if there are at least this many candidates for each of them
 
 
 def as_sentences(notes: tuple[str, ...]) -> list[str]:
@@ -51,40 +49,23 @@ def _generate(walker: Walk, request: PlaylistRequest, seed: int) -> GeneratedPla
     return drawn
 
 
-def _start_draft(drawn: GeneratedPlaylist, request: PlaylistRequest, seed: int) -> None:
-    draft = PlaylistDraft.from_drawn(drawn, request, seed)
-    change(draft)
-    remember_drawn(draft.song_ids)
-
-
-def draw(snapshot: Snapshot, walker: Walk) -> None:
-    """Generate a playlist for the request in the form."""
+def draw(snapshot: Snapshot, walker: Walk, *, keeps_pins: bool = True) -> None:
+    """Generate a playlist for the request in the form; pinned songs stay in place."""
     request = _form_request(snapshot)
     if request is None:
         return
+    draft = PLAYLIST.get() if keeps_pins else None
+    pinned = draft.kept.difference(request.stops) if draft else frozenset[int]()
+    keep = {place: i for place, i in enumerate(draft.song_ids) if i in pinned} if draft else {}
     seed = _new_seed() if request.seed is None else request.seed
-    drawn = _generate(walker, request, seed)
-    if drawn is not None:
-        _start_draft(drawn, request, seed)
-        IS_NEW.set(True)
-
-
-def another_route(snapshot: Snapshot, walker: Walk) -> None:
-    """Regenerate the current playlist from its request, with different songs if there are enough."""
-    draft = PLAYLIST.get()
-    if draft is None or draft.request is None:
+    drawn = _generate(walker, replace(request, keep=keep), seed)
+    if drawn is None:
         return
-    request = draft.request
-    between = frozenset(draft.song_ids) - {request.first, *request.through, *request.keep.values()}
-    n_others = int(find_allowed_rows(snapshot, request).sum()) - len(between)
-    if n_others >= _MANY_OTHERS * len(draft.song_ids):
-        changed = replace(request, exclude=request.exclude | between)
-    else:
-        changed = replace(request, rested=request.rested | between)
-    seed = _new_seed()
-    drawn = _generate(walker, changed, seed)
-    if drawn is not None:
-        _start_draft(drawn, request, seed)
+    draft = PlaylistDraft.from_drawn(drawn, request, seed, pinned)
+    change(draft)
+    remember_drawn(draft.song_ids)
+    if not keep:
+        NAME.set("")
 
 
 def _find_fixed(draft: PlaylistDraft) -> dict[int, int]:
@@ -136,13 +117,6 @@ def redraw_after(snapshot: Snapshot, walker: Walk, index: int) -> None:
     if draft is not None:
         keep = _find_fixed(draft) | dict(enumerate(draft.song_ids[: index + 1]))
         _redraw(snapshot, walker, draft, keep, len(draft.song_ids))
-
-
-def redraw_around(snapshot: Snapshot, walker: Walk) -> None:
-    """Regenerate all songs except kept songs and songs in the request."""
-    draft = PLAYLIST.get()
-    if draft is not None:
-        _redraw(snapshot, walker, draft, _find_fixed(draft), len(draft.song_ids))
 
 
 def extend(snapshot: Snapshot, walker: Walk, n_more: int) -> None:

@@ -31,10 +31,10 @@ class PlaylistDraft:
     absent: tuple[int, ...] = ()  # ids of songs that were skipped because they are missing or cannot be compared
 
     @classmethod
-    def from_drawn(cls, drawn: GeneratedPlaylist, request: PlaylistRequest, seed: int) -> Self:
-        """Return a draft of a generated playlist."""
+    def from_drawn(cls, drawn: GeneratedPlaylist, request: PlaylistRequest, seed: int, kept: frozenset[int]) -> Self:
+        """Return a draft of a generated playlist, in which some songs are kept."""
         ids = tuple(song.id for song in drawn.songs)
-        return cls(ids, _edges(drawn), frozenset(), drawn.notes, seed, request, request.dialect)
+        return cls(ids, _edges(drawn), kept & set(ids), drawn.notes, seed, request, request.dialect)
 
     @classmethod
     def from_saved(cls, playlist: SavedPlaylist, snapshot: Snapshot) -> "PlaylistDraft":
@@ -109,6 +109,7 @@ class PlaylistDraft:
 
 
 PLAYLIST: Key[PlaylistDraft | None] = Key("playlist", lambda: None, "current draft", per_library=True, is_kept=True)
+NAME: Key[str] = Key("playlist_name", str, "name to save the playlist under")
 
 
 def present_ids(snapshot: Snapshot, ids: Sequence[int]) -> tuple[int, ...]:

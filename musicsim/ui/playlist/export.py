@@ -11,7 +11,7 @@ from musicsim.library.media.playlist_files import FORMATS, MIME, missing
 from musicsim.public import is_public
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
-from musicsim.ui.playlist.saved import NAME
+from musicsim.ui.playlist.draft import NAME
 
 _FORMAT: Key[str] = Key("playlist_format", lambda: "m3u8", "format of the exported playlist")
 _RELATIVE: Key[bool] = Key("playlist_relative", lambda: False, "True if the exported paths are relative to a folder")
@@ -20,7 +20,7 @@ _FOLDER: Key[str] = Key("playlist_folder", str, "folder that the exported paths 
 
 def file_name(extension: str) -> str:
     """Return the playlist's name as a file name with this extension."""
-    name = "".join(c for c in NAME.get() if c.isalnum() or c in " -_.,'()").strip(" .")
+    name = "".join(c for c in NAME.get().replace("→", "-") if c.isalnum() or c in " -_.,'()").strip(" .")
     return f"{name or 'playlist'}{extension}"
 
 

@@ -18,75 +18,92 @@ from musicsim.progress import Progress
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base import openers
 from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
-from musicsim.ui.base.sections import Tab, choose_tab, tabs_of
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.frame import PAGES, asset
+from musicsim.ui.base.keys import SECTIONS
+from musicsim.ui.base.sections import Tab, tabs_of
+from musicsim.ui.base.text import count, plain
 from musicsim.ui.components.jobs_view import stop_without_songs
+from musicsim.ui.components.listening import play_songs
+from musicsim.ui.components.song_list import clock
 from musicsim.ui.playlist.actions import TROUBLE
-from musicsim.ui.playlist.actions import draw as draw_songs
-from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, can_undo
+from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft
 from musicsim.ui.playlist.export import export_button
-from musicsim.ui.playlist.request_form import request_form
-from musicsim.ui.playlist.saved import follow_address, save_button, show_address, show_saved
+from musicsim.ui.playlist.saved import follow_address, propose_name, save_button, show_address, show_saved
 from musicsim.ui.playlist.sending import send_button
-from musicsim.ui.playlist.view import absent_songs, dialect_of, show_heading, show_map, show_rows, show_undo
+from musicsim.ui.playlist.sentence import show_sentence
+from musicsim.ui.playlist.view import absent_songs, dialect_of, show_bar, show_map, show_notes, show_rows
 from musicsim.ui.playlist.weights_view import show_weights
 
 _PLAYLIST, _WEIGHTS = "A playlist", "Weights"
-# keeps the button visible: the form is longer than most screens, and the player covers the bottom
-DRAW_CSS = """.st-key-playlist_draw {
-  position: sticky; bottom: 4.5rem; z-index: 2; padding: 0.5rem 0; background: light-dark(#fbfaf7, #14191b);
-}"""
+_SECTION = SECTIONS["playlist"]
 _MANY = 20_000  # number of songs above which computing the walk takes more than a second
 
 
-def _show_playlist(walker: Walk, snapshot: Snapshot, *, busy: bool) -> None:
+def _show_playlist(snapshot: Snapshot, walker: Walk, tabs: dict[str, Tab]) -> None:
     follow_address(snapshot)
     draft = PLAYLIST.get()
     if draft is not None:
         draft = draft.skip_absent(snapshot)
         PLAYLIST.set(draft)
     saved = show_address(snapshot)
-    form, playlist = st.columns([1, 2], gap="large")
-    st.html(f"<style>{DRAW_CSS}</style>")
-    with form:
-        request_form(snapshot, walker)
-        st.button(
-            "Generate a playlist", icon=":material/casino:", type="primary", width="stretch", key="playlist_draw",
-            on_click=draw_songs, args=(snapshot, walker),
-        )  # fmt: skip
-        show_saved(snapshot)
-        for draw_written in load_hooks("written_playlists"):
-            draw_written(snapshot)
-    with playlist:
-        trouble = TROUBLE.get()
-        TROUBLE.set("")
-        if trouble:
-            st.error(plain(trouble), icon=":material/error:")
-        if draft is None or not draft.song_ids:
-            st.info("Set options if you like, then generate a playlist. Each step shows why the next song was chosen.")
-            if can_undo():
-                show_undo()
-        else:
-            _show_draft(snapshot, walker, draft, f"Saved as “{plain(saved.name)}”." if saved else "")
+    st.html(f"<style>{asset('playlist.css')}</style>")
+    show_sentence(snapshot, walker, partial(_show_sections, tabs))
+    show_bar(snapshot, walker, draft)
+    trouble = TROUBLE.get()
+    TROUBLE.set("")
+    if trouble:
+        st.error(plain(trouble), icon=":material/error:")
+    if draft is None or not draft.song_ids:
+        st.caption("Click a part of the sentence to change it. Every song comes with the reason why it follows.")
+        _show_lists(snapshot)
+    else:
+        _show_draft(snapshot, walker, draft, f"Saved as “{plain(saved.name)}”." if saved else "")
+
+
+def _show_sections(tabs: dict[str, Tab]) -> None:
+    """Show links to the other sections of the page."""
+    with st.container(horizontal=True):
+        for name, tab in tabs.items():
+            if name != _PLAYLIST:
+                st.button(tab.title, key=f"playlist_to_{name}", on_click=_SECTION.set, args=(name,))
+
+
+def _show_lists(snapshot: Snapshot) -> None:
+    show_saved(snapshot)
+    for draw_written in load_hooks("written_playlists"):
+        draw_written(snapshot)
 
 
 def _show_draft(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, status: str) -> None:
     drawn = walker.explain(draft.song_ids, draft.edges, dialect_of(draft, walker))
-    show_heading(snapshot, walker, draft, drawn)
+    songs = list(drawn.songs)
+    propose_name(songs)
     is_owner = not is_public()
-    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="playlist_heading"):
+        heading = f"{count(len(songs), 'song')} · {clock(drawn.duration_s)}"
+        st.subheader(heading, anchor=False, width="content")
+        st.button(
+            "Play through", icon=":material/play_arrow:", key="playlist_play", on_click=play_songs,
+            args=(snapshot.library, songs),
+        )  # fmt: skip
         if is_owner:
             save_button(snapshot)
-        export_button(snapshot, [*drawn.songs, *absent_songs(snapshot, draft)])
+        export_button(snapshot, [*songs, *absent_songs(snapshot, draft)])
         if is_owner:
             send_button(snapshot, draft, drawn)
-        seed = f"Seed {draft.seed}." if draft.seed is not None else ""
-        st.caption(f"{status} {seed}".strip())
-    show_rows(snapshot, walker, draft, drawn)
-    show_map(snapshot, draft)
-    if is_owner:
-        for draw_below in load_hooks("below_playlist"):
-            draw_below(snapshot, drawn.songs)
+        if status:
+            st.caption(status, width="content")
+    show_notes(snapshot, draft)
+    with st.container(key="playlist_columns"):
+        rows, beside = st.columns([3, 2], gap="medium")
+    with rows:
+        show_rows(snapshot, walker, draft, drawn)
+        if is_owner:
+            for draw_below in load_hooks("below_playlist"):
+                draw_below(snapshot, drawn.songs)
+    with beside:
+        _show_lists(snapshot)
+        show_map(snapshot, draft)
 
 
 def _walk(snapshot: Snapshot) -> Walk | None:
@@ -109,13 +126,26 @@ def draw() -> None:
     snapshot = openers.snapshot()
     st.title("Playlist", anchor=False)
     stop_without_songs(snapshot)
+    if snapshot.n_indexed == 1:
+        st.info("A playlist needs at least two songs. This library has one.", icon=":material/info:")
+        if not is_public():
+            st.page_link(PAGES["library"], label="Add a folder", icon=":material/create_new_folder:")
+        return
     walker = _walk(snapshot)
-    if walker is not None:
-        core = {
-            _PLAYLIST: Tab(_PLAYLIST, 10, [partial(_show_playlist, walker)]),
-            _WEIGHTS: Tab(_WEIGHTS, 20, [lambda *_, **__: show_weights(walker)]),
-        }
-        choose_tab("playlist", tabs_of("playlist", core)).draw(snapshot)
+    if walker is None:
+        return
+    core = {_PLAYLIST: Tab(_PLAYLIST, 10, []), _WEIGHTS: Tab(_WEIGHTS, 20, [lambda *_, **__: show_weights(walker)])}
+    tabs = tabs_of("playlist", core)
+    section = _SECTION.get()
+    if section == _PLAYLIST or section not in tabs:
+        _show_playlist(snapshot, walker, tabs)
+    else:
+        st.button(
+            "Back to the playlist", icon=":material/arrow_back:", type="tertiary", key="playlist_back",
+            on_click=_SECTION.set, args=("",),
+        )  # fmt: skip
+        st.subheader(tabs[section].title, anchor=False)
+        tabs[section].draw(snapshot)
 
 
 if __name__ == "__main__":

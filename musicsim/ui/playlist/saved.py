@@ -1,27 +1,29 @@
 """The library's playlists: save, open, rename and delete them, and link to one."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 import streamlit as st
 
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import SavedPlaylist
+from musicsim.library import SavedPlaylist, Song
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.public import is_public
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import clean, count, plain, toast_errors
 from musicsim.ui.components.song_finder import Match, find_song, name_matches
 from musicsim.ui.playlist.actions import TROUBLE
-from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, amend, change, present_ids
-from musicsim.ui.playlist.request_form import playlists_of
+from musicsim.ui.playlist.draft import NAME, PLAYLIST, PlaylistDraft, amend, present_ids
+from musicsim.ui.playlist.request_form import open_draft, playlists_of
 
 MAX_NAME = 100
+_MAX_TITLE = 45  # so that two titles are a name
 _MAX_LISTED = 200  # maximum number of playlists in a select box; if there are more, the user types to search
 _PARAMETER = "playlist"
 
-NAME: Key[str] = Key("playlist_name", lambda: "My playlist", "name to save the playlist under")
+_PROPOSED: Key[str] = Key("playlist_proposed", str, "name that was proposed for the playlist")
 _SOURCE: Key[str] = Key("playlist_source", str, "source of the playlists in the list")
 _CHOSEN: Key[int | None] = Key("playlist_saved", lambda: None, "id of the playlist chosen in the list")
 _NEW_NAME: Key[str] = Key("playlist_renamed", str, "new name of the chosen playlist")
@@ -61,7 +63,7 @@ def _open(snapshot: Snapshot, playlist: SavedPlaylist) -> None:
     if not draft.song_ids:
         TROUBLE.set(f"The songs in “{playlist.name}” cannot be compared in this library. Add their files first.")
         return
-    change(draft)
+    open_draft(snapshot, draft)
     NAME.set(playlist.name)
 
 
@@ -87,13 +89,15 @@ def show_saved(snapshot: Snapshot) -> None:
     """Show the library's playlists, starting with those saved in musicsim; the user can open or change one."""
     playlists = playlists_of(snapshot)
     if not playlists:
+        if PLAYLIST.get() is None and not is_public():
+            st.caption("Playlists that you save appear here.")
         return
     sizes = Counter(p.source for p in playlists.values())
     sources = sorted(sizes, key=lambda source: (source != OWN_PLAYLISTS, source.casefold()))
     if _SOURCE.get() not in sources:
         _SOURCE.set(sources[0])
     expander = st.expander(
-        "Playlists of this library", icon=":material/folder_open:", key="playlist_lists", on_change="rerun"
+        f"Saved playlists ({len(playlists):,})", icon=":material/folder_open:", key="playlist_lists", on_change="rerun"
     )
     if not expander.open:
         return
@@ -175,6 +179,15 @@ def _save(snapshot: Snapshot) -> None:
         saved = _own_playlist(snapshot, name)
         amend(replace(draft, saved_id=saved.id if saved else None))
         st.toast(f"Saved as “{plain(name)}”.", icon=":material/check_circle:")
+
+
+def propose_name(songs: Sequence[Song]) -> None:
+    """Name the playlist after its first and last song, unless it has a name."""
+    ends = dict.fromkeys(song.title for song in (songs[0], songs[-1]))
+    proposed = " → ".join(title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…" for title in ends)
+    if NAME.get().strip() in {"", _PROPOSED.get()}:
+        NAME.set(clean(proposed))
+    _PROPOSED.set(clean(proposed))
 
 
 def save_button(snapshot: Snapshot) -> None:

@@ -15,8 +15,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 from musicsim.ui.playlist.actions import TROUBLE
-from musicsim.ui.playlist.draft import PlaylistDraft
-from musicsim.ui.playlist.saved import NAME
+from musicsim.ui.playlist.draft import NAME, PlaylistDraft
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import count, plain
 from musicsim.ui.components.listening import enqueue_songs, play_preview, play_songs
 from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
-from musicsim.ui.components.song_list import Action, clock, row_of, song_list
+from musicsim.ui.components.song_list import Action, row_of, song_list
 from musicsim.ui.components.song_map import song_map
 from musicsim.ui.playlist import actions
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, can_redo, can_undo, change, present_ids, redo, undo
@@ -31,30 +31,35 @@ def dialect_of(draft: PlaylistDraft, walker: Walk) -> str | None:
     return draft.dialect if draft.dialect in {d.name for d in walker.dialects} else None
 
 
-def show_undo() -> None:
-    """Show the undo and redo buttons."""
-    st.button("Undo", icon=":material/undo:", key="playlist_undo", on_click=undo, disabled=not can_undo())
-    st.button("Redo", icon=":material/redo:", key="playlist_redo", on_click=redo, disabled=not can_redo())
-
-
-def show_heading(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, drawn: GeneratedPlaylist) -> None:
-    """Show the playlist's length, actions on the whole playlist, and its notes."""
-    songs = list(drawn.songs)
-    st.subheader(f"{count(len(songs), 'song')} · {clock(drawn.duration_s)}", anchor=False)
-    with st.container(horizontal=True, gap="small"):
-        args = (snapshot.library, songs)
-        st.button("Play through", icon=":material/play_arrow:", key="playlist_play", on_click=play_songs, args=args)
+def show_bar(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft | None) -> None:
+    """Show the buttons that generate a playlist, and that undo and redo changes."""
+    with st.container(horizontal=True, wrap=False, gap="small", key="playlist_bar"):
         st.button(
-            "Add to queue", icon=":material/queue_music:", key="playlist_enqueue", on_click=enqueue_songs, args=args
-        )
-        st.button(
-            "Regenerate", icon=":material/alt_route:", key="playlist_route", on_click=actions.another_route,
-            args=(snapshot, walker), disabled=draft.request is None,
-            help="Same request, different songs."
-            if draft.request is not None
-            else "This playlist was opened, not generated. Instead, keep some songs and regenerate around them.",
+            "Generate", icon=":material/casino:", type="primary", key="playlist_draw", on_click=actions.draw,
+            args=(snapshot, walker), help="Pinned songs stay in their positions." if draft and draft.kept else None,
         )  # fmt: skip
-        show_undo()
+        if draft is not None or can_undo():
+            st.button("Undo", icon=":material/undo:", key="playlist_undo", on_click=undo, disabled=not can_undo())
+            st.button("Redo", icon=":material/redo:", key="playlist_redo", on_click=redo, disabled=not can_redo())
+        if draft is not None:
+            _show_menu(snapshot, walker, draft)
+
+
+def _show_menu(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft) -> None:
+    songs = snapshot.songs_at(snapshot.rows_of(draft.song_ids))
+    choices = {
+        "Start over without pins": partial(actions.draw, snapshot, walker, keeps_pins=False),
+        "Add to queue": partial(enqueue_songs, snapshot.library, songs),
+    }
+
+    def choose() -> None:
+        choices[st.session_state["playlist_menu"]]()
+
+    st.menu_button("More", list(choices), key="playlist_menu", on_click=choose)
+
+
+def show_notes(snapshot: Snapshot, draft: PlaylistDraft) -> None:
+    """Show the parts of the request that could not be fulfilled, and songs that were skipped."""
     if draft.absent:
         songs = absent_songs(snapshot, draft)
         missing = [song.label for song in songs if song.is_missing]
@@ -79,14 +84,7 @@ def show_rows(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, drawn: Gen
         replace(row_of(song, link=edge.reason if edge else None), is_kept=song.id in draft.kept)
         for song, edge in zip(drawn.songs, drawn.edges, strict=True)
     ]
-    song_list(
-        rows,
-        key="playlist_rows",
-        on_action=partial(_act, snapshot, walker),
-        editable=True,
-        scroll_to=actions.IS_NEW.get(),
-    )
-    actions.IS_NEW.set(False)
+    song_list(rows, key="playlist_rows", on_action=partial(_act, snapshot, walker), editable=True)
     _show_buttons(snapshot, walker, draft)
     why, place = _WHY.get(), _ADD_AT.get()
     _WHY.set(None)
@@ -146,7 +144,6 @@ def _add(snapshot: Snapshot, place: int, kind: MatchKind, value: str) -> None:
 
 
 def _show_buttons(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft) -> None:
-    n_kept = sum(i in draft.kept for i in draft.song_ids)
     room = min(MAX_SONGS, snapshot.n_indexed) - len(draft.song_ids)
     _MORE.set(max(1, min(_MORE.get(), max(room, 1))))
     works = works_of(snapshot, snapshot.rows_of(draft.song_ids))
@@ -156,7 +153,7 @@ def _show_buttons(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft) -> Non
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.button(
             "Add songs", icon=":material/playlist_add:", key="playlist_add_end", on_click=_ADD_AT.set,
-            args=(len(draft.song_ids),), help="Adds songs at the end. The + on a row adds songs after that row.",
+            args=(len(draft.song_ids),), help="Adds songs at the end. The menu of a row adds songs after that row.",
         )  # fmt: skip
         if n_repeats:
             st.button(
@@ -164,11 +161,6 @@ def _show_buttons(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft) -> Non
                 key="playlist_repeats", on_click=change, args=(draft.drop_repeats(same),),
                 help="Removes repeated songs and other versions of earlier songs.",
             )  # fmt: skip
-        st.button(
-            "Regenerate around the kept songs", icon=":material/cached:", key="playlist_around",
-            disabled=not n_kept or n_kept == len(draft.song_ids), on_click=actions.redraw_around,
-            args=(snapshot, walker), help="Songs with a filled pin and songs in the request stay in place.",
-        )  # fmt: skip
         st.button(
             f"Add {_MORE.get()} more", icon=":material/more_horiz:",
             key="playlist_go_on", on_click=actions.extend, args=(snapshot, walker, _MORE.get()), disabled=room <= 0,

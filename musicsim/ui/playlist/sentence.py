@@ -1,0 +1,195 @@
+"""The request as a sentence: each of its parts opens the options that it states."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from musicsim.audio import HEARD
+from musicsim.explorer.playlists.walk import Dialect, Walk
+from musicsim.explorer.requests.options import options_of
+from musicsim.explorer.requests.playlist import DIRECTIONS, PREFERENCES, PlaylistRequest
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.ui.base.openers import choices_of
+from musicsim.ui.base.option_widgets import describe, limits
+from musicsim.ui.base.text import count, plain
+from musicsim.ui.components.filter_widgets import RANGES, filter_values, filter_widgets
+from musicsim.ui.components.song_finder import find_songs
+from musicsim.ui.playlist.draft import PLAYLIST
+from musicsim.ui.playlist.request_form import KEYS, LENGTH_BY, MAX_SONGS, choose, chosen_ids, fit_form
+
+_MAX_FAMILIES = 3
+_MAX_CHOSEN = 100  # maximum number of songs to pass through, stay close to or exclude
+_MAX_NAMED = 3  # conditions that the sentence names
+_MAX_TITLE = 40
+_PREFERRED = {"any": "songs", "familiar": "familiar songs", "unheard": "unheard songs"}
+
+
+def show_sentence(snapshot: Snapshot, walker: Walk, show_sections: Callable[[], None]) -> None:
+    """Show the sentence; `show_sections` draws the links to the other sections of the page."""
+    fit_form(snapshot)
+    if KEYS["dialect"].get() not in {"", *(d.name for d in walker.dialects)}:
+        KEYS["dialect"].set("")
+    parts: tuple[tuple[str, str, str, Callable[[], None]], ...] = (
+        ("", "length", _length(), partial(_edit_length, snapshot)),
+        ("from", "start", _names(snapshot, "first"), partial(_edit_songs, snapshot, "first", "Any song", most=1)),
+        ("to", "end", _names(snapshot, "through"), partial(_edit_songs, snapshot, "through", "No song")),
+        ("", "course", _course(), _edit_course),
+        ("using", "songs", _songs(snapshot), partial(_edit_filters, snapshot)),
+        ("", "more", ": ".join(filter(None, ("More options", _others()))), partial(_edit_others, walker)),
+    )
+    with st.container(horizontal=True, vertical_alignment="center", key="playlist_sentence"):
+        for before, name, words, edit in parts:
+            if before:
+                st.markdown(before, width="content")
+            with st.popover(plain(words), type="tertiary", key=f"playlist_part_{name}"):
+                edit()
+                if name == "more":
+                    show_sections()
+
+
+def _length() -> str:
+    unit = LENGTH_BY.get()
+    return count(KEYS["length" if unit == "songs" else unit].get(), unit.removesuffix("s"))
+
+
+def _names(snapshot: Snapshot, field: str) -> str:
+    """Return the title of the first or last song, and the songs to pass through before the last."""
+    titles = [_short(song.title) for song in snapshot.songs_by_id(chosen_ids(field))]
+    if not titles:
+        return "any song"
+    *between, last = titles
+    through = f" through {between[0] if len(between) == 1 else count(len(between), 'song')}" if between else ""
+    return last + through
+
+
+def _short(title: str) -> str:
+    return title if len(title) <= _MAX_TITLE else title[: _MAX_TITLE - 1] + "…"
+
+
+def _course() -> str:
+    along = KEYS["along"].get()
+    return f"{KEYS['direction'].get()} in {along}" if along else "steady"
+
+
+def _songs(snapshot: Snapshot) -> str:
+    """Return the songs to choose from, with the first few conditions."""
+    found = [KEYS["words"].get().strip()]
+    found += [f"near {_short(song.title)}" for song in snapshot.songs_by_id(chosen_ids("like"))]
+    for field, value in filter_values(KEYS, choices_of(snapshot)).items():
+        if field in RANGES:
+            found.append(f"{options_of(PlaylistRequest)[field].label.lower()} {value[0]}–{value[1]}")
+        else:
+            found += [f"{'not ' * field.startswith('no_')}{name}" for name in sorted(value)]
+    excluded = chosen_ids("exclude")
+    found += [f"without {count(len(excluded), 'song')}"] if excluded else []
+    found = [condition for condition in found if condition]
+    kind = _PREFERRED[KEYS["prefer"].get()]
+    if not found:
+        return "all songs" if kind == "songs" else kind
+    n_more = len(found) - _MAX_NAMED
+    return f"{kind}: {', '.join(found[:_MAX_NAMED])}{f' and {n_more} more' if n_more > 0 else ''}"
+
+
+def _others() -> str:
+    """Return the values behind *More options* that differ from their defaults."""
+    options = options_of(PlaylistRequest)
+    surprise, spacing, seed = (KEYS[name].get() for name in ("surprise", "spacing", "seed"))
+    found = {
+        str(KEYS["dialect"].get()): True,
+        f"surprise {surprise:.0%}": surprise != options["surprise"].default,
+        f"{count(spacing, 'song')} between artists": spacing != options["spacing"].default,
+        "recent songs, too": not KEYS["avoid_recent"].get(),
+        "alternate versions": not KEYS["versions_apart"].get(),
+        f"seed {seed}": seed is not None,
+    }
+    return ", ".join(words for words, is_changed in found.items() if words and is_changed)
+
+
+def _widget(field: str) -> dict[str, Any]:
+    return describe(PlaylistRequest, field) | KEYS[field].widget()
+
+
+def _number(field: str, max_value: int | None = None) -> dict[str, Any]:
+    return _widget(field) | limits(PlaylistRequest, field, max_value)
+
+
+def _edit_length(snapshot: Snapshot) -> None:
+    if LENGTH_BY.get() == "minutes":
+        st.number_input(**_number("minutes"), step=5)
+    else:
+        st.number_input(**_number("length", min(MAX_SONGS, snapshot.n_indexed)))
+    st.segmented_control(
+        "Length in", ("songs", "minutes"), **LENGTH_BY.widget(), required=True, label_visibility="collapsed"
+    )
+
+
+def _edit_songs(snapshot: Snapshot, field: str, placeholder: str, most: int = _MAX_CHOSEN) -> None:
+    find_songs(
+        snapshot, **describe(PlaylistRequest, field), key=f"{KEYS[field].name}_finder", placeholder=placeholder,
+        chosen=chosen_ids(field), on_change=partial(choose, field), most=most,
+    )  # fmt: skip
+
+
+def _edit_course() -> None:
+    st.selectbox(**_widget("along"), options=HEARD, index=None, placeholder="Nothing")
+    if KEYS["along"].get():
+        st.segmented_control(**_widget("direction"), options=DIRECTIONS, required=True)
+
+
+def _edit_filters(snapshot: Snapshot) -> None:
+    with st.container(key="playlist_filters"):
+        st.text_input(**_widget("words"), placeholder="slow piano 1960s")
+        st.segmented_control(**_widget("prefer"), options=PREFERENCES, required=True)
+        _edit_songs(snapshot, "like", "No song")
+        _edit_songs(snapshot, "exclude", "None")
+        filter_widgets(PlaylistRequest, KEYS, choices_of(snapshot))
+
+
+def _edit_others(walker: Walk) -> None:
+    st.container(key="playlist_others")  # for its style
+    _show_dialects(walker)
+    st.slider(**_widget("surprise"), min_value=0.0, max_value=1.0, step=0.05, format="percent")
+    dialect = KEYS["dialect"].get() or None
+    width, usual_width = (round(walker.step_width(surprise, dialect)) for surprise in (KEYS["surprise"].get(), 0.5))
+    usual = "in real playlists" if walker.n_playlists else "in the middle"
+    st.caption(f"About {count(width, 'candidate')} per step ({usual}: {usual_width:,}).")
+    st.number_input(**_number("spacing"))
+    for name in ("avoid_recent", "versions_apart"):
+        st.toggle(**_widget(name))
+    st.number_input(**_number("seed"), placeholder="random")
+    draft = PLAYLIST.get()
+    if draft is not None and draft.seed is not None:
+        st.caption(f"The seed of this playlist is {draft.seed}.")
+
+
+def _show_dialects(walker: Walk) -> None:
+    if not walker.n_playlists:
+        st.caption(
+            "There are no playlists to learn from, so a playlist follows sound first, then tags, artists and years. "
+            "You can import playlists on the Library page."
+        )
+        return
+    names = [dialect.name for dialect in walker.dialects]
+    if len(names) > 1:
+        st.pills(
+            **_widget("dialect"), options=names, required=True, wrap=True,
+            format_func=lambda name: plain(name) if name else "any",
+        )  # fmt: skip
+    chosen = next(d for d in walker.dialects if d.name == KEYS["dialect"].get())
+    st.caption(_describe_dialect(walker, chosen))
+
+
+def _describe_dialect(walker: Walk, dialect: Dialect) -> str:
+    sentences = [f"Learned from {count(dialect.n_playlists, 'playlist')}."]
+    if dialect.gain is not None:
+        gain = f"{dialect.gain:.0%} better than shuffling on held-out playlists"
+        if dialect.name and dialect.gain_global is not None:
+            gain += f" (weights from all playlists: {dialect.gain_global:+.0%})"
+        sentences.append(f"{gain}.")
+    families = [words for words, _ in walker.families(dialect.name or None)][:_MAX_FAMILIES]
+    if families:
+        *most, last = families
+        sentences.append(f"It uses {', '.join(most)} and {last}." if most else f"It uses {last}.")
+    return " ".join(sentences)
