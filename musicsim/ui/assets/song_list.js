@@ -98,9 +98,10 @@ function menu(row, index, send) {
   like.setAttribute("aria-pressed", String(row.judged === 1));
   unlike.setAttribute("aria-pressed", String(row.judged === -1));
   return [
+    worded(row.is_kept ? "Unpin" : "Keep here", pin(row, index, send).title, "keep"),
     ...(row.judged === null ? [] : [like, unlike]),
     ...(row.can_explain ? [worded("Why?", `Why ${name}?`, "why")] : []),
-    worded("Similar", `Similar songs to ${name}`, "similar"),
+    worded("Similar songs", `Similar songs to ${name}`, "similar"),
     worded("Remove", `Remove ${name}`, "drop"),
   ];
 }
@@ -164,7 +165,7 @@ function draggable(item, index, send) {
   droppable(item, () => index, send);
 }
 
-/** Return the cover behind the play symbol; it is removed if the song has none. */
+/** Return the cover behind the play symbol; it is removed if it cannot be loaded. */
 function cover(songId, address) {
   const picture = element("img", "cover");
   Object.assign(picture, { loading: "lazy", alt: "", draggable: false });
