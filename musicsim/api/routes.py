@@ -19,6 +19,7 @@ from musicsim.api.responses import is_known, respond_to_error, wait_for
 from musicsim.audio import media_type
 from musicsim.errors import LibraryError, MusicsimError, NotFoundError
 from musicsim.explorer.libraries import open_library
+from musicsim.explorer.snapshot.drawn_covers import draw_cover
 from musicsim.explorer.snapshot.map_columns import map_column
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.hooks import extensions, load_hooks
@@ -98,30 +99,33 @@ def _peaks(request: Request) -> Response:
 
 @visitor_may
 async def _cover(request: Request) -> Response:
-    """Return the cover of a song; without one, 404, or 204 if ``quiet`` is set so that browsers do not log errors."""
+    """Return the cover of a song: its picture, or a drawing of its sound."""
     try:
         library, song = await run_in_threadpool(_song, request)
-    except LibraryError as error:
-        return respond_to_error(error)
-    headers = {"Cache-Control": "private, max-age=3600"}
-    tag = await run_in_threadpool(_covers.tag_of, song)
-    if tag is not None:
-        headers["ETag"] = f'"{tag}"'
+        tag = await run_in_threadpool(_covers.tag_of, song)
+        headers = {"Cache-Control": "private, max-age=3600", "ETag": f'"{tag}"'}
         if is_known(request, headers["ETag"]):
             return Response(status_code=304, headers=headers)
-        try:
-            cover = await run_in_threadpool(_covers.cover_of, library, song, tag)
-            data = await wait_for(cover, request) if isinstance(cover, Decoding) else cover
-        except ClientDisconnect:
-            return Response(status_code=499)
-        except MusicsimError as error:
-            _log.warning("the cover of song %s cannot be read: %s", song.id, error)
-            data = b""
+        data = await _read_cover(request, library, song, tag) if tag else b""
         if data:
             return Response(data, media_type="image/jpeg", headers=headers)
-    if "quiet" in request.query_params:
-        return Response(status_code=204, headers=headers)
-    return JSONResponse({"error": f"song {song.id} has no cover."}, 404)
+        data = await run_in_threadpool(lambda: draw_cover(take_snapshot(library), song.id))
+    except LibraryError as error:
+        return respond_to_error(error)
+    except ClientDisconnect:
+        return Response(status_code=499)
+    headers["ETag"] = f'"{blake2b(data, digest_size=12).hexdigest()}"'
+    is_same = is_known(request, headers["ETag"])
+    return Response(b"" if is_same else data, 304 if is_same else 200, headers, "image/svg+xml")
+
+
+async def _read_cover(request: Request, library: Library, song: Song, tag: str) -> bytes:
+    try:
+        cover = await run_in_threadpool(_covers.cover_of, library, song, tag)
+        return await wait_for(cover, request) if isinstance(cover, Decoding) else cover
+    except MusicsimError as error:
+        _log.warning("the cover of song %s cannot be read: %s", song.id, error)
+        return b""
 
 
 class _Columns:

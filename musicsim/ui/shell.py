@@ -10,7 +10,7 @@ from musicsim.library import Library
 from musicsim.library.disk.arrays import release_pages
 from musicsim.public import is_public
 from musicsim.ui.base.frame import FRAME_CSS, ICON, LOGO, PAGES
-from musicsim.ui.base.keys import COLOR_BY, LIBRARY, MODEL, NOT_HERE, forget_library_state
+from musicsim.ui.base.keys import LIBRARY, MODEL, NOT_HERE, forget_library_state
 from musicsim.ui.base.openers import active_library, active_model, find_chosen_model, take_address, warm_up
 from musicsim.ui.base.reloads import follow_reload, save_session
 from musicsim.ui.base.sections import is_offered
@@ -102,7 +102,6 @@ def draw() -> None:
     try:
         with st.bottom:
             follow_reload()
-        COLOR_BY.keep()
         active_library()
         take_address(page.url_path)
         active_model()

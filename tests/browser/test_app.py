@@ -435,11 +435,9 @@ def test_covers_are_shown_with_songs(page, address, home):
         "background-image", re.compile(f"songs/{with_cover.id}/cover")
     )
     expect(main.locator(".song-cover i")).to_have_css("background-image", re.compile(f"songs/{with_cover.id}/cover"))
-    covered = {song.id for song in songs if song.artist == "Artist tones"}
     for row in rows(page).all():
-        has_cover = int(row.get_attribute("data-song-id")) in covered
-        expect(row.locator(".covered")).to_have_count(int(has_cover))
-        expect(row.locator("img")).to_have_count(int(has_cover))
+        row.scroll_into_view_if_needed()
+        expect(row.locator(".covered")).to_have_count(1)  # drawn from sound if the file has none
         assert row.locator(".play").bounding_box()["height"] == pytest.approx(38.4, abs=1)
     assert not failed
 

@@ -50,7 +50,7 @@ def test_chips_and_removals_change_what_plays_next(page, address, home):
     assert (left[0], ids[1] in left) == (ids[0], False)
     page.get_by_test_id("player-next").click()
     player_plays(page, left[1])
-    page.get_by_role("button", name="Like this", exact=True).click()
+    page.get_by_role("button", name="Similar songs", exact=True).click()
     (title,) = (song.title for song in songs_of(home) if song.id == left[1])
     expect(page.get_by_role("heading", name=title)).to_be_visible()
     player_plays(page, left[1])
@@ -77,14 +77,18 @@ def test_plays_and_skips_are_stored(page, address, home):
         assert library.listening.play_counts() == after
 
 
-def test_queue_comes_before_map_on_phone(page, address, home):
+def test_phone_shows_queue_and_has_map_behind_tab(page, address, home):
     page.set_viewport_size({"width": 390, "height": 844})
     visit(page, address, query=f"?song={songs_of(home)[0].id}")
     expect(rows(page)).to_have_count(11)
-    drawn = wait_for_map(page)
     box, player = rows(page).nth(2).bounding_box(), page.get_by_test_id("player").bounding_box()
     assert box["y"] + box["height"] < player["y"], "three songs are on the first screen"
-    assert drawn.bounding_box()["y"] > box["y"]
+    assert page.locator(".st-key-card_play button").bounding_box()["y"] < box["y"]
+    expect(page.get_by_test_id("map")).to_be_hidden()
+    page.get_by_role("radio", name="Map").check()
+    drawn = wait_for_map(page)
+    assert drawn.bounding_box()["y"] + drawn.bounding_box()["height"] <= player["y"] + 1
+    expect(rows(page).first).to_be_hidden()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 

@@ -14,7 +14,7 @@ def test_formula_in_genre_is_text_in_legend_and_csv(page, tiny_library):
     with serve(APP, environment={"MUSICSIM_LIBRARY": str(tiny_library.folder)}) as address:
         visit(page, address)
         legend = wait_for_map(page).locator(".legend")
-        expect(legend.get_by_role("button", name=genre, exact=True)).to_be_visible()
+        expect(legend.get_by_role("option", name=genre, exact=True)).to_be_visible()
         assert legend.locator("b").count() == 0
 
         visit(page, address, "library")

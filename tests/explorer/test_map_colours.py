@@ -13,6 +13,7 @@ from musicsim.explorer.snapshot.map_columns import (
     UNKNOWN_COLOUR,
     Colouring,
     colouring,
+    colours_offered,
     label_colours,
     regions_of,
 )
@@ -91,10 +92,10 @@ def test_songs_without_genre_are_unknown(tiny_library):
     assert [entry.is_known for entry in made.entries] == [True] * (len(made.entries) - 1) + [False]
 
 
-def test_same_named_folders_show_their_parents(tiny_library, collection):
+def test_folders_with_same_or_plain_names_show_their_parents(tiny_library, collection):
     moved = {}
     for n, song in enumerate(tiny_library.songs()):
-        place = "a/music" if n < 4 else "b/music" if n < 8 else "b/sounds"
+        place = "a/live" if n < 4 else "b/live" if n < 8 else "b/sounds"
         moved[song.id] = collection / place / song.path.name
     with tiny_library.write() as connection:
         for song_id, path in moved.items():
@@ -103,9 +104,7 @@ def test_same_named_folders_show_their_parents(tiny_library, collection):
             )
     now = take_snapshot(tiny_library)
     names = dict(zip(now.row_ids.tolist(), names_of(colouring(now, "folder")), strict=True))
-    assert names == {
-        i: path.parent.name if "sounds" in str(path) else "/".join(path.parts[-3:-1]) for i, path in moved.items()
-    }
+    assert names == {i: "/".join(path.parts[-3:-1]) for i, path in moved.items()}
 
 
 def test_only_songs_without_value_are_gray(tiny_library):
@@ -138,9 +137,10 @@ def test_heaviest_tag_determines_song_color(tiny_library):
 
 @pytest.fixture
 def clustered(tiny_library):
-    """Split the tiny library into two clusters by tempo: slow songs of the first artist, fast ones of the others."""
+    """Split the tiny library into two clusters by tempo: slow songs of the first artist and two more, and fast ones."""
     now = take_snapshot(tiny_library)
     first = now.columns.artist.codes == now.columns.artist.codes[0]
+    first[np.flatnonzero(~first)[:2]] = True
     tempo = {i: Descriptors(tempo=60.0 if slow else 150.0) for i, slow in zip(now.row_ids.tolist(), first, strict=True)}
     tiny_library.descriptors.save(tempo)
     now = take_snapshot(tiny_library)
@@ -153,11 +153,50 @@ def test_regions_are_named_and_centered(clustered):
     genre = clustered.columns.genre.texts()[0]
     slow, fast = level
     assert slow.name == f"{genre}, slow"
-    assert fast.name in ("fast", "")
+    assert fast.name.endswith("fast")
     assert "slow" not in fast.name
     where = clustered.clusters["2"] == 0
     assert (slow.x, slow.y) == tuple(np.median(clustered.map[where], axis=0).tolist())
-    assert (slow.n_songs, fast.n_songs) == (4, 8)
+    assert (slow.n_songs, fast.n_songs) == (6, 6)
     made = colouring(clustered, "cluster")
     assert made.entries[0].name == slow.name
-    assert made.entries[0].n_songs == 4
+    assert made.entries[0].n_songs == 6
+
+
+def test_map_shows_attribute_of_most_songs_first(tiny_library):
+    songs = tiny_library.songs()
+    ids = [song.id for song in songs]
+    assert colours_offered(take_snapshot(tiny_library))[0] == "genre"
+    assert "tag" not in colours_offered(take_snapshot(tiny_library))
+    tiny_library.edits.edit(ids[:7], {"genre": ""})
+    tiny_library.add_tags([{"song_id": ids[0], "tag": "slow", "weight": 1.0}])
+    with tiny_library.write() as connection:
+        connection.exec_driver_sql("UPDATE files SET folder = '/music'")
+    assert colours_offered(take_snapshot(tiny_library))[0] == "energy", "all songs are in one folder"
+    with tiny_library.write() as connection:
+        for song_id in ids[:6]:
+            connection.exec_driver_sql("UPDATE files SET folder = '/music/other' WHERE song_id = ?", (song_id,))
+    offered = colours_offered(take_snapshot(tiny_library))
+    assert offered[0] == "folder"
+    assert {"genre", "tag"} <= set(offered)
+
+
+def test_region_is_not_called_calm_and_loud(tiny_library):
+    now = take_snapshot(tiny_library)
+    is_calm = np.arange(12) < 6
+    heard = {True: Descriptors(energy=1.0, loudness=-5.0), False: Descriptors(energy=9.0, loudness=-30.0)}
+    tiny_library.descriptors.save({i: heard[bool(calm)] for i, calm in zip(now.row_ids.tolist(), is_calm, strict=True)})
+    now = take_snapshot(tiny_library)
+    now.__dict__["clusters"] = {"2": np.where(is_calm, 0, 1)}
+    for region in regions_of(now)[0]:
+        words = set(region.name.split(", "))
+        assert words & {"calm", "loud", "lively", "quiet"}
+        assert not {"calm", "loud"} <= words
+        assert not {"lively", "quiet"} <= words
+
+
+def test_small_or_average_regions_have_no_name(clustered):
+    clustered.__dict__["clusters"] = {"3": np.array([0] * 4 + [1] * 4 + [-1] * 4)}
+    assert [region.name for region in regions_of(clustered)[0]] == ["", ""]
+    made = colouring(clustered, "cluster")
+    assert [(entry.name, entry.n_songs) for entry in made.entries] == [("others", 8), ("unknown", 4)]

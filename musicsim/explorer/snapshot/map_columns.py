@@ -43,13 +43,18 @@ _FULL = (
 # The color map "plasma" without its palest end. No step is gray, because gray means unknown.
 _SCALE = ("#0d0887", "#46039f", "#7201a8", "#9c179e", "#bd3786", "#d8576b", "#ed7953", "#fb9f3a")
 _N_STEPS = 64
+_ONE_COLOR = 0.8  # if one label has more of the songs than this, colors by labels say little
 _PERCENTILES = (2, 98)  # both ends of a color scale, so that a few outliers do not use up the colors
 _TYPICAL = 0.6  # minimum difference of a region's mean, in standard deviations of all songs
 _MAX_WORDS = 2
+_MIN_NAMED = 5  # minimum number of songs of a region with a name
+_PACE = frozenset(("tempo", "loudness", "energy"))  # a region is not called calm and loud, or slow and lively
 # a genre names a region if more than this share of the region's songs with a genre have it
 _MAIN_SHARE = 0.5
 _MAIN_LEAD = 1.5  # the share must also be at least this many times the genre's share among all songs
 _STEPS = 65_535  # steps along each axis; a step is a third of a pixel at the largest zoom
+
+_PLAIN_FOLDERS = frozenset(("audio", "data", "music", "snd", "songs", "sound", "sounds", "tracks"))
 
 Places = npt.NDArray[np.floating[Any]]
 
@@ -59,7 +64,7 @@ class Region:
     """A cluster on the map."""
 
     cluster: int
-    name: str  # empty if nothing is typical
+    name: str  # empty if nothing is typical, or the region is small
     # median place of its songs, in the map's unit
     x: float
     y: float
@@ -84,12 +89,22 @@ def _find_regions(clusters: Int64Array, places: Float32Array, columns: SongColum
     differences = np.column_stack([_differences(clusters, n_clusters, getattr(columns, name)) for name in HEARD])
     regions = []
     for label, songs in zip(labels.tolist(), np.split(order, starts[1:]), strict=False):
-        differs = differences[label]
-        typical = [i for i in np.argsort(-np.abs(differs), kind="stable") if abs(differs[i]) >= _TYPICAL]
-        words = [HEARD_WORDS[HEARD[i]][0 if differs[i] > 0 else 1] for i in typical[:_MAX_WORDS]]
+        words = [*genres.get(label, ()), *_typical_words(differences[label])] if len(songs) >= _MIN_NAMED else []
         x, y = np.median(places[songs], axis=0).tolist()
-        regions.append(Region(label, ", ".join([*genres.get(label, ()), *words]), x, y, len(songs)))
+        regions.append(Region(label, ", ".join(words), x, y, len(songs)))
     return regions
+
+
+def _typical_words(differences: Float64Array) -> list[str]:
+    """Return words for the largest of a region's differences, in the order of HEARD; none contradicts another."""
+    chosen: list[int] = []
+    pace = 0.0
+    for i in np.argsort(-np.abs(differences), kind="stable").tolist():
+        is_contrary = HEARD[i] in _PACE and differences[i] * pace < 0
+        if abs(differences[i]) >= _TYPICAL and len(chosen) < _MAX_WORDS and not is_contrary:
+            chosen.append(i)
+            pace += differences[i] if HEARD[i] in _PACE else 0.0
+    return [HEARD_WORDS[HEARD[i]][0 if differences[i] > 0 else 1] for i in sorted(chosen)]
 
 
 def _differences(clusters: Int64Array, n_clusters: int, values: Float32Array) -> Float64Array:
@@ -161,7 +176,7 @@ class Colouring:
 
 def colouring(snapshot: Snapshot, by: str) -> Colouring:
     """Return the colors of all rows by one of :data:`COLOUR_BY`."""
-    if by not in colours_offered():
+    if by not in colours_allowed():
         refuse_visitors()
     if by in _UNITS:
         return _colour_by_number(getattr(snapshot.columns, by).astype(np.float64), by)
@@ -177,9 +192,35 @@ def label_colours(snapshot: Snapshot, by: str) -> dict[str, str]:
     return {name: PALETTE[slot] for name, slot in slots.items()}
 
 
-def colours_offered() -> tuple[str, ...]:
+def colours_allowed() -> tuple[str, ...]:
     """Return the possible meanings of colors; visitors may not see names of folders."""
     return tuple(by for by in COLOUR_BY if by != "folder" or not is_public())
+
+
+def colours_offered(snapshot: Snapshot) -> list[str]:
+    """Return the meanings of colors that some song has, and first the one to show at first.
+
+    This is the first of genre, folder, energy and tempo that colors most songs, in more than one color.
+    """
+    sizes = {by: _color_sizes(snapshot, by) for by in colours_allowed()}
+    offered = [by for by, n_songs in sizes.items() if n_songs.any()]
+    most = {by for by in offered if sizes[by].sum() > snapshot.n_indexed / 2}
+    most -= {by for by in ("genre", "folder") if sizes[by].max(initial=0) > _ONE_COLOR * snapshot.n_indexed}
+    best = next((by for by in ("genre", "folder", "energy", "tempo") if by in most), "genre")
+    return [best, *(by for by in offered if by != best)]
+
+
+def _color_sizes(snapshot: Snapshot, by: str) -> Int64Array:
+    """Return the number of songs in each color, largest first; for numbers, that of songs with one."""
+    if by == "tag":
+        return np.array([*snapshot.library.listening.tag_counts().values()], dtype=np.int64)
+    if by == "cluster":
+        return np.array([len(labels) for labels in snapshot.clusters.values()], dtype=np.int64)
+    column = getattr(snapshot.columns, by)
+    if isinstance(column, Labels):
+        named = np.array([name != "" for name in column.names], dtype=bool)
+        return np.sort(column.sizes()[named])[::-1][: len(PALETTE)]
+    return np.array([np.count_nonzero(column > 0 if by == "year" else np.isfinite(column))])
 
 
 def _labels(snapshot: Snapshot, by: str) -> Labels:
@@ -193,9 +234,9 @@ def _labels(snapshot: Snapshot, by: str) -> Labels:
 
 
 def _short_folder_names(names: Sequence[str]) -> list[str]:
-    """Return the last part of each path, with as many parents as make it unique."""
+    """Return the last part of each path, with as many parents as make it unique and say more than "music"."""
     parts = [PurePath(name).parts for name in names]
-    n_parts = [1] * len(names)
+    n_parts = [1 + (len(path) > 1 and path[-1].casefold() in _PLAIN_FOLDERS) for path in parts]
     while True:
         short = ["/".join(path[-n:]) or name for path, n, name in zip(parts, n_parts, names, strict=True)]
         count = Counter(short)
@@ -242,16 +283,15 @@ def _colour_by_cluster(snapshot: Snapshot) -> Colouring:
     if coarsest is None:
         return _count(np.zeros(snapshot.n_indexed, dtype=np.uint8), [_UNKNOWN])
     labels = snapshot.clusters[coarsest]
-    names = {region.cluster: region.name for region in regions_of(snapshot)[0]}
+    names = {region.cluster: region.name for region in regions_of(snapshot)[0] if region.name}
+    looks: dict[str, tuple[str, str]] = {}
+    for cluster, name in names.items():
+        looks.setdefault(name, (name, PALETTE[cluster % len(PALETTE)]))
+    place = {name: code for code, name in enumerate(looks)}
     n_clusters = int(labels.max(initial=-1)) + 1
-    seen = Counter[str]()
-    looks = []
-    for cluster in range(n_clusters):
-        name = names.get(cluster) or "no common trait"
-        seen[name] += 1
-        looks.append((f"{name} ({seen[name]})" if seen[name] > 1 else name, PALETTE[cluster % len(PALETTE)]))
-    codes = np.where(labels < 0, n_clusters, labels).astype(np.uint8)
-    return _count(codes, [*looks, _UNKNOWN])
+    codes = [place[names[cluster]] if cluster in names else len(looks) for cluster in range(n_clusters)]
+    of_label = np.array([*codes, len(looks) + 1], dtype=np.uint8)  # label -1 selects the last entry
+    return _count(of_label[labels], [*looks.values(), _OTHERS, _UNKNOWN])
 
 
 def _colour_by_number(values: Float64Array, by: str) -> Colouring:
@@ -294,7 +334,7 @@ def map_column(snapshot: Snapshot, name: str) -> bytes:
     """Return a column of the map; raise NotFoundError for an unknown one.
 
     "places" contains song ids (uint32), then x, then y (uint16). "regions" is JSON only. Each column of
-    :func:`colours_offered` contains codes (uint8).
+    :func:`colours_allowed` contains codes (uint8).
     """
     view = map_view(snapshot.map)
     if name == "regions":
@@ -315,12 +355,12 @@ def map_column(snapshot: Snapshot, name: str) -> bytes:
     if name == "places":
         x, y = np.round(to_unit(view.home, snapshot.map[view.rows]) * _STEPS).astype("<u2").T
         return _pack({"n": len(ids), "order": order}, ids.astype("<u4"), x, y)
-    if name in colours_offered():
+    if name in colours_allowed():
         colours = colouring(snapshot, name)
         scale = asdict(colours.scale) if colours.scale else None
         header = {"order": order, "entries": [asdict(entry) for entry in colours.entries], "scale": scale}
         return _pack(header, colours.codes[view.rows])
-    raise NotFoundError(f"a map has no column {name!r}: ask for places, regions, {', '.join(colours_offered())}.")
+    raise NotFoundError(f"a map has no column {name!r}: ask for places, regions, {', '.join(colours_allowed())}.")
 
 
 def _pack(header: dict[str, Any], *arrays: npt.NDArray[Any]) -> bytes:

@@ -11,7 +11,10 @@ const TAP_PX = 4;
 const ZOOM = [0.1, 60];
 const ROOM = 0.06; // margin around a query outside the map
 const STEP = 1.5; // zoom factor of a button or key
-const MAX_NAMES = 24;
+const MAX_NAMES = [9, 16, 24]; // by level, from the whole map to details
+const ROOM_PX = 40000; // area of the stage per name
+const NAME_PX = 18; // height of a name
+const FLIGHT_MS = 450;
 const MANY = 100; // number of marks above which rings are thinner
 const MIN_HEIGHT_PX = 360;
 const NARROW_PX = 640;
@@ -23,15 +26,10 @@ const MAX_FRAME = Symbol.for("musicsim.map-max-frame-ms"); // set by tests, so t
 const SPACE = "http://www.w3.org/2000/svg";
 const ICONS = {
   lasso: "M12 5c4.4 0 8 2 8 4.5S16.4 14 12 14 4 12 4 9.5 7.6 5 12 5zM8 13.5c-2 1-2 3.5 0 4s2 2 1 3",
-  rectangle: "M4 6h16v12H4z",
   zoomIn: "M12 5v14M5 12h14",
   zoomOut: "M5 12h14",
   home: "M4 11l8-7 8 7M6 10v9h12v-9",
-  names: "M5 7V5h14v2M12 5v14M9 19h6",
-  hear: "M4 10v4h4l5 4V6L8 10zM16 9c1.5 2 1.5 4 0 6M18.5 7c3 3.5 3 6.5 0 10",
-  expand: "M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5",
   more: "M5 12h.01M12 12h.01M19 12h.01",
-  fold: "M4 5h16v14H4zM14 5v14M18 10l-2 2 2 2",
 };
 const WALKS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const isStill = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -53,6 +51,14 @@ function element(name, className, ...children) {
   return made;
 }
 
+function wordButton(className, word, act, label = word) {
+  const made = element("button", className, word);
+  made.type = "button";
+  made.setAttribute("aria-label", label);
+  made.addEventListener("click", act);
+  return made;
+}
+
 function iconButton(name, label, act) {
   const drawing = document.createElementNS(SPACE, "svg");
   drawing.setAttribute("viewBox", "0 0 24 24");
@@ -60,11 +66,9 @@ function iconButton(name, label, act) {
   const path = document.createElementNS(SPACE, "path");
   path.setAttribute("d", ICONS[name]);
   drawing.append(path);
-  const made = element("button", "tool", drawing);
-  Object.assign(made, { type: "button", title: label });
-  made.setAttribute("aria-label", label);
+  const made = wordButton("tool", drawing, act, label);
+  made.title = label;
   made.dataset.tool = name;
-  made.addEventListener("click", act);
   return made;
 }
 
@@ -92,13 +96,16 @@ class SongMap {
     this.names.setAttribute("aria-hidden", "true");
     this.tip = element("div", "tip");
     this.tip.hidden = true;
+    this.land = new Landscape();
     this.words = element("div", "words", "Drawing the map…");
     this.tools = element("div", "tools");
-    this.stage = element("div", "stage", this.overlay, this.names, this.words, this.tip);
+    this.stage = element("div", "stage", this.land.canvas, this.overlay, this.names, this.words, this.tip);
     this.stage.tabIndex = 0;
     this.stage.setAttribute("role", "application");
     this.stage.setAttribute("aria-roledescription", "map");
-    this.legend = element("div", "legend");
+    this.entries = element("div", "entries");
+    this.scale = element("span", "ends");
+    this.legend = element("div", "legend", this.scale, this.entries);
     this.status = element("div", "status");
     this.said = element("div", "said");
     this.said.setAttribute("role", "status");
@@ -106,44 +113,40 @@ class SongMap {
   }
 
   addTools({ can_select: canSelect, can_hear: canHear, height }) {
-    const toggle = (name, label, act) => {
-      const made = iconButton(name, label, () => {
-        made.setAttribute("aria-pressed", String(made.getAttribute("aria-pressed") !== "true"));
-        act(made.getAttribute("aria-pressed") === "true");
-      });
-      made.setAttribute("aria-pressed", "false");
+    const act = (label, does) => wordButton("item", label, does);
+    const toggle = (label, isOn, does) => {
+      const made = act(label, () => press(made.getAttribute("aria-pressed") !== "true"));
+      const press = (isPressed) => { made.setAttribute("aria-pressed", String(isPressed)); does(isPressed); };
+      press(isOn);
       return made;
     };
-    const outline = (name, label) => iconButton(name, label, () => this.use(this.tool === name ? null : name));
-    const rare = element(
-      "span",
-      "rare",
-      ...(canSelect ? [outline("rectangle", "Rectangle")] : []),
-      toggle("names", "Region names", (isOn) => { this.hasNames = isOn; this.paint(); }),
-      ...["png", "svg"].map((kind) => this.saver(kind)),
-      ...(document.fullscreenEnabled ? [iconButton("expand", "Full screen", () => this.expand())] : []),
-      ...(height || !this.columns() ? [] : [toggle("fold", "Hide the list", (isOn) => this.fold(isOn))]),
+    const outline = (name) => this.use(this.tool === name ? null : name);
+    const save = (kind) => wordButton("kind", kind.toUpperCase(), () => saveFigure(this.figure(), "map", kind), `Save as ${kind.toUpperCase()}`);
+    this.menu = element(
+      "div",
+      "menu",
+      ...(canSelect ? [act("Select a rectangle", () => outline("rectangle"))] : []),
+      toggle("Region names", !height, (isOn) => { this.hasNames = isOn; this.paint(); }),
+      ...(canHear ? [toggle("Play on hover", false, (isOn) => { this.isHearing = isOn; })] : []),
+      ...(height || !this.columns() ? [] : [toggle("Hide the list", false, (isOn) => this.fold(isOn))]),
+      ...(document.fullscreenEnabled ? [act("Full screen", () => this.expand())] : []),
+      element("div", "save", "Save picture", save("png"), save("svg")),
     );
-    rare.hidden = true;
+    this.menu.addEventListener("click", () => this.showMenu(false));
+    this.opener = iconButton("more", "More tools", () => this.showMenu(this.menu.hidden));
+    this.whole = iconButton("home", "Whole map", () => this.goHome());
     this.tools.replaceChildren(
-      rare,
-      ...(canSelect ? [outline("lasso", "Lasso")] : []),
+      ...(canSelect ? [iconButton("lasso", "Lasso", () => outline("lasso"))] : []),
       iconButton("zoomIn", "Zoom in", () => this.zoom(STEP)),
       iconButton("zoomOut", "Zoom out", () => this.zoom(1 / STEP)),
-      iconButton("home", "Whole map", () => this.goHome()),
-      ...(canHear ? [toggle("hear", "Play the song under the pointer", (isOn) => { this.isHearing = isOn; })] : []),
-      toggle("more", "More tools", (isOn) => { rare.hidden = !isOn; }),
+      this.whole, this.opener, this.menu,
     );
-    this.hasNames = !height;
-    this.tools.querySelector("[data-tool=names]").setAttribute("aria-pressed", String(this.hasNames));
+    this.showMenu(false);
   }
 
-  saver(kind) {
-    const made = element("button", "tool", kind.toUpperCase());
-    Object.assign(made, { type: "button", title: `Save as ${kind.toUpperCase()}` });
-    made.setAttribute("aria-label", made.title);
-    made.addEventListener("click", () => saveFigure(this.figure(), "map", kind));
-    return made;
+  showMenu(isOpen) {
+    this.menu.hidden = !isOpen;
+    this.opener.setAttribute("aria-expanded", String(isOpen));
   }
 
   /** Return the page's outermost row of columns that contains the map. */
@@ -159,7 +162,7 @@ class SongMap {
   use(tool) {
     this.tool = tool;
     this.stage.dataset.tool = tool ?? "";
-    for (const button of this.tools.querySelectorAll("[data-tool=lasso], [data-tool=rectangle]")) {
+    for (const button of this.tools.querySelectorAll("[data-tool=lasso]")) {
       button.setAttribute("aria-pressed", String(button.dataset.tool === tool));
     }
   }
@@ -182,7 +185,7 @@ class SongMap {
     const isOther = JSON.stringify(before?.map) !== JSON.stringify(map);
     if (JSON.stringify(before?.query ?? null) !== JSON.stringify(this.data.query)) this.goHome();
     if (!before || isOther || before.colour_by !== by) this.load(before && before.map.model !== map.model);
-    else if (this.places) this.mark();
+    else if (this.places) this.follow(before.chosen);
   }
 
   /** Fetch data and draw it; changes are processed one after the other. */
@@ -204,6 +207,7 @@ class SongMap {
     if (places.order !== colours.order) throw new Error("the library has just changed"); // a rerun will follow the change
     this.isolated = this.keptIsolated(colours);
     const drawn = `${map.model} ${places.tag} ${by} ${colours.tag}`;
+    if (!this.stage.clientWidth) { this.isWaiting = true; return; } // behind the other tab of a phone
     const held = this.data.chosen && this.placeOf(this.data.chosen);
     const { width, height } = this.extent();
     const large = Math.max(1, Math.sqrt(width * height) / 800); // points are larger in large windows
@@ -221,6 +225,8 @@ class SongMap {
     if (drawn !== this.drawn || this.isNew) await this.points.draw(places, colours, this.size, false);
     Object.assign(this, { drawn, drawnBy: by, isNew: false });
     this.points.look(colours, this.isolated, this.size);
+    this.land.prepare(places, colours, this.isolated);
+    this.namedAt = null;
     this.words.textContent = places.n ? "" : "No songs on the map yet.";
     this.drawLegend();
     this.paint();
@@ -247,7 +253,7 @@ class SongMap {
   newCanvas() {
     this.canvas?.remove();
     this.canvas = element("canvas", "points");
-    this.stage.prepend(this.canvas);
+    this.land.canvas.after(this.canvas);
     return this.canvas;
   }
 
@@ -258,6 +264,35 @@ class SongMap {
   placeOf(id) {
     const row = this.rowOf(id);
     return row < 0 ? null : [this.places.x[row] / FULL, this.places.y[row] / FULL];
+  }
+
+  /** Mark the chosen song; if the one before was in view and this one is not, move there. */
+  follow(before) {
+    const [from, to] = [before, this.data.chosen].map((id) => (id ? this.rowOf(id) : -1));
+    this.mark();
+    if (from >= 0 && to >= 0 && from !== to && this.isInView(from) && !this.isInView(to)) this.fly(this.placeOf(this.data.chosen));
+  }
+
+  isInView(row) {
+    const [px, py] = this.pixelsOf(row);
+    return px > 0 && py > 0 && px < this.seen.width && py < this.seen.height;
+  }
+
+  /** Move to a place: smoothly if drawing is fast, and until the user moves the map. */
+  fly([x, y]) {
+    const from = this.view;
+    const start = performance.now();
+    const isSlow = isStill() || this.points.frameMs > SLOW_FRAME_MS;
+    const step = (now) => {
+      if (this.isClosed || (this.flown && this.view !== this.flown)) return;
+      const share = isSlow ? 1 : Math.min(1, Math.max(0, (now - start) / FLIGHT_MS));
+      const eased = share ** 2 * (3 - 2 * share);
+      this.look({ x: from.x + (x - from.x) * eased, y: from.y + (y - from.y) * eased });
+      this.flown = share < 1 ? this.view : null;
+      if (share < 1) requestAnimationFrame(step);
+    };
+    this.flown = null;
+    requestAnimationFrame(step);
   }
 
   /** Keep the chosen song in place on the screen while other songs move to their places on a different map. */
@@ -275,6 +310,10 @@ class SongMap {
   fit() {
     if (!this.data || !this.root.isConnected) return;
     this.root.style.height = document.fullscreenElement === this.root ? "100vh" : `${this.data.height ?? this.room()}px`;
+    if (this.isWaiting && this.stage.clientWidth) {
+      this.isWaiting = false;
+      this.load(false);
+    }
     const { width, height } = this.extent();
     if (width === this.seen?.width && height === this.seen?.height) return;
     this.seen = { width, height };
@@ -330,10 +369,14 @@ class SongMap {
     const scale = to.zoom / from.zoom;
     const right = width * (0.5 - 0.5 * scale + (from.x - to.x) * to.zoom);
     const down = height * (0.5 - 0.5 * scale - (from.y - to.y) * to.zoom);
-    this.canvas.style.transform = `translate(${right}px, ${down}px) scale(${scale})`;
+    this.shift(`translate(${right}px, ${down}px) scale(${scale})`);
     this.paintMarks();
     clearTimeout(this.settling);
     this.settling = setTimeout(() => this.paint(), SETTLED_MS);
+  }
+
+  shift(transform) {
+    for (const canvas of [this.canvas, this.land.canvas]) canvas.style.transform = transform;
   }
 
   paint() {
@@ -343,7 +386,10 @@ class SongMap {
       const { width, height } = this.extent();
       this.shown = this.points.paint(this.view, width, height);
       this.painted = this.view;
-      this.canvas.style.transform = "";
+      this.shift("");
+      const { rows, nHere } = this.shown;
+      this.land.paint(this.view, width, height, !rows || rows.length === nHere); // a sample of points has its own
+      this.whole.hidden = this.view.zoom === 1 && this.view.x === 0.5 && this.view.y === 0.5;
       this.paintMarks();
       this.say();
     });
@@ -354,7 +400,7 @@ class SongMap {
     const number = (n) => n.toLocaleString("en");
     const where = nHere === this.places.n ? "" : " in view";
     this.status.textContent = !rows || rows.length === this.places.n ? ""
-      : rows.length === nHere ? (nHere ? `All ${number(nHere)} songs in view are shown as points.` : "No songs in view.")
+      : rows.length === nHere ? ["No songs in view.", "The only song in view is shown."][nHere] ?? `All ${number(nHere)} songs in view are shown as points.`
       : `${number(rows.length)} of the ${number(nHere)} songs${where} are shown as points; darker areas contain more songs. Zoom in to see the rest.`;
     Object.assign(this.root.dataset, {
       points: String(rows ? rows.length : nHere), frameMs: String(Math.round(this.points.frameMs)),
@@ -414,54 +460,115 @@ class SongMap {
     context.setLineDash([]);
   }
 
-  /** Show the names of regions in view, of smaller ones if zoomed in; if two names collide, the larger region wins. */
+  /** Show the names of regions in view, of smaller ones if zoomed in, each next to its points. */
   placeNames() {
+    const { width, height } = this.seen;
+    const at = JSON.stringify([this.view, width, height, this.hasNames]);
+    if (at === this.namedAt) return;
+    if (this.namedAt && this.held?.isMoved && !this.outline) { this.shiftNames(); return; } // placed again after the drag
+    this.namedAt = at;
     const depth = this.view.zoom < 2 ? 0 : this.view.zoom < 5 ? 1 : 2;
     const level = this.hasNames && this.levels?.length ? this.levels[Math.min(depth, this.levels.length - 1)] : [];
-    const { width, height } = this.seen;
-    const taken = [];
-    const spans = [];
+    const most = Math.min(MAX_NAMES[depth], Math.max(3, (width * height) / ROOM_PX));
+    const [taken, crowd] = [[], level.length ? this.crowd() : null];
     for (const { name, x, y } of [...level].sort((a, b) => b.n - a.n)) {
-      const [px, py] = toScreen([x, y], this.view, width, height);
-      const half = 3.6 * name.length + 6;
-      if (px < half || px > width - half || py < 12 || py > height - 12 || spans.length >= MAX_NAMES) continue;
-      if (taken.some((t) => (Math.abs(t.px - px) < t.half + half && Math.abs(t.py - py) < 22) || t.name === name)) continue;
-      taken.push({ px, py, half, name });
-      const span = element("span", "", name);
-      span.style.transform = `translate(-50%, -50%) translate(${px}px, ${py}px)`;
-      spans.push(span);
+      const place = taken.length < most && this.freePlace(toScreen([x, y], this.view, width, height), name, taken, crowd);
+      if (place) taken.push({ ...place, name });
     }
-    this.names.replaceChildren(...spans);
+    this.placed = taken.map(({ px, py, name }) => ({ place: this.placeAt(px, py), span: element("span", "", name) }));
+    this.names.replaceChildren(...this.placed.map(({ span }) => span));
+    this.shiftNames();
+  }
+
+  shiftNames() {
+    for (const { place, span } of this.placed ?? []) {
+      const [px, py] = toScreen(place, this.view, this.seen.width, this.seen.height);
+      span.style.transform = `translate(-50%, -50%) translate(${px}px, ${py}px)`;
+    }
+  }
+
+  /** Return a function that counts the points in a box on the stage. */
+  crowd() {
+    const { width, height } = this.seen;
+    const [across, cell] = [Math.ceil(width / 6), 6];
+    const cells = new Uint16Array(across * Math.ceil(height / cell));
+    const rows = this.shown?.rows ?? Array.from({ length: Math.min(SAMPLE, this.places.n) }, (_, row) => row);
+    for (const row of rows) {
+      const [px, py] = this.pixelsOf(row);
+      if (px >= 0 && py >= 0 && px < width && py < height && this.isShown(row)) cells[Math.floor(py / cell) * across + Math.floor(px / cell)] += 1;
+    }
+    return (left, top, right, bottom) => {
+      let n = 0;
+      for (let j = Math.floor(top / cell); j <= bottom / cell; j += 1) {
+        for (let i = Math.floor(left / cell); i <= right / cell; i += 1) n += cells[j * across + i] ?? 0;
+      }
+      return n;
+    };
+  }
+
+  /** Return the place for a name near [x, y] with the fewest points under it; null if there is none. */
+  freePlace([x, y], name, taken, crowd) {
+    const { width, height } = this.seen;
+    const [half, edge] = [3.6 * name.length + 4, this.size / 2];
+    let [found, least] = [null, Infinity];
+    if (x < 0 || y < 0 || x > width || y > height) return found;
+    for (let j = -5; j <= 5; j += 1) {
+      for (let i = -3; i <= 3; i += 1) {
+        const [px, py] = [x + (i * half) / 2.5, y + (j * NAME_PX) / 1.5];
+        if (px < half || px > width - half || py < NAME_PX || py > height - NAME_PX) continue;
+        if (taken.some((t) => t.name === name || (Math.abs(t.px - px) < t.half + half && Math.abs(t.py - py) < NAME_PX + 4))) continue;
+        const cost = 8 * crowd(px - half - edge, py - NAME_PX / 2 - edge, px + half + edge, py + NAME_PX / 2 + edge) + 0.5 * Math.hypot(0.6 * (px - x), py - y);
+        if (cost < least) [found, least] = [{ px, py, half }, cost];
+      }
+    }
+    return found;
   }
 
   drawLegend() {
     const { entries, scale } = this.colours;
     this.legend.hidden = !this.data.legend;
     const made = [];
-    entries.forEach(({ name, colour, n_songs: n }, code) => {
+    entries.forEach(({ name, colour, n_songs: n, is_known: isKnown }, code) => {
       if (!name || !n) return;
       const dot = element("i", "");
-      dot.style.background = colour;
-      const button = element("button", "entry", dot, name);
-      Object.assign(button, { type: "button", title: `${name}: ${n.toLocaleString("en")} songs. Click to show only these; Shift-click to add or remove them.` });
-      button.dataset.code = code;
-      button.addEventListener("click", (event) => this.isolate(code, event.shiftKey));
-      made.push(button);
+      dot.style.color = colour;
+      const entry = element("span", isKnown ? "entry" : "entry unknown", dot, name);
+      entry.title = `${name}: ${n.toLocaleString("en")} ${n === 1 ? "song" : "songs"}. Click to show only these; Shift-click to add or remove them.`;
+      Object.assign(entry, { role: "option", tabIndex: made.length ? -1 : 0 });
+      entry.dataset.code = code;
+      made.push(entry);
     });
+    this.scale.replaceChildren();
     if (scale) {
       const bar = element("span", "scale");
       const colours = entries.filter(({ name }) => !name).map(({ colour }) => colour);
       bar.style.background = `linear-gradient(to right, ${colours.join(", ")})`;
       const words = (value) => `${Math.round(value)}${scale.unit ? ` ${scale.unit}` : ""}`;
-      made.unshift(element("span", "ends", String(Math.round(scale.low)), bar, words(scale.high)));
+      this.scale.append(String(Math.round(scale.low)), bar, words(scale.high));
     }
-    this.legend.replaceChildren(...made);
+    this.entries.replaceChildren(...made);
+    if (made.length) Object.assign(this.entries, { role: "listbox", ariaLabel: "Colors", ariaMultiSelectable: "true" });
+    else this.entries.removeAttribute("role");
     this.showIsolated();
   }
 
+  /** Move in the legend with arrow keys; Enter and the space bar choose like a click. */
+  walkLegend(event) {
+    const entry = event.target.closest(".entry");
+    const next = { ArrowRight: "nextSibling", ArrowDown: "nextSibling", ArrowLeft: "previousSibling", ArrowUp: "previousSibling" }[event.key];
+    if (!entry || !(next || event.key === "Enter" || event.key === " ")) return;
+    event.preventDefault();
+    event.stopPropagation(); // the space bar also plays
+    if (!next) this.isolate(Number(entry.dataset.code), event.shiftKey);
+    else if (entry[next]) {
+      [entry.tabIndex, entry[next].tabIndex] = [-1, 0];
+      entry[next].focus();
+    }
+  }
+
   showIsolated() {
-    for (const button of this.legend.querySelectorAll("button")) {
-      button.setAttribute("aria-pressed", String(Boolean(this.isolated?.has(Number(button.dataset.code)))));
+    for (const entry of this.entries.children) {
+      entry.ariaSelected = String(Boolean(this.isolated?.has(Number(entry.dataset.code))));
     }
     this.legend.toggleAttribute("data-isolates", Boolean(this.isolated));
   }
@@ -486,6 +593,8 @@ class SongMap {
   showOnly(codes) {
     this.isolated = codes;
     this.points.look(this.colours, codes, this.size);
+    this.land.prepare(this.places, this.colours, codes);
+    this.namedAt = null;
     this.showIsolated();
     this.paint();
   }
@@ -590,10 +699,15 @@ class SongMap {
     }
   }
 
+  /** Return the address of something about a song. */
+  address(row, name) {
+    return new URL(`songs/${this.places.ids[row]}/${name}?library=${encodeURIComponent(this.data.map.library)}`, this.base).href;
+  }
+
   async label(row) {
     const id = this.places.ids[row];
     if (!this.labels.has(id)) {
-      const answer = await fetch(new URL(`songs/${id}/label?library=${encodeURIComponent(this.data.map.library)}`, this.base));
+      const answer = await fetch(this.address(row, "label"));
       if (!answer.ok) return null;
       this.labels.set(id, await answer.json());
     }
@@ -604,7 +718,8 @@ class SongMap {
     const label = await this.label(row);
     if (!label || this.pointed !== row) return;
     const [px, py] = this.pixelsOf(row);
-    this.tip.replaceChildren(element("b", "", label.title), element("span", "", label.by));
+    const cover = Object.assign(element("img", ""), { alt: "", src: this.address(row, "cover") });
+    this.tip.replaceChildren(cover, element("b", "", label.title), element("span", "", label.by));
     this.tip.hidden = false;
     const isRight = px > this.seen.width / 2;
     this.tip.style.transform = `translate(${px}px, ${py}px) translate(${isRight ? "calc(-100% - 10px)" : "10px"}, -50%)`;
@@ -627,6 +742,17 @@ class SongMap {
     const on = (target, name, act, options = {}) => {
       target.addEventListener(name, act, { signal: this.closing.signal, ...options });
     };
+    on(this.legend, "click", ({ target, shiftKey }) => {
+      const entry = target.closest(".entry");
+      if (entry) this.isolate(Number(entry.dataset.code), shiftKey);
+    });
+    on(this.legend, "keydown", (event) => this.walkLegend(event));
+    on(document, "pointerdown", ({ target }) => { if (!this.tools.contains(target)) this.showMenu(false); });
+    on(this.tools, "keydown", ({ key }) => {
+      if (key !== "Escape" || this.menu.hidden) return;
+      this.showMenu(false);
+      this.opener.focus();
+    });
     on(this.stage, "wheel", (event) => {
       if (!this.places) return;
       event.preventDefault();
@@ -693,6 +819,12 @@ class SongMap {
     this.paintMarks();
   }
 
+  /** Return the place on the map under a pixel of the stage. */
+  placeAt(px, py) {
+    const { x, y, zoom } = this.view;
+    return [(px / this.seen.width - 0.5) / zoom + x, (0.5 - py / this.seen.height) / zoom + y];
+  }
+
   /** Return the corners of the drawn outline, in pixels. */
   corners() {
     if (this.tool !== "rectangle") return [...this.outline, this.outline[0]];
@@ -702,12 +834,10 @@ class SongMap {
 
   /** Send the outline to Python, to mark the songs inside that belong to the entries shown. */
   encircle() {
-    const { width, height } = this.seen;
-    const { x, y, zoom } = this.view;
-    const corners = this.corners();
+    const corners = this.corners().map(([px, py]) => this.placeAt(px, py));
     this.component.setTriggerValue("outline", {
-      x: corners.map(([px]) => (px / width - 0.5) / zoom + x),
-      y: corners.map(([, py]) => (0.5 - py / height) / zoom + y),
+      x: corners.map(([x]) => x),
+      y: corners.map(([, y]) => y),
       only: this.isolated ? [...this.isolated] : null,
     });
     this.use(null);

@@ -14,6 +14,10 @@ const CELL_PX = 3; // size of a density cell
 const DARKEST = 0.42; // opacity at the highest density
 const SHADE = [77, 110, 120]; // a color between ink and accent that no genre has
 const BINOMIAL = [1, 4, 6, 4, 1].map((part) => part / 16);
+const GRID = 128; // cells of the landscape along each axis
+const EDGE = 0.15; // margin of the landscape around the songs
+const TERRACES = 6;
+const HIGHEST = 0.3; // opacity of the highest terrace
 const NO_INDEX = new Uint8Array([0xdb, 0x17, 16, 0, 0, 0, 0, 0]).buffer; // empty index, because the library's own point search is not used
 
 /** Fetch and parse a column from /maps: a line of JSON, then arrays. */
@@ -196,14 +200,15 @@ class PlainPoints {
       if (!some.length) return;
       const { colour, is_known: isKnown } = this.colours.entries[code];
       const radius = ((isKnown ? 1 : 0.7) * this.size) / 2;
-      context.fillStyle = colour;
+      Object.assign(context, { fillStyle: colour, strokeStyle: colour, lineWidth: 1.4 });
       context.beginPath();
       for (const row of some) {
         const [px, py] = onScreen(this.places, row, view, width, height);
         context.moveTo(px + radius, py);
         context.arc(px, py, radius, 0, 2 * Math.PI);
       }
-      context.fill();
+      if (isKnown) context.fill();
+      else context.stroke();
     });
     context.globalAlpha = 1;
   }
@@ -250,6 +255,75 @@ function smoothed(cells, across, step) {
       }
     }
     from = spread;
+  }
+  return from;
+}
+
+/** A soft landscape under the points: how many songs are nearby, in their mean color. Computed once per coloring. */
+class Landscape {
+  constructor() {
+    this.canvas = document.createElement("canvas");
+    this.canvas.className = "land";
+  }
+
+  prepare({ n, x, y }, { entries, codes }, isolated) {
+    const start = performance.now();
+    const planes = [0, 1, 2, 3].map(() => new Float32Array(GRID * GRID));
+    const looks = entries.map(({ colour }, code) => (
+      !isolated || isolated.has(code) ? [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)) : null
+    ));
+    const cell = (share) => Math.floor(((share / FULL + EDGE) / (1 + 2 * EDGE)) * GRID);
+    for (let i = 0; i < n; i += 1) {
+      const look = looks[codes[i]];
+      if (!look) continue;
+      const at = cell(FULL - y[i]) * GRID + cell(x[i]);
+      for (let k = 0; k < 3; k += 1) planes[k][at] += look[k];
+      planes[3][at] += 1;
+    }
+    const radius = Math.max(1, Math.round(0.11 * GRID * Math.max(1, n) ** (-1 / 6)));
+    const [red, green, blue, dense] = planes.map((plane) => blurred(plane, radius));
+    const top = dense.reduce((most, value) => Math.max(most, value), 1e-9);
+    const image = new ImageData(GRID, GRID);
+    for (let i = 0; i < dense.length; i += 1) {
+      if (dense[i] < 1e-3 * top) continue;
+      const level = TERRACES * Math.sqrt(dense[i] / top);
+      const height = Math.floor(level) + Math.max(0, 4 * (level % 1) - 3); // flat, then a short slope
+      image.data.set([red[i] / dense[i], green[i] / dense[i], blue[i] / dense[i], (255 * HIGHEST * height) / TERRACES], 4 * i);
+    }
+    this.picture ??= Object.assign(document.createElement("canvas"), { width: GRID, height: GRID });
+    this.picture.getContext("2d").putImageData(image, 0, 0);
+    this.canvas.dataset.ms = (performance.now() - start).toFixed(1);
+  }
+
+  paint(view, width, height, isShown) {
+    const ratio = window.devicePixelRatio || 1;
+    Object.assign(this.canvas, { width: width * ratio, height: height * ratio });
+    if (!this.picture || !isShown) return;
+    const context = this.canvas.getContext("2d");
+    context.scale(ratio, ratio);
+    context.imageSmoothingQuality = "high";
+    context.globalAlpha = Math.min(1, 2 / view.zoom); // close up, it would be one flat color
+    const [left, top] = toScreen([-EDGE, 1 + EDGE], view, width, height);
+    const size = (1 + 2 * EDGE) * view.zoom;
+    context.drawImage(this.picture, left, top, size * width, size * height);
+  }
+}
+
+/** Blur a square of cells with three means along each axis, which are nearly a Gaussian. */
+function blurred(cells, radius) {
+  let [from, to] = [cells, new Float32Array(cells.length)];
+  for (const [step, line] of [[1, GRID], [GRID, 1]]) {
+    for (let turn = 0; turn < 3; turn += 1) {
+      for (let first = 0; first < GRID; first += 1) {
+        let sum = 0;
+        for (let at = -radius; at < GRID; at += 1) {
+          if (at + radius < GRID) sum += from[first * line + (at + radius) * step];
+          if (at - radius > 0) sum -= from[first * line + (at - radius - 1) * step];
+          if (at >= 0) to[first * line + at * step] = sum / (2 * radius + 1);
+        }
+      }
+      [from, to] = [to, from];
+    }
   }
   return from;
 }

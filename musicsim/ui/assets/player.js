@@ -44,7 +44,10 @@ class View {
     click("prev", () => engine.previous());
     click("next", () => engine.next());
     click("title", () => engine.tell("open"));
-    click("more", () => engine.tell("more_like_this"));
+    click("more", () => {
+      this.part("menu-panel").hidePopover();
+      engine.tell("more_like_this");
+    });
     click("mute", () => engine.setVolume({ muted: !engine.volume.muted }));
     click("queue-clear", () => engine.clear());
     click("retry", () => engine.retry());
@@ -134,7 +137,7 @@ class View {
     root.dataset.queueLength = String(tracks.length);
     root.dataset.songId = track ? String(track.song_id) : "";
     this.part("title").textContent = track ? track.title : EMPTY_TEXT;
-    this.part("artist").textContent = track ? by(track) : "";
+    this.part("artist").textContent = track ? by(track) : EMPTY_TEXT; // the title is a button, and hidden
     this.part("artist").title = track ? by(track) : "";
     this.renderCover(track);
     this.label("play", state === "playing" ? "Pause" : "Play", " (space)");

@@ -73,10 +73,12 @@ function menu(row, index, data, send) {
     made.dataset.icon = id;
     return made;
   };
+  const keep = worded(row.is_kept ? "Unpin" : "Keep here", pin(row, index, send).title, "keep");
   const remove = worded("Remove", `Remove ${name}`, "drop");
   if (data.editable) {
     const last = data.rows.length - 1;
     return [
+      keep,
       worded("Replace", `Replace ${name}`, "another"),
       worded("Replace the rest", `Replace the songs after ${name}`, "redraw", { disabled: index === last }),
       worded("Add after", `Add songs after ${name}`, "insert"),
@@ -90,9 +92,10 @@ function menu(row, index, data, send) {
   like.setAttribute("aria-pressed", String(row.judged === 1));
   unlike.setAttribute("aria-pressed", String(row.judged === -1));
   return [
+    keep,
     ...(row.judged === null ? [] : [like, unlike]),
     ...(row.can_explain ? [worded("Why?", `Why ${name}?`, "why")] : []),
-    worded("Similar", `Similar songs to ${name}`, "similar"),
+    worded("Similar songs", `Similar songs to ${name}`, "similar"),
     remove,
   ];
 }
@@ -154,7 +157,7 @@ function draggable(item, index, send) {
   droppable(item, () => index, send);
 }
 
-/** Return the cover behind the play symbol; it is removed if the song has none. */
+/** Return the cover behind the play symbol; it is removed if it cannot be loaded. */
 function cover(songId, address) {
   const picture = element("img", "cover");
   Object.assign(picture, { loading: "lazy", alt: "", draggable: false });

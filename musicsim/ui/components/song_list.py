@@ -96,8 +96,8 @@ def _parse(sent: Any, n_rows: int) -> Action | None:
 
 
 def cover_address(library: Library, song_id: int | str) -> str:
-    """Return the URL of a song's cover; without a cover, the response is empty, which browsers do not report."""
-    return f"/songs/{song_id}/cover?library={quote(library.name)}&quiet=1"
+    """Return the URL of a song's cover."""
+    return f"/songs/{song_id}/cover?library={quote(library.name)}"
 
 
 def show_cover(library: Library, song: Song) -> None:

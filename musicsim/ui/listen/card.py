@@ -11,22 +11,15 @@ from musicsim.ui.components.song_list import clock, show_cover
 from musicsim.ui.components.why_view import ask_why
 from musicsim.ui.listen.add_sound import show_upload_actions
 from musicsim.ui.listen.feedback import THUMBS, press_thumb
+from musicsim.ui.listen.queue_view import is_playing
 from musicsim.ui.listen.seed import PLAY_AT, Seed
 
 
-def show_card(
-    snapshot: Snapshot, seed: Seed, items: list[QueueItem], current: int | None, *, can_explain: bool
-) -> None:
-    """Show the current song; `current` is its id if it is a song of the queue, or the seed."""
-    item = next((item for item in items if item.song.id == current), None)
+def show_card(snapshot: Snapshot, seed: Seed, items: list[QueueItem], item: QueueItem | None) -> None:
+    """Show the current song: `item` if it is a song of the queue, or the seed."""
     if item is not None:
         _show_song(snapshot, item.song, item.reason)
-        with st.container(horizontal=True, gap="small", key="listen_actions"):
-            if can_explain:
-                st.button("Why?", icon=":material/help:", on_click=ask_why, args=(item.song.id,), key="card_why")
-            _thumb_buttons(seed, item.song, [one.song for one in items])
-        return
-    if seed.upload is not None and isinstance(seed.example, Example):
+    elif seed.upload is not None and isinstance(seed.example, Example):
         st.subheader(plain(seed.upload.name), anchor=False)
         st.caption(f"Your sound · {clock(seed.example.duration_s)}")
         show_upload_actions(snapshot, seed)
@@ -35,7 +28,19 @@ def show_card(
     else:
         n_songs = "1 song" if len(items) == 1 else f"{len(items)} songs"
         st.subheader(f"{n_songs} that match" if items else "No songs match these filters", anchor=False)
-    st.button("Play", icon=":material/play_arrow:", type="primary", on_click=PLAY_AT.set, args=(-1,), key="card_play")
+
+
+def card_actions(seed: Seed, items: list[QueueItem], item: QueueItem | None, *, can_explain: bool) -> None:
+    """Show the actions on the current song."""
+    if item is None:
+        st.button(
+            "Play", icon=":material/play_arrow:", type="secondary" if is_playing(seed) else "primary",
+            on_click=PLAY_AT.set, args=(-1,), key="card_play",
+        )  # fmt: skip
+        return
+    if can_explain:
+        st.button("Why?", icon=":material/help:", on_click=ask_why, args=(item.song.id,), key="card_why")
+    _thumb_buttons(seed, item.song, [one.song for one in items])
 
 
 def _show_song(snapshot: Snapshot, song: Song, reason: str) -> None:

@@ -6,7 +6,6 @@ from functools import partial
 import streamlit as st
 
 from musicsim._arrays import Float32Array, Int64Array
-from musicsim.explorer.snapshot.map_columns import colours_offered
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base import openers
 from musicsim.ui.base.keys import COLOR_BY, MARKED, SECOND_MODEL
@@ -20,7 +19,12 @@ MAP_KEY = "explore_map"
 
 def map_options(snapshot: Snapshot) -> None:
     """Show the colors of the map, and a choice of a model for a second map."""
-    st.selectbox("Color by", colours_offered(), **COLOR_BY.widget())
+    offered, by = openers.colors_of(snapshot), _color_by(snapshot)
+    # The key contains the value: at first, it follows from the songs, which may change.
+    widget = f"color_by_{by}"
+    st.selectbox(
+        "Color by", offered, offered.index(by), key=widget, on_change=lambda: COLOR_BY.set(st.session_state[widget])
+    )
     others = _other_models(snapshot)
     if others:
         st.selectbox(
@@ -28,6 +32,12 @@ def map_options(snapshot: Snapshot) -> None:
             placeholder="none",
             help="Shows the map of another model next to this one, with the same songs marked.",
         )  # fmt: skip
+
+
+def _color_by(snapshot: Snapshot) -> str:
+    """Return the chosen meaning of colors, or without one, the one that suits the songs."""
+    offered = openers.colors_of(snapshot)
+    return COLOR_BY.get() if COLOR_BY.get() in offered else offered[0]
 
 
 def fit_second_model(snapshot: Snapshot) -> None:
@@ -63,7 +73,7 @@ def _show_map(
 ) -> None:  # fmt: skip
     """Show the map of the snapshot `drawn`; clicks act on the snapshot of the page."""
     song_map(
-        drawn, key=key, color_by=COLOR_BY.get() or "genre", chosen=chosen, marked=marked, query=star, height=None,
+        drawn, key=key, color_by=_color_by(snapshot), chosen=chosen, marked=marked, query=star, height=None,
         on_pick=partial(_click, snapshot), on_hear=partial(play_preview, snapshot),
         on_outline=partial(_lasso, snapshot),
     )  # fmt: skip

@@ -24,7 +24,7 @@ from musicsim.ui.components.jobs_view import stop_without_songs
 from musicsim.ui.components.song_finder import find_song, song_matches
 from musicsim.ui.components.why_view import show_why
 from musicsim.ui.listen.add_sound import add_sound
-from musicsim.ui.listen.card import show_card
+from musicsim.ui.listen.card import card_actions, show_card
 from musicsim.ui.listen.conditions import IS_REMOVED, filters_popover, request_of, show_chips, show_conditions
 from musicsim.ui.listen.feedback import feedback_bar, thumbs_of
 from musicsim.ui.listen.map_column import fit_second_model, show_maps
@@ -40,6 +40,10 @@ from musicsim.ui.listen.queue_view import (
 from musicsim.ui.listen.seed import Seed, pick_match, seed_of, start_song
 from musicsim.ui.listen.selection import show_selection
 from musicsim.ui.listen.state import LISTEN, state_of
+
+# On a phone, the map is behind a tab; elsewhere, these tabs are hidden. The styles follow the buttons without a run.
+_TABS = """<fieldset class="listen-tabs"><label><input type="radio" name="listen-tab" checked>Queue</label>
+<label><input type="radio" name="listen-tab" id="listen-map">Map</label></fieldset>"""
 
 
 @visitor_may
@@ -67,6 +71,7 @@ def draw() -> None:
             show_chips(snapshot)
             filters_popover(snapshot)
         more_popover(snapshot, seed)
+    st.html(_TABS)
     follow_player()
     _show_page(snapshot, seed)
 
@@ -99,8 +104,11 @@ def _show_music(snapshot: Snapshot, seed: Seed | None) -> tuple[int | None, list
         st.error(plain(error), icon=":material/error:")
         return None, [], None
     current = current_song(seed, items)
-    show_card(snapshot, seed, items, current, can_explain=request.query is not None)
-    queue_actions(snapshot, seed, items, current)
+    item = next((item for item in items if item.song.id == current), None)
+    show_card(snapshot, seed, items, item)
+    with st.container(horizontal=True, gap="small", key="listen_actions"):
+        card_actions(seed, items, item, can_explain=request.query is not None)
+        queue_actions(snapshot, seed, items, current)
     show_conditions(snapshot, LISTEN.get())
     feedback_bar(snapshot, seed.name, seed.song_id)
     show_queue(snapshot, seed, items, current, request)

@@ -68,6 +68,11 @@ def follow_player() -> None:
     player.note_song(_PLAYING.get(), note)
 
 
+def is_playing(seed: Seed) -> bool:
+    """Return True if the player was last at the seed of its queue."""
+    return seed.song is not None and _PLAYING.get() == seed.song.id and FOLLOWED.get()[0] == seed.name
+
+
 def current_song(seed: Seed, items: list[QueueItem]) -> int | None:
     """Return the id of the player's song if it plays this queue, else that of the seed."""
     playing, ids = _PLAYING.get(), [item.song.id for item in items]
@@ -104,12 +109,11 @@ def _first_track(snapshot: Snapshot, seed: Seed) -> player.Track | None:
 
 def queue_actions(snapshot: Snapshot, seed: Seed, items: list[QueueItem], current: int | None) -> None:
     """Show the actions on the whole queue."""
-    with st.container(horizontal=True, gap="small", key="listen_chips"):
-        if current is not None and current != seed.song_id:
-            st.button("Like this", on_click=_like_this, args=(snapshot, current))
-        if state.can_undo():
-            st.button("Undo", key="listen_undo", on_click=_undo, args=(seed,))
-        save_popover(snapshot, seed, items)
+    if current is not None and current != seed.song_id:
+        st.button("Similar songs", key="listen_similar", on_click=_like_this, args=(snapshot, current))
+    if state.can_undo():
+        st.button("Undo", key="listen_undo", on_click=_undo, args=(seed,))
+    save_popover(snapshot, seed, items)
 
 
 def _like_this(snapshot: Snapshot, song_id: int) -> None:

@@ -1,0 +1,56 @@
+"""Covers drawn from sound, for songs without a picture: the waveform around a disc, in the color of the region."""
+
+import colorsys
+from itertools import pairwise
+
+import numpy as np
+
+from musicsim.explorer.snapshot.map_columns import PALETTE, UNKNOWN_COLOUR
+from musicsim.explorer.snapshot.snapshot import Snapshot
+
+_N_RAYS = 24
+_MIN_RANGE = 0.25  # of the rays' levels, so that steady music gets even rays
+_DISC, _RAY = 15, 26  # radius of the disc, and length of the longest ray; the picture is 96 wide
+_SHIFTS = (-0.07, 0.05, 0.09, -0.03)  # of hue, one for each small region
+
+
+def draw_cover(snapshot: Snapshot, song_id: int) -> bytes:
+    """Return an SVG image, the same for the same sound and region. Raises NotFoundError for an unknown song."""
+    light, deep = _colors(snapshot, song_id)
+    rays = "".join(
+        f"M{48 + _DISC * x:.1f} {48 + _DISC * y:.1f}l{length * x:.1f} {length * y:.1f}"
+        for length, x, y in _rays(snapshot.library.outline(song_id))
+    )
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 96 96" width="320" height="320">'
+        f'<linearGradient id="g" x2="1" y2="1"><stop stop-color="{light}"/><stop offset="1" stop-color="{deep}"/>'
+        '</linearGradient><path fill="url(#g)" d="M0 0h96v96H0z"/>'
+        f'<path d="{rays}" stroke="#fff" stroke-opacity=".9" stroke-width="3.4" stroke-linecap="round"/></svg>'
+    ).encode()
+
+
+def _rays(outline: np.ndarray) -> list[tuple[float, float, float]]:
+    """Return length and direction of each ray, clockwise from the start of the song at the top."""
+    ends = np.linspace(0, len(outline), _N_RAYS + 1).astype(int)
+    level = np.array([outline[a:b].mean() if b > a else 0.0 for a, b in pairwise(ends)])
+    share = 1 - (level.max() - level) / max(level.max() - level.min(), _MIN_RANGE)
+    angle = 2 * np.pi * np.arange(_N_RAYS) / _N_RAYS
+    return list(zip(2 + _RAY * share, np.sin(angle), -np.cos(angle), strict=True))
+
+
+def _colors(snapshot: Snapshot, song_id: int) -> tuple[str, str]:
+    """Return a light and a deep shade of the color of the song's region, as the map shows it."""
+    row = int(snapshot.rows_of([song_id])[0])
+    large, small = ([*_labels(snapshot, row), -1, -1])[:2]
+    color = PALETTE[large % len(PALETTE)] if large >= 0 else UNKNOWN_COLOUR
+    hue, _, saturation = colorsys.rgb_to_hls(*(int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)))
+    saturation = min(saturation, 0.6)
+    return _hex(hue + _SHIFTS[small % len(_SHIFTS)], 0.55, saturation), _hex(hue, 0.34, saturation)
+
+
+def _labels(snapshot: Snapshot, row: int) -> list[int]:
+    return [int(snapshot.clusters[size][row]) for size in sorted(snapshot.clusters, key=int)] if row >= 0 else []
+
+
+def _hex(hue: float, lightness: float, saturation: float) -> str:
+    return "#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hls_to_rgb(hue % 1, lightness, saturation))
