@@ -14,13 +14,14 @@ from musicsim.cli.console import (
     LibraryOption,
     emit,
     failure_json,
+    job_bar,
     open_library,
-    progress_bar,
     show_failures,
     warn,
 )
 from musicsim.explorer import refresh
 from musicsim.explorer.pools import use_pool
+from musicsim.progress import Canceled
 
 _ALSO = {
     "known": "recognized by their sound",
@@ -52,10 +53,11 @@ def add(
     with open_library(library, create=True) as lib:
         if shortest is not None:
             lib.set_setting("shortest_s", shortest)
-        with use_pool(lib), progress_bar() as progress:
-            done = refresh.add_and_refresh(
-                lib, sources, retry=retry, anyway=anyway, n_workers=workers, progress=progress
-            )
+        options = {"retry": retry, "anyway": anyway}
+        paths = [str(libraries.absolute(source)) for source in sources]
+        with use_pool(lib), job_bar(lib, "add", paths=paths, **options) as progress:
+            done = refresh.add_and_refresh(lib, sources, **options, n_workers=workers, progress=progress)
+            progress.end_scan(done)
         show_scan(lib, done, sources, as_json)
 
 
@@ -68,8 +70,10 @@ def scan(
     workers: _Workers = None,
 ) -> None:
     with open_library(library) as lib:
-        with use_pool(lib), progress_bar() as progress:
+        paths = [str(libraries.absolute(folder)) for folder in folders or ()]
+        with use_pool(lib), job_bar(lib, "scan", folders=paths) as progress:
             done = refresh.scan_again(lib, folders or (), n_workers=workers, progress=progress)
+            progress.end_scan(done)
         show_scan(lib, done, folders or lib.files.roots(), as_json)
 
 
@@ -104,8 +108,9 @@ def demo(
     seed: Annotated[int, typer.Option(help="A different seed composes different music.")] = 0,
 ) -> None:
     with open_library(library, create=True) as lib:
-        with progress_bar() as progress:
-            refresh.build_demo(lib, seed=seed, progress=progress)
+        with job_bar(lib, "demo", seed=seed) as progress:
+            if not refresh.build_demo(lib, seed=seed, progress=progress):
+                raise Canceled
         counts = {"library": str(lib.folder), **lib.counts()}
     if as_json:
         emit(counts)

@@ -15,7 +15,7 @@ from musicsim.library import Library
 from musicsim.public import visitor_may
 from musicsim.ui.base import openers
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_finder import find_songs
@@ -176,7 +176,7 @@ def _ask(pair: blind.BlindPair) -> bool:
         for choice, label in _LABELS.items():
             st.button(
                 label, key=f"blind_{choice}", shortcut=_SHORTCUTS[choice], on_click=_answer, args=(choice,),
-                disabled=pair.is_equal and choice != "same",
+                **off_if(pair.is_equal and choice != "same", "Both lists are the same."),
             )  # fmt: skip
         return st.button("Generate two new playlists", icon=":material/casino:", key="blind_draw", type="tertiary")
 

@@ -19,7 +19,7 @@ from musicsim.extensions.listening_tests.taking_part import import_grades
 from musicsim.library import Library
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.option_widgets import describe, limits
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.components.downloads import show_table
 
 _NUMBERS = ("queries", "results", "checks", "failed_checks", "seconds", "seed")
@@ -216,7 +216,7 @@ def _draw_files(library: Library, test: store.KeptTest) -> None:
         with st.popover("Import answers", icon=":material/upload:"):
             st.caption("Files that a public demonstration saved with --keep-answers.")
             files = st.file_uploader("Answers", ["json"], accept_multiple_files=True, key="listening_answers")
-            if st.button("Import", key="listening_import", disabled=not files):
+            if st.button("Import", key="listening_import", **off_if(not files, "Choose a file first.")):
                 _PROBLEM.set(_import_all(library, [(file.getvalue(), file.name) for file in files]))
                 st.rerun()
         with st.popover("Delete", icon=":material/delete:"):

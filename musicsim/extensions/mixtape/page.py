@@ -15,7 +15,7 @@ from musicsim.extensions.mixtape.mixtape import MIX_ENDINGS, Mix, render_mix
 from musicsim.library import Song
 from musicsim.ui.base.desk import desk, value_of, wait_for
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.base.uploads import Upload
 from musicsim.ui.components.listening import play_upload
 from musicsim.ui.components.song_list import clock
@@ -69,7 +69,7 @@ def draw(snapshot: Snapshot, songs: Sequence[Song]) -> None:
         busy = task is not None and not task.future.done()
         st.button(
             "Make the mix", icon=":material/graphic_eq:", key="playlist_mix_it", on_click=_start,
-            args=(snapshot, songs), disabled=busy,
+            args=(snapshot, songs), **off_if(busy, "The mix is being made."),
         )  # fmt: skip
         if task is None:
             return

@@ -14,7 +14,6 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.errors import LibraryError
-from musicsim.explorer import jobs
 from musicsim.library import Library, importing
 from musicsim.library.stores.listening import ImportEntry, Waiting
 from musicsim.progress import Progress
@@ -55,7 +54,6 @@ class _Result:
     library: Path
     report: importing.ImportReport
     lists: tuple[importing.SeenList, ...]
-    is_learning: bool  # True while the walk is being fitted to the playlists
 
 
 _PENDING: Key[_Pending | None] = Key("listening_looked", lambda: None, "preview of an import")
@@ -92,7 +90,7 @@ def import_panel(library: Library, *, busy: bool) -> None:
         result = _RESULT.get()
         import_ids = [entry.id for entry in library.listening.imports()]
         if result is not None and result.library == library.folder and result.report.import_id in import_ids:
-            _show_result(library, result, busy=busy)
+            _show_result(result)
     with st.form(f"listening_form_{_ROUND.get()}"):
         request = _request()
     with st.container():
@@ -225,8 +223,9 @@ def _show_preview(library: Library, seen: importing.Preview) -> None:
         if is_confirmed:
             with st.spinner("Writing…"):
                 report = importing.commit(library, seen, accepted)
-            is_learning = any(entry.n_found for entry in lists) and learn_walk(library)
-            _finish(_Result(library.folder, report, lists, is_learning))
+            if any(entry.n_found for entry in lists):
+                start_job(library, "walk")
+            _finish(_Result(library.folder, report, lists))
 
 
 def _accept_proposals(seen: importing.Preview, accepted: Sequence[importing.Proposal]) -> importing.Preview:
@@ -337,10 +336,10 @@ def show_waiting(songs: Sequence[Waiting], key: str, *, is_listed: bool = True) 
     table_download("not in the library", lambda: _waiting_table(songs), key)
 
 
-def _show_result(library: Library, result: _Result, *, busy: bool) -> None:
+def _show_result(result: _Result) -> None:
     report = result.report
     if result.lists:
-        _show_imported_lists(library, result, busy=busy)
+        _show_imported_lists(result)
         return
     n_waiting = report.n_songs - report.n_matched
     waiting = f"; {n_waiting:,} {'is' if n_waiting == 1 else 'are'} saved and matched later" if n_waiting else ""
@@ -353,7 +352,7 @@ def _show_result(library: Library, result: _Result, *, busy: bool) -> None:
         st.page_link(PAGES["train"], label="Train a model on this data", icon=":material/school:")
 
 
-def _show_imported_lists(library: Library, result: _Result, *, busy: bool) -> None:
+def _show_imported_lists(result: _Result) -> None:
     n_here, n_all = (sum(numbers) for numbers in zip(*((e.n_found, e.n_entries) for e in result.lists), strict=True))
     n_lost = sum(entry.n_found == 0 for entry in result.lists)
     n_kept = len(result.lists) - n_lost
@@ -368,27 +367,8 @@ def _show_imported_lists(library: Library, result: _Result, *, busy: bool) -> No
     if not n_kept:
         return
 
-    def learn() -> None:
-        if learn_walk(library):
-            _RESULT.set(replace(result, is_learning=True))
-
-    if result.is_learning:
-        st.caption("New playlists will use these once *Learning from playlists* is done.")
-    else:
-        st.button(
-            "Learn from these playlists", icon=":material/school:", key="listening_learn", disabled=busy,
-            on_click=learn,
-            help="New playlists will use what is learned. Unavailable while another job is running.",
-        )  # fmt: skip
+    st.caption("New playlists will use these once *Learning from playlists* is done.")
     st.page_link(PAGES["playlist"], label="Generate a playlist", icon=":material/queue_music:")
-
-
-def learn_walk(library: Library) -> bool:
-    """Start fitting the walk to the playlists; return False if another job is running."""
-    if jobs.current(library) is not None:
-        return False
-    start_job(library, "walk")
-    return True
 
 
 def show_lists(lists: Sequence[importing.SeenList], key: str, *, is_open: bool) -> None:

@@ -11,7 +11,8 @@ from musicsim.library.importing import Proposal, accept, day_of, match_waiting, 
 from musicsim.library.stores.listening import ImportEntry, Waiting
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import count, plain
+from musicsim.ui.base.text import count, off_if, plain
+from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.library import listening_import
 
 _MAX_IMPORTS = 25
@@ -49,7 +50,7 @@ def _show_import(library: Library, entry: ImportEntry) -> None:
 
     def remove() -> None:
         if undo(library, entry.id).kind == "playlists":
-            listening_import.learn_walk(library)
+            start_job(library, "walk")
         st.toast(f"Import {entry.id} was undone.", icon=":material/check_circle:")
 
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
@@ -105,11 +106,13 @@ def _show_proposals(library: Library) -> None:
     ticked = listening_import.proposals_table(proposals, f"listening_waiting_close_{_ROUND.get()}")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            "Same song", icon=":material/check:", disabled=not ticked, key="listening_accept",
+            "Same song", icon=":material/check:", key="listening_accept",
+            **off_if(not ticked, "Select rows first."),
             on_click=_settle, args=(library, proposals, ticked, accept),
         )  # fmt: skip
         st.button(
-            "Different song", icon=":material/close:", disabled=not ticked, key="listening_refuse",
+            "Different song", icon=":material/close:", key="listening_refuse",
+            **off_if(not ticked, "Select rows first."),
             on_click=_settle, args=(library, proposals, ticked, refuse),
         )  # fmt: skip
         st.caption("Select rows to accept or reject them; rejected suggestions do not come back.")

@@ -12,7 +12,7 @@ from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import EDITABLE
 from musicsim.public import is_public
 from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import clean
+from musicsim.ui.base.text import clean, off_if
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.listening import play_songs
 
@@ -107,17 +107,18 @@ def show_songs(snapshot: Snapshot, *, busy: bool = False) -> None:
     )  # fmt: skip
     # the user may have changed the filter since selecting rows
     chosen = [songs[row] for row in event.selection.rows if row < len(songs)]
+    is_off = off_if(not chosen, "Select songs in the table first.")
     with actions:
         st.button(
-            f"Play {len(chosen)} songs" if len(chosen) > 1 else "Play", icon=":material/play_arrow:",
-            disabled=not chosen, on_click=play_songs, args=(library, chosen), key="library_play",
+            f"Play {len(chosen):,} songs" if len(chosen) > 1 else "Play", icon=":material/play_arrow:",
+            on_click=play_songs, args=(library, chosen), key="library_play", **is_off,
         )  # fmt: skip
         if is_owner:
-            if st.button("Edit tags", icon=":material/edit:", disabled=not chosen, key="library_edit"):
+            if st.button("Edit tags", icon=":material/edit:", key="library_edit", **is_off):
                 _edit(library, chosen)
             st.button(
                 "Reset to file tags", icon=":material/undo:", key="library_undo",
-                disabled=not any(s.id in edited for s in chosen),
+                **off_if(not any(s.id in edited for s in chosen), "The tags of the selected songs are not edited."),
                 on_click=library.edits.undo, args=([s.id for s in chosen],),
             )  # fmt: skip
         table_download("songs", lambda: _whole_table(library, ids, is_owner=is_owner), "library_songs_file")

@@ -11,6 +11,7 @@ from musicsim.library.media.playlist_files import MIME, m3u8
 from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import MARKED, Key
+from musicsim.ui.base.text import off_if
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.listening import enqueue_songs, play_songs
 from musicsim.ui.components.song_map import MAX_MARKED
@@ -69,9 +70,11 @@ def show_selection(snapshot: Snapshot) -> None:
         if is_owner:
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 tag = st.text_input("Tag", key=_TAG.name, max_chars=_MAX_TAG).strip()
-                if st.button("Add tag", disabled=not tag):
+                if st.button("Add tag", **off_if(not tag, "Enter a tag first.")):
                     _add_tag(snapshot, tag)
-                if st.button("Add and train", disabled=not tag, help="Trains a model from your tags."):
+                if st.button(
+                    "Add and train", **off_if(not tag, "Enter a tag first.", "Trains a model from your tags.")
+                ):
                     _add_tag(snapshot, tag)
                     SUPERVISION.set("tags")
                     st.switch_page(PAGES["train"])

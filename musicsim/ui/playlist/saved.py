@@ -11,7 +11,7 @@ from musicsim.library import SavedPlaylist
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.public import is_public
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import clean, count, plain, toast_errors
+from musicsim.ui.base.text import clean, count, off_if, plain, toast_errors
 from musicsim.ui.components.song_finder import Match, find_song, name_matches
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, amend, change, present_ids
@@ -192,5 +192,5 @@ def save_button(snapshot: Snapshot) -> None:
             )
         st.button(
             "Replace it" if must_confirm else "Save in the library", key="playlist_save_it", type="primary",
-            on_click=_save, args=(snapshot,), disabled=not name,
+            on_click=_save, args=(snapshot,), **off_if(not name, "Enter a name first."),
         )  # fmt: skip
