@@ -3,8 +3,13 @@
 
 def count(n: int, noun: str) -> str:
     """Return a number with its noun, such as “1 song” or “2,000 songs”."""
-    plural = noun[:-1] + "ies" if noun.endswith("ry") else noun + "s"
+    plural = noun[:-1] + "ies" if noun.endswith("ry") else noun + ("es" if noun.endswith("ch") else "s")
     return f"{n:,} {noun if n == 1 else plural}"
+
+
+def count_are(n: int, noun: str) -> str:
+    """Return a number with its noun and verb, such as “1 song is” or “2 songs are”."""
+    return f"{count(n, noun)} {'is' if n == 1 else 'are'}"
 
 
 def duration(seconds: float) -> str:

@@ -1,11 +1,12 @@
 import pytest
 
-from musicsim.wording import count, duration
+from musicsim.wording import count, count_are, duration
 
 
 def test_noun_agrees_with_number():
     assert [count(n, "song") for n in (0, 1, 2000)] == ["0 songs", "1 song", "2,000 songs"]
-    assert (count(1, "entry"), count(3, "entry")) == ("1 entry", "3 entries")
+    assert (count(3, "entry"), count(2, "search")) == ("3 entries", "2 searches")
+    assert (count_are(1, "song"), count_are(0, "song")) == ("1 song is", "0 songs are")
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from musicsim.cli.console import (
 from musicsim.explorer import refresh
 from musicsim.explorer.pools import use_pool
 from musicsim.progress import Canceled
+from musicsim.wording import count
 
 _ALSO = {
     "known": "recognized by their sound",
@@ -94,7 +95,7 @@ def show_scan(lib: libraries.Library, report: libraries.AddReport, sources: list
         emit(result)
     else:
         also = [f"{result[name]} {words}" for name, words in _ALSO.items() if result[name]]
-        typer.echo(", ".join([f"{report.n_added} songs added", *also]) + f"; {len(lib)} in the library.")
+        typer.echo(", ".join([f"{count(report.n_added, 'song')} added", *also]) + f"; {len(lib)} in the library.")
         for path in report.absent:
             warn("not found", path)
         show_failures(listed)
@@ -111,8 +112,9 @@ def demo(
         with job_bar(lib, "demo", seed=seed) as progress:
             if not refresh.build_demo(lib, seed=seed, progress=progress):
                 raise Canceled
-        counts = {"library": str(lib.folder), **lib.counts()}
+        counts = lib.counts()
     if as_json:
-        emit(counts)
+        emit({"library": str(lib.folder), **counts})
     else:
-        typer.echo(f"{counts['songs']} songs and {counts['playlists']} playlists. To see them, run `musicsim app`.")
+        made = [count(int(counts[name]), name[:-1]) for name in ("songs", "playlists")]
+        typer.echo(f"{' and '.join(made)}. To see them, run `musicsim app`.")

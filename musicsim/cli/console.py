@@ -29,6 +29,7 @@ from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.rendering import render_song
 from musicsim.progress import Progress
 from musicsim.storage import writing_to
+from musicsim.wording import count
 
 SOME_FAILED = 3
 LINE_EVERY_S = 10.0  # interval of the progress lines that replace the bar in a pipe
@@ -227,4 +228,4 @@ def show_failures(failures: Sequence[library.Failure]) -> None:
         warn("not added", f"{len(broken) - _MAX_LISTED} more; `musicsim failed` lists all of them.")
     for kind in library.SKIPPED:
         if n_files := sum(f.kind == kind for f in failures):
-            warn("skipped", f"{n_files} {kind} files; `musicsim failed` lists them, --anyway adds them.")
+            warn("skipped", f"{count(n_files, f'{kind} file')}; `musicsim failed` lists them, --anyway adds them.")

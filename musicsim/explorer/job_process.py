@@ -26,6 +26,7 @@ from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
 from musicsim.progress import Canceled
 from musicsim.storage import writing_to
+from musicsim.wording import count
 
 _log = logging.getLogger(__name__)
 
@@ -117,5 +118,5 @@ def _take_model(library: Library, *, path: str, progress: JobProgress) -> bool:
 def _backup(library: Library, *, path: str, progress: JobProgress) -> bool:
     done = back_up(library, Path(path), progress)
     damaged = f" · without damaged models: {', '.join(done.damaged)}" if done.damaged else ""
-    progress.outcome = f"{done.n_songs:,} songs · {done.n_bytes / 1e6:,.1f} MB · {path}{damaged}"
+    progress.outcome = f"{count(done.n_songs, 'song')} · {done.n_bytes / 1e6:,.1f} MB · {path}{damaged}"
     return True

@@ -94,7 +94,7 @@ def test_import_is_written_listed_and_undone(section, full):
     assert not app.metric, "the fields are empty again"
     assert "Import 1: 2 rows" in texts(app.run()), "told until it is undone"
     assert played(full) == {("ann", song.id): 1}
-    assert "1 imported songs are not in the library." in texts(app)
+    assert "1 imported song is not in the library." in texts(app)
     look(app, ("plays.csv", plays_of([song], "bob,You,Other,9")))
     assert "Replaces import 1 (plays.csv" in texts(app)
     press(app, "Undo import")

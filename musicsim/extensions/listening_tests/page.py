@@ -21,6 +21,7 @@ from musicsim.ui.base.keys import Key
 from musicsim.ui.base.option_widgets import describe, limits
 from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.components.downloads import show_table
+from musicsim.wording import count, count_are
 
 _NUMBERS = ("queries", "results", "checks", "failed_checks", "seconds", "seed")
 _CHOSEN: Key[int | None] = Key("listening_test", lambda: None, "id of the selected listening test", per_library=True)
@@ -95,7 +96,9 @@ def _draw_upload(library: Library) -> None:
             return
         n_absent = sum(library.song_with_sound(s.content_hash, s.sound_hash) is None for s in test.songs)
         if n_absent:
-            st.error(f"{n_absent:,} of {len(test.songs):,} songs are not in this library.", icon=":material/error:")
+            st.error(
+                f"{n_absent:,} of {count_are(len(test.songs), 'song')} not in this library.", icon=":material/error:"
+            )
             return
         _add(library, test, 5)
         st.rerun()
@@ -135,7 +138,8 @@ def _draw_test(library: Library, test: store.KeptTest) -> None:
 def _draw_listeners(library: Library, test: store.KeptTest, results: Results) -> None:
     st.subheader("Listeners", anchor=False)
     n_counted = sum(one.counts for one in results.progress)
-    st.caption(f"{n_counted} of {len(results.progress)} listeners have finished and passed the attention checks.")
+    listeners = count(len(results.progress), "listener")
+    st.caption(f"Finished, and passed the attention checks: {n_counted} of {listeners}.")
     for one in results.progress:
         share = one.n_graded / one.n_pairs
         failed = f", {one.n_failed_checks} failed attention checks" if one.n_failed_checks else ""

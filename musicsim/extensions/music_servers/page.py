@@ -43,7 +43,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
 
 def _draw_server(library: Library, connection: Connection, counts: tuple[int, int, int], *, busy: bool) -> None:
     n_songs, n_matched, n_ambiguous = counts
-    facts = [f"{n_songs:,} songs", f"{n_matched:,} matched"] if n_songs else []
+    facts = [count(n_songs, "song"), f"{n_matched:,} matched"] if n_songs else []
     facts += [f"{n_ambiguous:,} to match"] if n_ambiguous else []
     facts += [f"synced {day_of(connection.synced_at)}" if connection.synced_at else "not synced yet"]
     lists = ServerSongs(library).lists(connection.name)

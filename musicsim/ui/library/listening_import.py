@@ -22,6 +22,7 @@ from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import clean, plain
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import start_job
+from musicsim.wording import count, count_are
 
 _SUFFIXES = (*(suffix.lstrip(".") for suffix in importing.READ_SUFFIXES), "zip")
 _MAX_LISTED = 500  # maximum number of rows in a table; a download has all rows
@@ -344,8 +345,8 @@ def _show_result(result: _Result) -> None:
     n_waiting = report.n_songs - report.n_matched
     waiting = f"; {n_waiting:,} {'is' if n_waiting == 1 else 'are'} saved and matched later" if n_waiting else ""
     st.success(
-        f"Import {report.import_id}: {report.n_rows:,} rows; {report.n_matched:,} of {report.n_songs:,} songs are in "
-        f"the library{waiting}.",
+        f"Import {report.import_id}: {count(report.n_rows, 'row')}; {report.n_matched:,} of "
+        f"{count_are(report.n_songs, 'song')} in the library{waiting}.",
         icon=":material/check_circle:",
     )
     if report.n_matched:
@@ -359,8 +360,8 @@ def _show_imported_lists(result: _Result) -> None:
     its = "its" if n_lost == 1 else "their"
     left_out = f"; {n_lost:,} left out because none of {its} songs are in the library" if n_lost else ""
     st.success(
-        f"Import {result.report.import_id}: {n_kept:,} of {len(result.lists):,} playlists; {n_here:,} of "
-        f"{n_all:,} entries are in the library{left_out}.",
+        f"Import {result.report.import_id}: {n_kept:,} of {count(len(result.lists), 'playlist')}; {n_here:,} of "
+        f"{count_are(n_all, 'entry')} in the library{left_out}.",
         icon=":material/check_circle:",
     )
     show_lists(result.lists, "listening_told", is_open=False)
@@ -387,7 +388,7 @@ def show_lists(lists: Sequence[importing.SeenList], key: str, *, is_open: bool) 
             st.dataframe(_absent_table(absent[:_MAX_LISTED]), hide_index=True, key=f"{key}_absent")
             table_download("not in the library", lambda: _absent_table(absent), f"{key}_absent_file")
         if len(lists) > len(part):
-            st.caption(f"The first {len(part):,} of {len(lists):,} playlists.")
+            st.caption(f"The first {len(part):,} of {count(len(lists), 'playlist')}.")
 
 
 def _absent_table(absent: Sequence[tuple[str, importing.Absent]]) -> pd.DataFrame:

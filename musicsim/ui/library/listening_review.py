@@ -14,6 +14,7 @@ from musicsim.ui.base.openers import BY_STATE
 from musicsim.ui.base.text import count, off_if, plain
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.library import listening_import
+from musicsim.wording import count_are
 
 _MAX_IMPORTS = 25
 _CLOSE: Key[tuple[Path, list[Proposal]] | None] = Key(
@@ -42,7 +43,7 @@ def show_listening(snapshot: Snapshot, *, busy: bool) -> None:
 
 
 def _show_import(library: Library, entry: ImportEntry) -> None:
-    facts = [f"{entry.n_rows:,} rows", f"{entry.n_matched:,} of {entry.n_songs:,} songs in the library"]
+    facts = [count(entry.n_rows, "row"), f"{entry.n_matched:,} of {count(entry.n_songs, 'song')} in the library"]
     facts += [f"listener {plain(entry.listener)}"] if entry.listener else []
     first, last = day_of(entry.first_at), day_of(entry.last_at)
     facts += [f"{first} to {last}"] if first and last else []
@@ -74,7 +75,7 @@ def _show_unmatched(library: Library) -> None:
         st.caption("Everything is matched: all songs in the imported plays and tags are in the library.")
     else:
         st.caption(
-            f"{len(songs):,} imported songs are not in the library. Their plays and tags are kept, and are assigned "
+            f"{count_are(len(songs), 'imported song')} not in the library. Plays and tags are kept, and are assigned "
             "when a scan finds the songs."
         )
         with st.expander("Show them"):

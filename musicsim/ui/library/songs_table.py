@@ -15,6 +15,7 @@ from musicsim.ui.base.openers import BY_STATE
 from musicsim.ui.base.text import clean, off_if
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.listening import play_songs
+from musicsim.wording import count
 
 _KEY = "library_songs"
 _SEVERAL = "several values: unchanged"
@@ -124,7 +125,7 @@ def show_songs(snapshot: Snapshot, *, busy: bool = False) -> None:
         table_download("songs", lambda: _whole_table(library, ids, is_owner=is_owner), "library_songs_file")
         first = f" The first {len(songs):,} are listed; the download has all of them." if len(songs) < len(ids) else ""
         actions_allowed = "play or edit" if is_owner else "play"
-        st.caption(f"{len(ids):,} of {snapshot.n_songs:,} songs.{first} Select rows to {actions_allowed} them.")
+        st.caption(f"{len(ids):,} of {count(snapshot.n_songs, 'song')}.{first} Select rows to {actions_allowed} them.")
 
 
 @st.dialog("Edit tags")

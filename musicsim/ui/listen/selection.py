@@ -19,6 +19,7 @@ from musicsim.ui.listen.seed import MAX_EXAMPLES, PLAY_AT, sample_evenly, start_
 from musicsim.ui.playlist.draft import PLAYLIST
 from musicsim.ui.playlist.request_form import STAY_AROUND
 from musicsim.ui.train.training_view import SUPERVISION
+from musicsim.wording import count
 
 MAX_PLAYED = 500  # maximum number of songs that go into the player's queue together
 _MAX_LISTED = 200
@@ -32,7 +33,7 @@ def show_selection(snapshot: Snapshot) -> None:
     ids = MARKED.get()
     if len(ids) <= 1:
         return
-    st.subheader(f"{len(ids):,} songs marked", anchor=False)
+    st.subheader(f"{count(len(ids), 'song')} marked", anchor=False)
     if len(ids) > MAX_MARKED:
         st.caption(f"{MAX_MARKED:,} shown with a ring.")
     first = snapshot.songs_by_id(ids[:MAX_PLAYED].tolist())
@@ -88,7 +89,7 @@ def _search(snapshot: Snapshot, ids: list[int]) -> None:
 def _add_tag(snapshot: Snapshot, tag: str) -> None:
     ids = MARKED.get().tolist()
     snapshot.library.add_tags([{"song_id": song_id, "tag": tag, "weight": 1.0} for song_id in ids])
-    st.toast(f"{len(ids):,} songs have the tag “{tag}”.")
+    st.toast(f"{count(len(ids), 'song')} have the tag “{tag}”.")
 
 
 def _table(snapshot: Snapshot, ids: Int64Array) -> pd.DataFrame:

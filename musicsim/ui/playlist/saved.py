@@ -120,7 +120,7 @@ def _choose_playlist(listed: dict[int, SavedPlaylist], *, is_labelled: bool) -> 
     find_song(
         "Playlist", key="playlist_saved_finder", search=partial(_matches, listed),
         on_pick=lambda _, value: _CHOSEN.set(int(value) if value.isdigit() else None),
-        placeholder=f"Type to search {len(order):,} playlists",
+        placeholder=f"Type to search {count(len(order), 'playlist')}",
     )  # fmt: skip
     chosen = listed[_CHOSEN.get() or order[0]]
     st.caption(plain(_label(chosen)))
@@ -132,7 +132,7 @@ def _matches(listed: dict[int, SavedPlaylist], text: str) -> list[Match]:
     for playlist in listed.values():
         by_name.setdefault(clean(playlist.name), []).append(playlist)
     return [
-        Match("name", str(playlist.id), match.title, f"{len(playlist.song_ids)} songs")
+        Match("name", str(playlist.id), match.title, count(len(playlist.song_ids), "song"))
         for match in name_matches(list(by_name), text)
         for playlist in by_name[match.value]
     ]
@@ -187,7 +187,7 @@ def save_button(snapshot: Snapshot) -> None:
         must_confirm = same is not None and _CONFIRMED.get() == name
         if same is not None and must_confirm:
             st.warning(
-                f"The playlist “{plain(name)}” with {len(same.song_ids)} songs already exists and will be replaced.",
+                f"“{plain(name)}” with {count(len(same.song_ids), 'song')} already exists and will be replaced.",
                 icon=":material/warning:",
             )
         st.button(
