@@ -109,6 +109,20 @@ def server(home) -> Iterator[Server]:
 needs_proc = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="no /proc")
 
 
+@pytest.mark.parametrize("path", ["/", "/library", "/playlist?library=library"])
+def test_first_html_has_our_title_and_icon(server, path):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    html = answer.read().decode()
+    assert "<title>musicsim</title>" in html
+    assert 'rel="shortcut icon" href="data:image/svg' in html
+    assert '<div id="root"></div>' in html
+    assert answer.headers["Cache-Control"] == "no-cache"
+    assert server.status(path, f"localhost:{server.port}", If_None_Match=answer.headers["ETag"]) == 304
+    connection.close()
+
+
 @needs_proc
 def test_app_listens_on_localhost_only(server):
     assert server.lines == [f"musicsim is running at http://localhost:{server.port}; press Ctrl+C to stop it."]

@@ -1,8 +1,11 @@
 """The command line as a person and a machine use it."""
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +16,7 @@ from typer.testing import CliRunner
 
 from musicsim.api.http import http_interface
 from musicsim.cli import COMMANDS as PROGRAM
-from musicsim.cli import program
+from musicsim.cli import console, program
 from musicsim.cli.options import add_options
 from tests.command import run, run_process
 from tests.sounds import write_collection, write_song
@@ -39,6 +42,18 @@ def test_adds_and_lists_folder(tmp_path):
     info = json.loads(run_process("info", "--json", library=library)[0])
     assert info["songs"] == 6
     assert info["model"]["fitted_on_songs"] == 6
+
+
+def test_pipe_gets_lines_of_progress(tmp_path):
+    music = write_collection(tmp_path / "music", n_songs=2, seconds=2)
+    code = "from musicsim.cli import console, main; console.LINE_EVERY_S /= 1000; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "add", music], stderr=subprocess.PIPE, text=True, check=True,
+        env=os.environ | {"MUSICSIM_LIBRARY": str(tmp_path / "library")},
+    )  # fmt: skip
+    assert re.search(r"^\d of 6 · ", done.stderr, re.MULTILINE)
+    assert "\x1b" not in done.stderr
+    assert console.LINE_EVERY_S <= 10
 
 
 def test_similar_accepts_id_or_file(library, tmp_path):

@@ -38,7 +38,7 @@ def test_import_dry_run_list_and_undo(tiny_library, history):
 
 def test_prints_summary_without_json_option(tiny_library, history):
     out, _ = run("import", history, library=tiny_library.folder)
-    assert "3 rows with 3 songs; 1 songs are in the library" in out
+    assert "3 rows with 3 songs; 1 song is in the library" in out
     assert "not in the library: Nobody, Nothing (9)" in out
     assert "left out: 1 (no artist or title): plays.csv, line 5" in out
     assert "close (0.9" in out

@@ -1,7 +1,7 @@
 """The command line, with the same functions as the pages.
 
 Results go to stdout (as JSON with ``--json``); progress and warnings go to stderr. Exit codes: 0 success, 1 error, 2
-wrong usage, 3 some files failed or `doctor` found problems, 4 the disk is full, read-only or failing.
+wrong usage, 3 some files failed or `doctor` found problems, 4 the disk is full, read-only or failing, 130 canceled.
 """
 
 import logging
@@ -14,10 +14,11 @@ from typer.core import TyperGroup
 import musicsim
 from musicsim import logs
 from musicsim.cli.lazy import lazy_commands
-from musicsim.cli.terminal import errors, safe
+from musicsim.cli.terminal import STOPPED, errors, safe
 from musicsim.commit import commit
 from musicsim.errors import MusicsimError, StorageError
 from musicsim.hooks import Command
+from musicsim.progress import Canceled
 
 __all__ = ["COMMANDS", "main", "program"]
 
@@ -141,6 +142,8 @@ def main() -> None:
         _fail(str(error), _STORAGE_FAILED)
     except MusicsimError as error:
         _fail(str(error))
+    except Canceled:
+        _fail("canceled in the app; finished work is kept. Run the same command to resume.", STOPPED)
     except KeyboardInterrupt:
         _fail("stopped; songs that were already added are kept. Run the same command to resume.")
 

@@ -14,13 +14,15 @@ from musicsim.cli.console import (
     LibraryOption,
     emit,
     failure_json,
+    job_bar,
     open_library,
-    progress_bar,
     show_failures,
     warn,
 )
 from musicsim.explorer import refresh
 from musicsim.explorer.pools import use_pool
+from musicsim.progress import Canceled
+from musicsim.wording import count
 
 _ALSO = {
     "known": "recognized by their sound",
@@ -52,10 +54,11 @@ def add(
     with open_library(library, create=True) as lib:
         if shortest is not None:
             lib.set_setting("shortest_s", shortest)
-        with use_pool(lib), progress_bar() as progress:
-            done = refresh.add_and_refresh(
-                lib, sources, retry=retry, anyway=anyway, n_workers=workers, progress=progress
-            )
+        options = {"retry": retry, "anyway": anyway}
+        paths = [str(libraries.absolute(source)) for source in sources]
+        with use_pool(lib), job_bar(lib, "add", paths=paths, **options) as progress:
+            done = refresh.add_and_refresh(lib, sources, **options, n_workers=workers, progress=progress)
+            progress.end_scan(done)
         show_scan(lib, done, sources, as_json)
 
 
@@ -68,8 +71,10 @@ def scan(
     workers: _Workers = None,
 ) -> None:
     with open_library(library) as lib:
-        with use_pool(lib), progress_bar() as progress:
+        paths = [str(libraries.absolute(folder)) for folder in folders or ()]
+        with use_pool(lib), job_bar(lib, "scan", folders=paths) as progress:
             done = refresh.scan_again(lib, folders or (), n_workers=workers, progress=progress)
+            progress.end_scan(done)
         show_scan(lib, done, folders or lib.files.roots(), as_json)
 
 
@@ -90,7 +95,7 @@ def show_scan(lib: libraries.Library, report: libraries.AddReport, sources: list
         emit(result)
     else:
         also = [f"{result[name]} {words}" for name, words in _ALSO.items() if result[name]]
-        typer.echo(", ".join([f"{report.n_added} songs added", *also]) + f"; {len(lib)} in the library.")
+        typer.echo(", ".join([f"{count(report.n_added, 'song')} added", *also]) + f"; {len(lib)} in the library.")
         for path in report.absent:
             warn("not found", path)
         show_failures(listed)
@@ -104,10 +109,12 @@ def demo(
     seed: Annotated[int, typer.Option(help="A different seed composes different music.")] = 0,
 ) -> None:
     with open_library(library, create=True) as lib:
-        with progress_bar() as progress:
-            refresh.build_demo(lib, seed=seed, progress=progress)
-        counts = {"library": str(lib.folder), **lib.counts()}
+        with job_bar(lib, "demo", seed=seed) as progress:
+            if not refresh.build_demo(lib, seed=seed, progress=progress):
+                raise Canceled
+        counts = lib.counts()
     if as_json:
-        emit(counts)
+        emit({"library": str(lib.folder), **counts})
     else:
-        typer.echo(f"{counts['songs']} songs and {counts['playlists']} playlists. To see them, run `musicsim app`.")
+        made = [count(int(counts[name]), name[:-1]) for name in ("songs", "playlists")]
+        typer.echo(f"{' and '.join(made)}. To see them, run `musicsim app`.")

@@ -8,6 +8,7 @@ import typer
 from musicsim.cli.console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, open_library, warn
 from musicsim.explorer.rendering import render_fields
 from musicsim.library.importing.answers import export_answers, import_answers
+from musicsim.wording import count
 
 group = typer.Typer(no_args_is_help=True)
 
@@ -27,7 +28,7 @@ def _export(
     if as_json:
         emit({"file": str(file), "answers": n_answers, "listeners": listeners})
     else:
-        echo(f"{n_answers} answers from {len(listeners)} listeners written to {file}.")
+        echo(f"{count(n_answers, 'answer')} from {count(len(listeners), 'listener')} written to {file}.")
 
 
 def _import(
@@ -48,7 +49,7 @@ def _import(
         counts = {name: f"n_{name}" for name in ("read", "added", "known", "unmatched")}
         emit(render_fields(result, "problems", **counts))
     else:
-        typer.echo(f"{result.n_read} answers read: {result.n_added} added, {result.n_known} already known.")
+        typer.echo(f"{count(result.n_read, 'answer')} read: {result.n_added} added, {result.n_known} already known.")
         for problem in result.problems:
             warn("left out", problem)
     if n_left:

@@ -14,7 +14,6 @@ import uvicorn
 from musicsim.api.connections import PatientProtocol
 from musicsim.cli.addresses import is_open_to_others, listen, urls
 from musicsim.cli.console import LibraryOption
-from musicsim.errors import StoreLockedError
 from musicsim.explorer import jobs
 from musicsim.explorer.libraries import default_folder
 from musicsim.library import Library
@@ -96,9 +95,8 @@ def _make_server(*, public: bool) -> uvicorn.Server:
 def _start_demo() -> None:
     with Library.open(default_folder()) as library:
         if len(library) == 0:
-            with suppress(StoreLockedError):  # another window has already started the demo
-                jobs.start(library, "demo")
-                typer.echo("Composing 360 songs for the demo takes one to two minutes; the page shows the progress.")
+            jobs.start(library, "demo")
+            typer.echo("Composing 360 songs for the demo takes one to two minutes; the page shows the progress.")
 
 
 def run_app(

@@ -10,6 +10,7 @@ from musicsim.cli.console import JsonOption, LibraryOption, YesOption, confirm, 
 from musicsim.errors import LibraryError
 from musicsim.explorer.health import backups
 from musicsim.explorer.libraries import default_folder
+from musicsim.wording import count
 
 
 def backup(
@@ -37,7 +38,7 @@ def backup(
     if as_json:
         emit({"file": str(file), "songs": done.n_songs, "bytes": done.n_bytes, "damaged": done.damaged})
     else:
-        typer.echo(f"{done.n_songs} songs, {done.n_bytes / 1e6:.1f} MB: {file}")
+        typer.echo(f"{count(done.n_songs, 'song')}, {done.n_bytes / 1e6:.1f} MB: {file}")
 
 
 def restore(
@@ -87,7 +88,7 @@ def restore(
     if as_json:
         emit({"library": str(folder), "songs": done.n_songs, "created_at": created, "left_out": done.left_out})
     else:
-        typer.echo(f"{done.n_songs} songs in {folder}, restored from a backup made on {created}.")
+        typer.echo(f"{count(done.n_songs, 'song')} in {folder}, restored from a backup made on {created}.")
 
 
 def _restore_small(file: Path | None, library: Path | None, as_json: bool) -> None:
@@ -97,8 +98,8 @@ def _restore_small(file: Path | None, library: Path | None, as_json: bool) -> No
     if as_json:
         emit({"file": str(source), "songs": done.n_songs, "absent": done.n_absent, "before": str(done.before)})
         return
-    typer.echo(f"Restored the data of {done.n_songs} songs from {source}.")
+    typer.echo(f"Restored the data of {count(done.n_songs, 'song')} from {source}.")
     if done.n_absent:
-        warn("left out", f"{done.n_absent} songs that are not in the library. Add these songs, and restore again.")
+        warn("left out", f"{count(done.n_absent, 'song')} not in the library. Add what is missing, and restore again.")
     if done.before:
         typer.echo(f"The replaced data is in {done.before}.")

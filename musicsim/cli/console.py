@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sqlite3
 import sys
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from threading import Event, Thread
 from typing import Annotated, Any
 
 import typer
@@ -21,12 +23,16 @@ from rich.table import Column, Table
 from musicsim import LIBRARY_FILE, library, logs
 from musicsim.cli.terminal import errors, printable, safe
 from musicsim.errors import MusicsimError
+from musicsim.explorer import jobs
+from musicsim.explorer.job_progress import JobProgress, track
 from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.rendering import render_song
 from musicsim.progress import Progress
 from musicsim.storage import writing_to
+from musicsim.wording import count
 
 SOME_FAILED = 3
+LINE_EVERY_S = 10.0  # interval of the progress lines that replace the bar in a pipe
 _MAX_LISTED = 50
 
 _bars: list[Bar] = []  # progress bars on the screen
@@ -103,7 +109,14 @@ def song_json(song: library.Song) -> dict[str, Any]:
 
 @contextmanager
 def progress_bar(*, is_noted: bool = True) -> Iterator[Progress]:
-    """Show a progress bar on stderr; with `is_noted`, the library's log gets a line about the command."""
+    """Show progress on stderr; with `is_noted`, the library's log gets a line about the command."""
+    logged = _log_command() if is_noted else nullcontext()
+    with logged, _bar() if errors.is_terminal else _lines() as progress:
+        yield progress
+
+
+@contextmanager
+def _bar() -> Iterator[Progress]:
     columns = (
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
@@ -111,26 +124,59 @@ def progress_bar(*, is_noted: bool = True) -> Iterator[Progress]:
         TextColumn("{task.fields[left]}"),
         TextColumn("{task.description}"),
     )
-    logged = _log_command() if is_noted else nullcontext()
-    with logged, Bar(*columns, console=errors, transient=True) as bar:
+    with Bar(*columns, console=errors, transient=True) as bar:
         task = bar.add_task("", total=None, speed="", left="")
         _bars.append(bar)
 
         def progress(message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
-            speed, left = facts.get("songs_per_second"), facts.get("seconds_left")
+            speed, left = _pace(facts)
             bar.update(
-                task,
-                description=safe(message)[:50],
-                completed=done,
-                total=total or None,
-                speed=f"{speed:.1f} songs/s" if speed else "",
-                left=f"{clock(left)} left" if left is not None else "",
+                task, description=safe(message)[:50], completed=done, total=total or None, speed=speed, left=left
             )
 
         try:
             yield progress
         finally:
             _bars.remove(bar)
+
+
+@contextmanager
+def _lines() -> Iterator[Progress]:
+    """Print a line at regular intervals, for pipes and log files; short commands print none."""
+    latest, has_ended = [""], Event()
+
+    def progress(message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
+        counted = f"{done:,} of {total:,}" if total else ""
+        latest[0] = " · ".join(filter(None, (counted, *_pace(facts), printable(message))))
+
+    def repeat() -> None:
+        while not has_ended.wait(LINE_EVERY_S):
+            errors.print(latest[0] or "working", markup=False, highlight=False, soft_wrap=True)
+
+    printer = Thread(target=repeat, daemon=True)
+    printer.start()
+    try:
+        yield progress
+    finally:
+        has_ended.set()
+        printer.join()
+
+
+def _pace(facts: Mapping[str, Any]) -> tuple[str, str]:
+    speed, left = facts.get("songs_per_second"), facts.get("seconds_left")
+    return f"{speed:.1f} songs/s" if speed else "", f"{clock(left)} left" if left is not None else ""
+
+
+@contextmanager
+def job_bar(lib: library.Library, kind: str, **arguments: Any) -> Iterator[JobProgress]:
+    """Run a command as a job, which the app shows and can cancel, after the library's other jobs; show progress."""
+    job_id = lib.jobs.create(kind, arguments, pid=os.getpid())
+    running = jobs.current(lib)
+    if running is not None and running.id != job_id:
+        title = jobs.job_kinds()[running.kind].title
+        errors.print(f"Waiting for the current job: {title}. This command starts afterwards.", highlight=False)
+    with progress_bar() as show, track(lib, job_id, show, waits=True) as progress:
+        yield progress
 
 
 @contextmanager
@@ -168,11 +214,6 @@ def echo(text: str) -> None:
     typer.echo(plain(text))
 
 
-def count_songs(n: int) -> str:
-    """Return a count with the word "song" or "songs"."""
-    return f"{n} song{'s' * (n != 1)}"
-
-
 def failure_json(failure: library.Failure) -> dict[str, str]:
     """Return the failure to add a file, as JSON."""
     return {"path": str(failure.path), "reason": failure.reason, "kind": failure.kind}
@@ -187,4 +228,4 @@ def show_failures(failures: Sequence[library.Failure]) -> None:
         warn("not added", f"{len(broken) - _MAX_LISTED} more; `musicsim failed` lists all of them.")
     for kind in library.SKIPPED:
         if n_files := sum(f.kind == kind for f in failures):
-            warn("skipped", f"{n_files} {kind} files; `musicsim failed` lists them, --anyway adds them.")
+            warn("skipped", f"{count(n_files, f'{kind} file')}; `musicsim failed` lists them, --anyway adds them.")

@@ -32,6 +32,7 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import ModelRecord
 from musicsim.progress import Progress, add_prefix
+from musicsim.wording import count_are
 
 MEASURES = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "precision": "P@10"}
 """Titles of measures, keyed by name."""
@@ -187,7 +188,7 @@ def _show_lists(title: str, lists: Lists, songs: dict[int, Song], n_hubs: int) -
     if n_hubs and lists.hubs:
         hubs = [(songs[hub.song_id], hub) for hub in lists.hubs[:n_hubs]]
         lines = [(song.id, song.title, song.artist or "", hub.n_lists, hub.n_artists) for song, hub in hubs]
-        caption = f"{len(lists.orphans):,} songs are not in any top ten."
+        caption = f"{count_are(len(lists.orphans), 'song')} not in any top ten."
         show(("id", "hub", "artist", "lists", "of artists"), lines, title=title, caption=caption)
 
 

@@ -12,6 +12,7 @@ from musicsim.explorer.rendering import render_fields
 from musicsim.library import Library, importing
 from musicsim.library.importing import ImportReport, Preview, day_of
 from musicsim.library.stores.listening import ImportEntry
+from musicsim.wording import count, count_are
 
 _MAX_LISTED = 20
 _COUNTS = {"rows": "n_rows", "plays": "n_plays", "songs": "n_songs", "matched": "n_matched"}
@@ -111,13 +112,13 @@ def _show(result: dict[str, Any]) -> None:
     number = result["import"]
     head = "nothing was written (dry run)" if number is None else f"import {number}"
     typer.echo(
-        f"{head}: {result['format']}, {result['rows']} rows with {result['songs']} songs; "
-        f"{result['matched']} songs are in the library."
+        f"{head}: {result['format']}, {count(result['rows'], 'row')} with {count(result['songs'], 'song')}; "
+        f"{count_are(result['matched'], 'song')} in the library."
     )
     if result.get("recording_ids"):
-        typer.echo(f"{result['recording_ids']} songs now have the MusicBrainz id of their recording.")
+        typer.echo(f"MusicBrainz ids of recordings: added to {count(result['recording_ids'], 'song')}.")
     for entry in result["lists"][:_MAX_LISTED]:
-        echo(f"playlist {entry['name']}: {entry['matched']} of {entry['entries']} songs are in the library.")
+        echo(f"playlist {entry['name']}: {entry['matched']} of {count_are(entry['entries'], 'song')} in the library.")
     if len(result["lists"]) > _MAX_LISTED:
         typer.echo(f"{len(result['lists']) - _MAX_LISTED} more playlists; --json lists all of them.")
     for entry in result["skipped"]:
@@ -129,8 +130,8 @@ def _show(result: dict[str, Any]) -> None:
             f"(song {close['song']})?"
         )
     missed = result["unmatched"]
-    for artist, title, count in missed[:_MAX_LISTED]:
-        echo(f"not in the library: {artist}, {title} ({count})")
+    for artist, title, n in missed[:_MAX_LISTED]:
+        echo(f"not in the library: {artist}, {title} ({n})")
     if len(missed) > _MAX_LISTED:
         typer.echo(f"not in the library: {len(missed) - _MAX_LISTED} more; --json lists all of them.")
     for verb in ("replaces", "overlaps"):
@@ -152,7 +153,7 @@ def imports(library: LibraryOption = None, as_json: JsonOption = False) -> None:
         for e in entries
     ]
     show(["import", "date", "files", "format", "listener", "rows", "songs", "matched", "from", "to"], rows)
-    typer.echo(f"{n_waiting} imported songs are not in the library.")
+    typer.echo(f"{count_are(n_waiting, 'imported song')} not in the library.")
 
 
 def _entry_json(entry: ImportEntry) -> dict[str, Any]:

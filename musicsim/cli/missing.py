@@ -9,7 +9,6 @@ from musicsim.cli.console import (
     SOME_FAILED,
     JsonOption,
     LibraryOption,
-    count_songs,
     echo,
     emit,
     failure_json,
@@ -18,6 +17,7 @@ from musicsim.cli.console import (
 )
 from musicsim.errors import NotFoundError
 from musicsim.library import SKIPPED, absolute
+from musicsim.wording import count
 
 
 def list_failures(library: LibraryOption = None, as_json: JsonOption = False) -> None:
@@ -50,7 +50,7 @@ def list_missing(
     for song in songs:
         echo(f"{song.id}  {song.label}  {song.path}")
     if forget_all:
-        typer.echo(f"{count_songs(len(songs))} removed.")
+        typer.echo(f"{count(len(songs), 'song')} removed.")
 
 
 def forget(
@@ -66,4 +66,4 @@ def forget(
     if as_json:
         emit({"folder": str(root), "forgotten": n_songs})
     else:
-        typer.echo(f"{count_songs(n_songs)} removed.")
+        typer.echo(f"{count(n_songs, 'song')} removed.")

@@ -1,11 +1,12 @@
 """The command group ``musicsim models``."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, open_library, progress_bar, show
+from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, job_bar, open_library, show
 from musicsim.explorer.models.files import FILE_ENDING, save_model_file
 from musicsim.explorer.models.representations import list_addable
 from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
@@ -85,8 +86,9 @@ def import_model(
     library: LibraryOption = None,
 ) -> None:
     """Import a model from another library, and apply it to all songs."""
-    with open_library(library) as lib, progress_bar() as progress:
-        model_id = import_model_file(lib, file.expanduser().absolute(), progress)
+    path = file.expanduser().absolute()
+    with open_library(library) as lib, job_bar(lib, "take_model", path=str(path)) as progress:
+        model_id = import_model_file(lib, path, progress)
         name = lib.models.get(model_id).name
     echo(f"{name} was imported; `musicsim models use {name!r}` activates it.")
 
@@ -110,8 +112,10 @@ def add(
     if tau > codewords:
         raise typer.BadParameter(f"--tau {tau} must be at most --codewords {codewords}.")
     settings = RepresentationSettings(representation, codewords, tau)
-    with open_library(library) as lib, progress_bar() as progress:
-        model_id = add_representation(lib, settings, free_name(lib, name or settings.name), progress)
+    with open_library(library) as lib:
+        new_name = free_name(lib, name or settings.name)
+        with job_bar(lib, "represent", name=new_name, settings=asdict(settings)) as progress:
+            model_id = add_representation(lib, settings, new_name, progress)
         record = lib.models.get(model_id)
     echo(f"{record.name} was added; `musicsim models use {record.name!r}` activates it.")
 

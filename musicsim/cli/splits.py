@@ -9,6 +9,7 @@ import typer
 from musicsim.cli.console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, open_library, show, warn
 from musicsim.library.importing.splits import import_split
 from musicsim.library.stores.splits import PARTS
+from musicsim.wording import count
 
 group = typer.Typer(no_args_is_help=True)
 
@@ -40,7 +41,7 @@ def _import(
     if as_json:
         emit({"name": done.name, "read": done.n_read, "songs": done.n_songs, "problems": done.problems})
     else:
-        echo(f"{done.name}: {done.n_songs} songs found in {done.n_read} rows.")
+        echo(f"{done.name}: {count(done.n_songs, 'song')} found in {count(done.n_read, 'row')}.")
         for problem in done.problems:
             warn("left out", problem)
     if done.problems:

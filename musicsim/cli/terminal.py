@@ -4,6 +4,7 @@ from rich.console import Console
 from rich.markup import escape
 
 errors = Console(stderr=True)
+STOPPED = 130  # exit code of a canceled command
 
 
 def safe(text: object) -> str:

@@ -7,27 +7,28 @@ from typing import Any
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, errors, open_library, progress_bar, show
+from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, errors, job_bar, open_library, show
 from musicsim.cli.options import take_request
+from musicsim.cli.terminal import STOPPED
+from musicsim.explorer.job_progress import JobProgress
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.refresh.model_text import describe_split, figures, headline, name_for, report_of, source_rows
 from musicsim.explorer.requests.training import TrainingRequest
-from musicsim.progress import Canceled, Progress
-
-_STOPPED = 130
+from musicsim.library import Library
+from musicsim.progress import Canceled
 
 
 @take_request(TrainingRequest)
 def train(request: TrainingRequest, library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """Press Ctrl-C once to stop and keep the best model so far, or twice to discard it."""
     with open_library(library) as lib:
-        with _watch() as watcher:
-            try:
-                name = name_for(lib, request.supervision, request.name)
+        name = name_for(lib, request.supervision, request.name)
+        try:
+            with _watch(lib, request.job_arguments(name)) as watcher:
                 model_id = learn(lib, request.settings, name, watcher, use=request.use)
-            except Canceled:
-                errors.print("stopped; nothing was saved.")
-                raise typer.Exit(_STOPPED) from None
+        except Canceled:
+            errors.print("stopped; nothing was saved.")
+            raise typer.Exit(STOPPED) from None
         record = lib.models.get(model_id)
         report = report_of(lib, record)
     if as_json:
@@ -39,7 +40,7 @@ def train(request: TrainingRequest, library: LibraryOption = None, as_json: Json
 class _Terminal:
     """Progress of a training run in the terminal, shown as a bar; Ctrl-C stops the run."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: JobProgress) -> None:
         self._progress, self._line = progress, ""
         self.interrupts = 0
 
@@ -49,6 +50,7 @@ class _Terminal:
         self._progress(self._line or message, done, total, **facts)
 
     def trace(self, point: dict[str, Any]) -> None:
+        self._progress.trace(point)
         if "setting" in point:
             self._line = f"{point['setting']}: held out {point['quality']:.3f}"
             return
@@ -57,13 +59,13 @@ class _Terminal:
         self._line = f"{strength}: gap {point['gap']:.1%}{quality}"
 
     def is_enough(self) -> bool:
-        return self.interrupts > 0
+        return self.interrupts > 0 or self._progress.is_enough()
 
 
 @contextmanager
-def _watch() -> Iterator[_Terminal]:
+def _watch(library: Library, arguments: dict[str, Any]) -> Iterator[_Terminal]:
     """Show a bar on stderr and count presses of Ctrl-C; after the second one, Ctrl-C interrupts as usual."""
-    with progress_bar() as progress:
+    with job_bar(library, "train", **arguments) as progress:
         watcher = _Terminal(progress)
 
         def interrupt(*_: object) -> None:

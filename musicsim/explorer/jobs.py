@@ -1,7 +1,8 @@
 """Background jobs. Each has its own process, so it keeps running when the browser tab or the server closes.
 
-The process (:mod:`musicsim.explorer.job_process`) stores its state in the library's database. A job whose process has
-crashed is *interrupted*; it can be started again, and songs that were committed are not analyzed twice.
+The process (:mod:`musicsim.explorer.job_process`) stores its state in the library's database. One job runs at a time;
+the others wait for it in the database. A job whose process has crashed is *interrupted*; it can be started again, and
+songs that were committed are not analyzed twice.
 """
 
 import contextlib
@@ -16,13 +17,15 @@ from typing import Any
 
 import musicsim
 from musicsim import logs
-from musicsim.errors import StorageError, StoreLockedError
+from musicsim.errors import StorageError
 from musicsim.hooks import Job, extensions
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job as JobRecord
 
 _log = logging.getLogger(__name__)
 START_WITHIN_S = 30.0
+_STARTING = 0  # process id of a job whose process is about to start
+_COMMANDS = {b"run-job", b"add", b"scan", b"demo", b"train", b"models"}  # commands that run jobs
 MAX_KEPT = 100  # number of jobs whose output and charts are kept
 _CORE_KINDS = {
     "add": Job("job_process:_add", "Adding songs", uses_pool=True),
@@ -55,15 +58,23 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
     - "train": name (str), settings (of LearningSettings), use (bool)
     - "represent": name (str), settings (of RepresentationSettings)
 
-    Raises StoreLockedError if a job of this library is still running.
+    While another job runs, the job waits for its turn. A job that is already active is not started twice.
     """
-    running = current(library)
-    if running is not None:
-        raise StoreLockedError(f"a job is running in this library ({running.kind}): wait until it ends, or cancel it.")
     if kind not in job_kinds():
         raise ValueError(f"kind={kind!r} must be one of {sorted(job_kinds())}.")
-    job_id = library.jobs.create(kind, arguments or {})
+    values = dict(arguments or {})
+    for job in active(library):
+        if (job.kind, job.arguments) == (kind, values):
+            return job.id
+    job_id = library.jobs.create(kind, values)
     library.jobs.forget_files(job_id - MAX_KEPT)
+    active(library)
+    return job_id
+
+
+def _start_process(library: Library, job_id: int) -> None:
+    if not library.jobs.claim(job_id, pid=_STARTING):
+        return  # another process starts it, or it was canceled
     log = library.jobs.log_path(job_id)
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as stream:
@@ -77,7 +88,6 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
         )
     library.jobs.update(job_id, pid=process.pid)
     children.append(process)
-    return job_id
 
 
 children: list[subprocess.Popen[bytes]] = []
@@ -85,8 +95,10 @@ children: list[subprocess.Popen[bytes]] = []
 
 
 def _alive(job: JobRecord) -> bool:
-    if job.pid is None:
-        return time.time() - job.created_at < START_WITHIN_S
+    if job.pid is None or job.pid == os.getpid():
+        return True
+    if job.pid == _STARTING:
+        return time.time() - job.updated_at < START_WITHIN_S
     own = next((child for child in children if child.pid == job.pid), None)
     if own is not None:
         return own.poll() is None  # also reaps the child if it has ended
@@ -96,10 +108,10 @@ def _alive(job: JobRecord) -> bool:
         return False
     except PermissionError:
         return True
-    return _is_job(job.pid)
+    return _is_running(job.pid)
 
 
-def _is_job(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     """Return whether a process is running a job; its id may have been reused, or belong to a zombie."""
     process = Path(f"/proc/{pid}")
     try:
@@ -110,25 +122,38 @@ def _is_job(pid: int) -> bool:
         return not Path("/proc/self").exists()  # without /proc, the process id must suffice
     except OSError:
         return True
-    return b"run-job" in command
+    return b"musicsim" in command and not _COMMANDS.isdisjoint(command.split(b"\0"))
 
 
-def current(library: Library) -> JobRecord | None:
-    """Return the running job or None; marks jobs whose process has ended as *interrupted*."""
-    for job in library.jobs.recent():
-        if not job.is_active:
-            continue
+def active(library: Library) -> list[JobRecord]:
+    """Return the running job, then those that wait for it, and start the first one if none is running.
+
+    Jobs whose process has ended become *interrupted*.
+    """
+    line = []
+    for job in library.jobs.active():
         if _alive(job):
-            return job
+            line.append(job)
+            continue
         with contextlib.suppress(StorageError):  # the library is read-only
             library.jobs.update(job.id, state="interrupted", message="stopped before it had finished")
             _log.warning("job %d (%s): interrupted, because its process has ended", job.id, logs.Public(job.kind))
-    return None
+    if line and line[0].pid is None:
+        with contextlib.suppress(StorageError):
+            _start_process(library, line[0].id)
+        line[0] = library.jobs.get(line[0].id)
+    return line
+
+
+def current(library: Library) -> JobRecord | None:
+    """Return the running job or None; see :func:`active`."""
+    return next(iter(active(library)), None)
 
 
 def cancel(library: Library, job_id: int) -> None:
-    """Ask a job to stop; finished work is kept."""
-    library.jobs.update(job_id, cancel_requested=True)
+    """Remove a job that waits for another one, or ask a running job to stop; finished work is kept."""
+    if not library.jobs.claim(job_id, state="cancelled"):
+        library.jobs.update(job_id, cancel_requested=True)
 
 
 def finish(library: Library, job_id: int) -> None:

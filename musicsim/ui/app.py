@@ -20,6 +20,7 @@ from musicsim.explorer.search.uploads import VISITORS_MB
 from musicsim.parsing import parse_in_turn
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.desk import release_memory
+from musicsim.ui.base.first_paint import first_paint_routes
 from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.page_messages import filter_message, is_of_a_page, rerun_of
 from musicsim.ui.base.text import show_error
@@ -86,9 +87,9 @@ def app_options() -> dict[str, Any]:
             uploads_of=uploads_of, when_left=_collect_garbage, max_file=(VISITORS_MB << 20) + _MAX_FORM_BYTES,
         )  # fmt: skip
         middleware.append(limits)
-    moved = [Route(f"{prefix}/{name}", _redirect) for name in _MOVED]
+    pages = [*(Route(f"{prefix}/{name}", _redirect) for name in _MOVED), *first_paint_routes(prefix)]
     return {
-        "routes": filter_routes([*routes(prefix), *map_script_routes(prefix), *player_routes(prefix), *moved]),
+        "routes": filter_routes([*routes(prefix), *map_script_routes(prefix), *player_routes(prefix), *pages]),
         "middleware": middleware,
         "on_script_error": show_error,
     }

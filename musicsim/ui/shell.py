@@ -14,7 +14,7 @@ from musicsim.ui.base.keys import LIBRARY, MODEL, NOT_HERE, forget_library_state
 from musicsim.ui.base.openers import active_library, active_model, find_chosen_model, take_address, warm_up
 from musicsim.ui.base.reloads import follow_reload, save_session
 from musicsim.ui.base.sections import is_offered
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.components import player
 from musicsim.ui.components.jobs_view import library_line, upgrade_line
 from musicsim.ui.components.listening import on_player_event, plays_address, radio_address, thumbs
@@ -29,7 +29,7 @@ _TITLES = {
 _VISITORS_TITLES = {"train": ("Compare", ":material/compare_arrows:")}
 
 
-def _sidebar() -> None:
+def _sidebar(page: str) -> None:
     library = active_library()
     is_owner = not is_public()
     names = [folder.name for folder in library_folders()] if is_owner else []
@@ -42,7 +42,7 @@ def _sidebar() -> None:
             _choose_model(library, models, chosen)
     if is_owner:
         upgrade_line(library)
-    library_line(library)
+    library_line(library, has_actions=page != "library")
 
 
 def _choose_library(library: Library, names: list[str]) -> None:
@@ -57,7 +57,7 @@ def _choose_library(library: Library, names: list[str]) -> None:
 
         st.selectbox(
             "Library", names, names.index(library.name), key=widget, on_change=switch,
-            disabled=len(names) == 1, help="Create other libraries on the Library page.",
+            **off_if(len(names) == 1, "This is the only library. Create others on the Library page."),
         )  # fmt: skip
 
 
@@ -106,7 +106,7 @@ def draw() -> None:
         take_address(page.url_path)
         active_model()
         with st.sidebar:
-            _sidebar()
+            _sidebar(page.url_path)
         with st.bottom:
             player.mount(on_event=on_player_event, thumbs=thumbs(), radio=radio_address(), plays=plays_address())
         _report_lost_model()

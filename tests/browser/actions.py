@@ -34,6 +34,8 @@ def show_tab(page: Page, section: str, title: str = "") -> None:
     if title:
         page.get_by_role("combobox", name=section).click()
         page.get_by_role("option", name=title, exact=True).click()
+
+
 def learn_from(page: Page, source: str) -> None:
     """Choose a source on the Train page."""
     page.get_by_role("combobox", name="Learn from").click()

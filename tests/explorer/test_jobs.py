@@ -3,11 +3,12 @@
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
 
-from musicsim.errors import StoreLockedError
 from musicsim.explorer import job_process, jobs
 from musicsim.explorer.playlists import fit
 from musicsim.explorer.refresh.add_music import delete_leftovers, keep_upload
@@ -43,18 +44,90 @@ def test_background_add_reports_failures(store, tmp_path):
     halt_first_job(store.folder)
     job_id = jobs.start(store, "add", {"paths": [str(folder)]})
     assert jobs.current(store).id == job_id
-    with pytest.raises(StoreLockedError, match="a job is running"):
-        jobs.start(store, "refresh")
     _wait_for_halt(store, job_id)
     jobs.resume(store, job_id)
     job = _wait(store, job_id, lambda j: not j.is_active)
     assert (job.state, job.done, job.total, job.failed) == ("done", 7, 7, 1)
     log = store.folder / "logs" / "musicsim.log"
-    line = re.compile(r": job 1 \(add\): done in [\d.]+ s “6 added · 1 failed”$", re.MULTILINE)
+    line = re.compile(r": job 1 \(add\): done in [\d.]+ s “6 songs added, 1 file failed”$", re.MULTILINE)
     until(lambda: log.exists() and line.search(log.read_text()))  # the job writes its line after its state
     assert len(store) == 6
     assert store.models.active() is not None
     assert jobs.current(store) is None
+
+
+def test_second_job_waits_then_runs_by_itself(store, tmp_path, monkeypatch):
+    folder = write_collection(tmp_path / "music", n_songs=1, seconds=2)
+    halt_first_job(store.folder)
+    first = jobs.start(store, "add", {"paths": [str(folder)]})
+    second, third = jobs.start(store, "scan"), jobs.start(store, "refresh")
+    assert jobs.start(store, "scan") == second, "a second click starts nothing"
+    _wait_for_halt(store, first)
+    monkeypatch.setattr(jobs, "children", [])  # the app was restarted
+    assert [(job.id, job.state) for job in jobs.active(store)] == [
+        (first, "paused"), (second, "waiting"), (third, "waiting"),
+    ]  # fmt: skip
+    jobs.cancel(store, third)
+    jobs.resume(store, first)
+    until(lambda: not store.jobs.active())  # nobody looks at the page
+    states = [store.jobs.get(job_id).state for job_id in (first, second, third)]
+    assert states == ["done", "done", "cancelled"]
+
+
+def test_waiting_job_runs_after_killed_one(store, tmp_path):
+    folder = write_collection(tmp_path / "music", n_songs=1, seconds=2)
+    halt_first_job(store.folder)
+    first = jobs.start(store, "add", {"paths": [str(folder)]})
+    second = jobs.start(store, "refresh")
+    os.killpg(_wait_for_halt(store, first).pid, signal.SIGKILL)
+    _wait(store, second, lambda job: not job.is_active)
+    assert [store.jobs.get(job_id).state for job_id in (first, second)] == ["interrupted", "done"]
+
+
+def test_job_waits_for_program_that_is_not_a_job(store, tmp_path):
+    folder = write_collection(tmp_path / "music", n_songs=1, seconds=2)
+    with store.exclusive("adding songs"):
+        job_id = jobs.start(store, "add", {"paths": [str(folder)]})
+        _wait(store, job_id, lambda job: "another musicsim" in job.message)
+    assert _wait(store, job_id, lambda job: not job.is_active).state == "done"
+
+
+def _start_command(store, *arguments):
+    return subprocess.Popen(
+        [sys.executable, "-m", "musicsim", *map(str, arguments)], stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"MUSICSIM_LIBRARY": str(store.folder)},
+    )  # fmt: skip
+
+
+def test_command_is_a_job_that_others_wait_for_and_can_cancel(store, tmp_path):
+    folder = write_collection(tmp_path / "music", n_songs=1, seconds=2)
+    halt_first_job(store.folder)
+    command = _start_command(store, "add", folder)
+    until(store.jobs.recent)
+    job = _wait_for_halt(store, 1)
+    assert (job.kind, job.pid, job.arguments["paths"]) == ("add", command.pid, [str(folder)])
+    assert job.total
+    waiting = _start_command(store, "scan")
+    assert waiting.stderr.readline() == "Waiting for the current job: Adding songs. This command starts afterwards.\n"
+    until(lambda: [job.state for job in jobs.active(store)] == ["paused", "waiting"])
+    jobs.cancel(store, job.id)
+    assert "canceled in the app" in command.communicate()[1]
+    waiting.communicate()
+    assert (command.returncode, waiting.returncode) == (130, 0)
+    assert [job.state for job in store.jobs.recent()] == ["done", "cancelled"]
+
+
+@pytest.mark.parametrize("ends", ["wait", "kill"])
+def test_stopped_command_is_no_running_job(store, tmp_path, ends):
+    folder = write_collection(tmp_path / "music", n_songs=1, seconds=2)
+    halt_first_job(store.folder)
+    command = _start_command(store, "add", folder)
+    until(store.jobs.recent)
+    _wait_for_halt(store, 1)
+    command.send_signal(signal.SIGINT if ends == "wait" else signal.SIGKILL)
+    command.communicate()
+    _wait(store, 1, lambda job: not job.is_active)
+    assert store.jobs.get(1).state == ("cancelled" if ends == "wait" else "interrupted")
 
 
 def test_short_job_stores_first_count_immediately(store, monkeypatch):

@@ -103,8 +103,8 @@ def test_exact_copies_are_tracked(store, music):
     report = store.add(music)
     assert store.files.copies() == {song_id: copies}
     assert (report.n_found, report.n_known) == (report.n_unchanged + 3, 2)
-    said = f"2 already in the library (copied, moved or with changed tags) · {report.n_unchanged} unchanged · 1 failed"
-    assert report.words == said
+    known = "2 files already in the library (copied, moved or with changed tags)"
+    assert report.words == f"{known}, {report.n_unchanged} files unchanged, 1 file failed"
     copies[1].unlink()
     copies[2].unlink()
     store.add(music)

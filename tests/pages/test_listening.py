@@ -94,7 +94,7 @@ def test_import_is_written_listed_and_undone(section, full):
     assert not app.metric, "the fields are empty again"
     assert "Import 1: 2 rows" in texts(app.run()), "told until it is undone"
     assert played(full) == {("ann", song.id): 1}
-    assert "1 imported songs are not in the library." in texts(app)
+    assert "1 imported song is not in the library." in texts(app)
     look(app, ("plays.csv", plays_of([song], "bob,You,Other,9")))
     assert "Replaces import 1 (plays.csv" in texts(app)
     press(app, "Undo import")
@@ -189,10 +189,11 @@ def test_hub_reduction_is_a_setting(full):
 @pytest.fixture
 def jobs_started(monkeypatch):
     """Return names of the jobs that an import starts; none of them runs."""
-    from musicsim.ui.library import listening_import
+    from musicsim.ui.library import listening_import, listening_review
 
     started = []
-    monkeypatch.setattr(listening_import, "start_job", lambda library, kind: started.append(kind))
+    for module in (listening_import, listening_review):
+        monkeypatch.setattr(module, "start_job", lambda library, kind: started.append(kind))
     return started
 
 
@@ -226,7 +227,6 @@ def test_playlists_are_previewed_with_unmatched_entries(section, full, jobs_star
     assert "matched later" not in texts(app), "songs of playlists do not wait"
     assert sorted(tables(app)[0]) == sorted(lists)
     assert jobs_started == ["walk"]
-    assert "Learn from these playlists" not in labels(app)
     (kept,) = full.playlists()
     assert [song.title for song in full.songs(kept.song_ids)] == [one[1], two[1]]
     look(app, ("evening.m3u", m3u(two, one)))
@@ -260,26 +260,8 @@ def test_imported_playlists_show_category_and_accepted_spellings(section, full, 
     assert "1 of 1 playlists; 2 of 2 entries" in texts(app)
 
 
-def test_learning_from_playlists_waits_for_running_job(section, full, jobs_started, monkeypatch):
-    from musicsim.ui.library import listening_import
-
-    song = full.songs()[0]
-    app = look(section, ("one.m3u", m3u((song.artist, song.title))))
-    with monkeypatch.context() as at_work:
-        at_work.setattr(listening_import.jobs, "current", lambda library: full.jobs.get(number))
-        number = full.jobs.create("scan", {})
-        press(app, "Import")
-        assert jobs_started == []
-        assert [b.disabled for b in app.button if b.label == "Learn from these playlists"] == [True]
-    full.jobs.update(number, state="done")
-    press(app.run(), "Learn from these playlists")
-    assert jobs_started == ["walk"]
-    assert "Learn from these playlists" not in labels(app)
-
-
 def test_playlist_without_known_songs_starts_no_learning(section, full, jobs_started):
     app = look(section, ("lost.m3u", m3u(("Nobody", "Nothing"))))
     press(app, "Import")
     assert "Import 1: 0 of 1 playlists" in texts(app)
     assert (jobs_started, full.playlists()) == ([], [])
-    assert "Learn from these playlists" not in labels(app)

@@ -1,6 +1,10 @@
 """Every page runs without a browser: empty, with one song, and with a library."""
 
+import ast
+import json
+import os
 import re
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -83,6 +87,80 @@ def test_error_names_nonexistent_folder(full):
     assert not app.exception
     assert any("/nowhere/music" in e.value for e in app.error)
     assert full.jobs.recent() == []
+
+
+def test_disabled_widgets_give_the_reason():
+    package = Path(SHELL).parents[1]
+    files = [*package.glob("ui/**/*.py"), *package.glob("extensions/*/*page.py")]
+    silent = [
+        f"{file.relative_to(package)}:{call.lineno}"
+        for file in files
+        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and "disabled" in (names := {word.arg for word in call.keywords})
+        and "help" not in names and file.parent.name != "train"  # options that the method does not have
+    ]  # fmt: skip
+    assert silent == []
+
+
+@pytest.fixture
+def busy(full):
+    """A library in which another process trains a model."""
+    job_id = full.jobs.create("train", {"name": "x", "settings": {}}, pid=os.getpid())
+    full.jobs.update(job_id, state="running", done=1, total=8)
+    return full
+
+
+def test_folder_waits_for_running_job_and_can_be_canceled(busy, tmp_path):
+    app = open_page("library")
+    app.text_input(key="library_folder").set_value(str(tmp_path))
+    app.button[labels(app).index("Add the folder")].click().run()
+    assert not app.exception
+    job = busy.jobs.recent()[0]
+    assert (job.kind, job.state, job.arguments) == ("add", "waiting", {"paths": [str(tmp_path)]})
+    assert "Waiting for the current job. It starts afterwards." in said(app)
+    assert any("1 of 8 files" in bar.text for bar in app.sidebar.get("progress"))
+    assert "1 job waiting" in [caption.value for caption in app.sidebar.caption]
+    app.button(key=f"cancel_waiting_{job.id}").click().run()
+    assert busy.jobs.get(job.id).state == "cancelled"
+    assert "Waiting" not in said(app)
+
+
+def test_upload_waits_for_running_job_next_to_its_button(busy, tmp_path):
+    app = open_page("listen")
+    data = write_song(tmp_path / "q.mp3", "noise", seed=9).read_bytes()
+    app.get("file_uploader")[0].set_value(("q.mp3", data, "audio/mpeg")).run()
+    app.button[labels(app).index("Add to the library")].click().run()
+    assert not app.exception
+    assert "Add to the library" not in labels(app)
+    assert "Waiting for the current job. It starts afterwards." in said(app)
+    app.button(key="cancel_added").click().run()
+    assert "Add to the library" in labels(app)
+
+
+def test_canceled_job_can_be_resumed_from_every_page(busy, monkeypatch):
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
+    app = open_page("listen")
+    app.sidebar.button(key="cancel_current").click().run()
+    (job,) = busy.jobs.recent()
+    assert job.cancel_requested
+    busy.jobs.update(job.id, state="cancelled")
+    app.run()
+    assert "Training a model: canceled. Resume?" in [caption.value for caption in app.sidebar.caption]
+    assert "Training a model: canceled. Resume?" in said(open_page("library"))
+    app.sidebar.button(key="resume_current").click().run()
+    assert not app.exception
+    assert started == [(job.kind, job.arguments)]
+
+
+def test_songs_can_be_played_before_the_first_map(full):
+    with full.write() as connection:
+        connection.execute(schema.models.delete())
+    full.jobs.update(full.jobs.create("demo", {}, pid=os.getpid()), state="running")
+    app = open_page("listen")
+    assert not app.exception
+    (shown,) = [c.proto for c in app.get("bidi_component") if c.proto.component_name.endswith("song_list")]
+    assert [row["song_id"] for row in json.loads(shown.json)["rows"]] == [song.id for song in full.songs()]
 
 
 @pytest.mark.long

@@ -26,6 +26,7 @@ from musicsim.library.disk.scratch import leftovers
 from musicsim.library.media.sound import songs_elsewhere
 from musicsim.library.stores.models import BUILT_IN
 from musicsim.progress import Progress
+from musicsim.wording import count, count_are
 
 Level = Literal["ok", "note", "problem"]
 OK: Final = "ok"
@@ -99,17 +100,17 @@ def _check_songs(library: Library) -> Iterator[Finding]:
     absent = {song.id: str(song.path) for song in songs if not song.path.exists()}
     elsewhere = songs_elsewhere(library, absent)
     lost = tuple(path for song_id, path in absent.items() if song_id not in elsewhere)
-    yield Finding("songs", OK, f"{len(songs):,} songs with a file")
+    yield Finding("songs", OK, f"{count(len(songs), 'song')} with a file")
     if n_missing:
         remedy = "`musicsim missing` lists them; they return with their files."
-        yield Finding("songs", NOTE, f"{n_missing:,} songs are missing", remedy)
+        yield Finding("songs", NOTE, f"{count_are(n_missing, 'song')} missing", remedy)
     if lost:
-        words = f"{len(lost):,} files are not where the last scan found them"
+        words = f"{count_are(len(lost), 'file')} not where the last scan found them"
         yield Finding("files", NOTE, words, "Plug in their drive, or run `musicsim scan`.", lost)
-    n_failed = library.counts()["failed"]
+    n_failed = int(library.counts()["failed"])
     if n_failed:
         remedy = "`musicsim failed` lists them with their reasons."
-        yield Finding("files", NOTE, f"{n_failed:,.0f} files could not be added", remedy)
+        yield Finding("files", NOTE, f"{count(n_failed, 'file')} could not be added", remedy)
     upgrade = pending_upgrade(library)
     if upgrade is not None:
         yield Finding("version", NOTE, upgrade.words, "Open the app; it does this automatically.")
@@ -119,7 +120,7 @@ def _check_features(library: Library, progress: Progress) -> Iterator[Finding]:
     store, hashes = library.frame_files, library.content_hashes()
     orphans = tuple(map(str, store.orphans(hashes)))
     if orphans:
-        words = f"{len(orphans):,} files of audio features belong to no song"
+        words = f"{count(len(orphans), 'file')} of audio features belong to no song"
         yield Finding("features", NOTE, words, _FIX.format("deletes them"), orphans, "sweep")
     if not library.settings["keep_frames"]:
         return
@@ -127,13 +128,13 @@ def _check_features(library: Library, progress: Progress) -> Iterator[Finding]:
     for affected, state in ((lacking, "are not stored"), (damaged, "are damaged")):
         paths = tuple(str(song.path) for song in _songs_with_file(library, affected))
         if paths:
-            words = f"the audio features of {len(paths):,} songs {state}"
+            words = f"the audio features of {count(len(paths), 'song')} {state}"
             yield Finding("features", PROBLEM, words, _FIX.format("analyzes them again"), paths, "features")
         if len(affected) > len(paths):
-            words = f"the audio features of {len(affected) - len(paths):,} songs without a file {state}"
+            words = f"the audio features of {count(len(affected) - len(paths), 'song')} without a file {state}"
             yield Finding("features", NOTE, words, "They will be analyzed when their files are back.")
     if not lacking and not damaged:
-        yield Finding("features", OK, f"stored for {len(set(hashes)):,} songs, all readable")
+        yield Finding("features", OK, f"stored for {count(len(set(hashes)), 'song')}, all readable")
 
 
 def _find_damaged_frames(library: Library, progress: Progress) -> set[str]:
@@ -172,10 +173,10 @@ def _check_models(library: Library) -> Iterator[Finding]:
             words = f"the {' and '.join(unreadable)} of {record.id} cannot be read"
             yield Finding("models", PROBLEM, words, _FIX.format("computes them again"), (record.name,), "models")
     if n_whole:
-        yield Finding("models", OK, f"{n_whole} models are intact")
+        yield Finding("models", OK, f"{count_are(n_whole, 'model')} intact")
     orphans = tuple(map(str, library.models.orphans()))
     if orphans:
-        words = f"{len(orphans)} folders of unfinished models"
+        words = f"{count(len(orphans), 'folder')} of unfinished models"
         yield Finding("models", NOTE, words, _FIX.format("deletes them"), orphans, "sweep")
     if len(library) and not library.is_refreshed:
         words = "the map, the models and the playlist walk are out of date: songs or playlists have changed"
@@ -222,7 +223,7 @@ def _analyze_again(library: Library, progress: Progress) -> str:
         for song in songs:
             library.frame_files.drop(song.content_hash)
     report = scan_and_refresh(library, [song.path for song in songs], progress, absent_ok=True)
-    return f"{len(songs):,} songs were analyzed again; {len(report.failures):,} failed"
+    return f"{count(len(songs), 'song')} were analyzed again; {len(report.failures):,} failed"
 
 
 def _refit(library: Library, progress: Progress) -> str:

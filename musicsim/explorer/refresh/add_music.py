@@ -26,6 +26,7 @@ from musicsim.library.scan.ingest import Scan, add_stream
 from musicsim.progress import Canceled, Progress
 
 FIRST_MAP = 60
+_FIRST_DEMO_MAP = 12
 _DEMO_WORKERS = 2
 _UPLOADS = "uploads"
 _MAX_LEFTOVER_BYTES = 2 << 30
@@ -153,7 +154,7 @@ def build_demo(library: Library, *, seed: int = 0, progress: Progress) -> bool:
     known = {song.path for song in library.songs()}
     missing = [plan for plan in plans if folder / plan.relative_path not in known]
     n_done = len(plans) - len(missing)
-    ends = [*(_first_maps(len(missing)) if not known else ()), len(missing)]
+    ends = [*((_FIRST_DEMO_MAP, *_first_maps(len(missing))) if not known else ()), len(missing)]
     for start, end in pairwise([0, *ends]):
 
         def report(message: str, done: int = 0, _total: int = 0, /, start: int = start, **facts: Any) -> None:

@@ -169,8 +169,9 @@ def fit_codewords(library: Library, songs: Sequence[Song], progress: Progress) -
 
 
 def free_name(library: Library, wanted: str) -> str:
-    """Return `wanted`, with a number if a model already has this name."""
+    """Return `wanted`, with a number if a model, or one that a job makes, already has this name."""
     names = {record.name for record in library.models.all()}
+    names |= {job.arguments.get("name", "") for job in library.jobs.active()}
     wanted = " ".join(wanted.split())[: MAX_NAME - 5] or "my model"
     numbered = (f"{wanted} {n}" for n in range(2, len(names) + 3))
     return wanted if wanted not in names else next(name for name in numbered if name not in names)

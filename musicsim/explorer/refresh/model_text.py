@@ -24,6 +24,7 @@ from musicsim.explorer.refresh.model_catalogue import TAKEN_KIND
 from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, KINDS, METHODS, ORDER, RANKING
 from musicsim.library import Library
 from musicsim.library.stores.models import CODEWORDS_KIND, NATIVE_KIND, ModelRecord
+from musicsim.wording import count
 
 
 def name_for(library: Library, supervision: str, typed: str = "") -> str:
@@ -73,7 +74,7 @@ def settings_words(settings: Mapping[str, Any], base: str) -> str:
 def facts(library: Library, record: ModelRecord, report: Mapping[str, Any]) -> list[str]:
     """Return the lines of a model's card: date, size, settings and evaluation."""
     created = datetime.fromtimestamp(record.created_at).strftime("%d %b %Y, %H:%M")
-    about = [created, f"fitted on {record.n_songs_fitted:,} songs", f"{record.n_dimensions:,} dimensions"]
+    about = [created, f"fitted on {count(record.n_songs_fitted, 'song')}", f"{count(record.n_dimensions, 'dimension')}"]
     if report:
         about += [f"{report['seconds']:.0f} s", f"musicsim {report['version']}"]
     lines = [" · ".join(about)]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from musicsim.audio import FEATURE_CHANGES, FEATURE_VERSION
 from musicsim.explorer.models.schema import Versions, read_json_file
 from musicsim.library import Library
+from musicsim.wording import count_are
 
 _MODEL_CHANGE = "by timbre, how it changes, and rhythm, regardless of loudness"
 
@@ -28,17 +29,14 @@ class Upgrade:
                 f"This version of musicsim compares songs better: {'; '.join(self.reasons)}. The model is updated in "
                 "the background, without reading the files again. Until then, everything works as before."
                 if self.reasons
-                else f"Tempo, key, loudness, brightness and energy of {_songs(self.n_undescribed)} computed in the "
-                "background, without reading the files again."
+                else "Tempo, key, loudness, brightness and energy of "
+                f"{count_are(self.n_undescribed, 'song')} computed in the background, without reading the files again."
             )
         return (
-            f"This version of musicsim analyzes songs better: {'; '.join(self.reasons)}. {_songs(self.n_songs)} "
-            "analyzed again in the background. Until then, everything works as before."
+            f"This version of musicsim analyzes songs better: {'; '.join(self.reasons)}. "
+            f"{count_are(self.n_songs, 'song')} analyzed again in the background. "
+            "Until then, everything works as before."
         )
-
-
-def _songs(n: int) -> str:
-    return "1 song is" if n == 1 else f"{n:,} songs are"
 
 
 def pending_upgrade(library: Library) -> Upgrade | None:

@@ -22,6 +22,7 @@ from musicsim.library import Library
 from musicsim.library.importing import match_waiting
 from musicsim.library.stores.models import ModelRecord
 from musicsim.progress import Canceled, Progress, no_progress
+from musicsim.wording import count
 
 _log = logging.getLogger(__name__)
 
@@ -112,7 +113,7 @@ def _fit_built_in(library: Library, force: bool, progress: Progress) -> None:
     is_complete = len(with_frames) == len(songs)
     if force and not is_complete:
         n_missing = len(songs) - len(with_frames)
-        raise missing_features(library, f"the audio features of {n_missing} songs were not stored")
+        raise missing_features(library, f"the audio features of {count(n_missing, 'song')} were not stored")
     # without all frames, a new model would lose songs that the old one has
     n_songs = len(songs) if is_complete else 0
     n_current = n_songs if len(current) == len(songs) else 0

@@ -15,11 +15,12 @@ from musicsim.library import Library
 from musicsim.public import visitor_may
 from musicsim.ui.base import openers
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_finder import find_songs
 from musicsim.ui.components.song_list import Action, clock, row_of, song_list
+from musicsim.wording import count
 
 _MIN_LENGTH, _DEFAULT_LENGTH, _MAX_LENGTH = 2, 8, 30
 _MAX_REASONS = 8
@@ -176,7 +177,7 @@ def _ask(pair: blind.BlindPair) -> bool:
         for choice, label in _LABELS.items():
             st.button(
                 label, key=f"blind_{choice}", shortcut=_SHORTCUTS[choice], on_click=_answer, args=(choice,),
-                disabled=pair.is_equal and choice != "same",
+                **off_if(pair.is_equal and choice != "same", "Both lists are the same."),
             )  # fmt: skip
         return st.button("Generate two new playlists", icon=":material/casino:", key="blind_draw", type="tertiary")
 
@@ -199,7 +200,7 @@ def _show_playlist(snapshot: Snapshot, drawn: GeneratedPlaylist, number: int, *,
     reasons = [None, *(edge.reason if edge is not None else None for edge in drawn.edges[1:])]
     rows = [row_of(song, link=reason if is_answered else None) for song, reason in zip(songs, reasons, strict=True)]
     song_list(rows, key=f"blind_list_{number}", on_action=act)
-    st.caption(f"{len(songs)} songs · {clock(drawn.duration_s)}")
+    st.caption(f"{count(len(songs), 'song')} · {clock(drawn.duration_s)}")
     if is_answered and drawn.notes:
         st.caption(plain("; ".join(drawn.notes).capitalize() + "."))
 

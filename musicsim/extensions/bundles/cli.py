@@ -11,6 +11,7 @@ import typer
 from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, progress_bar
 from musicsim.cli.options import add_options
 from musicsim.extensions.bundles.bundle import open_bundle, write_bundle
+from musicsim.wording import count
 
 
 def snapshot(
@@ -33,7 +34,7 @@ def snapshot(
         emit({"file": str(file), "songs": report.n_songs, "excerpts": report.n_excerpts, "bytes": report.n_bytes})
         return
     excerpts = f", {report.n_excerpts} of them with an excerpt" if with_excerpts else ""
-    typer.echo(f"{report.n_songs} songs{excerpts}, {report.n_bytes / 1e6:.1f} MB: {file}")
+    typer.echo(f"{count(report.n_songs, 'song')}{excerpts}, {report.n_bytes / 1e6:.1f} MB: {file}")
 
 
 @add_options

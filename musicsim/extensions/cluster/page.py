@@ -7,7 +7,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.cluster.address import CLUSTER_VARIABLE, is_trusted, needs_trust, trust
 from musicsim.extensions.cluster.connection import cluster_of, cluster_state
 from musicsim.library import Library
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import off_if, plain
 
 _TRUST = (
     "A cluster on a different machine is used only if you trust it. Dask exchanges pickles, so anyone who controls the "
@@ -40,7 +40,8 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:  # stays enabled while a jo
             help="Address of a Dask scheduler whose workers run the scans, or local:4 for four workers on this machine."
             f" Leave empty to use no cluster. The environment variable {CLUSTER_VARIABLE} takes precedence.",
         )  # fmt: skip
-        wants_check = st.button("Check", icon=":material/lan:", key="check_cluster", disabled=not cluster_of(library))
+        is_off = off_if(not cluster_of(library), "Enter an address first.")
+        wants_check = st.button("Check", icon=":material/lan:", key="check_cluster", **is_off)
     address = str(library.settings["cluster"])
     if needs_trust(address):
         # each address has its own key, so that a checkmark does not apply to a new address

@@ -56,9 +56,8 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
 
 
 def _start(library: Library, kind: str, last: Job | None) -> None:
-    running = jobs.current(library)
     st.button(
-        f"Evaluate {kind}", icon=":material/calculate:", key="evaluate_continue", disabled=running is not None,
+        f"Evaluate {kind}", icon=":material/calculate:", key="evaluate_continue",
         on_click=start_job, args=(library, "continue"), kwargs={"lists": kind},
     )  # fmt: skip
     if last is None or last.state == "done":

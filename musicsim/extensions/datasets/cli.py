@@ -9,6 +9,7 @@ import typer
 from musicsim.cli.console import open_library, warn
 from musicsim.cli.options import add_options
 from musicsim.extensions.datasets.datasets import label_songs, read_dataset
+from musicsim.wording import count
 
 
 @add_options
@@ -42,6 +43,6 @@ def add_dataset_options(
     if tracks.parts and not values["as_json"]:
         typer.echo(f"The data set has an official split. To use it: musicsim evaluate --split {mirdata}")
     if tracks.n_absent:
-        warn("missing", f"{tracks.n_absent:,} files of {mirdata}.")
+        warn("missing", f"{count(tracks.n_absent, 'file')} of {mirdata}.")
     if failed is not None:
         raise failed

@@ -11,6 +11,7 @@ from musicsim.extensions.embeddings.store import AboutEmbedding, EmbeddingStore,
 from musicsim.library import Library
 from musicsim.library.disk.csv_cells import shorten_problems
 from musicsim.progress import Progress
+from musicsim.wording import count
 
 
 def add_own_vectors(library: Library, file: Path, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
@@ -43,7 +44,7 @@ def _add(library: Library, about: AboutEmbedding, name: str, progress: Progress)
 
 def describe_matches(about: AboutEmbedding, matched: Matched) -> str:
     text = (
-        f"{about.label} contains {about.n_rows:,} vectors with {about.n_dimensions:,} dimensions: "
+        f"{about.label} contains {count(about.n_rows, 'vector')} with {count(about.n_dimensions, 'dimension')}: "
         f"{len(matched.song_ids):,} for songs in this library, {matched.n_unmatched:,} for other songs"
     )
     text += f", and {matched.n_double:,} for songs that already have a vector" if matched.n_double else ""

@@ -53,7 +53,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     )  # fmt: skip
     if file is not None:
         st.button(
-            "Import", icon=":material/input:", key="models_bring", disabled=busy,
+            "Import", icon=":material/input:", key="models_bring",
             on_click=_import, args=(library, file.name, file.getvalue()),
         )  # fmt: skip
     folder, problem, report = _RESULT.get() or (None, "", "")

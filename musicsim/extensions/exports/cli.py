@@ -11,6 +11,7 @@ from musicsim.cli.options import take_request
 from musicsim.explorer.pools import use_pool
 from musicsim.extensions.exports.export import export as write_export
 from musicsim.extensions.exports.request import EXPORTS, ExportRequest
+from musicsim.wording import count
 
 
 @take_request(ExportRequest)
@@ -35,7 +36,7 @@ def export(
         emit({"file": str(exported.path), "rows": n_rows, "bytes": n_bytes, "model": exported.model or None})
     else:
         source = f", from the model {exported.model}" if exported.model else ""
-        typer.echo(plain(f"{n_rows:,} rows, {n_bytes / 1e6:.1f} MB{source}: {exported.path}"))
+        typer.echo(plain(f"{count(n_rows, 'row')}, {n_bytes / 1e6:.1f} MB{source}: {exported.path}"))
 
 
 export.__doc__ = "  ".join(f"{name}: {kind.help}" for name, kind in EXPORTS.items())

@@ -24,6 +24,7 @@ from musicsim.library.db.packed_texts import PackedTexts
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.stores.models import CODEWORDS_KIND
 from musicsim.progress import Progress, no_progress
+from musicsim.wording import count
 
 _MIREX_K = 100
 _MAX_ROWS, _MAX_SONGS = 10_000, 1_000  # maximum number of rows and of songs per block
@@ -69,7 +70,7 @@ def run_job(library: Library, *, what: str, path: str, progress: Any) -> bool:
     Path(path).parent.mkdir(exist_ok=True)
     with use_pool(library) if EXPORTS[what].compares else nullcontext():
         exported = export(library, what, Path(path), ExportRequest(), progress=progress)
-    progress.outcome = f"{exported.n_rows:,} rows · {exported.n_bytes / 1e6:,.1f} MB · {path}"
+    progress.outcome = f"{count(exported.n_rows, 'row')} · {exported.n_bytes / 1e6:,.1f} MB · {path}"
     return True
 
 

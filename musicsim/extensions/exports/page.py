@@ -8,7 +8,7 @@ from musicsim.api import path_prefix
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.exports.request import EXPORTS
 from musicsim.extensions.exports.routes import export_path, exports_of
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.components.jobs_view import start_job
 
 NAMES = {".parquet": "Parquet", ".npz": "NPZ", ".csv": "CSV", ".txt": "MIREX list", ".zip": "JAMS"}
@@ -25,7 +25,8 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
                 help=what.help, width=200,
             )  # fmt: skip
             st.button(
-                "Export", icon=":material/download:", key=f"export_{kind}", disabled=busy or not has_songs,
+                "Export", icon=":material/download:", key=f"export_{kind}",
+                **off_if(not has_songs, "There are no songs yet."),
                 on_click=start_job, args=(library, "export"),
                 kwargs={"what": kind, "path": str(export_path(library, kind, ending))},
             )  # fmt: skip

@@ -22,7 +22,7 @@ from musicsim.extensions.guessing.guess import (
 from musicsim.library import Library
 from musicsim.library.stores.tag_edits import TagChange
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import clean, plain
+from musicsim.ui.base.text import clean, off_if, plain
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.library.review import pick_rows
 
@@ -105,7 +105,8 @@ def _draw_table(snapshot: Snapshot, target: str, result: Guesses, min_votes: int
     chosen = pick_rows(selected, guesses) if can_accept_all or selected else []
     with actions:
         st.button(
-            f"Accept {len(chosen):,}", icon=":material/check:", disabled=not chosen, key=f"{target}s_accept",
+            f"Accept {len(chosen):,}", icon=":material/check:", key=f"{target}s_accept",
+            **off_if(not chosen, "Select rows in the table first."),
             on_click=_accept, args=(snapshot.library, target, chosen, min_votes),
         )  # fmt: skip
         table_download(f"guessed {target}s", lambda: _table(guesses, min_votes), f"{target}s_file")

@@ -9,6 +9,7 @@ from musicsim.cli.options import take_request
 from musicsim.cli.playlist import SavedOption, load_or_generate
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.extensions.listenbrainz.client import save_token, send_playlist
+from musicsim.wording import count
 
 group = typer.Typer(no_args_is_help=True)
 
@@ -45,7 +46,7 @@ def send(
         lacking = [console.song_json(song) for song in sent.lacking]
         console.emit({"address": sent.address, "songs": n_sent, "lacking": lacking, "notes": list(playlist.notes)})
     else:
-        console.echo("\n".join([f"{n_sent} songs sent: {sent.address}", *playlist.notes]))
+        console.echo("\n".join([f"{count(n_sent, 'song')} sent: {sent.address}", *playlist.notes]))
         for song in sent.lacking:
             console.warn("no MusicBrainz id", song.label)
     if sent.lacking:

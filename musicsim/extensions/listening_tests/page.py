@@ -21,8 +21,9 @@ from musicsim.library import Library
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.option_widgets import describe, limits
-from musicsim.ui.base.text import clean, plain
+from musicsim.ui.base.text import clean, off_if, plain
 from musicsim.ui.components.downloads import show_table
+from musicsim.wording import count, count_are
 
 _ASSETS = Path(__file__).parent / "assets"
 _NUMBERS = ("queries", "results", "checks", "failed_checks", "seconds", "seed")
@@ -107,7 +108,9 @@ def _draw_upload_box(library: Library) -> None:
             return
         n_absent = sum(library.song_with_sound(s.content_hash, s.sound_hash) is None for s in test.songs)
         if n_absent:
-            st.error(f"{n_absent:,} of {len(test.songs):,} songs are not in this library.", icon=":material/error:")
+            st.error(
+                f"{n_absent:,} of {count_are(len(test.songs), 'song')} not in this library.", icon=":material/error:"
+            )
             return
         _add(library, test, 5)
         st.rerun()
@@ -171,7 +174,8 @@ def _draw_links(library: Library, test: store.KeptTest, results: Results) -> Non
 def _draw_listeners(results: Results) -> None:
     st.subheader("Listeners", anchor=False)
     n_counted = sum(one.counts for one in results.progress)
-    st.caption(f"{n_counted} of {len(results.progress)} listeners have finished and passed the attention checks.")
+    listeners = count(len(results.progress), "listener")
+    st.caption(f"Finished, and passed the attention checks: {n_counted} of {listeners}.")
     for one in results.progress:
         share = one.n_graded / one.n_pairs
         failed = f", {one.n_failed_checks} failed attention checks" if one.n_failed_checks else ""
@@ -238,7 +242,7 @@ def _draw_files(library: Library, test: store.KeptTest) -> None:
         with st.popover("Import answers", icon=":material/upload:"):
             st.caption("Files that a public demonstration saved with --keep-answers.")
             files = st.file_uploader("Answers", ["json"], accept_multiple_files=True, key="listening_answers")
-            if st.button("Import", key="listening_import", disabled=not files):
+            if st.button("Import", key="listening_import", **off_if(not files, "Choose a file first.")):
                 _PROBLEM.set(_import_all(library, [(file.getvalue(), file.name) for file in files]))
                 st.rerun()
         with st.popover("Delete", icon=":material/delete:"):

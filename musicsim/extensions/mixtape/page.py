@@ -15,11 +15,12 @@ from musicsim.extensions.mixtape.mixtape import MIX_ENDINGS, Mix, render_mix
 from musicsim.library import Song
 from musicsim.ui.base.desk import desk, value_of, wait_for
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.base.uploads import Upload
 from musicsim.ui.components.listening import play_upload
 from musicsim.ui.components.song_list import clock
 from musicsim.ui.playlist.export import file_name
+from musicsim.wording import count
 
 _SECONDS: Key[int] = Key("playlist_mix_seconds", lambda: 30, "seconds of each song in a mix")
 _FADE: Key[int] = Key("playlist_mix_fade", lambda: 4, "length of a crossfade in seconds")
@@ -69,7 +70,7 @@ def draw(snapshot: Snapshot, songs: Sequence[Song]) -> None:
         busy = task is not None and not task.future.done()
         st.button(
             "Make the mix", icon=":material/graphic_eq:", key="playlist_mix_it", on_click=_start,
-            args=(snapshot, songs), disabled=busy,
+            args=(snapshot, songs), **off_if(busy, "The mix is being made."),
         )  # fmt: skip
         if task is None:
             return
@@ -93,7 +94,7 @@ def _show_mix(mix: Mix) -> None:
             "Download the mix", mix.path.read_bytes, file_name(mix.path.suffix), media_type(mix.path),
             key="playlist_mix_download", icon=":material/download:", on_click="ignore",
         )  # fmt: skip
-        st.caption(f"{len(mix.songs)} songs in {clock(mix.duration_s)}.")
+        st.caption(f"{count(len(mix.songs), 'song')} in {clock(mix.duration_s)}.")
     for song, reason in mix.left_out:
         st.caption(f":material/info: Left out of the mix: {plain(song.label)} ({plain(reason.rstrip('.'))})")
 

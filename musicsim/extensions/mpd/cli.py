@@ -15,6 +15,7 @@ from musicsim.extensions.mpd.client import Mpd, mpd_address
 from musicsim.extensions.mpd.keep_filled import QueueFiller
 from musicsim.extensions.mpd.keep_filled import keep_filled as follow
 from musicsim.library import Song
+from musicsim.wording import count
 
 group = typer.Typer(no_args_is_help=True)
 
@@ -79,7 +80,7 @@ def _report(action: str, chosen: PlaylistSongs, unknown: Sequence[Song], *, as_j
             }
         )
     else:
-        console.echo("\n".join([f"{len(sent)} songs {action} in MPD.", *notes]))
+        console.echo("\n".join([f"{count(len(sent), 'song')} {action} in MPD.", *notes]))
         for song in unknown:
             console.warn("MPD does not have", song.label)
     if unknown:

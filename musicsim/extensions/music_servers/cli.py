@@ -24,6 +24,7 @@ from musicsim.extensions.music_servers.sync import sync as sync_songs
 from musicsim.library import Library
 from musicsim.library.importing import day_of
 from musicsim.progress import no_progress
+from musicsim.wording import count
 
 _SECRET = "MUSICSIM_SERVER_SECRET"
 _MAX_LISTED = 50
@@ -164,7 +165,7 @@ def review(
         (*list(row.values())[:4], "; ".join(f"{i}: {label}" for i, label in row["candidates"].items()))
         for row in rows[:_MAX_LISTED]
     ]
-    console.show(("server", "id", "title", "artist", "which of these?"), cells, caption=f"{len(rows)} songs")
+    console.show(("server", "id", "title", "artist", "which of these?"), cells, caption=f"{count(len(rows), 'song')}")
 
 
 def save(
@@ -257,7 +258,9 @@ def _report_saved(saved: SavedList, *, as_json: bool = False) -> None:
         console.emit(asdict(saved))
         return
     absent = f"; {len(saved.absent)} are not on the server" if saved.absent else ""
-    typer.echo(f"{console.plain(saved.name)}: {len(saved.song_ids)} songs on {console.plain(saved.server)}{absent}.")
+    typer.echo(
+        f"{console.plain(saved.name)}: {count(len(saved.song_ids), 'song')} on {console.plain(saved.server)}{absent}."
+    )
 
 
 for command in (add, sync, list_servers, review, save, keep, refresh, delete, remove):

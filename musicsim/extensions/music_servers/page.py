@@ -11,8 +11,8 @@ from musicsim.extensions.music_servers.sync import remove
 from musicsim.library import Library
 from musicsim.library.importing import day_of
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import clean, plain, toast_errors
-from musicsim.ui.components.jobs_view import start_job
+from musicsim.ui.base.text import clean, count, off_if, plain, toast_errors
+from musicsim.ui.components.jobs_view import BUSY, start_job
 from musicsim.ui.components.song_list import clock
 
 _SENDS: dict[Sends, str] = {"token": "Password, as a token", "password": "Password itself", "key": "API key"}
@@ -43,7 +43,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
 
 def _draw_server(library: Library, connection: Connection, counts: tuple[int, int, int], *, busy: bool) -> None:
     n_songs, n_matched, n_ambiguous = counts
-    facts = [f"{n_songs:,} songs", f"{n_matched:,} matched"] if n_songs else []
+    facts = [count(n_songs, "song"), f"{n_matched:,} matched"] if n_songs else []
     facts += [f"{n_ambiguous:,} to match"] if n_ambiguous else []
     facts += [f"synced {day_of(connection.synced_at)}" if connection.synced_at else "not synced yet"]
     lists = ServerSongs(library).lists(connection.name)
@@ -57,18 +57,21 @@ def _draw_server(library: Library, connection: Connection, counts: tuple[int, in
         )
         with st.container(horizontal=True):
             st.button(
-                "Sync", icon=":material/sync:", disabled=busy, key=f"server_sync_{name}",
+                "Sync", icon=":material/sync:", key=f"server_sync_{name}",
                 on_click=start_job, args=(library, "sync"), kwargs={"name": name},
                 help="Reads changes from the server and matches its songs to yours.",
             )  # fmt: skip
             n_unmatched = n_songs - n_matched - n_ambiguous
             st.button(
-                f"Fetch {n_unmatched:,} songs" if n_unmatched else "Fetch songs", icon=":material/cloud_download:",
-                disabled=busy or not n_unmatched, key=f"server_fetch_{name}",
+                f"Fetch {count(n_unmatched, 'song')}" if n_unmatched else "Fetch songs",
+                icon=":material/cloud_download:", key=f"server_fetch_{name}",
                 on_click=start_job, args=(library, "sync"), kwargs={"name": name, "fetch": True},
-                help="Downloads and analyzes songs without a local file. No copy is kept; songs play from the server.",
+                **off_if(
+                    not n_unmatched, "Every song on the server is in this library.",
+                    "Downloads and analyzes songs without a local file. No copy is kept; songs play from the server.",
+                ),
             )  # fmt: skip
-            with st.popover("Remove", icon=":material/delete:", disabled=busy):
+            with st.popover("Remove", icon=":material/delete:", **off_if(busy, BUSY)):
                 st.write("Removes its songs without a local file from this library. Nothing changes on the server.")
                 st.button(
                     "Remove server", type="primary", key=f"server_remove_{name}", on_click=_remove, args=(library, name)

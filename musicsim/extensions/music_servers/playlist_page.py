@@ -14,7 +14,7 @@ from musicsim.extensions.music_servers.server_songs import ServerList, ServerSon
 from musicsim.library import Library
 from musicsim.library.importing import day_of
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import clean, plain
+from musicsim.ui.base.text import clean, off_if, plain
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.sending import Sending
 
@@ -48,9 +48,10 @@ def _draw_target(sending: Sending, servers: Mapping[str, Connection]) -> None:
     entry = ServerSongs(snapshot.library).lists(server).get(name)
     is_kept = st.toggle(
         "Keep it filled", bool(entry and entry.request is not None), key=f"playlist_keep_{server}_{name}",
-        disabled=draft.request is None,
-        help="Regenerate this playlist whenever `musicsim server refresh` runs (for example nightly). Only for "
-        "generated playlists.",
+        **off_if(
+            draft.request is None, "Only a generated playlist can be regenerated.",
+            "Regenerate this playlist whenever `musicsim server refresh` runs, for example nightly.",
+        ),
     )  # fmt: skip
     around = 0
     if is_kept:
@@ -61,7 +62,7 @@ def _draw_target(sending: Sending, servers: Mapping[str, Connection]) -> None:
         )  # fmt: skip
     st.button(
         f"{'Update' if entry else 'Save'} “{plain(name)}” on {plain(server)}", icon=":material/cloud_upload:",
-        key="playlist_server_save", width="stretch", disabled=not name,
+        key="playlist_server_save", width="stretch", **off_if(not name, "Enter a name first."),
         on_click=_save, args=(sending, servers[server], is_kept, around),
     )  # fmt: skip
 

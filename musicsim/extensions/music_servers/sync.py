@@ -23,6 +23,7 @@ from musicsim.library.importing.matching import Matcher
 from musicsim.library.importing.records import Gatherer
 from musicsim.library.stores.files import is_below
 from musicsim.progress import Progress
+from musicsim.wording import count
 
 FORMAT = "music server"  # format name of imports from servers
 LIST_EVERY_S = 20 * 3600.0
@@ -133,7 +134,7 @@ class SyncReport:
     def summary(self) -> str:
         counts = {"to choose": self.n_ambiguous, "not in the library": self.n_unmatched, "new": self.n_new}
         counts |= {"changed": self.n_changed, "gone": self.n_gone}
-        parts = [f"{self.n_songs:,} songs", f"{self.n_matched:,} matched"]
+        parts = [count(self.n_songs, "song"), f"{self.n_matched:,} matched"]
         parts += [f"{n:,} {name}" for name, n in counts.items() if n]
         parts += [f"{n:,} skipped ({reason})" for reason, n in self.left_out.items()]
         return f"{self.server}: {' · '.join(parts)}"
@@ -193,7 +194,7 @@ def _list_all(
 ) -> tuple[dict[str, ServerSong], Albums, dict[str, int]]:
     name = client.connection.name
     albums = client.albums()  # read these first, so that the next sync notices albums that change during this one
-    listing = client.songs(lambda n: progress(f"{name}: {n:,} songs listed", n, n_known))
+    listing = client.songs(lambda n: progress(f"{name}: {count(n, 'song')} listed", n, n_known))
     if n_known and not listing.songs:
         raise ServerError(
             f"{name}: the server no longer lists any songs, so nothing was changed. Let the server scan its folders."

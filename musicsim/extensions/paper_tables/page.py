@@ -59,7 +59,7 @@ def _split(text: str) -> tuple[str, str]:
 def _short_run(library: Library, name: str) -> None:
     job = jobs.current(library)
     st.button(
-        "Start the short run", icon=":material/science:", key="evaluate_run", disabled=job is not None,
+        "Start the short run", icon=":material/science:", key="evaluate_run",
         on_click=start_job, args=(library, "experiment"), kwargs={"name": name},
         help="Takes seconds to about 20 minutes on two cores (real_music: an hour). The result stays on this machine.",
     )  # fmt: skip

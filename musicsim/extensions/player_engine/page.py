@@ -11,7 +11,7 @@ from musicsim.extensions.player_engine.access import PlayerRules, answer_players
 from musicsim.library import Library
 from musicsim.ui.base.openers import choices_of
 from musicsim.ui.base.option_widgets import describe, limits, option_key
-from musicsim.ui.base.text import plain, toast_errors
+from musicsim.ui.base.text import off_if, plain, toast_errors
 from musicsim.ui.components.song_finder import find_names
 
 _NAMES = ("no_folders", "no_artists", "no_tags")
@@ -77,6 +77,6 @@ def _draw_rules(snapshot: Snapshot, rules: PlayerRules) -> None:
         values["duration_s"] = None if _KEYS["duration_s"].get() == span else _KEYS["duration_s"].get()
     new = replace(rules, **values)
     st.button(
-        "Save", icon=":material/check:", key="players_save", disabled=new == rules, on_click=_apply,
-        args=(snapshot.library, new),
+        "Save", icon=":material/check:", key="players_save", on_click=_apply, args=(snapshot.library, new),
+        **off_if(new == rules, "There are no changes to save."),
     )  # fmt: skip

@@ -25,6 +25,7 @@ from musicsim.library.scan.files import Found, FoundFile, find_audio
 from musicsim.library.scan.forecast import Forecast
 from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile, absolute
 from musicsim.progress import Canceled, Progress, no_progress
+from musicsim.wording import count
 
 _log = logging.getLogger(__name__)
 
@@ -50,14 +51,14 @@ class AddReport:
     @property
     def words(self) -> str:
         """A summary that counts each file once."""
-        counts = {
-            "added": self.n_added,
-            "already in the library (copied, moved or with changed tags)": self.n_known,
-            "unchanged": self.n_unchanged,
-            "skipped": self.n_skipped,
-            "failed": len(self.failures) - self.n_skipped,
-        }
-        return " · ".join(f"{n:,} {what}" for what, n in counts.items() if n)
+        counts = (
+            (self.n_added, "song", "added"),
+            (self.n_known, "file", "already in the library (copied, moved or with changed tags)"),
+            (self.n_unchanged, "file", "unchanged"),
+            (self.n_skipped, "file", "skipped"),
+            (len(self.failures) - self.n_skipped, "file", "failed"),
+        )
+        return ", ".join(f"{count(n, noun)} {what}" for n, noun, what in counts if n)
 
 
 class Scan:

@@ -71,10 +71,11 @@ class JobStore(Tables):
         for path in (self.log_path(job_id), self._trace_path(job_id)):
             path.unlink(missing_ok=True)
 
-    def create(self, kind: str, arguments: Mapping[str, Any]) -> int:
-        """Store a new job in the state "waiting" and return its id."""
+    def create(self, kind: str, arguments: Mapping[str, Any], pid: int | None = None) -> int:
+        """Store a new job in the state "waiting" and return its id; `pid` is the process that will run it, if any."""
         now = time.time()
-        row = {"kind": kind, "arguments": dict(arguments), "created_at": now, "updated_at": now, "state": "waiting"}
+        times = {"created_at": now, "updated_at": now}
+        row = {"kind": kind, "arguments": dict(arguments), "state": "waiting", "pid": pid, **times}
         with self._write() as connection:
             result = connection.execute(schema.jobs.insert().values(**row))
         return int(result.inserted_primary_key[0])  # type: ignore[index]
@@ -84,12 +85,23 @@ class JobStore(Tables):
         statement = schema.jobs.update().where(schema.jobs.c.id == job_id)
         self._execute(statement.values(**values, updated_at=time.time()))
 
+    def claim(self, job_id: int, **values: Any) -> bool:
+        """Change fields of a job that waits for its process; return False if it has one, or has ended."""
+        c = schema.jobs.c
+        is_free = (c.id == job_id) & (c.state == "waiting") & c.pid.is_(None)
+        return self._execute(schema.jobs.update().where(is_free).values(**values, updated_at=time.time())) > 0
+
     def get(self, job_id: int) -> Job:
         """Return a job. Raises NotFoundError if it does not exist."""
         row = next(self._rows(sa.select(schema.jobs).where(schema.jobs.c.id == job_id)), None)
         if row is None:
             raise NotFoundError(f"this library does not have a job {job_id}.")
         return Job(**row._mapping)
+
+    def active(self) -> list[Job]:
+        """Return the jobs that have not ended, oldest first."""
+        query = sa.select(schema.jobs).where(schema.jobs.c.state.in_(ACTIVE_STATES)).order_by(schema.jobs.c.id)
+        return [Job(**row._mapping) for row in self._rows(query)]
 
     def recent(self, limit: int = 20) -> list[Job]:
         query = sa.select(schema.jobs).order_by(schema.jobs.c.id.desc()).limit(limit)

@@ -5,11 +5,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
+from typing import Any
 
 import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.public import safe_message
+from musicsim.wording import count as count  # noqa: PLC0414  # pages import it from here
 
 _log = logging.getLogger(__name__)
 _SPECIAL = re.compile(r"([\\`*_\[\]<>$:~#|{}!&^=])")
@@ -35,14 +37,14 @@ def escape_for_chart(text: object, longest: int) -> str:
     return escape(whole if len(whole) <= longest else whole[: longest - 1] + "…", quote=False)
 
 
-def count(n: int, noun: str) -> str:
-    """Return a number with its noun, such as “1 song” or “2,000 songs”."""
-    return f"{n:,} {noun}{'s' * (n != 1)}"
-
-
 def interval(mean: float, low: float, high: float, places: int = 3) -> str:
     """Return a mean in Markdown, with the ends of its interval in gray."""
     return f"**{mean:.{places}f}** :small[:gray[{low:.{places}f}–{high:.{places}f}]]"
+
+
+def off_if(is_off: object, reason: str, help: str | None = None) -> dict[str, Any]:
+    """Return the arguments of a widget that is disabled under a condition, and then shows the reason as its help."""
+    return {"disabled": bool(is_off), "help": reason if is_off else help}
 
 
 def show_error(error: Exception) -> bool:

@@ -33,6 +33,7 @@ class Upload:
     place: Float32Array | None = None  # (2,), position of the example on the map
     # library, model and revision of `example`; stored here so that visitors do not evict each other from a cache
     version: tuple[object, ...] = ()
+    job_id: int | None = None  # the job that adds the upload to the library
 
 
 EXAMPLE: Key[Upload | None] = Key("example", lambda: None, "the upload to search with", per_library=True, is_kept=True)

@@ -14,7 +14,7 @@ from musicsim.library.importing.answers import AnswersImport, export_answers, im
 from musicsim.library.stores.judgments import Judgment
 from musicsim.public import is_public
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import count, plain
+from musicsim.ui.base.text import count, off_if, plain
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.compare.session import clean_name, rename
 
@@ -103,21 +103,27 @@ def _show_actions(
 
     if on_train is not None and st.button(
         "Train on these answers", icon=":material/school:", key="compare_train",
-        disabled=all(answer.chosen is None for answer in answers),
-        help="Opens *Train* with answers as the source of similarity. About 50 answers are enough to start.",
+        **off_if(
+            all(answer.chosen is None for answer in answers), "There are no answers yet.",
+            "Opens *Train* with answers as the source of similarity. About 50 answers are enough to start.",
+        ),
     ):  # fmt: skip
         on_train()
         st.rerun()
     with st.container(horizontal=True):
         st.download_button(
             "Export", content, f"answers {library.name}.csv", "text/csv",
-            key="compare_export", icon=":material/download:", on_click="ignore", disabled=not answers,
-            help="Download all answers as CSV. Any library with the same songs can import them.",
+            key="compare_export", icon=":material/download:", on_click="ignore",
+            **off_if(
+                not answers, "There are no answers yet.",
+                "Download all answers as CSV. Any library with the same songs can import them.",
+            ),
         )  # fmt: skip
         if is_owner:
             with st.popover("Import", icon=":material/upload:"):
                 _show_import(library)
-            with st.popover("Rename or delete listener", icon=":material/manage_accounts:", disabled=not listener):
+            is_off = off_if(not listener, "Enter the listener's name first.")
+            with st.popover("Rename or delete listener", icon=":material/manage_accounts:", **is_off):
                 _show_listener(library, answers, listener)
 
 
@@ -135,7 +141,8 @@ def _show_import(library: Library) -> None:
             _IMPORTED.set((library.folder, str(error)))
         _ROUND.set(_ROUND.get() + 1)
 
-    st.button("Import", key="compare_take", icon=":material/download_done:", disabled=sent is None, on_click=take)
+    is_off = off_if(sent is None, "Choose a file first.")
+    st.button("Import", key="compare_take", icon=":material/download_done:", on_click=take, **is_off)
     folder, result = _IMPORTED.get() or (None, "")
     if folder != library.folder:
         return
@@ -173,10 +180,11 @@ def _show_listener(library: Library, answers: Sequence[Judgment], listener: str)
         st.toast(f"{count(n_deleted, 'answer')} deleted.", icon=":material/delete:")
 
     st.text_input("New name", key="compare_rename", placeholder=listener, max_chars=60)
-    st.button("Rename", key="compare_rename_now", icon=":material/edit:", on_click=change_name, disabled=not n)
+    is_off = off_if(not n, "This listener has no answers.")
+    st.button("Rename", key="compare_rename_now", icon=":material/edit:", on_click=change_name, **is_off)
     st.divider()
     st.markdown(
         f"Delete {count(n, 'answer')} from **{plain(listener)}**? This can't be undone. To keep a copy, export "
         "the answers first."
     )
-    st.button("Delete answers", key="compare_forget", icon=":material/delete:", on_click=delete, disabled=not n)
+    st.button("Delete answers", key="compare_forget", icon=":material/delete:", on_click=delete, **is_off)

@@ -8,14 +8,20 @@ from musicsim.explorer import jobs
 from musicsim.explorer.refresh.outdated import pending_upgrade
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
-from musicsim.library.stores.jobs import Job
+from musicsim.library.stores.jobs import ACTIVE_STATES, Job
 from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import plain, toast_errors
-from musicsim.ui.components.song_list import clock
+from musicsim.ui.base.text import count, plain, toast_errors
+from musicsim.ui.components.listening import enqueue_songs, play_songs
+from musicsim.ui.components.song_list import Action, clock, row_of, song_list
+from musicsim.wording import duration
 
+_MAX_FIRST = 60  # number of songs that are listed before the first map
+BUSY = "Wait until the current job has ended, or cancel it."
+WAITS = "Waiting for the current job. It starts afterwards."
+_SEEN: Key[int | None] = Key("seen_job", lambda: None, "id of the last job in the sidebar", per_library=True)
 _UPGRADED: Key[set[str]] = Key("upgraded", set, "libraries whose upgrade this session has started")
 
 _ICONS = {
@@ -27,9 +33,11 @@ _ICONS = {
 
 
 def start_job(library: Library, kind: str, **arguments: object) -> None:
-    """Start a job; if that fails, show the error in a toast."""
+    """Start a job, or put it in line and say so; if that fails, show the error in a toast."""
     with toast_errors():
-        jobs.start(library, kind, arguments)
+        job_id = jobs.start(library, kind, arguments)
+        if any(job.id == job_id for job in jobs.active(library)[1:]):
+            st.toast(WAITS, icon=":material/hourglass_top:")
 
 
 _cache = st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)
@@ -52,8 +60,11 @@ def _share(job: Job) -> float:
     return min(1.0, job.done / job.total) if job.total else 0.0
 
 
-def library_line(library: Library) -> None:
-    """Show a library's songs, hours and running job; rerun the page when the job or the model in use changes."""
+def library_line(library: Library, *, has_actions: bool) -> None:
+    """Show a library's songs, duration and running job; rerun the page when the job or the model in use changes.
+
+    With `has_actions`, the job can be canceled, and resumed after that.
+    """
 
     def current_job() -> Job | None:
         return None if is_public() else jobs.current(library)
@@ -66,38 +77,71 @@ def library_line(library: Library) -> None:
         if (job and job.id, record and record.id) != drawn_with:
             st.rerun()
         counts = _counts(library)
-        st.caption(f"{counts['songs']:,} songs · {counts['hours']:.1f} hours")
+        st.caption(f"{count(int(counts['songs']), 'song')} · {duration(counts['hours'] * 3600)}")
         if record is None:
             st.caption("No model yet")
         if job is not None:
-            state = "paused at" if job.state == "paused" else ""
-            title = jobs.job_kinds()[job.kind].title
-            st.progress(_share(job), text=f"{title}: {state} {job.done} of {job.total or '…'}")
+            st.progress(_share(job), text=_title(job) + (": paused" if job.state == "paused" else "") + _counted(job))
+            if n_waiting := len(jobs.active(library)) - 1:
+                st.caption(f"{count(n_waiting, 'job')} waiting")
 
     if job is None:
         line()
-    else:
-        st.fragment(line, run_every=1.0)()
+        if has_actions:
+            _offer_to_resume(library)
+        return
+    _SEEN.set(job.id)
+    st.fragment(line, run_every=1.0)()
+    if not has_actions:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
         st.page_link(PAGES["library"], label="Show job", icon=":material/library_music:")
+        st.button("Cancel", key="cancel_current", type="tertiary", on_click=jobs.cancel, args=(library, job.id))
+
+
+def _offer_to_resume(library: Library) -> None:
+    """After this session has seen a job that was canceled, offer to start it again."""
+    last = next(iter(library.jobs.recent(1)), None)
+    if last is not None and last.id == _SEEN.get() and last.state == "cancelled":
+        st.caption(f"{_title(last)}: canceled. Resume?")
+        _start_again(library, last, "resume_current")
+
+
+def _start_again(library: Library, job: Job, key: str) -> None:
+    st.button(
+        "Try again" if job.state == "failed" else "Resume", key=key, icon=":material/play_circle:",
+        on_click=start_job, args=(library, job.kind), kwargs=job.arguments,
+    )  # fmt: skip
+
+
+def _title(job: Job) -> str:
+    return jobs.job_kinds()[job.kind].title
+
+
+def _counted(job: Job) -> str:
+    return f" · {job.done:,} of {count(job.total, _noun(job))}" if job.total else ""
+
+
+def _noun(job: Job) -> str:
+    return jobs.job_kinds()[job.kind].counts.removesuffix("s")
 
 
 def _facts(job: Job) -> str:
-    facts = [f"{job.done} of {job.total} {jobs.job_kinds()[job.kind].counts}"] if job.total else []
-    facts += [f"{job.songs_per_second:.1f} songs/s"] if job.songs_per_second else []
+    facts = [f"{job.songs_per_second:.1f} songs/s"] if job.songs_per_second else []
     facts += [f"{clock(job.seconds_left)} left"] if job.seconds_left is not None else []
     facts += [f"{job.failed} failed"] if job.failed else []
     if job.state == "paused":
         facts += ["paused"]
     elif job.message:
         facts += [plain(job.message)]
-    return " · ".join(facts)
+    return _counted(job).removeprefix(" · ") + "".join(f" · {fact}" for fact in facts)
 
 
 def _show_active(library: Library, job: Job) -> None:
-    st.markdown(f"**{jobs.job_kinds()[job.kind].title}**")
+    st.markdown(f"**{_title(job)}**")
     st.progress(_share(job), text=_facts(job))
     if job.cancel_requested:
-        st.caption("Stopping after the current files…")
+        st.caption("Canceling…")
         return
     args = (library, job.id)
     with st.container(horizontal=True):
@@ -125,8 +169,37 @@ def watch_job(library: Library, *, kinds: Collection[str] = (), revision: int | 
         job = running or next(iter(library.jobs.recent(1)), None)
         if job is not None and (not kinds or (job.kind in kinds and job.state != "done")):
             job_panel(library, job)
+        for waiting in jobs.active(library)[1:]:
+            if not kinds or waiting.kind in kinds:
+                _show_waiting(library, waiting)
 
     watch()
+
+
+def _show_waiting(library: Library, job: Job) -> None:
+    about = ", ".join(job.arguments.get("paths", ())) or job.arguments.get("name", "")
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{_title(job)}**{': ' * bool(about)}{plain(about)}  \n{WAITS}", width="stretch")
+        st.button("Cancel", key=f"cancel_waiting_{job.id}", on_click=jobs.cancel, args=(library, job.id))
+
+
+def watch_one(library: Library, job_id: int | None) -> bool:
+    """Show a job, if any, that waits or runs, and rerun the page when that changes; return whether there is one."""
+    if job_id is None or (state := library.jobs.get(job_id).state) not in ACTIVE_STATES:
+        return False
+
+    @st.fragment(run_every=1.0)
+    def watch() -> None:
+        jobs.active(library)
+        job = library.jobs.get(job_id)
+        if job.state != state:
+            st.rerun()
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(WAITS if job.state == "waiting" else f"{_title(job)}…")
+            st.button("Cancel", key="cancel_added", type="tertiary", on_click=jobs.cancel, args=(library, job_id))
+
+    watch()
+    return True
 
 
 def job_panel(library: Library, job: Job) -> None:
@@ -135,18 +208,21 @@ def job_panel(library: Library, job: Job) -> None:
         if job.is_active:
             _show_active(library, job)
             return
-        kind = jobs.job_kinds()[job.kind]
-        n_done = f": {job.done} {kind.counts}" if job.total else ""
-        outcome = f"done{n_done}" if job.state == "done" else job.state
-        failed = f", {job.failed} failed" if job.failed else ""
-        st.markdown(f"{_ICONS[job.state]} {kind.title}: {outcome}{failed}.")
-        if job.message and job.state != "interrupted":
-            st.caption(plain(job.message))
+        st.markdown(f"{_ICONS[job.state]} {_outcome(job)}")
         if job.state != "done":
-            st.button(
-                "Continue", key="resume_job", icon=":material/play_circle:",
-                on_click=start_job, args=(library, job.kind), kwargs=job.arguments,
-            )  # fmt: skip
+            _start_again(library, job, "resume_job")
+
+
+def _outcome(job: Job) -> str:
+    """Return a sentence about the end of a job, with the numbers that its process stored."""
+    if job.state in {"cancelled", "interrupted"}:
+        words = "canceled" if job.state == "cancelled" else job.message
+        return f"{_title(job)}: {words}. Resume?"
+    counted = f"{count(job.done, _noun(job))}{f', {job.failed:,} failed' * bool(job.failed)}" if job.total else ""
+    about = plain(job.message) or counted
+    return f"{_title(job)}: {'done' if job.state == 'done' else 'failed'}. {about}" + "." * (
+        bool(about) and about[-1] != "."
+    )
 
 
 def demo_button(snapshot: Snapshot) -> None:
@@ -157,21 +233,33 @@ def demo_button(snapshot: Snapshot) -> None:
     )  # fmt: skip
 
 
+def _show_first_songs(library: Library) -> None:
+    """Show the songs that can be played, although none can be compared yet."""
+    songs = library.songs()[:_MAX_FIRST]
+
+    def act(action: Action) -> None:
+        if action.kind == "enqueue":
+            enqueue_songs(library, [songs[action.index]])
+        else:
+            play_songs(library, songs, action.index)
+
+    if songs:
+        song_list([row_of(song) for song in songs], key="first_songs", on_action=act)
+
+
 def stop_without_songs(snapshot: Snapshot) -> None:
     """If no song can be compared yet, suggest a next step and stop drawing the page."""
     if snapshot.n_indexed:
         return
     job = jobs.current(snapshot.library)
     if job is not None:
-        st.info(
-            f"{jobs.job_kinds()[job.kind].title}: the first songs will appear here in a moment.",
-            icon=":material/hourglass:",
-        )
+        st.info(f"{_title(job)}: the first songs will appear here in a moment.", icon=":material/hourglass:")
 
         @st.fragment(run_every=1.0)
         def wait() -> None:
             if snapshot.library.models.active() is not None or jobs.current(snapshot.library) is None:
                 st.rerun()
+            _show_first_songs(snapshot.library)
 
         wait()
     elif is_public():

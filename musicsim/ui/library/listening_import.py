@@ -14,7 +14,6 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.errors import LibraryError
-from musicsim.explorer import jobs
 from musicsim.library import Library, importing
 from musicsim.library.stores.listening import ImportEntry, Waiting
 from musicsim.progress import Progress
@@ -23,6 +22,7 @@ from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import clean, plain
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import start_job
+from musicsim.wording import count, count_are
 
 _SUFFIXES = (*(suffix.lstrip(".") for suffix in importing.READ_SUFFIXES), "zip")
 _MAX_LISTED = 500  # maximum number of rows in a table; a download has all rows
@@ -55,7 +55,6 @@ class _Result:
     library: Path
     report: importing.ImportReport
     lists: tuple[importing.SeenList, ...]
-    is_learning: bool  # True while the walk is being fitted to the playlists
 
 
 _PENDING: Key[_Pending | None] = Key("listening_looked", lambda: None, "preview of an import")
@@ -92,7 +91,7 @@ def import_panel(library: Library, *, busy: bool) -> None:
         result = _RESULT.get()
         import_ids = [entry.id for entry in library.listening.imports()]
         if result is not None and result.library == library.folder and result.report.import_id in import_ids:
-            _show_result(library, result, busy=busy)
+            _show_result(result)
     with st.form(f"listening_form_{_ROUND.get()}"):
         request = _request()
     with st.container():
@@ -225,8 +224,9 @@ def _show_preview(library: Library, seen: importing.Preview) -> None:
         if is_confirmed:
             with st.spinner("Writing…"):
                 report = importing.commit(library, seen, accepted)
-            is_learning = any(entry.n_found for entry in lists) and learn_walk(library)
-            _finish(_Result(library.folder, report, lists, is_learning))
+            if any(entry.n_found for entry in lists):
+                start_job(library, "walk")
+            _finish(_Result(library.folder, report, lists))
 
 
 def _accept_proposals(seen: importing.Preview, accepted: Sequence[importing.Proposal]) -> importing.Preview:
@@ -337,58 +337,39 @@ def show_waiting(songs: Sequence[Waiting], key: str, *, is_listed: bool = True) 
     table_download("not in the library", lambda: _waiting_table(songs), key)
 
 
-def _show_result(library: Library, result: _Result, *, busy: bool) -> None:
+def _show_result(result: _Result) -> None:
     report = result.report
     if result.lists:
-        _show_imported_lists(library, result, busy=busy)
+        _show_imported_lists(result)
         return
     n_waiting = report.n_songs - report.n_matched
     waiting = f"; {n_waiting:,} {'is' if n_waiting == 1 else 'are'} saved and matched later" if n_waiting else ""
     st.success(
-        f"Import {report.import_id}: {report.n_rows:,} rows; {report.n_matched:,} of {report.n_songs:,} songs are in "
-        f"the library{waiting}.",
+        f"Import {report.import_id}: {count(report.n_rows, 'row')}; {report.n_matched:,} of "
+        f"{count_are(report.n_songs, 'song')} in the library{waiting}.",
         icon=":material/check_circle:",
     )
     if report.n_matched:
         st.page_link(PAGES["train"], label="Train a model on this data", icon=":material/school:")
 
 
-def _show_imported_lists(library: Library, result: _Result, *, busy: bool) -> None:
+def _show_imported_lists(result: _Result) -> None:
     n_here, n_all = (sum(numbers) for numbers in zip(*((e.n_found, e.n_entries) for e in result.lists), strict=True))
     n_lost = sum(entry.n_found == 0 for entry in result.lists)
     n_kept = len(result.lists) - n_lost
     its = "its" if n_lost == 1 else "their"
     left_out = f"; {n_lost:,} left out because none of {its} songs are in the library" if n_lost else ""
     st.success(
-        f"Import {result.report.import_id}: {n_kept:,} of {len(result.lists):,} playlists; {n_here:,} of "
-        f"{n_all:,} entries are in the library{left_out}.",
+        f"Import {result.report.import_id}: {n_kept:,} of {count(len(result.lists), 'playlist')}; {n_here:,} of "
+        f"{count_are(n_all, 'entry')} in the library{left_out}.",
         icon=":material/check_circle:",
     )
     show_lists(result.lists, "listening_told", is_open=False)
     if not n_kept:
         return
 
-    def learn() -> None:
-        if learn_walk(library):
-            _RESULT.set(replace(result, is_learning=True))
-
-    if result.is_learning:
-        st.caption("New playlists will use these once *Learning from playlists* is done.")
-    else:
-        st.button(
-            "Learn from these playlists", icon=":material/school:", key="listening_learn", disabled=busy,
-            on_click=learn,
-            help="New playlists will use what is learned. Unavailable while another job is running.",
-        )  # fmt: skip
+    st.caption("New playlists will use these once *Learning from playlists* is done.")
     st.page_link(PAGES["playlist"], label="Generate a playlist", icon=":material/queue_music:")
-
-
-def learn_walk(library: Library) -> bool:
-    """Start fitting the walk to the playlists; return False if another job is running."""
-    if jobs.current(library) is not None:
-        return False
-    start_job(library, "walk")
-    return True
 
 
 def show_lists(lists: Sequence[importing.SeenList], key: str, *, is_open: bool) -> None:
@@ -407,7 +388,7 @@ def show_lists(lists: Sequence[importing.SeenList], key: str, *, is_open: bool) 
             st.dataframe(_absent_table(absent[:_MAX_LISTED]), hide_index=True, key=f"{key}_absent")
             table_download("not in the library", lambda: _absent_table(absent), f"{key}_absent_file")
         if len(lists) > len(part):
-            st.caption(f"The first {len(part):,} of {len(lists):,} playlists.")
+            st.caption(f"The first {len(part):,} of {count(len(lists), 'playlist')}.")
 
 
 def _absent_table(absent: Sequence[tuple[str, importing.Absent]]) -> pd.DataFrame:

@@ -11,8 +11,10 @@ from musicsim.library.importing import Proposal, accept, day_of, match_waiting, 
 from musicsim.library.stores.listening import ImportEntry, Waiting
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import count, plain
+from musicsim.ui.base.text import count, off_if, plain
+from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.library import listening_import
+from musicsim.wording import count_are
 
 _MAX_IMPORTS = 25
 _CLOSE: Key[tuple[Path, list[Proposal]] | None] = Key(
@@ -41,7 +43,7 @@ def show_listening(snapshot: Snapshot, *, busy: bool) -> None:
 
 
 def _show_import(library: Library, entry: ImportEntry) -> None:
-    facts = [f"{entry.n_rows:,} rows", f"{entry.n_matched:,} of {entry.n_songs:,} songs in the library"]
+    facts = [count(entry.n_rows, "row"), f"{entry.n_matched:,} of {count(entry.n_songs, 'song')} in the library"]
     facts += [f"listener {plain(entry.listener)}"] if entry.listener else []
     first, last = day_of(entry.first_at), day_of(entry.last_at)
     facts += [f"{first} to {last}"] if first and last else []
@@ -49,7 +51,7 @@ def _show_import(library: Library, entry: ImportEntry) -> None:
 
     def remove() -> None:
         if undo(library, entry.id).kind == "playlists":
-            listening_import.learn_walk(library)
+            start_job(library, "walk")
         st.toast(f"Import {entry.id} was undone.", icon=":material/check_circle:")
 
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
@@ -73,7 +75,7 @@ def _show_unmatched(library: Library) -> None:
         st.caption("Everything is matched: all songs in the imported plays and tags are in the library.")
     else:
         st.caption(
-            f"{len(songs):,} imported songs are not in the library. Their plays and tags are kept, and are assigned "
+            f"{count_are(len(songs), 'imported song')} not in the library. Plays and tags are kept, and are assigned "
             "when a scan finds the songs."
         )
         with st.expander("Show them"):
@@ -105,11 +107,13 @@ def _show_proposals(library: Library) -> None:
     ticked = listening_import.proposals_table(proposals, f"listening_waiting_close_{_ROUND.get()}")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            "Same song", icon=":material/check:", disabled=not ticked, key="listening_accept",
+            "Same song", icon=":material/check:", key="listening_accept",
+            **off_if(not ticked, "Select rows first."),
             on_click=_settle, args=(library, proposals, ticked, accept),
         )  # fmt: skip
         st.button(
-            "Different song", icon=":material/close:", disabled=not ticked, key="listening_refuse",
+            "Different song", icon=":material/close:", key="listening_refuse",
+            **off_if(not ticked, "Select rows first."),
             on_click=_settle, args=(library, proposals, ticked, refuse),
         )  # fmt: skip
         st.caption("Select rows to accept or reject them; rejected suggestions do not come back.")

@@ -70,14 +70,14 @@ def _show_ways_to_add(snapshot: Snapshot, *, busy: bool) -> None:
         st.text_input("Music folder", key="library_folder", placeholder="~/Music")
         st.form_submit_button(
             "Add the folder", icon=":material/create_new_folder:", on_click=_add_folder, args=(snapshot.library,),
-            disabled=busy, type="secondary" if snapshot.n_songs else "primary",
+            type="secondary" if snapshot.n_songs else "primary",
         )  # fmt: skip
     if not snapshot.n_songs and not busy:
         demo_button(snapshot)
     files = st.file_uploader("Or upload files", type=UPLOAD_TYPES, accept_multiple_files=True, key="library_files")
     if files:
         st.button(
-            f"Add {len(files)} files", icon=":material/upload:", disabled=busy, on_click=_add,
+            f"Add {count(len(files), 'file')}", icon=":material/upload:", on_click=_add,
             args=(snapshot.library, lambda target: [keep_upload(target, f.name, f.getvalue()) for f in files]),
         )  # fmt: skip
     st.text_input(

@@ -15,9 +15,9 @@ from musicsim.library.stores.genres import genre_spellings
 from musicsim.library.stores.tag_edits import TagChange
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import clean, count, plain
+from musicsim.ui.base.text import clean, count, off_if, plain
 from musicsim.ui.components.downloads import table_download
-from musicsim.ui.components.jobs_view import start_job
+from musicsim.ui.components.jobs_view import BUSY, start_job
 from musicsim.ui.components.listening import play_songs
 from musicsim.ui.components.song_list import clock
 
@@ -82,12 +82,13 @@ def show_failures(snapshot: Snapshot, *, busy: bool) -> None:
     skipped = [str(f.path) for f in chosen if f.kind in SKIPPED]
     with actions:
         st.button(
-            f"Retry {len(broken)}", icon=":material/refresh:", disabled=busy or not broken, key="library_retry",
+            f"Retry {len(broken)}", icon=":material/refresh:", key="library_retry",
+            **off_if(not broken, "None of the selected files failed."),
             on_click=start_job, args=(snapshot.library, "add"), kwargs={"paths": broken, "retry": True},
         )  # fmt: skip
         if skipped:
             st.button(
-                f"Add {len(skipped)} anyway", icon=":material/add:", disabled=busy, key="library_anyway",
+                f"Add {len(skipped)} anyway", icon=":material/add:", key="library_anyway",
                 on_click=start_job, args=(snapshot.library, "add"), kwargs={"paths": skipped, "anyway": True},
             )  # fmt: skip
         table_download("files not added", lambda: table, "library_failed_file")
@@ -115,10 +116,10 @@ def show_missing(snapshot: Snapshot, *, busy: bool) -> None:
 
     with st.container(horizontal=True):
         st.button(
-            "Scan again", icon=":material/refresh:", disabled=busy, key="missing_scan",
+            "Scan again", icon=":material/refresh:", key="missing_scan",
             on_click=start_job, args=(snapshot.library, "scan"),
         )  # fmt: skip
-        with st.popover(f"Remove {len(chosen)}", icon=":material/delete:", disabled=busy):
+        with st.popover(f"Remove {len(chosen)}", icon=":material/delete:", **off_if(busy, BUSY)):
             st.write("This also deletes the songs' plays, tags, thumbs and playlist entries. It can't be undone.")
             st.button("Remove them", type="primary", key="missing_forget", on_click=remove)
         table_download("missing songs", lambda: table, "library_missing_file")
@@ -152,7 +153,7 @@ def show_duplicates(snapshot: Snapshot, *, busy: bool) -> None:
                     f"{plain(song.label)} · {clock(song.duration_s)}{role}  \n:small[:gray[{plain(song.path)}]]"
                 )
             st.button(
-                "These are different songs", icon=":material/call_split:", disabled=busy,
+                "These are different songs", icon=":material/call_split:", **off_if(busy, BUSY),
                 key=f"same_part_{group[0].id}", on_click=judge, args=([song.id for song in group], False),
             )  # fmt: skip
     if len(duplicates) > _MAX_GROUPS:

@@ -10,8 +10,8 @@ from musicsim.explorer.snapshot.neighbours import CHOSEN_FROM, INDEXED_FROM, TIT
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.scan.files import IGNORE_FILE
-from musicsim.ui.base.text import count, plain
-from musicsim.ui.components.jobs_view import start_job
+from musicsim.ui.base.text import count, off_if, plain
+from musicsim.ui.components.jobs_view import BUSY, start_job
 
 
 def show_folders(snapshot: Snapshot, *, busy: bool) -> None:
@@ -24,18 +24,21 @@ def show_folders(snapshot: Snapshot, *, busy: bool) -> None:
         st.toast(f"{count(n_songs, 'song')} removed.", icon=":material/check_circle:")
 
     st.button(
-        "Scan all folders again", icon=":material/refresh:", disabled=busy or not roots, key="scan_all",
+        "Scan all folders again", icon=":material/refresh:", key="scan_all",
         on_click=start_job, args=(library, "scan"),
-        help="Finds new, changed, moved and missing files. Unchanged files are not opened.",
+        **off_if(
+            not roots, "Add a folder first.",
+            "Finds new, changed, moved and missing files. Unchanged files are not opened.",
+        ),
     )  # fmt: skip
     for number, root in enumerate(roots):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(plain(root) + ("" if is_address(root) or root.exists() else " · :red[not found]"))
             st.button(
-                "Scan again", icon=":material/refresh:", disabled=busy, key=f"scan_{number}",
+                "Scan again", icon=":material/refresh:", key=f"scan_{number}",
                 on_click=start_job, args=(library, "scan"), kwargs={"folders": [str(root)]},
             )  # fmt: skip
-            with st.popover("Remove", icon=":material/delete:", disabled=busy):
+            with st.popover("Remove", icon=":material/delete:", **off_if(busy, BUSY)):
                 st.write(
                     "The folder's songs are removed from this library, with their plays, tags and thumbs. Your music "
                     "files are not changed."
@@ -110,15 +113,15 @@ def show_settings(snapshot: Snapshot, *, busy: bool) -> None:
     )  # fmt: skip
     st.button(
         "Refit the model", icon=":material/model_training:", on_click=start_job, args=(library, "refresh"),
-        kwargs={"force": True}, disabled=busy or not snapshot.n_songs,
+        kwargs={"force": True}, **off_if(not snapshot.n_songs, "There are no songs yet."),
     )  # fmt: skip
     st.caption(f"This library is in {plain(library.folder)}.")
-    _show_backups(library, busy=busy)
+    _show_backups(library)
 
 
-def _show_backups(library: Library, *, busy: bool) -> None:
+def _show_backups(library: Library) -> None:
     st.button(
-        "Back up the library", icon=":material/archive:", key="back_up", disabled=busy,
+        "Back up the library", icon=":material/archive:", key="back_up",
         on_click=lambda: start_job(library, "backup", path=str(new_backup_path(library))),
         help="Writes one file with everything except the music and server passwords. You can keep working.",
     )  # fmt: skip

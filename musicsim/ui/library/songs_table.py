@@ -12,10 +12,11 @@ from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import EDITABLE
 from musicsim.public import is_public
 from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import clean, count
+from musicsim.ui.base.text import clean
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.listening import play_songs
 from musicsim.ui.components.song_list import clock
+from musicsim.wording import count
 
 _KEY = "library_songs"
 _SEVERAL = "several values: unchanged"

@@ -13,7 +13,7 @@ from musicsim.ui.base.keys import MARKED
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
 from musicsim.ui.base.text import plain, toast_errors
 from musicsim.ui.base.uploads import EXAMPLE, Upload
-from musicsim.ui.components.jobs_view import start_job
+from musicsim.ui.components.jobs_view import watch_one
 from musicsim.ui.listen.seed import Seed, start_song
 
 FILE_KEY, MICROPHONE_KEY = "search_file", "search_microphone"
@@ -58,12 +58,8 @@ def show_upload_actions(snapshot: Snapshot, seed: Seed) -> None:
         if song is not None:
             st.caption(f"This recording is in your library: {plain(song.label)}.")
             st.button("Show it", icon=":material/scatter_plot:", on_click=start_song, args=(snapshot, song.id))
-        elif upload.name != _RECORDING and is_owner:
-            busy = jobs.current(snapshot.library) is not None
-            st.button(
-                "Add to the library", icon=":material/add:", on_click=_add_upload, args=(snapshot, upload),
-                disabled=busy, help="Another job is running: see the Library page." if busy else None,
-            )  # fmt: skip
+        elif upload.name != _RECORDING and is_owner and not watch_one(snapshot.library, upload.job_id):
+            st.button("Add to the library", icon=":material/add:", on_click=_add_upload, args=(snapshot, upload))
 
 
 def _analyze_whole(upload: Upload) -> None:
@@ -72,4 +68,5 @@ def _analyze_whole(upload: Upload) -> None:
 
 def _add_upload(snapshot: Snapshot, upload: Upload) -> None:
     with toast_errors():
-        start_job(snapshot.library, "add", paths=[str(keep_upload(snapshot.library, upload.name, upload.data))])
+        path = keep_upload(snapshot.library, upload.name, upload.data)
+        upload.job_id = jobs.start(snapshot.library, "add", {"paths": [str(path)]})

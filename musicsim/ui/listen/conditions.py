@@ -15,7 +15,7 @@ from musicsim.explorer.snapshot.words import Words, parse_words
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import choices_of
 from musicsim.ui.base.option_widgets import describe, limits, option_key
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.components.filter_widgets import filter_values, filter_widgets, fit_filters
 from musicsim.ui.components.song_finder import ONLY_SONGS, MatchKind, find_song, ids_of_match, song_matches
 from musicsim.ui.components.song_list import clock
@@ -176,12 +176,18 @@ def show_chips(snapshot: Snapshot) -> None:
     calmer = LISTEN.get().calmer
     for label, step in (("Calmer", 1), ("Livelier", -1)):
         st.button(
-            label, on_click=state.make_calmer, args=(step,), disabled=calmer * step >= state.MAX_CALMER,
-            help=f"Only songs that are {label.lower()} than this one; again for even {label.lower()} ones.",
+            label, on_click=state.make_calmer, args=(step,),
+            **off_if(
+                calmer * step >= state.MAX_CALMER, f"No songs are {label.lower()} than these.",
+                f"Only songs that are {label.lower()} than this one; again for even {label.lower()} ones.",
+            ),
         )  # fmt: skip
     st.button(
         "More surprising", on_click=state.make_surprising,
-        disabled=state.is_most_surprising(), help="Fewer of the nearest songs, and longer steps after them.",
+        **off_if(
+            state.is_most_surprising(), "The queue is as surprising as possible.",
+            "Fewer of the nearest songs, and longer steps after them.",
+        ),
     )  # fmt: skip
 
 

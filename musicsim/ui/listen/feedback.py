@@ -10,7 +10,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.public import is_public
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain, toast_errors
+from musicsim.ui.base.text import off_if, plain, toast_errors
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.listen import state
 
@@ -100,17 +100,20 @@ def feedback_bar(snapshot: Snapshot, seed: str, song_id: int | None) -> None:
         return
     with st.container(horizontal=True):
         st.button(
-            "Drop all thumbs", icon=":material/restart_alt:", key="feedback_over", disabled=not thumbs.votes,
-            on_click=_change, args=(seed, Thumbs()),
+            "Drop all thumbs", icon=":material/restart_alt:", key="feedback_over",
+            on_click=_change, args=(seed, Thumbs()), **off_if(not thumbs.votes, "There are no thumbs yet."),
         )  # fmt: skip
         if not is_public():  # a visitor cannot train
             can_learn = song_id is not None
             is_pressed = st.button(
                 "Keep thumbs", icon=":material/bookmark:", key="feedback_keep",
-                disabled=not can_learn or thumbs.judged == feedback.saved,
-                help="Save these thumbs, so that the Train page can learn from them."
-                if can_learn
-                else "Models learn only from thumbs on songs in your library: add the file first.",
+                **off_if(
+                    not can_learn or thumbs.judged == feedback.saved,
+                    "These thumbs are saved."
+                    if can_learn
+                    else "Models learn only from thumbs on songs in your library: add the file first.",
+                    "Save these thumbs, so that the Train page can learn from them.",
+                ),
             )  # fmt: skip
             if is_pressed and song_id is not None:  # not as a callback: those of fragments cannot show a toast
                 _save(snapshot.library, song_id, thumbs.judged)

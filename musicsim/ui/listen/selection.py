@@ -11,6 +11,7 @@ from musicsim.library.media.playlist_files import MIME, m3u8
 from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import MARKED, Key
+from musicsim.ui.base.text import off_if
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.listening import enqueue_songs, play_songs
 from musicsim.ui.components.song_map import MAX_MARKED
@@ -18,6 +19,7 @@ from musicsim.ui.listen.seed import MAX_EXAMPLES, PLAY_AT, sample_evenly, start_
 from musicsim.ui.playlist.draft import PLAYLIST
 from musicsim.ui.playlist.request_form import STAY_AROUND
 from musicsim.ui.train.training_view import SUPERVISION
+from musicsim.wording import count
 
 MAX_PLAYED = 500  # maximum number of songs that go into the player's queue together
 _MAX_LISTED = 200
@@ -31,7 +33,7 @@ def show_selection(snapshot: Snapshot) -> None:
     ids = MARKED.get()
     if len(ids) <= 1:
         return
-    st.subheader(f"{len(ids):,} songs marked", anchor=False)
+    st.subheader(f"{count(len(ids), 'song')} marked", anchor=False)
     if len(ids) > MAX_MARKED:
         st.caption(f"{MAX_MARKED:,} shown with a ring.")
     first = snapshot.songs_by_id(ids[:MAX_PLAYED].tolist())
@@ -69,9 +71,11 @@ def show_selection(snapshot: Snapshot) -> None:
         if is_owner:
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 tag = st.text_input("Tag", key=_TAG.name, max_chars=_MAX_TAG).strip()
-                if st.button("Add tag", disabled=not tag):
+                if st.button("Add tag", **off_if(not tag, "Enter a tag first.")):
                     _add_tag(snapshot, tag)
-                if st.button("Add and train", disabled=not tag, help="Trains a model from your tags."):
+                if st.button(
+                    "Add and train", **off_if(not tag, "Enter a tag first.", "Trains a model from your tags.")
+                ):
                     _add_tag(snapshot, tag)
                     SUPERVISION.set("tags")
                     st.switch_page(PAGES["train"])
@@ -85,7 +89,7 @@ def _search(snapshot: Snapshot, ids: list[int]) -> None:
 def _add_tag(snapshot: Snapshot, tag: str) -> None:
     ids = MARKED.get().tolist()
     snapshot.library.add_tags([{"song_id": song_id, "tag": tag, "weight": 1.0} for song_id in ids])
-    st.toast(f"{len(ids):,} songs have the tag “{tag}”.")
+    st.toast(f"{count(len(ids), 'song')} have the tag “{tag}”.")
 
 
 def _table(snapshot: Snapshot, ids: Int64Array) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from musicsim.library import SavedPlaylist, Song
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.public import is_public
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import clean, count, plain, toast_errors
+from musicsim.ui.base.text import clean, count, off_if, plain, toast_errors
 from musicsim.ui.components.song_finder import Match, find_song, name_matches
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.draft import NAME, PLAYLIST, PlaylistDraft, amend, present_ids
@@ -124,7 +124,7 @@ def _choose_playlist(listed: dict[int, SavedPlaylist], *, is_labelled: bool) -> 
     find_song(
         "Playlist", key="playlist_saved_finder", search=partial(_matches, listed),
         on_pick=lambda _, value: _CHOSEN.set(int(value) if value.isdigit() else None),
-        placeholder=f"Type to search {len(order):,} playlists",
+        placeholder=f"Type to search {count(len(order), 'playlist')}",
     )  # fmt: skip
     chosen = listed[_CHOSEN.get() or order[0]]
     st.caption(plain(_label(chosen)))
@@ -136,7 +136,7 @@ def _matches(listed: dict[int, SavedPlaylist], text: str) -> list[Match]:
     for playlist in listed.values():
         by_name.setdefault(clean(playlist.name), []).append(playlist)
     return [
-        Match("name", str(playlist.id), match.title, f"{len(playlist.song_ids)} songs")
+        Match("name", str(playlist.id), match.title, count(len(playlist.song_ids), "song"))
         for match in name_matches(list(by_name), text)
         for playlist in by_name[match.value]
     ]
@@ -200,10 +200,10 @@ def save_button(snapshot: Snapshot) -> None:
         must_confirm = same is not None and _CONFIRMED.get() == name
         if same is not None and must_confirm:
             st.warning(
-                f"The playlist “{plain(name)}” with {len(same.song_ids)} songs already exists and will be replaced.",
+                f"“{plain(name)}” with {count(len(same.song_ids), 'song')} already exists and will be replaced.",
                 icon=":material/warning:",
             )
         st.button(
             "Replace it" if must_confirm else "Save in the library", key="playlist_save_it", type="primary",
-            on_click=_save, args=(snapshot,), disabled=not name,
+            on_click=_save, args=(snapshot,), **off_if(not name, "Enter a name first."),
         )  # fmt: skip

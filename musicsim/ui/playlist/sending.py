@@ -14,6 +14,7 @@ from musicsim.explorer.playlists.walk import GeneratedPlaylist
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
+from musicsim.ui.base.text import off_if
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.draft import NAME, PlaylistDraft
 
@@ -55,4 +56,5 @@ def target_button(sending: Sending, label: str, icon: str, send: Send, *, key: s
         if left_out:
             TROUBLE.set(f"{reason} {', '.join(song.label for song in left_out)}.")
 
-    st.button(label, icon=icon, key=key, width="stretch", disabled=needs_name and not sending.name, on_click=click)
+    is_off = off_if(needs_name and not sending.name, "Enter a name first.")
+    st.button(label, icon=icon, key=key, width="stretch", on_click=click, **is_off)

@@ -11,7 +11,7 @@ from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import count, plain
+from musicsim.ui.base.text import count, off_if, plain
 from musicsim.ui.components.listening import enqueue_songs, play_preview, play_songs
 from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
 from musicsim.ui.components.song_list import Action, row_of, song_list
@@ -39,8 +39,11 @@ def show_bar(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft | None) -> N
             args=(snapshot, walker), help="Pinned songs stay in their positions." if draft and draft.kept else None,
         )  # fmt: skip
         if draft is not None or can_undo():
-            st.button("Undo", icon=":material/undo:", key="playlist_undo", on_click=undo, disabled=not can_undo())
-            st.button("Redo", icon=":material/redo:", key="playlist_redo", on_click=redo, disabled=not can_redo())
+            for label, act, is_off in (("Undo", undo, not can_undo()), ("Redo", redo, not can_redo())):
+                name, reason = label.lower(), f"There is nothing to {label.lower()}."
+                st.button(
+                    label, icon=f":material/{name}:", key=f"playlist_{name}", on_click=act, **off_if(is_off, reason)
+                )
         if draft is not None:
             _show_menu(snapshot, walker, draft)
 
@@ -163,12 +166,13 @@ def _show_buttons(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft) -> Non
             )  # fmt: skip
         st.button(
             f"Add {_MORE.get()} more", icon=":material/more_horiz:",
-            key="playlist_go_on", on_click=actions.extend, args=(snapshot, walker, _MORE.get()), disabled=room <= 0,
-            help="Keeps the playlist and continues from its last song.",
+            key="playlist_go_on", on_click=actions.extend, args=(snapshot, walker, _MORE.get()),
+            **off_if(room <= 0, "The playlist has its maximum length.", "Continues from its last song."),
         )  # fmt: skip
         st.number_input(
             "Songs to add", 1, max(room, 1), **_MORE.widget(),
-            width=140, label_visibility="collapsed", disabled=room <= 0,
+            width=140, label_visibility="collapsed",
+            **off_if(room <= 0, "The playlist has its maximum length."),
         )  # fmt: skip
 
 

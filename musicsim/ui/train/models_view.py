@@ -20,9 +20,9 @@ from musicsim.library import Library
 from musicsim.library.stores.models import BUILT_IN, MAX_NAME, ModelRecord
 from musicsim.ui.base.keys import MODEL, Key
 from musicsim.ui.base.sections import tabs_of
-from musicsim.ui.base.text import plain, toast_errors
+from musicsim.ui.base.text import off_if, plain, toast_errors
 from musicsim.ui.components.downloads import show_table
-from musicsim.ui.components.jobs_view import start_job, watch_job
+from musicsim.ui.components.jobs_view import BUSY, start_job, watch_job
 
 _COMPARED: Key[list[str]] = Key("models_compared", list, "ids of the two models to compare")
 _REPRESENTATION: Key[str] = Key("model_representation", lambda: "histogram", "kind of representation to add")
@@ -40,7 +40,8 @@ def use_button(library: Library, record: ModelRecord, *, where: str, is_primary:
 
     st.button(
         "In use" if record.is_active else "Use it", icon=":material/check:", key=f"{where}_use_{record.id}",
-        type="primary" if is_primary else "secondary", disabled=record.is_active, on_click=use,
+        type="primary" if is_primary else "secondary", on_click=use,
+        **off_if(record.is_active, "New sessions use this model."),
     )  # fmt: skip
 
 
@@ -54,8 +55,7 @@ def _rename_button(library: Library, record: ModelRecord) -> None:
             library.models.rename(record.id, key.get())
 
     with st.popover(
-        "Rename", icon=":material/edit:", disabled=is_built_in,
-        help="Built-in models cannot be renamed." if is_built_in else None,
+        "Rename", icon=":material/edit:", **off_if(is_built_in, "Built-in models cannot be renamed.")
     ):  # fmt: skip
         key.keep()
         st.text_input("Name", key=key.name, max_chars=MAX_NAME)
@@ -71,8 +71,8 @@ def _delete_button(library: Library, record: ModelRecord, *, busy: bool) -> None
             library.models.delete(record.id)
             st.toast(f"{plain(record.name)} was deleted.", icon=":material/check_circle:")
 
-    reason = "Other models are built on this one." if is_built_in else None
-    with st.popover("Delete", icon=":material/delete:", disabled=is_built_in or busy, help=reason):
+    reason = "Other models are built on this one." if is_built_in else BUSY
+    with st.popover("Delete", icon=":material/delete:", **off_if(is_built_in or busy, reason)):
         after = " “Sound” will replace it." if record.is_active else ""
         st.write(
             f"Deleting {plain(record.name)} can't be undone. To get it back, you would have to train it again.{after}"
@@ -100,7 +100,7 @@ def show_models(snapshot: Snapshot, *, busy: bool) -> None:
     _show_comparison([record for record in records if reports[record.id]], reports)
     left, right = st.columns(2, gap="large")
     with left:
-        _show_import(library, busy=busy)
+        _show_import(library)
         for tab in tabs_of("models", {}).values():
             st.markdown(f"**{tab.title}**")
             tab.draw(snapshot)
@@ -157,7 +157,7 @@ def _show_comparison(records: Sequence[ModelRecord], reports: dict[str, dict[str
         st.caption("These models were trained on different targets, so their scores are not comparable.")
 
 
-def _show_import(library: Library, *, busy: bool) -> None:
+def _show_import(library: Library) -> None:
     st.markdown("**Import a model**")
     file = st.file_uploader(
         f"A {FILE_ENDING} file", type=[FILE_ENDING.lstrip(".")], key="models_file",
@@ -170,7 +170,7 @@ def _show_import(library: Library, *, busy: bool) -> None:
         with toast_errors():
             start_job(library, "take_model", path=str(keep_upload(library, file.name, file.getvalue())))
 
-    st.button("Import", icon=":material/input:", key="models_take", disabled=busy, on_click=take)
+    st.button("Import", icon=":material/input:", key="models_take", on_click=take)
 
 
 def _show_representations(library: Library, *, busy: bool) -> None:
@@ -191,4 +191,4 @@ def _show_representations(library: Library, *, busy: bool) -> None:
         settings = RepresentationSettings(_REPRESENTATION.get(), _CODEWORDS.get(), _TAU.get())
         start_job(library, "represent", name=free_name(library, settings.name), settings=asdict(settings))
 
-    st.button("Compute", icon=":material/graphic_eq:", key="models_represent", disabled=busy, on_click=represent)
+    st.button("Compute", icon=":material/graphic_eq:", key="models_represent", on_click=represent)

@@ -35,7 +35,7 @@ def test_job_continues_playlists_and_shows_result(full):
     jobs.cancel(full, job.id)
     until(lambda: jobs.current(full) is None)
     assert not app.run().exception
-    assert any("cancelled" in markdown.value for markdown in app.markdown)
+    assert any("canceled. Resume?" in markdown.value for markdown in app.markdown)
     assert not app.table
 
     scores = {way: dict.fromkeys(MEASURES, (0.25, 0.125, 0.5)) for way in ("item-kNN", "walk")}

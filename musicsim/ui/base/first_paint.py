@@ -1,0 +1,37 @@
+"""The HTML that browsers show until the app has started: Streamlit's, with our title, icon and colors."""
+
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from streamlit import file_util
+
+from musicsim.public import visitor_may
+from musicsim.ui.base.frame import ICON, PAGES, asset
+
+
+@cache
+def _html() -> str:
+    """Return the page; a part that this version of Streamlit does not have stays out."""
+    html = Path(file_util.get_static_dir(), "index.html").read_text(encoding="utf-8")
+    icon = f"data:image/svg+xml,{quote(ICON)}"
+    html = html.replace("<title>Streamlit</title>", f"<title>musicsim</title><style>{asset('first_paint.css')}</style>")
+    return html.replace('href="./favicon.png"', f'href="{icon}"')
+
+
+@visitor_may
+def _first_paint(request: Request) -> Response:
+    html = _html()
+    headers = {"Cache-Control": "no-cache", "ETag": f'"{sha256(html.encode()).hexdigest()[:16]}"'}
+    if request.headers.get("if-none-match") == headers["ETag"]:
+        return Response(status_code=304, headers=headers)
+    return Response(html, media_type="text/html", headers=headers)
+
+
+def first_paint_routes(prefix: str = "") -> list[BaseRoute]:
+    """Return a route for each page's address; `prefix` is from :func:`musicsim.api.path_prefix`."""
+    return [Route(f"{prefix}/{name}", _first_paint) for name in ("", *PAGES) if name != "listen"]

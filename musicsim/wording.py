@@ -1,0 +1,19 @@
+"""Counts and durations in words."""
+
+
+def count(n: int, noun: str) -> str:
+    """Return a number with its noun, such as “1 song” or “2,000 songs”."""
+    plural = noun[:-1] + "ies" if noun.endswith("ry") else noun + ("es" if noun.endswith("ch") else "s")
+    return f"{n:,} {noun if n == 1 else plural}"
+
+
+def count_are(n: int, noun: str) -> str:
+    """Return a number with its noun and verb, such as “1 song is” or “2 songs are”."""
+    return f"{count(n, noun)} {'is' if n == 1 else 'are'}"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in seconds, minutes or hours, such as “25 seconds” or “7.5 hours”."""
+    if seconds < 60:
+        return count(round(seconds), "second")
+    return count(round(seconds / 60), "minute") if seconds < 5400 else f"{seconds / 3600:,.1f} hours"

@@ -1,0 +1,24 @@
+import pytest
+
+from musicsim.wording import count, count_are, duration
+
+
+def test_noun_agrees_with_number():
+    assert [count(n, "song") for n in (0, 1, 2000)] == ["0 songs", "1 song", "2,000 songs"]
+    assert (count(3, "entry"), count(2, "search")) == ("3 entries", "2 searches")
+    assert (count_are(1, "song"), count_are(0, "song")) == ("1 song is", "0 songs are")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "0 seconds"),
+        (1, "1 second"),
+        (25.4, "25 seconds"),
+        (60, "1 minute"),
+        (4000, "67 minutes"),
+        (7200, "2.0 hours"),
+    ],
+)
+def test_duration_has_a_readable_unit(seconds, words):
+    assert duration(seconds) == words
