@@ -1,12 +1,11 @@
-"""Take the pictures of the pages: ``python docs/screenshots.py`` with the demo collection in ``data/library``.
+"""Take the pictures of the pages: ``python docs/screenshots.py PART...`` with the library in MUSICSIM_LIBRARY.
 
-Serves the app as the browser tests do, plays a song, generates a playlist, and writes ``docs/images/*.png``. The
-arguments ``playlists``, ``compare``, ``listening``, ``continuation`` and ``exports`` restrict it to pictures of
-playlists, comparisons, a listening test, continued lists, or exports. ``real`` takes those with real music:
-MUSICSIM_LIBRARY must then be a library of it, for example made by experiments.real_music. ``against`` needs one with
-vectors of another program, compared with the sound.
+Serves the app as the browser tests do, uses it, and writes ``docs/images/*.png`` and ``docs/tour/*.png``. The parts of
+`DEMO`, which run by default, need the demo collection, without models of its own. Those of `REAL` suit any music, for
+example a library made by experiments.real_music; the part ``against`` needs one with vectors of another program.
 """
 
+import re
 import sys
 import tempfile
 import time
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -29,110 +28,238 @@ from musicsim.explorer.survey.questions import is_predicted, next_question  # no
 from musicsim.extensions.listening_tests.store import Grade, InvitedListener, ListeningTestStore  # noqa: E402
 from musicsim.extensions.listening_tests.taking_part import test_of  # noqa: E402
 from musicsim.library import Library, Song  # noqa: E402
+from tests.browser import actions  # noqa: E402
 from tests.browser.chromium import FLAGS, find  # noqa: E402
 from tests.browser.serving import serve  # noqa: E402
 
-IMAGES = ROOT / "docs" / "images"
+DOCS = ROOT / "docs"
 PEOPLE = ("Ann", "Ben")
+PATIENCE_MS = 300_000
+WORDS = "slow dark"
+LARGE, SMALL = {"width": 1400, "height": 1000}, {"width": 1280, "height": 800}
 
 
-def _shoot(page: Page, name: str) -> None:
+def _shoot(page: Page, name: str, folder: str = "images") -> None:
+    """Take a picture once the page is at rest."""
     page.mouse.move(5, 5)
+    page.wait_for_selector(actions.IDLE)
     page.wait_for_timeout(3000)
-    target = IMAGES / f"{name}.png"
+    target = DOCS / folder / f"{name}.png"
     page.screenshot(path=target)
     Image.open(target).quantize().save(target, optimize=True)  # 256 colors: a third of the bytes
     print(target)  # noqa: T201
 
 
-def _switch(page: Page, title: str) -> None:
-    page.get_by_test_id("stSidebarNavLink").filter(has_text=title).click()
-    page.get_by_role("heading", name=title, exact=True).wait_for()
+def _open(page: Page, path: str) -> None:
+    """Open a page by its path, with the query that selects a section."""
+    page.goto(path, wait_until="commit")
+    page.get_by_test_id("stMain").locator("h1").wait_for()
+    page.wait_for_selector(actions.IDLE)
 
 
-def take(page: Page, query: Path, history: Path) -> None:
-    """Walk through the pages: listen, thumbs, generate a playlist, import, learn, compare, ask why."""
-    page.get_by_test_id("song-row").first.wait_for()
-    page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
+def _find(page: Page, text: str, box: str = "Search") -> None:
+    """Type into a box, and choose the first match."""
+    page.get_by_role("combobox", name=box, exact=True).press_sequentially(text, delay=80)
+    page.get_by_role("option").first.wait_for()
+    page.wait_for_timeout(1000)
+
+
+def _start(page: Page, song: Song) -> None:
+    """Find a song on Listen and play it."""
+    _open(page, "/")
+    actions.wait_for_map(page)
+    _find(page, song.title)
+    page.get_by_role("option").filter(has_text=song.title).filter(has_not_text="artist,").first.click()
+    actions.player_plays(page, song.id)
+    actions.rows(page).nth(9).wait_for()
+
+
+def _good_song(songs: Sequence[Song]) -> Song:
+    """Return a song that has an artist and an album, from the middle of the library."""
+    whole = [song for song in songs if song.artist and song.album and not song.title.islower()] or songs
+    return whole[len(whole) // 2]
+
+
+def take_listen(page: Page, songs: Sequence[Song]) -> None:
+    """Play a song on Listen, and skip to the second one after it."""
+    _start(page, _good_song(songs))
+    for _ in range(2):
+        page.get_by_test_id("player-next").click()
+        page.wait_for_timeout(2000)
     _shoot(page, "listen")
-    page.get_by_role("button", name="Add sound").click()
-    page.get_by_test_id("stFileUploader").locator("input[type=file]").set_input_files(query)
-    page.keyboard.press("Escape")
-    page.get_by_text(query.name).first.wait_for()
-    page.get_by_test_id("song-row").first.wait_for()
-    _shoot(page, "search")
-    take_thumbs(page)
-    take_playlists(page)
-    _switch(page, "Library")
-    _shoot(page, "library")
-    for title, name in (("Failed files", "not-added"), ("Duplicates", "duplicates")):
-        _show(page, "Tidy up", title)
-        _shoot(page, name)
-    take_exports(page)
-    _learn(page, history)
 
 
-def _show(page: Page, section: str, title: str = "") -> None:
-    """Open a section of a page, and one of its tabs."""
-    page.get_by_test_id("stButtonGroup").first.get_by_text(section, exact=True).click()
-    if title:
-        page.get_by_role("combobox", name=section).click()
-        page.get_by_role("option", name=title, exact=True).click()
-
-
-def take_thumbs(page: Page) -> None:
+def take_thumbs(page: Page, songs: Sequence[Song]) -> None:
     """Give two results a thumb up, and one a thumb down."""
-    _switch(page, "Listen")
-    rows = page.get_by_test_id("song-row")
-    for place, kind in ((4, "like"), (6, "like"), (2, "unlike")):
-        rows.nth(place).get_by_role("button", name="Actions for").click()
-        rows.nth(place).locator(f"[data-icon={kind}]").click()
+    _start(page, _good_song(songs))
+    for place, name in ((4, "Fits"), (6, "Fits"), (2, "Does not fit")):
+        actions.row_action(page, actions.rows(page).nth(place), re.compile(f"^{name}"))
         page.wait_for_timeout(3000)
-    page.get_by_role("button", name="Undo", exact=True).scroll_into_view_if_needed()
     _shoot(page, "thumbs")
-    page.get_by_role("button", name="Undo", exact=True).click()
+    page.get_by_role("button", name="Undo", exact=True).first.click()
 
 
-def take_playlists(page: Page) -> None:
-    """Generate a list, keep a song, show the reasons of a step, two lists blind, and the weights."""
-    _switch(page, "Playlist")
-    page.get_by_test_id("stButtonGroup").get_by_text("late night", exact=True).click()
+def take_why(page: Page, songs: Sequence[Song], name: str = "why") -> None:
+    """Ask why two songs are alike."""
+    _start(page, _good_song(songs))
+    actions.ask(page, 1)
+    _shoot(page, name)
+
+
+def take_real_why(page: Page, songs: Sequence[Song]) -> None:
+    """Ask why two pieces of real music are alike."""
+    take_why(page, songs, "real-why")
+
+
+def _edit(page: Page, part: str) -> None:
+    """Open a part of the sentence on Playlist."""
+    page.locator(f".st-key-playlist_part_{part} button").first.press("Enter")
+
+
+def _generate(page: Page) -> None:
+    page.wait_for_selector(actions.IDLE)
     page.get_by_role("button", name="Generate").click()
     page.get_by_test_id("transition").first.wait_for()
-    page.get_by_test_id("song-row").nth(2).get_by_role("button", name="Keep ").click()
-    _shoot(page, "playlist")
-    page.get_by_test_id("transition").nth(1).click()
-    page.get_by_role("dialog").wait_for()
-    _shoot(page, "reasons")
+
+
+def take_playlist(page: Page, songs: Sequence[Song]) -> None:
+    """Generate a playlist that rises in tempo, and keep a song."""
+    _open(page, "/playlist")
+    _edit(page, "course")
+    page.get_by_role("combobox", name=re.compile("along")).click()
+    page.get_by_role("option", name="tempo").click()
     page.keyboard.press("Escape")
-    sections = page.get_by_test_id("stButtonGroup")
-    sections.get_by_text("Which is better?").click()
+    _generate(page)
+    actions.rows(page).nth(2).get_by_role("button", name="Keep ").click()
+    _shoot(page, "playlist")
+
+
+def take_path(page: Page, songs: Sequence[Song]) -> None:
+    """Generate a path from one song through another one to a third one."""
+    _open(page, "/playlist")
+    whole = [song for song in songs if song.artist] or songs
+    first, between, last = whole[4], whole[len(whole) // 2], whole[-4]
+    for part, label, song in (("start", "First song", first), ("end", "Pass through", between), ("end", "Pass", last)):
+        _edit(page, part)
+        page.get_by_role("combobox", name=re.compile(label)).fill(song.title)
+        page.get_by_role("option", name=re.compile(re.escape(song.title))).first.click()
+        page.wait_for_selector(actions.IDLE)
+        page.keyboard.press("Tab")
+        page.keyboard.press("Escape")
+    _generate(page)
+    _shoot(page, "real-path")
+
+
+def take_walk(page: Page, songs: Sequence[Song]) -> None:
+    """Show the weights of the walk, and two lists blind."""
+    _open(page, "/playlist?section=Weights")
+    page.get_by_role("heading", name="By family").wait_for()
+    _shoot(page, "weights")
+    _open(page, "/playlist?section=Which+is+better%3F")
     page.get_by_role("button", name="Generate two playlists").click()
     page.get_by_role("button", name="List 1 is better").wait_for()
     _shoot(page, "blind")
-    sections.get_by_text("Weights").click()
-    page.get_by_role("heading", name="By family").wait_for()
-    _shoot(page, "weights")
 
 
-def take_comparison(page: Page) -> None:
+def take_library(page: Page, songs: Sequence[Song]) -> None:
+    """Show the songs, and the files of an old disc that were not added or are duplicates."""
+    _open(page, "/library")
+    _shoot(page, "library")
+    for section, name in (("failed", "not-added"), ("same", "duplicates")):
+        _open(page, f"/library?section={section}")
+        _shoot(page, name)
+
+
+def take_exports(page: Page, songs: Sequence[Song]) -> None:
+    """Export the map and the tags for other programs."""
+    _open(page, "/research?section=exports")
+    for kind in ("map", "tags"):
+        page.locator(f".st-key-export_{kind} button").click()
+        page.get_by_role("link", name=kind).wait_for(timeout=PATIENCE_MS)
+    page.get_by_role("heading", name="Exported files").scroll_into_view_if_needed()
+    _shoot(page, "exports")
+
+
+def take_listening(page: Page, songs: Sequence[Song]) -> None:
+    """Preview an import of a listening history."""
+    with tempfile.TemporaryDirectory() as folder:
+        actions.look_at(page, "", _write_history(songs, Path(folder) / "scrobbles.csv"))
+        spellings = page.get_by_text("Close spellings")
+        spellings.wait_for()
+        spellings.scroll_into_view_if_needed()
+        _shoot(page, "listening")
+
+
+def _train(page: Page) -> None:
+    """Train up to the first result."""
+    _open(page, "/train")
+    page.locator(".st-key-train_start button:visible").first.click()
+    page.get_by_text("first result").first.wait_for(timeout=PATIENCE_MS)
+
+
+def _show_scores(page: Page, name: str) -> None:
+    """Wait for the end of a training, and show the scores of its verdict."""
+    page.get_by_text("first result").first.wait_for(state="hidden", timeout=PATIENCE_MS)
+    page.get_by_text("Details", exact=True).click()
+    _shoot(page, name)
+
+
+def take_train(page: Page, songs: Sequence[Song]) -> None:
+    """Train, go on after the first result, and show the verdict, the maps of two models, and an explanation."""
+    _train(page)
+    page.locator(".st-key-verdict_go_on button:visible").click()
+    page.get_by_role("button", name="Stop and keep the best").wait_for()
+    page.wait_for_timeout(12_000)
+    _shoot(page, "train")
+    _show_scores(page, "verdict")
+    page.locator("[class*='st-key-verdict_use_'] button:visible").first.click()
+    page.wait_for_selector(actions.IDLE)
+    _start(page, _good_song(songs))
+    page.locator(".st-key-search_more button").first.click()
+    page.get_by_role("combobox", name="Compare with model").click()
+    page.get_by_role("option").first.click()
+    page.get_by_text("Rings mark the nearest").wait_for()
+    page.keyboard.press("Escape")
+    _shoot(page, "two-maps")
+    take_why(page, songs)
+
+
+def take_real_verdict(page: Page, songs: Sequence[Song]) -> None:
+    """Learn from the genres of real music; show the verdict."""
+    _open(page, "/train")
+    actions.learn_from(page, "Genre")
+    page.locator(".st-key-train_start button:visible").first.click()
+    page.get_by_text("first result").first.wait_for(timeout=PATIENCE_MS)
+    page.locator(".st-key-verdict_go_on button:visible").click()
+    _show_scores(page, "real-verdict")
+
+
+def take_compare(page: Page, songs: Sequence[Song]) -> None:
     """Listen to a song of a question, and show the survey of earlier answers."""
-    _switch(page, "Train")
-    _show(page, "Compare")
-    page.get_by_role("combobox", name="Listener").click()
-    page.get_by_role("option", name=PEOPLE[0]).click()
-    page.get_by_test_id("compare-card").first.wait_for()
-    page.get_by_role("heading", name="Train", exact=True).click()
-    page.keyboard.press("2")
-    page.get_by_test_id("compare-last").get_by_text("You said").wait_for()
-    page.get_by_test_id("compare-play").nth(1).click()
-    _shoot(page, "compare")
+    with Library.open(default_folder(), create=False) as library:
+        _answer(library)
+    try:
+        _open(page, "/train?section=compare")
+        page.get_by_role("combobox", name="Listener").click()
+        page.get_by_role("option", name=PEOPLE[0]).click()
+        cards = page.get_by_test_id("compare-card")
+        for number in range(3):
+            cards.nth(number).get_by_test_id("compare-play").click()
+            page.locator("[data-testid=compare-card][data-heard=true]").nth(number).wait_for()
+        page.get_by_role("heading", name="Train", exact=True).click()
+        page.keyboard.press("2")
+        page.get_by_test_id("compare-last").get_by_text("You said").wait_for()
+        page.get_by_test_id("compare-play").nth(1).click()
+        _shoot(page, "compare")
+    finally:
+        with Library.open(default_folder(), create=False) as library:
+            for name in PEOPLE:
+                library.judgments.forget_listener(name)
 
 
-def take_listening_test(page: Page) -> None:
+def take_listening_test(page: Page, songs: Sequence[Song]) -> None:
     """Make a listening test, let four people grade, and show a pair and the scores."""
-    _switch(page, "Research")
-    _show(page, "Listening tests")
+    _open(page, "/research?section=tests")
     page.get_by_role("button", name="Make the test").click()
     page.get_by_test_id("listening-links").wait_for()
     with Library.open(default_folder(), create=False) as library:
@@ -145,103 +272,84 @@ def take_listening_test(page: Page) -> None:
     _shoot(page, "listening-verdict")
     there = page.context.new_page()
     there.set_viewport_size({"width": 900, "height": 780})
-    there.goto(f"{page.url.split('/research')[0]}/listen/{last.token}")
+    there.goto(f"/listen/{last.token}")
     for side in (0, 1):
         there.locator(f"[data-side='{side}']").click()
         there.wait_for_timeout(3000)
     for key in ("2", "ArrowUp"):
         there.keyboard.press(key)
-    _shoot(there, "listening-test")
+    there.screenshot(path=DOCS / "images" / "listening-test.png")
     there.close()
 
 
-def take_real(page: Page) -> None:
-    """Ask why two songs are alike, let the automatic method learn, and generate a path from one song to another."""
-    page.get_by_test_id("song-row").first.wait_for()
-    page.get_by_role("button", name="Why ").first.click()
-    page.get_by_test_id("two-waves").wait_for()
-    _shoot(page, "real-why")
-    page.keyboard.press("Escape")
-    _switch(page, "Playlist")
-    for label, letters in (("First song", "ba"), ("Pass through", "su")):
-        page.get_by_role("combobox", name=label).press_sequentially(letters, delay=150)
-        page.get_by_role("option").first.click()
-        page.keyboard.press("Escape")
-        page.wait_for_timeout(1000)
-    page.get_by_role("button", name="Generate").click()
-    page.get_by_test_id("transition").first.wait_for()
-    _shoot(page, "real-path")
-    _switch(page, "Train")
-    page.locator(".st-key-train_start button:visible").first.click()
-    page.get_by_text("Details", exact=True).click(timeout=300_000)
-    _shoot(page, "real-verdict")
+def take_evaluate(page: Page, songs: Sequence[Song]) -> None:
+    """Show the quality by genre."""
+    _open(page, "/research")
+    genres = page.get_by_role("heading", name="By genre")
+    genres.wait_for(timeout=PATIENCE_MS)
+    genres.evaluate("heading => heading.scrollIntoView()")
+    _shoot(page, "evaluate")
 
 
-def take_against(page: Page) -> None:
-    """Compare the first of the imported vectors with the sound."""
-    _switch(page, "Research")
-    _show(page, "Evaluate", "Ours against theirs")
-    page.get_by_role("button", name="Compare", exact=True).click()
-    page.get_by_text("query songs by").wait_for(timeout=300_000)
-    _shoot(page, "against")
-
-
-def take_continuation(page: Page) -> None:
+def take_continuation(page: Page, songs: Sequence[Song]) -> None:
     """Continue the held-out lists of the collection."""
-    _switch(page, "Research")
-    _show(page, "Evaluate", "Playlists")
-    page.get_by_role("button", name="Evaluate playlists").click(timeout=120_000)
-    page.get_by_text("In grey the 95 % interval").wait_for(timeout=300_000)
+    _open(page, "/research?section=playlists")
+    page.get_by_role("button", name="Evaluate playlists").click(timeout=PATIENCE_MS)
+    page.get_by_text("In grey the 95 % interval").wait_for(timeout=PATIENCE_MS)
     _shoot(page, "continuation")
 
 
-def take_exports(page: Page) -> None:
-    """Export the map and the tags for other programs."""
-    _switch(page, "Research")
-    _show(page, "Exports")
-    for kind in ("map", "tags"):
-        page.locator(f".st-key-export_{kind} button").click()
-        page.get_by_role("link", name=kind).wait_for(timeout=60_000)
-    page.get_by_role("heading", name="Exported files").scroll_into_view_if_needed()
-    _shoot(page, "exports")
+def take_against(page: Page, songs: Sequence[Song]) -> None:
+    """Compare the first of the imported vectors with the sound."""
+    _open(page, "/research?section=against")
+    page.get_by_role("button", name="Compare", exact=True).click()
+    page.get_by_text("query songs by").wait_for(timeout=PATIENCE_MS)
+    _shoot(page, "against")
 
 
-def _learn(page: Page, history: Path) -> None:
-    _switch(page, "Library")
-    _show(page, "Connections")
-    form = page.get_by_test_id("stForm").filter(has_text="Listening history files")
-    form.locator("input[type=file]").set_input_files(history)
-    form.get_by_text(history.name).wait_for()
-    form.get_by_role("button", name="Preview", exact=True).click()
-    spellings = page.get_by_text("Close spellings")
-    spellings.wait_for()
-    spellings.scroll_into_view_if_needed()
-    _shoot(page, "listening")
-    _switch(page, "Train")
-    page.locator(".st-key-train_start button:visible").first.click()
-    page.get_by_role("button", name="Stop and keep the best").scroll_into_view_if_needed()
-    page.wait_for_timeout(4000)
-    _shoot(page, "train")
-    page.get_by_text("Details", exact=True).click(timeout=300_000)
-    _shoot(page, "verdict")
-    page.locator("[class*='st-key-verdict_use_'] button:visible").first.click()
-    _switch(page, "Explore")
-    page.get_by_role("combobox", name="Compare with model").click()
-    page.get_by_role("option").first.click()
-    page.get_by_text("Rings mark the nearest").wait_for()
-    _shoot(page, "two-maps")
-    page.get_by_role("button", name="Why ").first.click()
-    page.get_by_test_id("two-waves").wait_for()
-    _shoot(page, "why")
-    page.keyboard.press("Escape")
-    take_comparison(page)
-    take_listening_test(page)
-    _switch(page, "Research")
-    genres = page.get_by_role("heading", name="By genre")
-    genres.wait_for(timeout=120_000)
-    genres.evaluate("heading => heading.scrollIntoView()")
-    _shoot(page, "evaluate")
-    take_continuation(page)
+def take_tour(page: Page, songs: Sequence[Song]) -> None:
+    """Film the first two minutes with the app."""
+    page.set_viewport_size(SMALL)
+    song = _good_song(songs)
+
+    def film(number: int) -> None:
+        _shoot(page, f"{number:02}", "tour")
+
+    _open(page, "/")
+    actions.wait_for_map(page)
+    film(1)
+    _find(page, song.title[:5])
+    film(2)
+    page.get_by_role("combobox", name="Search", exact=True).fill("")
+    _start(page, song)
+    film(3)
+    for _ in range(2):
+        page.get_by_test_id("player-next").click()
+        page.wait_for_timeout(2000)
+    film(4)
+    _find(page, WORDS)
+    page.keyboard.press("Enter")
+    page.get_by_text("that match").first.wait_for()
+    film(5)
+    with tempfile.TemporaryDirectory() as folder:
+        # a song of another demo collection, which is not in the library
+        made = write_song(plan_collection(seed=1)[0], Path(folder))
+        actions.send_sound(page, made.rename(made.with_name("a song of mine" + made.suffix)))
+        page.get_by_role("heading", name="a song of mine").wait_for()
+    film(6)
+    _start(page, song)
+    page.get_by_role("button", name="Calmer", exact=True).click()
+    page.get_by_text("calmer ✕").wait_for()
+    film(7)
+    page.locator(".st-key-listen_save button").first.click()
+    page.get_by_label("Name", exact=True).wait_for()
+    film(8)
+    page.get_by_role("button", name="Open on Playlist").click()
+    page.get_by_role("heading", name="Playlist", exact=True).wait_for()
+    _generate(page)
+    film(9)
+    _train(page)
+    film(10)
 
 
 def _add_old_disc(library: Library, folder: Path) -> None:
@@ -295,40 +403,44 @@ def _write_history(songs: Sequence[Song], target: Path) -> Path:
     return target
 
 
+DEMO = {
+    "library": take_library,
+    "thumbs": take_thumbs,
+    "walk": take_walk,
+    "exports": take_exports,
+    "listening": take_listening,
+    "compare": take_compare,
+    "tests": take_listening_test,
+    "evaluate": take_evaluate,
+    "continuation": take_continuation,
+    "train": take_train,
+}
+REAL = {
+    "tour": take_tour,
+    "listen": take_listen,
+    "playlist": take_playlist,
+    "path": take_path,
+    "real-why": take_real_why,
+    "verdict": take_real_verdict,
+    "against": take_against,
+}
+
+
 def main() -> None:
-    """Take all pictures, or those of the selected parts."""
-    known = {
-        "playlists": take_playlists,
-        "compare": take_comparison,
-        "listening": take_listening_test,
-        "continuation": take_continuation,
-        "exports": take_exports,
-        "real": take_real,
-        "against": take_against,
-    }
-    parts = [take_part for name, take_part in known.items() if name in sys.argv[1:]]
-    IMAGES.mkdir(exist_ok=True)
+    """Take the pictures of the given parts, or those of the demo collection."""
+    expect.set_options(timeout=PATIENCE_MS)
+    parts = [(DEMO | REAL)[name] for name in sys.argv[1:] or DEMO]
     with Library.open(default_folder(), create=False) as library:
-        songs = library.songs()
-        if not parts:
+        if take_library in parts:
             _add_old_disc(library, library.folder.parent / "old disc")
-        _answer(library)
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright, serve(ROOT / "app.py") as address:
-        # a song of another demo collection: it sounds like a style of this one, but is not in it
-        query = write_song(plan_collection(seed=1)[0], Path(folder))
-        query = query.rename(query.with_name("a song of mine" + query.suffix))
+        songs = library.songs()
+    with sync_playwright() as playwright, serve(ROOT / "app.py") as address:
         browser = playwright.chromium.launch(executable_path=find(), args=list(FLAGS))
-        history = _write_history(songs, Path(folder) / "scrobbles.csv")
-        page = browser.new_page(viewport={"width": 1400, "height": 1000})
-        page.goto(f"{address}/?song={songs[10].id}", wait_until="commit")
         for take_part in parts:
-            take_part(page)
-        if not parts:
-            take(page, query, history)
+            page = browser.new_page(viewport=LARGE, base_url=address)
+            take_part(page, songs)
+            page.close()
         browser.close()
-    with Library.open(default_folder(), create=False) as library:
-        for name in PEOPLE:
-            library.judgments.forget_listener(name)
 
 
 if __name__ == "__main__":
