@@ -19,6 +19,7 @@ from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.ui.base.frame import PAGES, SHELL
+from musicsim.ui.components.song_list import row_of
 from tests.pages.actions import labels, maps, model_choice, open_page, said, show_section
 from tests.sounds import write_song
 from tests.waiting import PATIENCE_S, until
@@ -209,6 +210,30 @@ def test_empty_library_sections_have_messages(full):
         show_section(app, section)
         assert not app.exception
         assert any(words in caption.value for caption in app.caption), section
+
+
+def test_songs_table_has_lengths_and_folders(full):
+    song = full.songs()[0]
+    table = open_page("library").dataframe[0].value
+    assert table["length"].str.strip().tolist() == ["0:04"] * len(full)
+    assert table["folder"][0] == song.place == song.path.parent.name
+
+
+def test_folder_stands_in_for_unknown_artist(full, monkeypatch):
+    song = full.songs()[0]
+    full.edits.edit([song.id], {"artist": ""})
+    song = full.song(song.id)
+    assert row_of(song).sub.startswith(f"{song.path.parent.name} · ")
+    monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
+    assert row_of(song).sub.startswith(f"in “{song.path.parent.name}” · ")
+
+
+def test_tidy_up_opens_first_tab_with_something_to_do(full):
+    full.files.mark(missing=[full.songs()[0].path], back=[])
+    app = open_page("library")
+    app.button_group(key="choose_Section").set_value("Tidy up").run()
+    assert app.session_state["library_section"] == "missing"
+    assert "11 songs · Failed files: 0 · Missing songs: 1" in said(app)
 
 
 def test_missing_songs_are_shown_and_removed(full, tmp_path):
