@@ -151,7 +151,7 @@ def test_worse_verdict_names_fallen_measure():
     assert not report["is_better"]
     said, sentence = headline(report)
     assert said == "worse"
-    assert "MRR 0.400, 0.500 before training" in sentence
+    assert "MRR 0.400 vs 0.500 before training" in sentence
     assert "though AUC rose" in sentence
 
 
