@@ -151,7 +151,7 @@ def test_worse_verdict_names_fallen_measure():
     assert not report["is_better"]
     said, sentence = headline(report)
     assert said == "worse"
-    assert "MRR 0.400, 0.500 before training" in sentence
+    assert "MRR 0.400 vs 0.500 before training" in sentence
     assert "though AUC rose" in sentence
 
 
@@ -207,7 +207,7 @@ def test_thorough_training_goes_on_from_quick_one(twelve, fitted):
     after = load_report(twelve.models.path(again))
     assert fitted.count((0.3, 1.0)) < n_folds, "the first method is not tried again"
     assert after["path"][0] == report["path"][0]
-    assert report["path"][1] in after["path"]
+    assert report["path"][1] == after["path"][1]
     assert not after.get("untried")
     assert [model.id for model in twelve.models.all() if model.name == "mine"] == [again]
 
