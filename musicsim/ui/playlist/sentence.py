@@ -22,6 +22,7 @@ from musicsim.ui.playlist.request_form import KEYS, LENGTH_BY, MAX_SONGS, choose
 _MAX_CHOSEN = 100  # maximum number of songs to pass through, stay close to or exclude
 _MAX_NAMED = 3  # conditions that the sentence names
 _MAX_TITLE = 40
+_WIDTH = 340  # pixels, so that it fits on a phone
 _PREFERRED = {"any": "songs", "familiar": "familiar songs", "unheard": "unheard songs"}
 
 
@@ -42,7 +43,8 @@ def show_sentence(snapshot: Snapshot, walker: Walk, show_sections: Callable[[], 
         for before, name, words, edit in parts:
             if before:
                 st.markdown(before, width="content")
-            with st.popover(plain(words), type="tertiary", key=f"playlist_part_{name}"):
+            width = "stretch" if name == "songs" else _WIDTH
+            with st.popover(plain(words), type="tertiary", key=f"playlist_part_{name}"), st.container(width=width):
                 edit()
                 if name == "more":
                     show_sections()
@@ -125,6 +127,8 @@ def _edit_songs(snapshot: Snapshot, field: str, placeholder: str, most: int = _M
         snapshot, **describe(PlaylistRequest, field), key=f"{KEYS[field].name}_finder", placeholder=placeholder,
         chosen=chosen_ids(field), on_change=partial(choose, field), most=most,
     )  # fmt: skip
+    if field == "through":
+        st.caption("The playlist ends with the last of these songs.")
 
 
 def _edit_course() -> None:
@@ -143,7 +147,6 @@ def _edit_filters(snapshot: Snapshot) -> None:
 
 
 def _edit_others(walker: Walk) -> None:
-    st.container(key="playlist_others")  # for its style
     _show_dialects(walker)
     st.slider(**_widget("surprise"), min_value=0.0, max_value=1.0, step=0.05, format="percent")
     dialect = KEYS["dialect"].get() or None
