@@ -96,7 +96,9 @@ def take_thumbs(page: Page) -> None:
 def take_playlists(page: Page) -> None:
     """Generate a list, keep a song, show the reasons of a step, two lists blind, and the weights."""
     _switch(page, "Playlist")
+    page.get_by_role("button", name="More options").click()
     page.get_by_test_id("stButtonGroup").get_by_text("late night", exact=True).click()
+    page.keyboard.press("Escape")
     page.get_by_role("button", name="Generate").click()
     page.get_by_test_id("transition").first.wait_for()
     page.get_by_test_id("song-row").nth(2).get_by_role("button", name="Keep ").click()
@@ -105,12 +107,14 @@ def take_playlists(page: Page) -> None:
     page.get_by_role("dialog").wait_for()
     _shoot(page, "reasons")
     page.keyboard.press("Escape")
-    sections = page.get_by_test_id("stButtonGroup")
-    sections.get_by_text("Which is better?").click()
+    page.get_by_role("button", name="More options").click()
+    page.get_by_role("button", name="Which is better?").click()
     page.get_by_role("button", name="Generate two playlists").click()
     page.get_by_role("button", name="List 1 is better").wait_for()
     _shoot(page, "blind")
-    sections.get_by_text("Weights").click()
+    page.get_by_role("button", name="Back to the playlist").click()
+    page.get_by_role("button", name="More options").click()
+    page.get_by_role("button", name="Weights").click()
     page.get_by_role("heading", name="By family").wait_for()
     _shoot(page, "weights")
 
@@ -164,9 +168,11 @@ def take_real(page: Page) -> None:
     page.keyboard.press("Escape")
     _switch(page, "Playlist")
     for label, letters in (("First song", "ba"), ("Pass through", "su")):
+        page.get_by_role("button", name="any song").first.click()
         page.get_by_role("combobox", name=label).press_sequentially(letters, delay=150)
         page.get_by_role("option").first.click()
-        page.keyboard.press("Escape")
+        for key in ("Tab", "Escape"):
+            page.keyboard.press(key)
         page.wait_for_timeout(1000)
     page.get_by_role("button", name="Generate").click()
     page.get_by_test_id("transition").first.wait_for()
