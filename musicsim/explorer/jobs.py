@@ -31,7 +31,7 @@ _CORE_KINDS = {
     "add": Job("job_process:_add", "Adding songs", uses_pool=True),
     "scan": Job("job_process:_scan", "Scanning folders", uses_pool=True),
     "upgrade": Job("refresh.add_music:bring_up_to_date", "Bringing songs up to date", uses_pool=True),
-    "demo": Job("refresh.add_music:build_demo", "Composing the demo collection"),
+    "demo": Job("refresh.add_music:build_demo", "Composing the demo collection", counts="songs"),
     "refresh": Job("refresh.refresh:refresh", "Updating the models", uses_pool=True),
     "train": Job("job_process:_train", "Training a model"),
     "represent": Job("job_process:_represent", "Computing song features", uses_pool=True),
