@@ -100,7 +100,7 @@ def test_player_says_that_app_cannot_be_reached(page, address):
     page.context.set_offline(False)
     expect(lost).to_be_hidden()
     page.route("**/_stcore/health", lambda _: None)  # a network that swallows everything
-    page.get_by_role("heading", name="Listen").click()
+    page.get_by_role("button", name="More", exact=True).click()
     expect(lost).to_be_visible()
     page.unroute("**/_stcore/health")
     expect(lost).to_be_hidden()
