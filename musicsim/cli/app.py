@@ -92,11 +92,10 @@ def _make_server(*, public: bool) -> uvicorn.Server:
     )
 
 
-def _start_demo() -> None:
+def _start_demo() -> bool:
+    """Start composing the demo if the library is empty."""
     with Library.open(default_folder()) as library:
-        if len(library) == 0:
-            jobs.start(library, "demo")
-            typer.echo("Composing 360 songs for the demo takes one to two minutes; the page shows the progress.")
+        return len(library) == 0 and jobs.start(library, "demo") > 0
 
 
 def run_app(
@@ -124,6 +123,7 @@ def run_app(
     public = public or is_public()
     if public:
         _prepare_for_visitors(keep_answers)
+    is_composing = demo and not public and _start_demo()  # first, because the server takes seconds to import
     server = _make_server(public=public)
     addresses = urls(host, sockets)
     typer.echo(f"musicsim is running at {' and '.join(addresses)}; press Ctrl+C to stop it.")
@@ -131,8 +131,8 @@ def run_app(
         typer.echo(_PUBLIC)
     elif is_open_to_others(sockets):
         typer.echo(_OPEN_TO_OTHERS)
-    if demo and not public:
-        _start_demo()  # before the first page opens the library
+    if is_composing:
+        typer.echo("Composing 360 songs for the demo takes one to two minutes; you can play each one as it arrives.")
     # without a screen, Python would start a text browser
     if browser and (sys.platform != "linux" or any(os.environ.get(name) for name in _SCREENS)):
         threading.Thread(target=webbrowser.open, args=(addresses[0],), daemon=True).start()

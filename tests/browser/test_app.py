@@ -334,14 +334,19 @@ def test_words_examples_and_part_can_be_added_and_removed(page, address, home):
     page.mouse.down()
     page.mouse.move(at["x"] + 0.75 * at["width"], at["y"] + 12, steps=4)
     page.mouse.up()
-    part = page.get_by_text("0:05 to 0:15 ✕")  # of 20 s
+    expect(page.get_by_text("0:05 to 0:15 ✕")).to_be_visible()  # of 20 s
+    page.mouse.move(at["x"] + 0.75 * at["width"], at["y"] + 10)  # the end, which can be dragged alone
+    page.mouse.down()
+    page.mouse.move(at["x"] + 0.5 * at["width"], at["y"] + 12, steps=4)
+    page.mouse.up()
+    part = page.get_by_text("0:05 to 0:10 ✕")
     expect(part).to_be_visible()
     page.keyboard.press("Escape")
     expect(wave).to_be_hidden()
     part.click()
     expect_rows(page, alone)
     page.get_by_role("button", name="More", exact=True).click()
-    expect(page.get_by_text("Drag across the waveform to search with only part of the song.")).to_be_visible()
+    expect(page.get_by_text("Drag an end to search with only part of the song.")).to_be_visible()
 
 
 @pytest.mark.story

@@ -234,7 +234,7 @@ def test_page_fits_phone(page, address, form):
     page.wait_for_selector(IDLE)
     press(page, question, "s")
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 400
-    texts = question.locator("h3, .title, .sub, .act, .last, .mark")
+    texts = question.locator("h2, .title, .sub, .act, .last, .mark")
     clipped = texts.evaluate_all(
         "all => all.filter(e => e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1)"
         ".map(e => e.className + ': ' + e.textContent)"

@@ -112,7 +112,7 @@ def test_listening_history_becomes_explained_model(page, address, folder, histor
     before = places_on_map(wait_for_map(page)), row_ids(page)
     switch(page, "train")
     page.locator("[class*='st-key-verdict_use_'] button:visible").first.click()
-    side = page.get_by_test_id("stSidebar").get_by_test_id("stPopoverButton")
+    side = page.get_by_test_id("stSidebar").get_by_test_id("stPopoverButton").first
     expect(side).not_to_contain_text("Sound")
     with Library.open(folder) as library:
         learned = library.models.active()

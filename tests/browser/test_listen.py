@@ -103,3 +103,8 @@ def test_player_says_that_app_cannot_be_reached(page, address):
     expect(page.get_by_test_id("player-message")).to_have_text("The app still cannot be reached. Is it running?")
     page.context.set_offline(False)
     expect(lost).to_be_hidden()
+    page.route("**/_stcore/health", lambda _: None)  # a network that swallows everything
+    page.get_by_role("button", name="More", exact=True).click()
+    expect(lost).to_be_visible()
+    page.unroute("**/_stcore/health")
+    expect(lost).to_be_hidden()

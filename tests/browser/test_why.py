@@ -40,6 +40,8 @@ def test_passages_of_explained_neighbor_stop_at_their_end(page, address, home):
     wait_for_sound(page, False)  # it ends on its own
     expect(button).to_have_attribute("aria-pressed", "false")
     assert sound(dialog)["at"] <= last + 0.5  # one frame late
+    page.keyboard.press("Escape")
+    expect(rows(page).first.get_by_role("button", name=re.compile("^Why"))).to_be_focused()
 
 
 def test_keys_control_passage_and_closing_stops_it(page, address, home):

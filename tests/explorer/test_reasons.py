@@ -51,6 +51,29 @@ def test_descriptors_count_only_if_both_songs_have_them(anonymous):
     assert "C " not in first + second
 
 
+def test_loud_music_is_not_calm_and_usual_tempo_is_not_slow(anonymous):
+    one, other, *rest = (song.id for song in anonymous.songs())
+    heard = Descriptors(110.0, "C", "minor", -5.0, 1000.0, 1.0)
+    quiet = {i: Descriptors(170.0 + n, "F", "major", -20.0, 1000.0 + n, 10.0) for n, i in enumerate(rest)}
+    anonymous.descriptors.save(quiet | {one: heard, other: replace(heard, tempo=120.0, key="D")})
+    (reason,) = reasons(anonymous, one, other)
+    assert "calm" not in reason
+    assert "slow" not in reason
+    assert "both dark" in reason or "both loud" in reason
+
+
+def test_second_reason_does_not_repeat_first(anonymous):
+    ids = [song.id for song in anonymous.songs()]
+    alike = [i for i, reason in zip(ids[1:], reasons(anonymous, *ids), strict=True) if "similar tone color" in reason]
+    heard = Descriptors(None, None, None, None, 1000.0, None)
+    bright = replace(heard, brightness=3000.0)
+    anonymous.descriptors.save({i: bright if i in (ids[0], *alike[:2]) else heard for i in ids})
+    assert alike
+    for reason in reasons(anonymous, ids[0], *alike[:2]):
+        assert "both bright" in reason
+        assert "similar tone color" not in reason
+
+
 def test_years_are_not_reasons(anonymous):
     ids = [song.id for song in anonymous.songs()]
     with anonymous.write() as connection:

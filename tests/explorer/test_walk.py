@@ -106,6 +106,13 @@ def test_path_visits_songs_in_order(snapshot):
     assert len({tuple(route) for route in routes}) > 1
 
 
+def test_pin_in_place_of_stop_gives_note(snapshot):
+    ids = [s.id for s in snapshot.songs_at()]
+    drawn = Walk(snapshot).generate(PlaylistRequest(length=4, first=ids[0], keep={0: ids[5]}), 0)
+    assert ids_of(drawn)[0] == ids[5]
+    assert "pinned songs are in the places of songs to pass through" in drawn.notes
+
+
 def test_path_lengthens_to_fit_its_songs(snapshot):
     ids = [s.id for s in snapshot.songs_at()]
     drawn = Walk(snapshot).generate(PlaylistRequest(length=2, first=ids[0], through=(ids[5], ids[9])), 0)

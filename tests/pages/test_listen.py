@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from musicsim.explorer.search.query import Examples, find_similar, find_similar_artists
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library, Song
-from musicsim.ui.base.frame import SHELL
+from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.base.keys import persistent_keys
 from musicsim.ui.components import song_finder
 from musicsim.ui.components.song_list import Action
@@ -60,7 +60,7 @@ def press(app: AppTest, key: str) -> AppTest:
 
 
 def headings(app: AppTest) -> list[str]:
-    return [s.value for s in app.subheader]
+    return [s.value for s in app.header]
 
 
 def shown_on_map(app: AppTest, key: str = "explore_map") -> str:
@@ -318,9 +318,12 @@ def test_queue_leads_to_chosen_target(full):
     assert all(row["reason"] for row in queue(app))
 
 
-def test_queue_becomes_playlist(full):
+def test_queue_becomes_playlist_with_its_pins(full, monkeypatch):
+    rows_for_keys(monkeypatch)
     song = full.songs()[5]
     app = open_page(chosen=song.id)
+    pinned = listed(app)[2]
+    press(app, f"keep {pinned}")
     ids = listed(app)
     press(app, "listen_save_it")
     (saved,) = full.playlists(source="saved")
@@ -329,6 +332,10 @@ def test_queue_becomes_playlist(full):
     app.button(key="listen_open").click().run()
     assert not app.exception
     assert app.session_state["playlist"].song_ids == saved.song_ids
+    app.switch_page(PAGES["playlist"]).run()
+    press(app, "playlist_draw")
+    edited = app.session_state["playlist"]
+    assert (len(edited.song_ids), edited.song_ids[3], edited.kept) == (len(ids) + 1, pinned, {pinned})
 
 
 def test_thumb_down_in_player_keeps_song_out(full):

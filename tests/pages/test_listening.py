@@ -257,11 +257,11 @@ def test_imported_playlists_show_category_and_accepted_spellings(section, full, 
     press(app, "Import")
     (kept,) = full.playlists()
     assert list(kept.song_ids) == [first.id, second.id]
-    assert "1 of 1 playlists; 2 of 2 entries" in texts(app)
+    assert "1 of 1 playlist; 2 of 2 entries" in texts(app)
 
 
 def test_playlist_without_known_songs_starts_no_learning(section, full, jobs_started):
     app = look(section, ("lost.m3u", m3u(("Nobody", "Nothing"))))
     press(app, "Import")
-    assert "Import 1: 0 of 1 playlists" in texts(app)
+    assert "Import 1: 0 of 1 playlist;" in texts(app)
     assert (jobs_started, full.playlists()) == ([], [])

@@ -80,7 +80,7 @@ def widgets(app: AppTest) -> dict[str, tuple[str, str]]:
 def test_playlist_form_has_every_option_with_help(taught):
     taught.add_tags([{"song_id": song.id, "tag": "calm", "weight": 1.0} for song in taught.songs()[:3]])
     app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run().switch_page(PAGES["playlist"])
-    app.session_state["playlist_limits"] = True
+    app.session_state["playlist_along"] = "tempo"  # which shows the direction
     shown = widgets(app.run())
     app.session_state["playlist_by"] = "minutes"
     shown |= widgets(app.run())

@@ -19,6 +19,7 @@ from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.ui.base.frame import PAGES, SHELL
+from musicsim.ui.components.song_list import row_of
 from tests.pages.actions import labels, maps, model_choice, open_page, said, show_section
 from tests.sounds import write_song
 from tests.waiting import PATIENCE_S, until
@@ -56,7 +57,7 @@ def test_explore_follows_address(full):
     app.query_params["song"] = str(song.id)
     app.run()
     assert not app.exception
-    assert song.title in [s.value for s in app.subheader]
+    assert song.title in [s.value for s in app.header]
 
 
 @pytest.mark.long
@@ -66,7 +67,7 @@ def test_unknown_song_in_address_is_no_error(full, asked):
     app.query_params["song"] = asked
     app.run()
     assert not app.exception
-    assert "Start here" in [s.value for s in app.subheader]
+    assert "Start here" in [s.value for s in app.header]
 
 
 def test_search_accepts_upload_and_reports_broken_one(full, tmp_path):
@@ -74,7 +75,7 @@ def test_search_accepts_upload_and_reports_broken_one(full, tmp_path):
     data = write_song(tmp_path / "q.mp3", "noise", seed=9).read_bytes()
     app.get("file_uploader")[0].set_value(("q.mp3", data, "audio/mpeg")).run()
     assert not app.exception
-    assert "q.mp3" in [s.value for s in app.subheader]
+    assert "q.mp3" in [s.value for s in app.header]
     app.get("file_uploader")[0].set_value(("bad.mp3", b"no sound", "audio/mpeg")).run()
     assert not app.exception
     assert any("bad.mp3" in e.value for e in app.error)
@@ -118,7 +119,7 @@ def test_folder_waits_for_running_job_and_can_be_canceled(busy, tmp_path):
     job = busy.jobs.recent()[0]
     assert (job.kind, job.state, job.arguments) == ("add", "waiting", {"paths": [str(tmp_path)]})
     assert "Waiting for the current job. It starts afterwards." in said(app)
-    assert any("1 of 8 files" in bar.text for bar in app.sidebar.get("progress"))
+    assert any("1 of 8 steps" in bar.text for bar in app.sidebar.get("progress"))
     assert "1 job waiting" in [caption.value for caption in app.sidebar.caption]
     app.button(key=f"cancel_waiting_{job.id}").click().run()
     assert busy.jobs.get(job.id).state == "cancelled"
@@ -209,6 +210,30 @@ def test_empty_library_sections_have_messages(full):
         show_section(app, section)
         assert not app.exception
         assert any(words in caption.value for caption in app.caption), section
+
+
+def test_songs_table_has_lengths_and_folders(full):
+    song = full.songs()[0]
+    table = open_page("library").dataframe[0].value
+    assert table["length"].str.strip().tolist() == ["0:04"] * len(full)
+    assert table["folder"][0] == song.place == song.path.parent.name
+
+
+def test_folder_stands_in_for_unknown_artist(full, monkeypatch):
+    song = full.songs()[0]
+    full.edits.edit([song.id], {"artist": ""})
+    song = full.song(song.id)
+    assert row_of(song).sub.startswith(f"{song.path.parent.name} · ")
+    monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
+    assert row_of(song).sub.startswith(f"in “{song.path.parent.name}” · ")
+
+
+def test_tidy_up_opens_first_tab_with_something_to_do(full):
+    full.files.mark(missing=[full.songs()[0].path], back=[])
+    app = open_page("library")
+    app.button_group(key="choose_Section").set_value("Tidy up").run()
+    assert app.session_state["library_section"] == "missing"
+    assert "11 songs · Failed files: 0 · Missing songs: 1" in said(app)
 
 
 def test_missing_songs_are_shown_and_removed(full, tmp_path):
@@ -313,7 +338,7 @@ def test_titles_are_shown_verbatim(full):
     app.query_params["song"] = str(full.songs()[0].id)
     app.run()
     assert not app.exception
-    shown = next(s.value for s in app.subheader)
+    shown = next(s.value for s in app.header)
     assert shown.replace("\\", "") == HOSTILE
     assert not re.search(r"(?<!\\)[*$\[:<_!]", shown), "every mark of Markdown is escaped"
 

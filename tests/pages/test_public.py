@@ -60,7 +60,7 @@ FORMS = (
     "button", "toggle", "checkbox", "selectbox", "multiselect", "slider", "select_slider", "number_input", "text_input",
     "text_area", "radio", "button_group",
 )  # fmt: skip
-OPENED = ("playlist_limits", "playlist_lists", "search_filters", "search_more", "explore_artists", "selection_table")
+OPENED = ("playlist_lists", "search_filters", "search_more", "explore_artists", "selection_table")
 """Parts of pages that are drawn only while they are unfolded."""
 MOST_ACTIONS = 150
 EMPTY: Mapping[str, Any] = {}

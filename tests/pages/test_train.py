@@ -350,7 +350,7 @@ def test_worse_model_is_reported_and_not_recommended(learned, fell, shown, kind)
     app = open_page("train")
     assert not app.exception
     box = next(box for box in getattr(app, shown) if "held-out artists" in box.value)
-    assert ("MRR 0.400, 0.500 before training" in box.value) == fell
+    assert ("MRR 0.400 vs 0.500 before training" in box.value) == fell
     assert app.button(key=f"verdict_use_{record.id}").proto.type == kind
 
 

@@ -40,7 +40,6 @@ from musicsim.explorer.learning.task import (
 from musicsim.explorer.learning.verdict import RANKED, find_losses, leads_of
 from musicsim.explorer.models.encoders import has_features
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.progress import Progress
 
 SOUND_ALONE = "the sound alone"
 FIRST = "geometric mean, t 0.3, reg 1"  # seldom harms a small library, and helps most large ones
@@ -112,31 +111,31 @@ class _Choice:
             self._stored = stored
         self._groups = [task.supervision.groups[q] for fold in self.folds for q in fold.queries]
         self.is_over = False
-        self._spent_s = self._spent = 0.0
+        self._n_ways = self._n_before = 0
+        self._work = self._spent = self._spent_s = 0.0
 
     def try_all(self, stages: Sequence[_Stage]) -> None:
         """Evaluate methods on all folds, and report one count of attempts that only rises."""
-        n_ways, n_before = sum(len(stage.ways) for stage in stages), 0
-        work = sum(stage.cost * stage.count_runs(len(self.folds)) for stage in stages)
+        self._n_ways = sum(len(stage.ways) for stage in stages)
+        self._work = sum(stage.cost * stage.count_runs(len(self.folds)) for stage in stages)
         for stage in stages:
-            n_runs = max(1, stage.count_runs(len(self.folds)))
+            self._try_stage(stage)
+            self._n_before += len(stage.ways)
 
-            def tell(run: int, n_before: int = n_before, stage: _Stage = stage, n_runs: int = n_runs) -> None:
-                speed = self._spent / self._spent_s if self._spent_s > _MIN_TIMED_S else None
-                left_s = (work - self._spent) / speed if speed else None
-                done = n_before + len(stage.ways) * run // n_runs
-                self._watcher("comparing methods on held-out artists", done, n_ways, seconds_left=left_s)
+    def _tell(self, stage: _Stage, run: int) -> None:
+        """Report the number of attempts before a run of a stage, and the time left."""
+        speed = self._spent / self._spent_s if self._spent_s > _MIN_TIMED_S else None
+        left_s = (self._work - self._spent) / speed if speed else None
+        done = self._n_before + len(stage.ways) * run // stage.count_runs(len(self.folds))
+        self._watcher("comparing methods on held-out artists", done, self._n_ways, seconds_left=left_s)
 
-            self._try_stage(stage, tell)
-            n_before += len(stage.ways)
-
-    def _try_stage(self, stage: _Stage, tell: Callable[[int], None]) -> None:
+    def _try_stage(self, stage: _Stage) -> None:
         left, n_begun = list(stage.ways), 0
         for number in range(len(self.folds)):
             evaluated = []
             for way in left:
-                tell(n_begun)
-                self.is_over = self.is_over or self._watcher.is_enough()
+                self._tell(stage, n_begun)
+                self.is_over = self.is_over or (way.words not in self._stored and self._watcher.is_enough())
                 if self.is_over:
                     return
                 started = time.perf_counter()
@@ -225,9 +224,9 @@ class WithinSongs:
         self._has_parts = snapshot.model is not None and snapshot.model.encoder_.uses_audio
         self._parts, self._song_of_part = np.empty((0, 0)), np.empty(0, dtype=np.int64)
 
-    def read_parts(self, progress: Progress) -> None:
+    def read_parts(self, watcher: TrainingProgress) -> None:
         """Read the parts of songs, which takes seconds or minutes."""
-        self._parts, self._song_of_part = _parts(self._snapshot, progress)
+        self._parts, self._song_of_part = _parts(self._snapshot, watcher)
         self._has_parts = len(self._parts) > 0
 
     @property
@@ -250,7 +249,7 @@ class WithinSongs:
         return metric.compute_within_covariance(X, self._task.supervision.relevance(rows).restrict(rows, rows))
 
 
-def _parts(snapshot: Snapshot, progress: Progress) -> tuple[Float64Array, Int64Array]:
+def _parts(snapshot: Snapshot, watcher: TrainingProgress) -> tuple[Float64Array, Int64Array]:
     """Return vectors of song parts, and the number of each part's song; empty without audio features."""
     model = snapshot.model
     assert model is not None
@@ -263,7 +262,9 @@ def _parts(snapshot: Snapshot, progress: Progress) -> tuple[Float64Array, Int64A
     vectors, song_of_part, started = [], [], time.perf_counter()
     for number, song in enumerate(songs):
         left_s = (time.perf_counter() - started) / number * (len(songs) - number) if number > _MIN_READ else None
-        progress("reading parts of songs", seconds_left=left_s)
+        watcher("reading parts of songs", seconds_left=left_s)
+        if watcher.is_enough():
+            break
         frames = snapshot.library.frame_files.frames(song.content_hash)
         length = min(_PART, len(frames) // 2)
         if length < DELTA_WIDTH:
@@ -383,9 +384,7 @@ def learn_automatically(
         within.read_parts(watcher)
     stages = _plan(choice, task, within, plain)
     n_ways = sum(len(stage.ways) for stage in stages)
-    if settings.quick:
-        stages = [_Stage([way for way in stages[0].ways if way.words == FIRST])]
-    choice.try_all(stages)
+    choice.try_all(stages[:1] if settings.quick else stages)
     chosen = (choice.tried or [choice.plain])[0] if settings.quick else choice.best()
     watcher("checking the result on held-out artists")
     L, report = _learn_chosen(task, choice, chosen, plain, watcher)
@@ -395,13 +394,15 @@ def learn_automatically(
 
 
 def _plan(choice: _Choice, task: Task, within: WithinSongs, plain: Float64Array) -> list[_Stage]:
-    """Return all methods: first those in closed form, then rankings, which take longer."""
+    """Return all methods: one for the first result, then others in closed form, then rankings, which take longer."""
     identity, ways = np.eye(task.X.shape[1]), Ways(task, plain)
-    closed = [*ways.whitenings(within), *ways.means()]
+    closed = [*ways.means(), *ways.whitenings(within)]
+    closed.sort(key=lambda way: way.words != FIRST)
+    stages = [_Stage(closed[:1]), _Stage(closed[1:])]
     if task.blocks:
         joined = Ways(task, identity, ", all models")
-        closed.insert(0, Way("all models, equal weights", lambda *_: identity))
-        closed += [*joined.whitenings(within), *joined.means()]
+        equal = Way("all models, equal weights", lambda *_: identity)
+        stages.append(_Stage([equal, *joined.whitenings(within), *joined.means()]))
 
     def whiten(rows: Int64Array, most: int) -> Float64Array:
         best = choice.most_promising("whitening")
@@ -409,7 +410,7 @@ def _plan(choice: _Choice, task: Task, within: WithinSongs, plain: Float64Array)
             raise ValueError("no whitening could be learned.")
         return best.learn(rows, most)
 
-    stages = [_Stage(closed), _Stage(ways.rankings(Way("whitening", whiten)), 30.0, _RANKINGS_KEPT)]
+    stages.append(_Stage(ways.rankings(Way("whitening", whiten)), 30.0, _RANKINGS_KEPT))
     if task.blocks:
         stages.append(_Stage(ways.kernel_rankings(), 60.0, _RANKINGS_KEPT))
     return stages

@@ -80,10 +80,10 @@ def find_losses(leads: Mapping[str, Lead]) -> list[str]:
     return [name for name, lead in leads.items() if lead.high < 0]
 
 
-def lead_words(name: str, lead: Lead) -> str:
+def lead_words(name: str, lead: Lead, baseline: str = "") -> str:
     """Describe a measure after and before learning, with the difference and its interval."""
     return (
-        f"{MEASURES[name]} {lead.after:.3f}, {lead.before:.3f} before training "
+        f"{MEASURES[name]} {lead.after:.3f} vs {lead.before:.3f}{baseline} "
         f"(difference {lead.mean:+.3f}, 95% interval {lead.low:+.3f} to {lead.high:+.3f})"
     )
 

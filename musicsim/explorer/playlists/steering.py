@@ -304,6 +304,8 @@ class Pool:
         else:
             path = {0 if request.first is not None else length - 1: stop for stop in stops}
         fixed = path | {place: self.number(i) for place, i in request.keep.items()}
+        if not set(path.values()) <= set(fixed.values()):
+            notes.append("pinned songs are in the places of songs to pass through")
         is_path = len(path) > 1 and self.uses_sound
         weigh = self._weighing(path if is_path else {}, length, fixed.get(0), notes)
         steer = self._steering(path if is_path else {})

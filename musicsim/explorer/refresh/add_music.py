@@ -151,6 +151,8 @@ def build_demo(library: Library, *, seed: int = 0, progress: Progress) -> bool:
     progress("composing the first songs")
     plans = demo.plan_collection(seed=seed)
     folder = demo_folder(library)
+    folder.mkdir(parents=True, exist_ok=True)
+    library.files.add_roots([folder])  # first, because the pages recognize a demo library by it
     known = {song.path for song in library.songs()}
     missing = [plan for plan in plans if folder / plan.relative_path not in known]
     n_done = len(plans) - len(missing)
@@ -165,7 +167,6 @@ def build_demo(library: Library, *, seed: int = 0, progress: Progress) -> bool:
         add_stream(library, _compose(part, folder), planned, counts, progress=report)
         if counts.cancelled or not bring_model_up(library, progress, n_done + end, len(plans)):
             return False
-    library.files.add_roots([folder])
     progress("simulating two thousand listeners")
     listening = library.folder / "listening"
     demo.write_listening(plans, listening, seed=seed)

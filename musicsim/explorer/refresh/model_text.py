@@ -131,7 +131,7 @@ def headline(report: Mapping[str, Any]) -> tuple[str, str]:
         else f"{report['split']['test']['artists']} held-out artists"
     )
     worse = find_losses(leads)
-    losses = join_words([lead_words(name, leads[name]) for name in worse]) if worse else ""
+    losses = join_words([lead_words(name, leads[name], " before training") for name in worse]) if worse else ""
     if report.get("rejected"):
         reason = f"on {judges}, {losses} with {report['rejected']}"
         return WORSE, f"The sound alone is better, so it was kept: {reason}."
@@ -143,7 +143,7 @@ def headline(report: Mapping[str, Any]) -> tuple[str, str]:
         return NO_DIFFERENCE, "The sound alone is best: no method was significantly better."
     verdict = BETTER if report["is_better"] else NO_DIFFERENCE
     name = next((n for n in measures if leads[n].words == verdict), measures[0])
-    return verdict, f"{verdict.capitalize()}: {lead_words(name, leads[name])}, on {judges}."
+    return verdict, f"{verdict.capitalize()}: {lead_words(name, leads[name], ' before training')}, on {judges}."
 
 
 def figures(report: Mapping[str, Any]) -> list[dict[str, str]]:

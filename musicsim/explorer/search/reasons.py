@@ -30,6 +30,9 @@ _PARTS = {
     "rhythm and fluctuation": "similar rhythm",
 }
 """Reasons for groups of :data:`GROUPS`; the other groups are hard to hear."""
+_SAID_BY = {"similar tone color": ("both bright", "both dark"), "similar attacks": ("both lively", "both calm")}
+"""Reasons that say nearly the same as a similar part."""
+_SLOW, _FAST = 100.0, 130.0  # no faster tempo is called slow and no slower one fast, even in a library of such songs
 
 
 def describe_pairs(
@@ -53,9 +56,10 @@ def describe_pairs(
 
 
 def _choose(facts: Sequence[str]) -> list[str]:
-    """Choose two facts; the second one is about the sound, if there is such a fact."""
-    parts = [fact for fact in facts if fact in _PARTS.values()]
-    return list(dict.fromkeys([*facts[:1], *parts[:1], *facts[1:]]))[:_N_REASONS]
+    """Choose two facts that differ; the second one is about the sound, if there is such a fact."""
+    others = [fact for fact in facts[1:] if facts[0] not in _SAID_BY.get(fact, ())]
+    parts = [fact for fact in others if fact in _PARTS.values()]
+    return list(dict.fromkeys([*facts[:1], *parts[:1], *others]))[:_N_REASONS]
 
 
 def _compare_tags(tags: Mapping[int, Sequence[tuple[str, float]]], song: Song, other: Song) -> list[str]:
@@ -71,7 +75,9 @@ def _compare_tags(tags: Mapping[int, Sequence[tuple[str, float]]], song: Song, o
 def _compare_descriptors(snapshot: Snapshot, song: Song, other: Song) -> list[str]:
     """Return the descriptors that two songs share, the rarest in the library first."""
     facts: list[tuple[float, str]] = []
-    for name, (low, high) in _find_bounds(snapshot).items():
+    bounds = _find_bounds(snapshot)
+    is_loud = any((one.loudness or -np.inf) >= bounds.get("loudness", (0.0, np.inf))[1] for one in (song, other))
+    for name, (low, high) in bounds.items():
         value, compared = getattr(song, name), getattr(other, name)
         if value is None or compared is None:
             continue
@@ -79,7 +85,8 @@ def _compare_descriptors(snapshot: Snapshot, song: Song, other: Song) -> list[st
             values = snapshot.columns.tempo
             near = np.count_nonzero((values >= value / _SAME_TEMPO) & (values <= value * _SAME_TEMPO))
             facts.append((near / len(values), f"both about {value:.0f} beats/min"))
-        elif min(value, compared) >= high or max(value, compared) <= low:
+        elif min(value, compared) >= high or (max(value, compared) <= low and not (name == "energy" and is_loud)):
+            # dense, loud music has little energy, but is not calm
             facts.append((_OUTER, f"both {HEARD_WORDS[name][0 if value >= high else 1]}"))
     if song.key and (song.key, song.mode) == (other.key, other.mode):
         facts.append((_OUTER / 2, f"both in {song.key} {song.mode}"))
@@ -96,6 +103,8 @@ def _find_bounds(snapshot: Snapshot) -> dict[str, tuple[float, float]]:
         if len(values):
             low, high = np.quantile(values, [_OUTER, 1 - _OUTER])
             bounds[name] = float(low), float(high)
+    if "tempo" in bounds:
+        bounds["tempo"] = min(bounds["tempo"][0], _SLOW), max(bounds["tempo"][1], _FAST)
     return bounds
 
 

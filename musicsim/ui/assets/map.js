@@ -14,6 +14,7 @@ const STEP = 1.5; // zoom factor of a button or key
 const MAX_NAMES = [9, 16, 24]; // by level, from the whole map to details
 const ROOM_PX = 40000; // area of the stage per name
 const NAME_PX = 18; // height of a name
+const CROWD_PX = 6; // size of a cell in which points are counted
 const FLIGHT_MS = 450;
 const MANY = 100; // number of marks above which rings are thinner
 const MIN_HEIGHT_PX = 360;
@@ -225,12 +226,16 @@ class SongMap {
     if (drawn !== this.drawn || this.isNew) await this.points.draw(places, colours, this.size, false);
     Object.assign(this, { drawn, drawnBy: by, isNew: false });
     this.points.look(colours, this.isolated, this.size);
-    this.land.prepare(places, colours, this.isolated);
     this.namedAt = null;
     this.words.textContent = places.n ? "" : "No songs on the map yet.";
     this.drawLegend();
     this.paint();
     this.root.dataset.state = "drawn";
+    setTimeout(() => this.spread()); // after the points
+  }
+
+  spread() {
+    if (!this.isClosed) this.land.draw(this.places, this.colours, this.isolated);
   }
 
   /** Use WebGL for many points if it is available and fast enough; otherwise use a plain canvas. */
@@ -369,14 +374,10 @@ class SongMap {
     const scale = to.zoom / from.zoom;
     const right = width * (0.5 - 0.5 * scale + (from.x - to.x) * to.zoom);
     const down = height * (0.5 - 0.5 * scale - (from.y - to.y) * to.zoom);
-    this.shift(`translate(${right}px, ${down}px) scale(${scale})`);
+    this.canvas.style.transform = `translate(${right}px, ${down}px) scale(${scale})`;
     this.paintMarks();
     clearTimeout(this.settling);
     this.settling = setTimeout(() => this.paint(), SETTLED_MS);
-  }
-
-  shift(transform) {
-    for (const canvas of [this.canvas, this.land.canvas]) canvas.style.transform = transform;
   }
 
   paint() {
@@ -386,9 +387,9 @@ class SongMap {
       const { width, height } = this.extent();
       this.shown = this.points.paint(this.view, width, height);
       this.painted = this.view;
-      this.shift("");
+      this.canvas.style.transform = "";
       const { rows, nHere } = this.shown;
-      this.land.paint(this.view, width, height, !rows || rows.length === nHere); // a sample of points has its own
+      this.land.canvas.hidden = Boolean(rows) && rows.length < nHere; // a sample of points has its own density
       this.whole.hidden = this.view.zoom === 1 && this.view.x === 0.5 && this.view.y === 0.5;
       this.paintMarks();
       this.say();
@@ -427,6 +428,7 @@ class SongMap {
     Object.assign(this.overlay, { width: width * ratio, height: height * ratio });
     const context = this.overlay.getContext("2d");
     context.scale(ratio, ratio);
+    this.land.place(this.view, width, height);
     const ink = getComputedStyle(this.root).color;
     const ring = (row, more, colour, line) => {
       context.beginPath();
@@ -490,19 +492,19 @@ class SongMap {
   /** Return a function that counts the points in a box on the stage. */
   crowd() {
     const { width, height } = this.seen;
-    const [across, cell] = [Math.ceil(width / 6), 6];
-    const cells = new Uint16Array(across * Math.ceil(height / cell));
+    const [across, down] = [Math.ceil(width / CROWD_PX) + 1, Math.ceil(height / CROWD_PX) + 1];
+    const sums = new Float32Array(across * down); // points above and to the left of each corner of a cell
     const rows = this.shown?.rows ?? Array.from({ length: Math.min(SAMPLE, this.places.n) }, (_, row) => row);
     for (const row of rows) {
-      const [px, py] = this.pixelsOf(row);
-      if (px >= 0 && py >= 0 && px < width && py < height && this.isShown(row)) cells[Math.floor(py / cell) * across + Math.floor(px / cell)] += 1;
+      const [i, j] = this.pixelsOf(row).map((at) => Math.floor(at / CROWD_PX) + 1);
+      if (i > 0 && j > 0 && i < across && j < down && this.isShown(row)) sums[j * across + i] += 1;
     }
-    return (left, top, right, bottom) => {
-      let n = 0;
-      for (let j = Math.floor(top / cell); j <= bottom / cell; j += 1) {
-        for (let i = Math.floor(left / cell); i <= right / cell; i += 1) n += cells[j * across + i] ?? 0;
-      }
-      return n;
+    for (let at = across; at < sums.length; at += 1) if (at % across) sums[at] += sums[at - 1];
+    for (let at = across; at < sums.length; at += 1) sums[at] += sums[at - across];
+    const corner = (x, y) => sums[Math.max(0, Math.min(down - 1, y)) * across + Math.max(0, Math.min(across - 1, x))];
+    return (...box) => {
+      const [left, top, right, bottom] = box.map((at, k) => (k < 2 ? Math.floor : Math.ceil)(at / CROWD_PX));
+      return corner(right, bottom) - corner(left, bottom) - corner(right, top) + corner(left, top);
     };
   }
 
@@ -593,7 +595,7 @@ class SongMap {
   showOnly(codes) {
     this.isolated = codes;
     this.points.look(this.colours, codes, this.size);
-    this.land.prepare(this.places, this.colours, codes);
+    this.spread();
     this.namedAt = null;
     this.showIsolated();
     this.paint();

@@ -14,8 +14,8 @@ const CELL_PX = 3; // size of a density cell
 const DARKEST = 0.42; // opacity at the highest density
 const SHADE = [77, 110, 120]; // a color between ink and accent that no genre has
 const BINOMIAL = [1, 4, 6, 4, 1].map((part) => part / 16);
-const GRID = 128; // cells of the landscape along each axis
-const EDGE = 0.15; // margin of the landscape around the songs
+const GRID = 96; // cells of the landscape along each axis
+const SHORE = 8; // cells along its edges where it fades out
 const TERRACES = 6;
 const HIGHEST = 0.3; // opacity of the highest terrace
 const NO_INDEX = new Uint8Array([0xdb, 0x17, 16, 0, 0, 0, 0, 0]).buffer; // empty index, because the library's own point search is not used
@@ -259,24 +259,21 @@ function smoothed(cells, across, step) {
   return from;
 }
 
-/** A soft landscape under the points: how many songs are nearby, in their mean color. Computed once per coloring. */
+/** A soft landscape under the points: how many songs are nearby, in their mean color. The browser scales the picture. */
 class Landscape {
   constructor() {
-    this.canvas = document.createElement("canvas");
-    this.canvas.className = "land";
+    this.canvas = Object.assign(document.createElement("canvas"), { className: "land", width: GRID, height: GRID });
   }
 
-  prepare({ n, x, y }, { entries, codes }, isolated) {
-    const start = performance.now();
+  draw({ n, x, y }, { entries, codes }, isolated) {
     const planes = [0, 1, 2, 3].map(() => new Float32Array(GRID * GRID));
     const looks = entries.map(({ colour }, code) => (
       !isolated || isolated.has(code) ? [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)) : null
     ));
-    const cell = (share) => Math.floor(((share / FULL + EDGE) / (1 + 2 * EDGE)) * GRID);
     for (let i = 0; i < n; i += 1) {
       const look = looks[codes[i]];
       if (!look) continue;
-      const at = cell(FULL - y[i]) * GRID + cell(x[i]);
+      const at = Math.floor(((FULL - y[i]) * GRID) / (FULL + 1)) * GRID + Math.floor((x[i] * GRID) / (FULL + 1));
       for (let k = 0; k < 3; k += 1) planes[k][at] += look[k];
       planes[3][at] += 1;
     }
@@ -284,28 +281,24 @@ class Landscape {
     const [red, green, blue, dense] = planes.map((plane) => blurred(plane, radius));
     const top = dense.reduce((most, value) => Math.max(most, value), 1e-9);
     const image = new ImageData(GRID, GRID);
+    const shore = (place) => Math.min(1, (Math.min(place, GRID - 1 - place) + 0.5) / SHORE);
     for (let i = 0; i < dense.length; i += 1) {
       if (dense[i] < 1e-3 * top) continue;
       const level = TERRACES * Math.sqrt(dense[i] / top);
-      const height = Math.floor(level) + Math.max(0, 4 * (level % 1) - 3); // flat, then a short slope
-      image.data.set([red[i] / dense[i], green[i] / dense[i], blue[i] / dense[i], (255 * HIGHEST * height) / TERRACES], 4 * i);
+      const height = (Math.floor(level) + Math.max(0, 4 * (level % 1) - 3)) / TERRACES; // flat, then a short slope
+      image.data[4 * i] = red[i] / dense[i];
+      image.data[4 * i + 1] = green[i] / dense[i];
+      image.data[4 * i + 2] = blue[i] / dense[i];
+      image.data[4 * i + 3] = 255 * HIGHEST * height * shore(i % GRID) * shore(Math.floor(i / GRID));
     }
-    this.picture ??= Object.assign(document.createElement("canvas"), { width: GRID, height: GRID });
-    this.picture.getContext("2d").putImageData(image, 0, 0);
-    this.canvas.dataset.ms = (performance.now() - start).toFixed(1);
+    this.canvas.getContext("2d").putImageData(image, 0, 0);
+    this.canvas.dataset.state = "drawn";
   }
 
-  paint(view, width, height, isShown) {
-    const ratio = window.devicePixelRatio || 1;
-    Object.assign(this.canvas, { width: width * ratio, height: height * ratio });
-    if (!this.picture || !isShown) return;
-    const context = this.canvas.getContext("2d");
-    context.scale(ratio, ratio);
-    context.imageSmoothingQuality = "high";
-    context.globalAlpha = Math.min(1, 2 / view.zoom); // close up, it would be one flat color
-    const [left, top] = toScreen([-EDGE, 1 + EDGE], view, width, height);
-    const size = (1 + 2 * EDGE) * view.zoom;
-    context.drawImage(this.picture, left, top, size * width, size * height);
+  place(view, width, height) {
+    const [left, top] = toScreen([0, 1], view, width, height);
+    this.canvas.style.transform = `translate(${left}px, ${top}px) scale(${view.zoom})`;
+    this.canvas.style.opacity = Math.min(1, 2 / view.zoom); // close up, it would be one flat color
   }
 }
 

@@ -11,6 +11,8 @@ const ASK_BEFORE_END_S = 60; // for more songs: a large library needs this long
 const ORPHAN_PAUSE_MS = 4000; // a sound without controls must stop
 const GAPLESS_S = 0.05; // the time that a loaded song needs to start
 const LOST_MS = 1500; // a short pause of the connection is not shown
+const PROBE_MS = 6000; // a busy app answers within this time
+const PROBE_PAUSE_MS = 3000;
 const FADE_STEP_MS = 40;
 const LEVEL_LUFS = -18; // as in ReplayGain 2.0; songs are only made quieter, never louder
 const MAX_FAILED = 10; // consecutive songs; then the player stops
@@ -172,6 +174,25 @@ class Engine {
     };
     if (app) new MutationObserver(look).observe(app, { attributeFilter: [name] });
     for (const event of ["online", "offline"]) window.addEventListener(event, look);
+    // a connection that was cut without a word looks open for minutes; so each click checks it
+    document.addEventListener("click", () => this.probe(), true);
+  }
+
+  /** Ask the app whether it is there; if it is not, say so and ask again until it is. */
+  async probe() {
+    if (this.isProbing) return;
+    this.isProbing = true;
+    clearTimeout(this.nextProbe);
+    const isThere = await fetch(resolve(this.base, "/_stcore/health"), {
+      cache: "no-store",
+      signal: AbortSignal.timeout(PROBE_MS),
+    }).then(
+      (answer) => answer.ok,
+      () => false,
+    );
+    this.isProbing = false;
+    if (isThere === this.isLost) this.setLost(!isThere);
+    if (!isThere) this.nextProbe = setTimeout(() => this.probe(), PROBE_PAUSE_MS);
   }
 
   setLost(isLost) {

@@ -207,6 +207,29 @@ function focused(list) {
   return row && list.contains(row) ? { song: row.dataset.songId, icon: button.dataset.icon } : null;
 }
 
+let returning = null;
+
+/** If the pressed button opens a dialog, return the focus to it afterwards: the list was rebuilt in the meantime. */
+function returnFocus(parent, { title }) {
+  const isOpen = () => document.querySelector("[role=dialog]") !== null;
+  let wasOpen = false;
+  const focus = () => {
+    if (document.activeElement !== document.body) return;
+    const again = [...parent.querySelectorAll("button")].find((button) => button.title === title);
+    again?.focus();
+    if (document.activeElement === document.body) again?.closest(".row")?.querySelector(".opener, .play")?.focus();
+  };
+  returning?.disconnect();
+  returning = new MutationObserver(() => {
+    if (isOpen()) wasOpen = true;
+    else if (wasOpen) {
+      returning.disconnect();
+      requestAnimationFrame(() => requestAnimationFrame(focus)); // after the dialog's own attempt
+    }
+  });
+  returning.observe(document.body, { childList: true, subtree: true });
+}
+
 // Arrow keys move between rows, to the same button if both rows have it; Home and End go to the first and last row.
 function walkRows(event) {
   const step = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity }[event.key];
@@ -229,6 +252,10 @@ export default function (component) {
   list.classList.toggle("crowded", data.editable || data.queue);
   list.dataset.testid = "song-list";
   list.addEventListener("keydown", walkRows);
+  list.addEventListener("click", ({ target }) => {
+    const pressed = target.closest("button");
+    if (pressed) returnFocus(parentElement, pressed);
+  });
   list.dataset.open = old?.dataset.open ?? "";
   data.rows.forEach((row, index) => {
     if (row.link) list.append(chip(row, index, send));

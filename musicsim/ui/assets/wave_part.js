@@ -1,7 +1,9 @@
-// Select part of a song on its waveform, by dragging or with two sliders, which keys can move.
+// Select part of a song on its waveform: one range with a handle at each end, to drag or to move with keys. A drag that
+// starts away from the handles selects a new part.
 
 const STEP_S = 0.5;
 const SHORTEST_S = 2;
+const GRIP_PX = 14; // a handle can be dragged from this far away
 
 function clockOf(seconds) {
   return `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
@@ -12,10 +14,10 @@ class WavePart {
     this.root = root;
     this.canvas = document.createElement("canvas");
     this.canvas.setAttribute("aria-hidden", "true");
-    this.sliders = ["From", "To"].map((name) => {
+    this.sliders = ["Start", "End"].map((name) => {
       const slider = document.createElement("input");
       Object.assign(slider, { type: "range", min: 0, step: STEP_S });
-      slider.setAttribute("aria-label", `${name}, in seconds`);
+      slider.setAttribute("aria-label", `${name} of the part, in seconds`);
       slider.addEventListener("input", () => this.set(...this.bounds(), slider));
       slider.addEventListener("change", () => this.send());
       return slider;
@@ -28,7 +30,16 @@ class WavePart {
     const foot = document.createElement("div");
     foot.className = "foot";
     foot.append(this.words, this.whole);
-    root.append(this.canvas, ...this.sliders, foot);
+    this.handles = ["start", "end"].map((name) => {
+      const handle = document.createElement("div"); // only to see: the slider below it has the focus and the keys
+      handle.className = `handle ${name}`;
+      handle.setAttribute("aria-hidden", "true");
+      return handle;
+    });
+    const stage = document.createElement("div");
+    stage.className = "stage";
+    stage.append(this.canvas, ...this.sliders, ...this.handles);
+    root.append(stage, foot);
     this.canvas.addEventListener("pointerdown", (event) => this.begin(event));
     this.canvas.addEventListener("pointermove", (event) => this.held !== undefined && this.set(this.held, this.secondAt(event)));
     this.canvas.addEventListener("pointerup", () => { if (this.held !== undefined) this.send(); this.held = undefined; });
@@ -48,7 +59,13 @@ class WavePart {
   begin(event) {
     event.preventDefault();
     this.canvas.setPointerCapture(event.pointerId);
-    this.held = this.secondAt(event);
+    const [from, to] = this.bounds();
+    const grip = (GRIP_PX / this.canvas.clientWidth) * this.data.duration_s;
+    const second = this.secondAt(event);
+    const [toFrom, toTo] = [Math.abs(second - from), Math.abs(second - to)];
+    if (Math.min(toFrom, toTo) > grip) this.held = second; // a new part starts here
+    else this.held = toFrom < toTo ? to : from; // the other end stays
+    this.sliders[toFrom < toTo ? 0 : 1].focus({ preventScroll: true });
   }
 
   secondAt(event) {
@@ -97,8 +114,13 @@ class WavePart {
       const tall = Math.max(1, peak * height);
       context.fillRect(x, (height - tall) / 2, 2, tall);
     }
+    [from, to].forEach((second, i) => {
+      this.handles[i].style.left = `${(100 * second) / duration}%`;
+      this.handles[i].dataset.time = clockOf(second);
+      this.sliders[i].setAttribute("aria-valuetext", clockOf(second));
+    });
     const isWhole = from <= 0 && to >= duration - STEP_S;
-    this.words.textContent = isWhole ? "Drag across the waveform to search with only part of the song." : `Only ${clockOf(from)} to ${clockOf(to)}`;
+    this.words.textContent = isWhole ? "Drag an end to search with only part of the song." : `Only ${clockOf(from)} to ${clockOf(to)}`;
     this.whole.hidden = isWhole;
   }
 

@@ -31,10 +31,15 @@ def clean(text: object) -> str:
     return str(text).encode("utf-8", "replace").decode()
 
 
+def shorten(text: object, longest: int) -> str:
+    """Return at most `longest` characters of a text."""
+    whole = clean(text)
+    return whole if len(whole) <= longest else whole[: longest - 1] + "…"
+
+
 def escape_for_chart(text: object, longest: int) -> str:
     """Shorten text to `longest` characters, and escape it for plotly, which reads HTML but does not decode &quot;."""
-    whole = clean(text)
-    return escape(whole if len(whole) <= longest else whole[: longest - 1] + "…", quote=False)
+    return escape(shorten(text, longest), quote=False)
 
 
 def interval(mean: float, low: float, high: float, places: int = 3) -> str:

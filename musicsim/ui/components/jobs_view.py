@@ -204,11 +204,12 @@ def watch_one(library: Library, job_id: int | None) -> bool:
 
 def job_panel(library: Library, job: Job) -> None:
     """Show an active job with its speed, time left and buttons to stop it, or the outcome of a job that has ended."""
-    with st.container(border=True):
-        if job.is_active:
+    if job.is_active:
+        with st.container(border=True):
             _show_active(library, job)
-            return
-        st.markdown(f"{_ICONS[job.state]} {_outcome(job)}")
+        return
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(f"{_ICONS[job.state]} {_outcome(job)}", width="stretch")
         if job.state != "done":
             _start_again(library, job, "resume_job")
 
@@ -253,7 +254,7 @@ def stop_without_songs(snapshot: Snapshot) -> None:
         return
     job = jobs.current(snapshot.library)
     if job is not None:
-        st.info(f"{_title(job)}: the first songs will appear here in a moment.", icon=":material/hourglass:")
+        st.info(f"{_title(job)}: play each song as soon as it appears here.", icon=":material/hourglass:")
 
         @st.fragment(run_every=1.0)
         def wait() -> None:

@@ -172,7 +172,7 @@ def _shares_figure(parts: Sequence[Share], shared: Sequence[str]) -> go.Figure:
         "hoverinfo": "skip",
     }  # fmt: skip
     for name in names:  # above its bar, because a bar to the left would separate labels of the axis from the others
-        figure.add_annotation(x=0, y=name, text=name, showarrow=False, xanchor="left", yshift=23 if after else 18)
+        figure.add_annotation(x=0, y=name, text=name, showarrow=False, xanchor="left", yshift=27 if after else 22)
     if after:
         figure.add_bar(x=before, y=names, name="before learning", marker={"color": UNKNOWN_COLOUR}, **text)
     name = "after learning" if after else "share"

@@ -81,7 +81,7 @@ def _show_draft(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, status: 
     is_owner = not is_public()
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="playlist_heading"):
         heading = f"{count(len(songs), 'song')} · {clock(drawn.duration_s)}"
-        st.subheader(heading, anchor=False, width="content")
+        st.header(heading, anchor=False, width="content")
         st.button(
             "Play through", icon=":material/play_arrow:", key="playlist_play", on_click=play_songs,
             args=(snapshot.library, songs),
@@ -144,7 +144,7 @@ def draw() -> None:
             "Back to the playlist", icon=":material/arrow_back:", type="tertiary", key="playlist_back",
             on_click=_SECTION.set, args=("",),
         )  # fmt: skip
-        st.subheader(tabs[section].title, anchor=False)
+        st.header(tabs[section].title, anchor=False)
         tabs[section].draw(snapshot)
 
 

@@ -12,7 +12,7 @@ from musicsim.library import SavedPlaylist, Song
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.public import is_public
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import clean, count, off_if, plain, toast_errors
+from musicsim.ui.base.text import clean, count, off_if, plain, shorten, toast_errors
 from musicsim.ui.components.song_finder import Match, find_song, name_matches
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.draft import NAME, PLAYLIST, PlaylistDraft, amend, present_ids
@@ -183,11 +183,10 @@ def _save(snapshot: Snapshot) -> None:
 
 def propose_name(songs: Sequence[Song]) -> None:
     """Name the playlist after its first and last song, unless it has a name."""
-    ends = dict.fromkeys(song.title for song in (songs[0], songs[-1]))
-    proposed = " → ".join(title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…" for title in ends)
+    proposed = " → ".join(dict.fromkeys(shorten(song.title, _MAX_TITLE) for song in (songs[0], songs[-1])))
     if NAME.get().strip() in {"", _PROPOSED.get()}:
-        NAME.set(clean(proposed))
-    _PROPOSED.set(clean(proposed))
+        NAME.set(proposed)
+    _PROPOSED.set(proposed)
 
 
 def save_button(snapshot: Snapshot) -> None:

@@ -7,22 +7,22 @@ from typing import Any
 import streamlit as st
 
 from musicsim.audio import HEARD
-from musicsim.explorer.playlists.walk import Dialect, Walk
+from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.playlist import DIRECTIONS, PREFERENCES, PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.openers import choices_of
 from musicsim.ui.base.option_widgets import describe, limits
-from musicsim.ui.base.text import count, plain
+from musicsim.ui.base.text import count, plain, shorten
 from musicsim.ui.components.filter_widgets import RANGES, filter_values, filter_widgets
 from musicsim.ui.components.song_finder import find_songs
 from musicsim.ui.playlist.draft import PLAYLIST
 from musicsim.ui.playlist.request_form import KEYS, LENGTH_BY, MAX_SONGS, choose, chosen_ids, fit_form
 
-_MAX_FAMILIES = 3
 _MAX_CHOSEN = 100  # maximum number of songs to pass through, stay close to or exclude
 _MAX_NAMED = 3  # conditions that the sentence names
 _MAX_TITLE = 40
+_WIDTH = 340  # pixels, so that it fits on a phone
 _PREFERRED = {"any": "songs", "familiar": "familiar songs", "unheard": "unheard songs"}
 
 
@@ -43,7 +43,8 @@ def show_sentence(snapshot: Snapshot, walker: Walk, show_sections: Callable[[], 
         for before, name, words, edit in parts:
             if before:
                 st.markdown(before, width="content")
-            with st.popover(plain(words), type="tertiary", key=f"playlist_part_{name}"):
+            width = "stretch" if name == "songs" else _WIDTH
+            with st.popover(plain(words), type="tertiary", key=f"playlist_part_{name}"), st.container(width=width):
                 edit()
                 if name == "more":
                     show_sections()
@@ -56,16 +57,12 @@ def _length() -> str:
 
 def _names(snapshot: Snapshot, field: str) -> str:
     """Return the title of the first or last song, and the songs to pass through before the last."""
-    titles = [_short(song.title) for song in snapshot.songs_by_id(chosen_ids(field))]
+    titles = [shorten(song.title, _MAX_TITLE) for song in snapshot.songs_by_id(chosen_ids(field))]
     if not titles:
         return "any song"
     *between, last = titles
     through = f" through {between[0] if len(between) == 1 else count(len(between), 'song')}" if between else ""
     return last + through
-
-
-def _short(title: str) -> str:
-    return title if len(title) <= _MAX_TITLE else title[: _MAX_TITLE - 1] + "…"
 
 
 def _course() -> str:
@@ -76,7 +73,7 @@ def _course() -> str:
 def _songs(snapshot: Snapshot) -> str:
     """Return the songs to choose from, with the first few conditions."""
     found = [KEYS["words"].get().strip()]
-    found += [f"near {_short(song.title)}" for song in snapshot.songs_by_id(chosen_ids("like"))]
+    found += [f"near {shorten(song.title, _MAX_TITLE)}" for song in snapshot.songs_by_id(chosen_ids("like"))]
     for field, value in filter_values(KEYS, choices_of(snapshot)).items():
         if field in RANGES:
             found.append(f"{options_of(PlaylistRequest)[field].label.lower()} {value[0]}–{value[1]}")
@@ -130,6 +127,8 @@ def _edit_songs(snapshot: Snapshot, field: str, placeholder: str, most: int = _M
         snapshot, **describe(PlaylistRequest, field), key=f"{KEYS[field].name}_finder", placeholder=placeholder,
         chosen=chosen_ids(field), on_change=partial(choose, field), most=most,
     )  # fmt: skip
+    if field == "through":
+        st.caption("The playlist ends with the last of these songs.")
 
 
 def _edit_course() -> None:
@@ -148,7 +147,6 @@ def _edit_filters(snapshot: Snapshot) -> None:
 
 
 def _edit_others(walker: Walk) -> None:
-    st.container(key="playlist_others")  # for its style
     _show_dialects(walker)
     st.slider(**_widget("surprise"), min_value=0.0, max_value=1.0, step=0.05, format="percent")
     dialect = KEYS["dialect"].get() or None
@@ -178,18 +176,6 @@ def _show_dialects(walker: Walk) -> None:
             format_func=lambda name: plain(name) if name else "any",
         )  # fmt: skip
     chosen = next(d for d in walker.dialects if d.name == KEYS["dialect"].get())
-    st.caption(_describe_dialect(walker, chosen))
-
-
-def _describe_dialect(walker: Walk, dialect: Dialect) -> str:
-    sentences = [f"Learned from {count(dialect.n_playlists, 'playlist')}."]
-    if dialect.gain is not None:
-        gain = f"{dialect.gain:.0%} better than shuffling on held-out playlists"
-        if dialect.name and dialect.gain_global is not None:
-            gain += f" (weights from all playlists: {dialect.gain_global:+.0%})"
-        sentences.append(f"{gain}.")
-    families = [words for words, _ in walker.families(dialect.name or None)][:_MAX_FAMILIES]
-    if families:
-        *most, last = families
-        sentences.append(f"It uses {', '.join(most)} and {last}." if most else f"It uses {last}.")
-    return " ".join(sentences)
+    st.caption(
+        f"Learned from {count(chosen.n_playlists, 'playlist')}. *Weights* shows what it uses, and how good it is."
+    )

@@ -1,5 +1,6 @@
 """The current playlist: actions, rows, the reason for each step, and the map."""
 
+import re
 from collections.abc import Hashable
 from dataclasses import replace
 from functools import partial
@@ -7,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from musicsim.explorer.playlists.steering import works_of
-from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
+from musicsim.explorer.playlists.walk import Edge, GeneratedPlaylist, Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.ui.base.keys import Key
@@ -20,10 +21,11 @@ from musicsim.ui.playlist import actions
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, can_redo, can_undo, change, present_ids, redo, undo
 from musicsim.ui.playlist.request_form import MAX_SONGS
 
-_WHY: Key[int | None] = Key("playlist_why", lambda: None, "position of the song whose preceding step is explained")
-_ADD_AT: Key[int | None] = Key("playlist_add_at", lambda: None, "position at which to add songs")
-_MORE: Key[int] = Key("playlist_more", lambda: 5, "number of songs to add")
+_WHY: Key[int | None] = Key("playlist_why", lambda: None, "place of the song for which the preceding step is explained")
+_ADD_AT: Key[int | None] = Key("playlist_add_at", lambda: None, "place at which to add songs")
+_N_MORE = 5  # songs to generate at the end
 _MAX_REASONS = 8
+_YEARS = re.compile(r"( and)? from \d{4}(-\d{4})?$")
 
 
 def dialect_of(draft: PlaylistDraft, walker: Walk) -> str | None:
@@ -49,11 +51,20 @@ def show_bar(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft | None) -> N
 
 
 def _show_menu(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft) -> None:
-    songs = snapshot.songs_at(snapshot.rows_of(draft.song_ids))
+    ids, rows = draft.song_ids, snapshot.rows_of(draft.song_ids)
+    identities: list[Hashable] = [work or i for work, i in zip(works_of(snapshot, rows), ids, strict=True)]
+    same = [identities.index(identity) for identity in identities]  # the same number for repeats and versions of a song
+    n_repeats = len(same) - len(set(same))
     choices = {
         "Start over without pins": partial(actions.draw, snapshot, walker, keeps_pins=False),
-        "Add to queue": partial(enqueue_songs, snapshot.library, songs),
+        "Add to queue": partial(enqueue_songs, snapshot.library, snapshot.songs_at(rows)),
+        "Add songs": partial(_ADD_AT.set, len(ids)),
     }
+    n_more = min(_N_MORE, min(MAX_SONGS, snapshot.n_indexed) - len(ids))
+    if n_more > 0:
+        choices[f"Generate {count(n_more, 'more song')}"] = partial(actions.extend, snapshot, walker, n_more)
+    if n_repeats:
+        choices[f"Remove {count(n_repeats, 'repeat')}"] = partial(change, draft.drop_repeats(same))
 
     def choose() -> None:
         choices[st.session_state["playlist_menu"]]()
@@ -82,13 +93,12 @@ def absent_songs(snapshot: Snapshot, draft: PlaylistDraft) -> list[Song]:
 
 
 def show_rows(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, drawn: GeneratedPlaylist) -> None:
-    """Show the songs, the reasons between them, and buttons that add or replace songs."""
+    """Show the songs, and the reasons between them."""
     rows = [
         replace(row_of(song, link=edge.reason if edge else None), is_kept=song.id in draft.kept)
         for song, edge in zip(drawn.songs, drawn.edges, strict=True)
     ]
     song_list(rows, key="playlist_rows", on_action=partial(_act, snapshot, walker), editable=True)
-    _show_buttons(snapshot, walker, draft)
     why, place = _WHY.get(), _ADD_AT.get()
     _WHY.set(None)
     _ADD_AT.set(None)
@@ -146,34 +156,13 @@ def _add(snapshot: Snapshot, place: int, kind: MatchKind, value: str) -> None:
         change(draft)
 
 
-def _show_buttons(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft) -> None:
-    room = min(MAX_SONGS, snapshot.n_indexed) - len(draft.song_ids)
-    _MORE.set(max(1, min(_MORE.get(), max(room, 1))))
-    works = works_of(snapshot, snapshot.rows_of(draft.song_ids))
-    identities: list[Hashable] = [work or i for work, i in zip(works, draft.song_ids, strict=True)]
-    same = [identities.index(identity) for identity in identities]  # the same number for repeats and versions of a song
-    n_repeats = len(same) - len(set(same))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.button(
-            "Add songs", icon=":material/playlist_add:", key="playlist_add_end", on_click=_ADD_AT.set,
-            args=(len(draft.song_ids),), help="Adds songs at the end. The menu of a row adds songs after that row.",
-        )  # fmt: skip
-        if n_repeats:
-            st.button(
-                f"Remove {count(n_repeats, 'repeat')}", icon=":material/filter_list:",
-                key="playlist_repeats", on_click=change, args=(draft.drop_repeats(same),),
-                help="Removes repeated songs and other versions of earlier songs.",
-            )  # fmt: skip
-        st.button(
-            f"Add {_MORE.get()} more", icon=":material/more_horiz:",
-            key="playlist_go_on", on_click=actions.extend, args=(snapshot, walker, _MORE.get()),
-            **off_if(room <= 0, "The playlist has its maximum length.", "Continues from its last song."),
-        )  # fmt: skip
-        st.number_input(
-            "Songs to add", 1, max(room, 1), **_MORE.widget(),
-            width=140, label_visibility="collapsed",
-            **off_if(room <= 0, "The playlist has its maximum length."),
-        )  # fmt: skip
+def merge_alike(reasons: list[Edge], first: str) -> list[Edge]:
+    """Merge reasons that differ only in the years, such as “both from 2015” and “both from 2015-2024”."""
+    merged: dict[str, Edge] = {}
+    for edge in sorted(reasons, key=lambda edge: edge.reason != first):  # whose words stay
+        same = merged.setdefault(_YEARS.sub("", edge.reason), replace(edge, probability=0.0))
+        merged[_YEARS.sub("", edge.reason)] = replace(same, probability=same.probability + edge.probability)
+    return list(merged.values())
 
 
 @st.dialog("Why this step?")
@@ -184,6 +173,7 @@ def _why_dialog(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, place: i
     reasons = walker.reasons(*pair, dialect_of(draft, walker))
     used = draft.edges.get(pair)
     ticked = used.reason if used else (reasons[0].reason if reasons else "")
+    reasons = merge_alike(reasons, ticked)
     listed = sorted(reasons, key=lambda e: e.reason != ticked)[:_MAX_REASONS]
     for edge in sorted(listed, key=lambda e: -e.probability):
         words = f"{edge.probability:.0%} · {plain(edge.reason)}"

@@ -250,7 +250,7 @@ def _show_lists(
 
 
 def _show_genres(snapshot: Snapshot, lists: quality.Lists, scores: quality.Scores | None, more: DeltaGenerator) -> None:
-    st.subheader("By genre", anchor=False)
+    st.header("By genre", anchor=False)
     options = list(_MEASURES) if scores and scores.by_genre else list(_MEASURES)[:1]
     measure = more.selectbox("Measure by genre", options, key="evaluate_by")
     sizes = dict(zip(lists.confusion.genres, lists.confusion.n_songs.tolist(), strict=True))
@@ -280,7 +280,7 @@ def _show_genres(snapshot: Snapshot, lists: quality.Lists, scores: quality.Score
 
 
 def _show_confusions(confusion: quality.Confusion, more: DeltaGenerator) -> None:
-    st.subheader("Genre confusion", anchor=False)
+    st.header("Genre confusion", anchor=False)
     largest = confusion.largest(_MAX_GENRES)
     rows, columns = (
         [escape_for_chart(name, _MAX_LABEL) for name in names] for names in (largest.genres, largest.columns)
@@ -311,7 +311,7 @@ def _show_confusions(confusion: quality.Confusion, more: DeltaGenerator) -> None
 def _show_hubs(snapshot: Snapshot, lists: quality.Lists, n_songs: int) -> None:
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("Hubs: close to everything", anchor=False)
+        st.header("Hubs: close to everything", anchor=False)
         reasons = {
             hub.song_id: f"in {hub.n_lists:,} of {n_songs:,} lists, by {count(hub.n_artists, 'artist')}"
             for hub in lists.hubs[:_MAX_LISTED]
@@ -319,7 +319,7 @@ def _show_hubs(snapshot: Snapshot, lists: quality.Lists, n_songs: int) -> None:
         _show_songs(snapshot, reasons, "hubs")
         st.caption(f"If no song were favored, each would be in {min(10, n_songs - 1)} lists of ten.")
     with right:
-        st.subheader(f"Orphans: songs in no other song's top ten ({len(lists.orphans):,})", anchor=False)
+        st.header(f"Orphans: songs in no other song's top ten ({len(lists.orphans):,})", anchor=False)
         orphans = lists.orphans[:_MAX_LISTED]
         if orphans:
             _show_songs(snapshot, dict.fromkeys(orphans, "never among the ten nearest"), "orphans")

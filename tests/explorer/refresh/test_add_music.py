@@ -1,11 +1,13 @@
 """Tests of filling a library: the map grows with it, and the counts are of the whole library."""
 
+from unittest import mock
+
 import pytest
 
 from musicsim.explorer.refresh import add_music as building
 from musicsim.explorer.refresh.add_music import add_and_refresh
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.progress import no_progress
+from musicsim.progress import Canceled, no_progress
 from tests.progress import cancel_when
 from tests.sounds import write_collection
 
@@ -47,3 +49,10 @@ def test_cancel_between_maps_keeps_first_map(store, tmp_path, reports):
     assert len(take_snapshot(store).songs_at()) == 4
     assert not add_and_refresh(store, [folder], progress=no_progress).cancelled
     assert len(take_snapshot(store).songs_at()) == 18
+
+
+def test_demo_library_is_recognized_while_it_is_composed(store, monkeypatch):
+    monkeypatch.setattr(building, "add_stream", mock.Mock(side_effect=Canceled))
+    with pytest.raises(Canceled):
+        building.build_demo(store, progress=no_progress)
+    assert store.files.roots() == [building.demo_folder(store)]

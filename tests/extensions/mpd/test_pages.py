@@ -3,7 +3,7 @@
 from musicsim.extensions.mpd.client import MpdAddress, is_mpd_set, mpd_address
 from tests.extensions.mpd.real_mpd import real_mpd
 from tests.pages.actions import open_page, said, show_section
-from tests.pages.test_playlist import drawn, ids_of, press
+from tests.pages.test_playlist import drawn, ids_of, press, select
 
 
 def test_mpd_is_saved_after_successful_connection(full, collection, monkeypatch):
@@ -33,7 +33,7 @@ def test_playlist_is_queued_and_saved_in_mpd(full, collection, monkeypatch):
     assert "playlist_mpd_queue" not in [button.key for button in drawn().button]
     with real_mpd(collection) as running, running.client() as client:
         monkeypatch.setenv("MPD_HOST", str(running.socket))
-        app = drawn()
+        app = select(drawn(), "playlist_name", "My playlist")
         paths = {song.id: song.path for song in full.songs()}
         files = [str(paths[i].relative_to(collection)) for i in ids_of(app)]
         press(app, "playlist_mpd_queue")

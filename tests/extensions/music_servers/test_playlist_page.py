@@ -5,7 +5,7 @@ import pytest
 from musicsim.extensions.music_servers.connections import Connections
 from musicsim.extensions.music_servers.server_songs import ServerSong, ServerSongs
 from tests.extensions.music_servers.serving import scripted
-from tests.pages.test_playlist import drawn, ids_of, press
+from tests.pages.test_playlist import drawn, ids_of, press, select
 
 
 @pytest.mark.long
@@ -31,7 +31,7 @@ def test_playlist_is_managed_on_server(full):
         Connections(full).put(server.connection())
         songs = full.songs()
         ServerSongs(full).write("home", [ServerSong(f"so-{song.id}", song_id=song.id) for song in songs])
-        app = drawn()
+        app = select(drawn(), "playlist_name", "My playlist")
         assert app.button(key="playlist_server_save").label == "Save “My playlist” on home"
         press(app, "playlist_server_save")
         assert kept()["My playlist"].request is None
