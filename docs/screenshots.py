@@ -42,7 +42,6 @@ LARGE, SMALL = {"width": 1400, "height": 1000}, {"width": 1280, "height": 800}
 def _shoot(page: Page, name: str, folder: str = "images") -> None:
     """Take a picture once the page is at rest."""
     page.mouse.move(5, 5)
-    page.wait_for_selector(actions.IDLE)
     page.wait_for_timeout(3000)
     target = DOCS / folder / f"{name}.png"
     page.screenshot(path=target)
@@ -92,8 +91,8 @@ def take_listen(page: Page, songs: Sequence[Song]) -> None:
 def take_thumbs(page: Page, songs: Sequence[Song]) -> None:
     """Give two results a thumb up, and one a thumb down."""
     _start(page, _good_song(songs))
-    for place, name in ((4, "Fits"), (6, "Fits"), (2, "Does not fit")):
-        actions.row_action(page, actions.rows(page).nth(place), re.compile(f"^{name}"))
+    for place, name in ((3, "fits$"), (4, "fits$"), (2, "does not fit$")):
+        actions.row_action(page, actions.rows(page).nth(place), re.compile(name))
         page.wait_for_timeout(3000)
     _shoot(page, "thumbs")
     page.get_by_role("button", name="Undo", exact=True).first.click()
@@ -260,15 +259,15 @@ def take_compare(page: Page, songs: Sequence[Song]) -> None:
 def take_listening_test(page: Page, songs: Sequence[Song]) -> None:
     """Make a listening test, let four people grade, and show a pair and the scores."""
     _open(page, "/research?section=tests")
-    page.get_by_role("button", name="Make the test").click()
+    page.get_by_role("button", name="Create the test").click()
     page.get_by_test_id("listening-links").wait_for()
     with Library.open(default_folder(), create=False) as library:
         kept = ListeningTestStore(library).all()[0]
         *_, last = listeners = ListeningTestStore(library).listeners(kept.id)
         _grade(library, kept.id, listeners[:-1])
         ListeningTestStore(library).consent(last.id, time.time())
-    page.get_by_role("button", name="Look again").click()
-    page.get_by_text("have finished").wait_for()
+    page.get_by_role("button", name="Refresh").click()
+    page.get_by_text("Finished, and passed").wait_for()
     _shoot(page, "listening-verdict")
     there = page.context.new_page()
     there.set_viewport_size({"width": 900, "height": 780})
@@ -278,7 +277,7 @@ def take_listening_test(page: Page, songs: Sequence[Song]) -> None:
         there.wait_for_timeout(3000)
     for key in ("2", "ArrowUp"):
         there.keyboard.press(key)
-    there.screenshot(path=DOCS / "images" / "listening-test.png")
+    _shoot(there, "listening-test")
     there.close()
 
 
@@ -295,7 +294,7 @@ def take_continuation(page: Page, songs: Sequence[Song]) -> None:
     """Continue the held-out lists of the collection."""
     _open(page, "/research?section=playlists")
     page.get_by_role("button", name="Evaluate playlists").click(timeout=PATIENCE_MS)
-    page.get_by_text("In grey the 95 % interval").wait_for(timeout=PATIENCE_MS)
+    page.get_by_text("interval over lists is in gray").wait_for(timeout=PATIENCE_MS)
     _shoot(page, "continuation")
 
 
@@ -329,7 +328,7 @@ def take_tour(page: Page, songs: Sequence[Song]) -> None:
     film(4)
     _find(page, WORDS)
     page.keyboard.press("Enter")
-    page.get_by_text("that match").first.wait_for()
+    page.get_by_text("Songs that are").first.wait_for()
     film(5)
     with tempfile.TemporaryDirectory() as folder:
         # a song of another demo collection, which is not in the library

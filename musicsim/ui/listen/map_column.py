@@ -94,7 +94,8 @@ def _lasso(snapshot: Snapshot, ids: Int64Array) -> None:
 def _facts(snapshot: Snapshot, has_star: bool) -> str:
     n_hidden = int((snapshot.rows_of(snapshot.representative_of) >= 0).sum())
     n_waiting = snapshot.n_songs - snapshot.n_indexed - n_hidden
-    if snapshot.record and len(snapshot.library.models.all()) > 1:
+    native = snapshot.library.models.native()
+    if snapshot.record and native and snapshot.record.id != native.id:
         alike = f"similar according to the model “{plain(snapshot.record.name)}”"
     else:
         alike = "similar in sound"
