@@ -28,8 +28,8 @@ EXPLORER = (
 """Modules of musicsim.explorer that scripts begin with."""
 _PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "experiments/README.md", "musicsim/**/README.md")
 _LINKED = (
-    "CITATION.cff", "LICENSE", "docker/Dockerfile", "docs/images/*", "docs/site.css", "docs/tour/*", "musicsim/hooks.py",
-    "musicsim/public.py", "musicsim/ui/assets/icon.svg",
+    "CITATION.cff", "LICENSE", "docker/Dockerfile", "docs/images/*", "docs/site.css", "docs/tour/*",
+    "musicsim/hooks.py", "musicsim/public.py", "musicsim/ui/assets/icon.svg",
 )  # fmt: skip
 _ROLE = re.compile(r":(?:attr|class|data|exc|func|meth|mod|obj):<code>~?([\w.]+)</code>")
 
