@@ -99,7 +99,7 @@ def _albums(snapshot: Snapshot, min_songs: int) -> list[str | None]:
 
 def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> playlist.Hypergraph:
     """Build the edges of every family; `own` adds the user's playlists, but must be off for a fit to them."""
-    columns, n = snapshot.columns, snapshot.n_indexed
+    columns, n, plays = snapshot.columns, snapshot.n_indexed, play_counts(snapshot)
     min_size = max(2, n // _MIN_SHARE)
     words: dict[Hashable, str] = dict(enumerate(sources.topic_words))
     neighbours = sources.neighbours if sources.neighbours.shape[1] else None
@@ -116,7 +116,7 @@ def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> play
         albums=_albums(snapshot, min_size),
         tags=_tags(snapshot),
         years=columns.year.tolist(),
-        familiarity=play_counts(snapshot),
+        familiarity=plays if 2 * np.count_nonzero(plays) > n else None,  # else, most songs are among the least played
         topics=[[t for t in line if t >= 0] for line in sources.topics.tolist()] if words else None,
         topic_words=words or None,
         playlists=_own_playlists(snapshot) if own else None,

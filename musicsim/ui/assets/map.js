@@ -329,7 +329,10 @@ class SongMap {
   /** Return the height between the elements above the map and the player. */
   room() {
     const main = document.querySelector("[data-testid=stMain]");
-    const above = this.root.getBoundingClientRect().top + (main?.scrollTop ?? 0);
+    const top = (element) => element?.getBoundingClientRect().top ?? 0;
+    const row = this.columns();
+    const stuck = top([...(row?.children ?? [])].find((column) => column.contains(this.root))) - top(row); // by scrolling
+    const above = top(this.root) - stuck + (main?.scrollTop ?? 0);
     const below = (document.querySelector("[data-testid=stBottom]")?.offsetHeight ?? 0) + 64; // includes a line of text below the map
     const narrow = window.innerWidth <= NARROW_PX ? 0.6 * window.innerHeight : Infinity;
     return Math.round(Math.max(MIN_HEIGHT_PX, Math.min(narrow, window.innerHeight - above - below)));

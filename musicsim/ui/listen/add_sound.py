@@ -9,12 +9,12 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public
 from musicsim.ui.base.frame import asset
-from musicsim.ui.base.keys import MARKED
+from musicsim.ui.base.keys import CHOSEN, MARKED
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
 from musicsim.ui.base.text import plain, toast_errors
 from musicsim.ui.base.uploads import EXAMPLE, Upload
 from musicsim.ui.components.jobs_view import watch_one
-from musicsim.ui.listen.seed import Seed, start_song
+from musicsim.ui.listen.seed import WORDS, Seed, start_song
 
 FILE_KEY, MICROPHONE_KEY = "search_file", "search_microphone"
 _RECORDING = "your recording"
@@ -35,6 +35,8 @@ def _take_upload(key: str) -> None:
     before = EXAMPLE.get()
     if before is not None and before.decoding is not None:
         before.decoding.drop()
+    if before is None and CHOSEN.get() is None:
+        WORDS.set("")  # they started the queue before
     sent = st.session_state[key]
     MARKED.set(MARKED.default())
     if sent is None:

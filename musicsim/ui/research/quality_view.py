@@ -4,6 +4,7 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
@@ -285,16 +286,17 @@ def _show_confusions(confusion: quality.Confusion, more: DeltaGenerator) -> None
     rows, columns = (
         [escape_for_chart(name, _MAX_LABEL) for name in names] for names in (largest.genres, largest.columns)
     )
-    has_text = len(columns) <= _MAX_TEXT_CELLS
     figure = go.Figure(
         go.Heatmap(
             z=largest.shares, x=columns, y=rows, zmin=0, zmax=1, showscale=False,
-            colorscale=[[0, "rgba(95,176,183,0)"], [0.05, "rgba(95,176,183,0.25)"], [0.4, "#5fb0b7"], [1, "#0f6b75"]],
-            text=[[f"{100 * v:.0f}" if v >= 0.005 else "" for v in line] for line in largest.shares]
-            if has_text else None, texttemplate="%{text}" if has_text else None,
+            colorscale=[[0, "rgba(95,176,183,0)"], [0.05, "rgba(95,176,183,0.2)"], [1, "rgba(95,176,183,0.65)"]],
             hovertemplate="%{z:.0%} of the songs nearest to %{y} are %{x}<extra></extra>", xgap=1, ygap=1,
         )
     )  # fmt: skip
+    if len(columns) <= _MAX_TEXT_CELLS:  # as annotations, whose color suits these pale cells on dark pages, too
+        for (y, x), share in np.ndenumerate(largest.shares):
+            if share >= 0.005:
+                figure.add_annotation(x=x, y=y, text=f"{100 * share:.0f}", showarrow=False)
     figure.update_layout(
         height=max(300, 26 * len(rows) + 130),
         margin={"l": 0, "r": 0, "t": 4, "b": 0},
