@@ -152,7 +152,7 @@ def take_path(page: Page, songs: Sequence[Song]) -> None:
 def take_walk(page: Page, songs: Sequence[Song]) -> None:
     """Show the weights of the walk, and two lists blind."""
     _open(page, "/playlist?section=Weights")
-    page.get_by_role("heading", name="By family").wait_for()
+    page.locator(".stPlotlyChart .bars").first.wait_for()
     _shoot(page, "weights")
     _open(page, "/playlist?section=Which+is+better%3F")
     page.get_by_role("button", name="Generate two playlists").click()
@@ -436,9 +436,9 @@ def main() -> None:
     with sync_playwright() as playwright, serve(ROOT / "app.py") as address:
         browser = playwright.chromium.launch(executable_path=find(), args=list(FLAGS))
         for take_part in parts:
-            page = browser.new_page(viewport=LARGE, base_url=address)
-            take_part(page, songs)
-            page.close()
+            context = browser.new_context(viewport=LARGE, base_url=address)
+            take_part(context.new_page(), songs)
+            context.close()
         browser.close()
 
 

@@ -33,6 +33,14 @@ def test_every_step_has_reason_and_songs_are_unique(snapshot):
     assert all(edge.reason for edge in drawn.edges)
 
 
+def test_plays_of_few_songs_are_not_reasons(tiny_library):
+    ids = [song.id for song in tiny_library.songs()]
+    for n_played, is_reason in ((3, False), (8, True)):
+        tiny_library.add_plays([{"listener": "me", "song_id": i, "count": 1 + i % 3} for i in ids[:n_played]])
+        families = dict(Walk(take_snapshot(tiny_library)).families(None))
+        assert ("popularity" in families) == is_reason
+
+
 def test_first_song_is_as_requested(snapshot):
     first = snapshot.library.songs()[3].id
     assert ids_of(Walk(snapshot).generate(PlaylistRequest(length=4, first=first), 0))[0] == first

@@ -36,6 +36,14 @@ def test_long_upload_is_cut_and_can_be_analyzed_completely(full, tmp_path):
     assert "Analyze the whole" not in [b.label for b in app.button]
 
 
+def test_upload_replaces_words_that_started_queue(full, tmp_path):
+    app = open_page("listen")
+    app.session_state["search_words"] = "genre noise"
+    app = send(app.run(), write_song(tmp_path / "q.flac", "noise", seed=9))
+    assert not app.exception
+    assert app.session_state["search_words"] == ""
+
+
 def test_dropped_upload_is_decoded_again(full, tmp_path):
     app = send(open_page("listen"), write_song(tmp_path / "q.flac", "noise", seed=9))
     decoder = Decoder(n_workers=1)
