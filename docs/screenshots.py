@@ -183,9 +183,7 @@ def take_listening(page: Page, songs: Sequence[Song]) -> None:
     """Preview an import of a listening history."""
     with tempfile.TemporaryDirectory() as folder:
         actions.look_at(page, "", _write_history(songs, Path(folder) / "scrobbles.csv"))
-        spellings = page.get_by_text("Close spellings")
-        spellings.wait_for()
-        spellings.scroll_into_view_if_needed()
+        page.get_by_text("Close spellings").evaluate("element => element.scrollIntoView({block: 'center'})")
         _shoot(page, "listening")
 
 

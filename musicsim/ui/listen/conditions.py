@@ -68,7 +68,10 @@ def ranking_options() -> None:
     """Show the options of the nearest songs."""
     st.segmented_control(**_widget("k"), options=(10, 20, 50), required=True)
     st.number_input(**_widget("per_artist") | limits(SearchRequest, "per_artist"))
-    st.selectbox(**_widget("hub_reduction"), options=list(_HUB_REDUCTION), format_func=_HUB_REDUCTION.__getitem__)
+    st.selectbox(
+        **_widget("hub_reduction"), options=list(_HUB_REDUCTION), format_func=_HUB_REDUCTION.__getitem__,
+        placeholder=_HUB_REDUCTION[None],
+    )  # fmt: skip
 
 
 def add_examples(snapshot: Snapshot, seed_id: int | None) -> None:

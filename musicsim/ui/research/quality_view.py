@@ -34,6 +34,7 @@ _KIND: Key[str | None] = Key("evaluate_kind", lambda: None, "kind of ground trut
 
 _MAX_GENRES = 30
 _MAX_LABEL = 22
+_DENSE = 0.4  # smallest share whose cell hides the page
 _MAX_TEXT_CELLS = 16  # maximum number of genres for which numbers fit into the cells
 _MAX_LISTED = 10
 _MEASURES = {
@@ -289,14 +290,20 @@ def _show_confusions(confusion: quality.Confusion, more: DeltaGenerator) -> None
     figure = go.Figure(
         go.Heatmap(
             z=largest.shares, x=columns, y=rows, zmin=0, zmax=1, showscale=False,
-            colorscale=[[0, "rgba(95,176,183,0)"], [0.05, "rgba(95,176,183,0.2)"], [1, "rgba(95,176,183,0.65)"]],
+            colorscale=[
+                [0, "rgba(95,176,183,0)"], [0.05, "rgba(95,176,183,0.15)"], [_DENSE, "rgba(95,176,183,0.4)"],
+                [_DENSE, "#5fb0b7"], [1, "#3d9aa3"],
+            ],
             hovertemplate="%{z:.0%} of the songs nearest to %{y} are %{x}<extra></extra>", xgap=1, ygap=1,
         )
     )  # fmt: skip
-    if len(columns) <= _MAX_TEXT_CELLS:  # as annotations, whose color suits these pale cells on dark pages, too
+    if (
+        len(columns) <= _MAX_TEXT_CELLS
+    ):  # as annotations: the color of the page's text suits pale cells on dark pages, too
         for (y, x), share in np.ndenumerate(largest.shares):
             if share >= 0.005:
-                figure.add_annotation(x=x, y=y, text=f"{100 * share:.0f}", showarrow=False)
+                font = {"color": "#0b1f24"} if share >= _DENSE else None
+                figure.add_annotation(x=x, y=y, text=f"{100 * share:.0f}", showarrow=False, font=font)
     figure.update_layout(
         height=max(300, 26 * len(rows) + 130),
         margin={"l": 0, "r": 0, "t": 4, "b": 0},
