@@ -329,7 +329,9 @@ class SongMap {
   /** Return the height between the elements above the map and the player. */
   room() {
     const main = document.querySelector("[data-testid=stMain]");
-    const above = this.root.getBoundingClientRect().top + (main?.scrollTop ?? 0);
+    const top = (part) => part?.getBoundingClientRect().top ?? 0;
+    const column = this.root.closest("[data-testid=stColumn]"); // it may be sticky, unlike the row of columns
+    const above = top(this.root) - top(column) + top(column?.parentElement) + (main?.scrollTop ?? 0);
     const below = (document.querySelector("[data-testid=stBottom]")?.offsetHeight ?? 0) + 64; // includes a line of text below the map
     const narrow = window.innerWidth <= NARROW_PX ? 0.6 * window.innerHeight : Infinity;
     return Math.round(Math.max(MIN_HEIGHT_PX, Math.min(narrow, window.innerHeight - above - below)));
