@@ -36,7 +36,7 @@ def worked_out(app: AppTest) -> AppTest:
     """Run the page until everything is computed."""
 
     def is_computed() -> bool:
-        if not any(s.value.startswith("Orphans") for s in app.subheader) or not app.table:
+        if not any(s.value.startswith("Orphans") for s in app.header) or not app.table:
             return False
         figures = app.table[0].value
         return "AUC" in figures and bool(figures["AUC"].iloc[0])
@@ -96,8 +96,8 @@ def test_hubs_are_shown_without_ground_truth(full):
     for song in full.songs():
         full.edits.edit([song.id], {"genre": "", "artist": f"Someone {song.id}"})
     app = open_page()
-    actions.run_until(app, lambda: any(s.value.startswith("Orphans") for s in app.subheader))
-    assert any(s.value.startswith("Hubs") for s in app.subheader)
+    actions.run_until(app, lambda: any(s.value.startswith("Orphans") for s in app.header))
+    assert any(s.value.startswith("Hubs") for s in app.header)
 
 
 def test_fixed_split_can_be_chosen(full):

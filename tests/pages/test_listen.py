@@ -60,7 +60,7 @@ def press(app: AppTest, key: str) -> AppTest:
 
 
 def headings(app: AppTest) -> list[str]:
-    return [s.value for s in app.subheader]
+    return [s.value for s in app.header]
 
 
 def shown_on_map(app: AppTest, key: str = "explore_map") -> str:

@@ -52,7 +52,7 @@ def test_explore_follows_address(full):
     app.query_params["song"] = str(song.id)
     app.run()
     assert not app.exception
-    assert song.title in [s.value for s in app.subheader]
+    assert song.title in [s.value for s in app.header]
 
 
 @pytest.mark.long
@@ -62,7 +62,7 @@ def test_unknown_song_in_address_is_no_error(full, asked):
     app.query_params["song"] = asked
     app.run()
     assert not app.exception
-    assert "Start here" in [s.value for s in app.subheader]
+    assert "Start here" in [s.value for s in app.header]
 
 
 def test_search_accepts_upload_and_reports_broken_one(full, tmp_path):
@@ -70,7 +70,7 @@ def test_search_accepts_upload_and_reports_broken_one(full, tmp_path):
     data = write_song(tmp_path / "q.mp3", "noise", seed=9).read_bytes()
     app.get("file_uploader")[0].set_value(("q.mp3", data, "audio/mpeg")).run()
     assert not app.exception
-    assert "q.mp3" in [s.value for s in app.subheader]
+    assert "q.mp3" in [s.value for s in app.header]
     app.get("file_uploader")[0].set_value(("bad.mp3", b"no sound", "audio/mpeg")).run()
     assert not app.exception
     assert any("bad.mp3" in e.value for e in app.error)
@@ -235,7 +235,7 @@ def test_titles_are_shown_verbatim(full):
     app.query_params["song"] = str(full.songs()[0].id)
     app.run()
     assert not app.exception
-    shown = next(s.value for s in app.subheader)
+    shown = next(s.value for s in app.header)
     assert shown.replace("\\", "") == HOSTILE
     assert not re.search(r"(?<!\\)[*$\[:<_!]", shown), "every mark of Markdown is escaped"
 

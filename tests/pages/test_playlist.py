@@ -468,7 +468,7 @@ def test_library_of_one_song_gives_playlist_of_one(store, tmp_path, monkeypatch)
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(store.folder))
     app = drawn()
     assert not app.error
-    assert app.subheader[0].value.startswith("1 song · ")
+    assert app.header[0].value.startswith("1 song · ")
     assert app.button(key="playlist_go_on").disabled
     press(app, "drop 0")
     assert not app.exception

@@ -47,4 +47,4 @@ def test_dropped_upload_is_decoded_again(full, tmp_path):
     app.session_state[EXAMPLE.name].decoding = dropped
     app.run()
     assert not app.exception
-    assert "q.flac" in [s.value for s in app.subheader]
+    assert "q.flac" in [s.value for s in app.header]

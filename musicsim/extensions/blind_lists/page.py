@@ -251,7 +251,7 @@ def _undo(library: Library) -> None:
 
 
 def _tally(library: Library) -> None:
-    st.subheader("So far", anchor=False)
+    st.header("So far", anchor=False)
     tallies = blind.tally(library, opinions(library))
     if not tallies:
         st.caption("No answers yet. It takes ten or more to show a difference.")

@@ -31,7 +31,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
             )  # fmt: skip
     files = exports_of(library)
     if files:
-        st.subheader("Exported files", anchor=False)
+        st.header("Exported files", anchor=False)
     prefix = path_prefix(st.get_option("server.baseUrlPath") or "")
     for path in files:
         address = f"{prefix}/exports/{quote(path.name)}?library={quote(library.name)}"

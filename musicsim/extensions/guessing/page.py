@@ -133,7 +133,7 @@ def _table(guesses: Sequence[Guess], min_votes: int) -> pd.DataFrame:
 
 def draw_artists(snapshot: Snapshot, *, busy: bool) -> None:
     """Draw guesses of missing artists, if the owner has turned them on."""
-    st.subheader("Songs without an artist", anchor=False)
+    st.header("Songs without an artist", anchor=False)
     if st.toggle(
         "Guess artists from similar songs",
         key="guess_artists",
@@ -143,5 +143,5 @@ def draw_artists(snapshot: Snapshot, *, busy: bool) -> None:
 
 
 def draw_genres(snapshot: Snapshot, *, busy: bool) -> None:
-    st.subheader("Songs without a genre", anchor=False)
+    st.header("Songs without a genre", anchor=False)
     _draw_guesses(snapshot, "genre")

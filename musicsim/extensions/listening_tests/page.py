@@ -169,7 +169,7 @@ def _draw_links(library: Library, test: store.KeptTest, results: Results) -> Non
 
 
 def _draw_listeners(results: Results) -> None:
-    st.subheader("Listeners", anchor=False)
+    st.header("Listeners", anchor=False)
     n_counted = sum(one.counts for one in results.progress)
     st.caption(f"{n_counted} of {len(results.progress)} listeners have finished and passed the attention checks.")
     for one in results.progress:
@@ -188,7 +188,7 @@ def _link(library: Library, listener: store.InvitedListener) -> str:
 
 
 def _draw_results(results: Results) -> None:
-    st.subheader("Which model is better?", anchor=False)
+    st.header("Which model is better?", anchor=False)
     if not results.pairs:
         st.info("Results will appear once a listener has finished.", icon=":material/hourglass_empty:")
         return

@@ -18,7 +18,7 @@ _REPLACE: Key[bool] = Key("playlist_mpd_replace", lambda: False, "whether a play
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
     library = snapshot.library
-    st.subheader("MPD", anchor=False)
+    st.header("MPD", anchor=False)
     if not is_mpd_set(library):
         _draw_form(library)
         return

@@ -112,7 +112,7 @@ def _draw_review(library: Library) -> None:
     waiting = ServerSongs(library).ambiguous()
     if not waiting:
         return
-    st.subheader("Which song is it?", anchor=False)
+    st.header("Which song is it?", anchor=False)
     first = waiting[:_CHOICES_SHOWN]
     labels = {
         song.id: f"{clean(song.label)} · {clock(song.duration_s)} · {clean(song.album or song.folder)}"

@@ -23,7 +23,7 @@ _KEYS = {
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
     library = snapshot.library
-    st.subheader("Players", anchor=False)
+    st.header("Players", anchor=False)
     try:
         access = player_access(library)
     except MusicsimError as error:

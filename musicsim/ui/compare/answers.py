@@ -33,10 +33,10 @@ def show_survey(library: Library, answers: Sequence[Judgment], listener: str) ->
     """Show the quality of all answers and of one listener's (if the name is not empty), and actions on them."""
     left, right = st.columns([3, 2], gap="large")
     with left:
-        st.subheader("So far", anchor=False)
+        st.header("So far", anchor=False)
         _show_quality(library, answers, listener)
     with right:
-        st.subheader("Your answers", anchor=False)
+        st.header("Your answers", anchor=False)
         _show_actions(library, answers, listener)
 
 

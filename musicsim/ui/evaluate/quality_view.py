@@ -221,7 +221,7 @@ def _show_lists(snapshot: Snapshot, both: quality.ListsOfBoth, scores: quality.S
 
 
 def _show_genres(snapshot: Snapshot, lists: quality.Lists, scores: quality.Scores | None) -> None:
-    st.subheader("By genre", anchor=False)
+    st.header("By genre", anchor=False)
     options = list(_MEASURES) if scores and scores.by_genre else list(_MEASURES)[:1]
     measure = st.selectbox("Measure", options, key="evaluate_by", label_visibility="collapsed")
     sizes = dict(zip(lists.confusion.genres, lists.confusion.n_songs.tolist(), strict=True))
@@ -251,7 +251,7 @@ def _show_genres(snapshot: Snapshot, lists: quality.Lists, scores: quality.Score
 
 
 def _show_confusions(confusion: quality.Confusion) -> None:
-    st.subheader("Genre confusion", anchor=False)
+    st.header("Genre confusion", anchor=False)
     largest = confusion.largest(_MAX_GENRES)
     rows, columns = (
         [escape_for_chart(name, _MAX_LABEL) for name in names] for names in (largest.genres, largest.columns)
@@ -282,7 +282,7 @@ def _show_confusions(confusion: quality.Confusion) -> None:
 def _show_hubs(snapshot: Snapshot, lists: quality.Lists, n_songs: int) -> None:
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("Hubs: close to everything", anchor=False)
+        st.header("Hubs: close to everything", anchor=False)
         reasons = {
             hub.song_id: f"in {hub.n_lists:,} of {n_songs:,} lists, by {count(hub.n_artists, 'artist')}"
             for hub in lists.hubs[:_MAX_LISTED]
@@ -290,7 +290,7 @@ def _show_hubs(snapshot: Snapshot, lists: quality.Lists, n_songs: int) -> None:
         _show_songs(snapshot, reasons, "hubs")
         st.caption(f"If no song were favored, each would be in {min(10, n_songs - 1)} lists of ten.")
     with right:
-        st.subheader(f"Orphans: songs in no other song's top ten ({len(lists.orphans):,})", anchor=False)
+        st.header(f"Orphans: songs in no other song's top ten ({len(lists.orphans):,})", anchor=False)
         orphans = lists.orphans[:_MAX_LISTED]
         if orphans:
             _show_songs(snapshot, dict.fromkeys(orphans, "never among the ten nearest"), "orphans")

@@ -28,7 +28,7 @@ def show_listening(snapshot: Snapshot, *, busy: bool) -> None:
     library = snapshot.library
     listening_import.import_panel(library, busy=busy)
     entries = library.listening.imports()
-    st.subheader("Imports", anchor=False)
+    st.header("Imports", anchor=False)
     if not entries:
         st.caption("Nothing imported yet. Models can learn similarity from plays, tags and playlists.")
     for entry in entries[:_MAX_IMPORTS]:
@@ -36,7 +36,7 @@ def show_listening(snapshot: Snapshot, *, busy: bool) -> None:
     if len(entries) > _MAX_IMPORTS:
         st.caption(f"{len(entries) - _MAX_IMPORTS} earlier imports; `musicsim imports` lists them.")
     if entries:
-        st.subheader("Not matched yet", anchor=False)
+        st.header("Not matched yet", anchor=False)
         _show_unmatched(library)
 
 

@@ -27,14 +27,14 @@ def show_card(
             _thumb_buttons(seed, item.song, [one.song for one in items])
         return
     if seed.upload is not None and isinstance(seed.example, Example):
-        st.subheader(plain(seed.upload.name), anchor=False)
+        st.header(plain(seed.upload.name), anchor=False)
         st.caption(f"Your sound · {clock(seed.example.duration_s)}")
         show_upload_actions(snapshot, seed)
     elif seed.song is not None:
         _show_song(snapshot, seed.song, "")
     else:
         n_songs = "1 song" if len(items) == 1 else f"{len(items)} songs"
-        st.subheader(f"{n_songs} that match" if items else "No songs match these filters", anchor=False)
+        st.header(f"{n_songs} that match" if items else "No songs match these filters", anchor=False)
     st.button("Play", icon=":material/play_arrow:", type="primary", on_click=PLAY_AT.set, args=(-1,), key="card_play")
 
 
@@ -44,7 +44,7 @@ def _show_song(snapshot: Snapshot, song: Song, reason: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="listen_card"):
         show_cover(snapshot.library, song)
         with st.container(width="stretch", gap=None):
-            st.subheader(plain(song.title), anchor=False)
+            st.header(plain(song.title), anchor=False)
             st.caption(" · ".join(plain(f) for f in [*facts, clock(song.duration_s)] if f))
             if reason:
                 st.caption(f":material/near_me: {plain(reason)}")

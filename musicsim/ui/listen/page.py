@@ -124,7 +124,7 @@ def _request(snapshot: Snapshot, seed: Seed) -> QueueRequest:
 
 
 def _show_first_steps(snapshot: Snapshot) -> None:
-    st.subheader("Start here", anchor=False)
+    st.header("Start here", anchor=False)
     st.markdown("Choose a song on the map or in the box: it plays, and similar songs follow.")
     for song in snapshot.songs_by_id(snapshot.row_ids[:1]):
         st.button(

@@ -31,7 +31,7 @@ def show_selection(snapshot: Snapshot) -> None:
     ids = MARKED.get()
     if len(ids) <= 1:
         return
-    st.subheader(f"{len(ids):,} songs marked", anchor=False)
+    st.header(f"{len(ids):,} songs marked", anchor=False)
     if len(ids) > MAX_MARKED:
         st.caption(f"{MAX_MARKED:,} shown with a ring.")
     first = snapshot.songs_by_id(ids[:MAX_PLAYED].tolist())

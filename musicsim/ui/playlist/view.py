@@ -40,7 +40,7 @@ def show_undo() -> None:
 def show_heading(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, drawn: GeneratedPlaylist) -> None:
     """Show the playlist's length, actions on the whole playlist, and its notes."""
     songs = list(drawn.songs)
-    st.subheader(f"{count(len(songs), 'song')} · {clock(drawn.duration_s)}", anchor=False)
+    st.header(f"{count(len(songs), 'song')} · {clock(drawn.duration_s)}", anchor=False)
     with st.container(horizontal=True, gap="small"):
         args = (snapshot.library, songs)
         st.button("Play through", icon=":material/play_arrow:", key="playlist_play", on_click=play_songs, args=args)

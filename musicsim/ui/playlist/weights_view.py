@@ -36,10 +36,10 @@ def show_weights(walker: Walk) -> None:
     chosen = _choose_dialect(walker.dialects)
     left, right = st.columns([3, 2], gap="large")
     with left:
-        st.subheader("By family", anchor=False)
+        st.header("By family", anchor=False)
         _show_families(walker, chosen)
     with right:
-        st.subheader("The strongest", anchor=False)
+        st.header("The strongest", anchor=False)
         _show_strongest(walker, chosen)
     if walker.n_playlists:
         _show_gains(walker.dialects)
@@ -109,7 +109,7 @@ def _show_strongest(walker: Walk, chosen: str) -> None:
 
 
 def _show_gains(dialects: Sequence[Dialect]) -> None:
-    st.subheader("Quality", anchor=False)
+    st.header("Quality", anchor=False)
     whole, *kinds = dialects
     kinds = sorted(kinds, key=lambda one: (one.gain is None, -(one.gain or 0.0), -one.n_playlists, one.name))
     table = {

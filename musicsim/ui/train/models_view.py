@@ -92,7 +92,7 @@ def show_models(snapshot: Snapshot, *, busy: bool) -> None:
     library = snapshot.library
     records = library.models.all()
     reports = {record.id: report_of(library, record) for record in records}
-    st.subheader("Models", anchor=False)
+    st.header("Models", anchor=False)
     watch_job(library, kinds=("represent", "take_model"))
     for start in range(0, len(records), 2):
         for column, record in zip(st.columns(2), records[start : start + 2], strict=False):

@@ -27,7 +27,7 @@ def draw() -> None:
     training = latest_training(library)
     if training is not None:
         st.divider()
-        st.subheader("3 · Learning", anchor=False)
+        st.header("3 · Learning", anchor=False)
         show_training(library, training)
     show_verdict(snapshot, busy=busy)
     st.divider()

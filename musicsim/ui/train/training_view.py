@@ -73,10 +73,10 @@ def show_form(snapshot: Snapshot, *, busy: bool) -> None:
     _fit_to_kind()
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("1 · Learn similarity from", anchor=False)
+        st.header("1 · Learn similarity from", anchor=False)
         _show_kinds(enough, [c for c in covered if not c.is_enough])
     with right:
-        st.subheader("2 · How?", anchor=False)
+        st.header("2 · How?", anchor=False)
         _show_method(snapshot.library)
         st.button(
             "Train", type="primary", icon=":material/school:", width="stretch", key="train_start",

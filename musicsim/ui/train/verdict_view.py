@@ -33,7 +33,7 @@ def show_verdict(snapshot: Snapshot, *, busy: bool) -> None:
     if _NEWEST.get() != newest or _SHOWN.get() not in reports:
         _NEWEST.set(newest)
         _SHOWN.set(newest)
-    st.subheader("4 · Is it better?", anchor=False)
+    st.header("4 · Is it better?", anchor=False)
     if len(reports) > 1:
         _SHOWN.keep()
         st.selectbox("Model", list(reports), key=_SHOWN.name, format_func=lambda i: reports[i][0].name, width=360)

@@ -61,7 +61,7 @@ def test_unclear_match_can_be_chosen(full, server):
     app = app.button(key="server_choose_0").click().run()
     assert not app.exception
     assert ServerSongs(full).find_song("so-1") == ("home", full.songs()[0].id)
-    assert "Which song is it?" not in [s.value for s in app.subheader]
+    assert "Which song is it?" not in [s.value for s in app.header]
     app = app.button(key="server_remove_home").click().run()
     assert not app.exception
     assert Connections(full).all() == []
