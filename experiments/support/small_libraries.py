@@ -37,7 +37,7 @@ _ROOT = Path("/music")
 class _Quiet:
     """Silent progress of a training."""
 
-    def tell(self, message: str, done: int = 0, total: int = 0) -> None:
+    def __call__(self, message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
         """Ignore the message."""
 
     def trace(self, point: dict[str, Any]) -> None:

@@ -93,9 +93,9 @@ def _make_server(*, public: bool) -> uvicorn.Server:
 
 
 def _start_demo() -> bool:
-    """Start composing the demo if the library is empty."""
+    """Start composing the demo if the library is empty and another window has not started it."""
     with Library.open(default_folder()) as library:
-        return len(library) == 0 and jobs.start(library, "demo") > 0
+        return len(library) == 0 and jobs.current(library) is None and jobs.start(library, "demo") > 0
 
 
 def run_app(

@@ -58,13 +58,13 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
     - "train": name (str), settings (of LearningSettings), use (bool)
     - "represent": name (str), settings (of RepresentationSettings)
 
-    While another job runs, the job waits for its turn. A job that is already active is not started twice.
+    While another job runs, the job waits for its turn. If the same job is already waiting, its id is returned.
     """
     if kind not in job_kinds():
         raise ValueError(f"kind={kind!r} must be one of {sorted(job_kinds())}.")
     values = dict(arguments or {})
     for job in active(library):
-        if (job.kind, job.arguments) == (kind, values):
+        if (job.state, job.kind, job.arguments) == ("waiting", kind, values):
             return job.id
     job_id = library.jobs.create(kind, values)
     library.jobs.forget_files(job_id - MAX_KEPT)

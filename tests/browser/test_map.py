@@ -71,6 +71,7 @@ def test_every_song_has_color_of_its_genre(page, address, home):
     visit(page, address)
     drawn = wait_for_map(page)
     expect(drawn).to_have_attribute("data-renderer", "canvas")
+    expect(drawn.locator("canvas.land")).to_have_attribute("data-state", "drawn")
     show_all_tools(drawn)
     drawn.get_by_role("button", name="Region names").click()
     songs, said = songs_of(home), entry_colours(drawn)

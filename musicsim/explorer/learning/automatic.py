@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
@@ -52,7 +52,6 @@ _MEANS = ((0.0, 0.1), (0.0, 1.0), (0.3, 1.0))  # values of the GMML parameters t
 _CS = (1.0, 10.0, 100.0, 1e3)
 _RANKINGS_KEPT = 3  # number of rankings that are kept after each fold
 _MARGIN = 1.64  # minimum gain in standard errors; by chance, the best of fifty useless methods often exceeds 1
-_MIN_READ = 10  # number of songs read after which the time left can be estimated
 _MIN_TIMED_S = 2.0  # time after which the time left can be estimated
 _SEED = 0
 _SOLVER: dict[str, Any] = {"tol": 1e-2, "max_cuts": 60, "random_state": _SEED}  # solver options for learning by ranking
@@ -82,13 +81,36 @@ class _Stage:
     """Methods that are tried together; only the best `n_kept` of them continue after each fold."""
 
     ways: Sequence[Way]
-    cost: float = 1.0  # rough time of one method on one fold, relative to other stages
+    cost: float = 0.1  # rough time of one method on one fold, relative to reading the parts of a song
     n_kept: int | None = None
 
     def count_runs(self, n_folds: int) -> int:
         """Return the number of runs on all folds, if no method fails."""
         n = len(self.ways)
         return n + (n_folds - 1) * min(n, self.n_kept or n)
+
+
+class _Clock:
+    """Estimate of the time left, from the rough costs of finished and remaining work."""
+
+    def __init__(self) -> None:
+        self.left = self._done = self._spent_s = 0.0
+
+    @contextmanager
+    def measure(self, cost: float) -> Iterator[None]:
+        """Count work while it is done; pauses between two pieces of work do not count."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._spent_s += time.perf_counter() - started
+            self._done += cost
+            self.left -= cost
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Estimated time left; None if not known yet."""
+        return self._spent_s / self._done * max(0.0, self.left) if self._spent_s > _MIN_TIMED_S else None
 
 
 class _Choice:
@@ -112,21 +134,26 @@ class _Choice:
         self._groups = [task.supervision.groups[q] for fold in self.folds for q in fold.queries]
         self.is_over = False
         self._n_ways = self._n_before = 0
-        self._work = self._spent = self._spent_s = 0.0
+        self.clock = _Clock()
+
+    def expect(self, stages: Sequence[_Stage]) -> None:
+        """Count the methods and their costs."""
+        self._n_ways = sum(len(stage.ways) for stage in stages)
+        self.clock.left = sum(stage.cost * stage.count_runs(len(self.folds)) for stage in stages)
 
     def try_all(self, stages: Sequence[_Stage]) -> None:
         """Evaluate methods on all folds, and report one count of attempts that only rises."""
-        self._n_ways = sum(len(stage.ways) for stage in stages)
-        self._work = sum(stage.cost * stage.count_runs(len(self.folds)) for stage in stages)
+        self.expect(stages)
         for stage in stages:
             self._try_stage(stage)
             self._n_before += len(stage.ways)
 
     def _tell(self, stage: _Stage, run: int) -> None:
         """Report the number of attempts before a run of a stage, and the time left."""
-        speed = self._spent / self._spent_s if self._spent_s > _MIN_TIMED_S else None
-        left_s = (self._work - self._spent) / speed if speed else None
-        done = self._n_before + len(stage.ways) * run // stage.count_runs(len(self.folds))
+        done, left_s = (
+            self._n_before + len(stage.ways) * run // stage.count_runs(len(self.folds)),
+            self.clock.seconds_left,
+        )
         self._watcher("comparing methods on held-out artists", done, self._n_ways, seconds_left=left_s)
 
     def _try_stage(self, stage: _Stage) -> None:
@@ -138,13 +165,10 @@ class _Choice:
                 self.is_over = self.is_over or (way.words not in self._stored and self._watcher.is_enough())
                 if self.is_over:
                     return
-                started = time.perf_counter()
-                with suppress(ValueError):  # there is nothing to learn from in this fold
+                n_begun += 1
+                with suppress(ValueError), self.clock.measure(stage.cost):  # a fold may contain nothing to learn from
                     self._judge(way, number)
                     evaluated.append(way)
-                n_begun += 1
-                self._spent += stage.cost
-                self._spent_s += time.perf_counter() - started
             left = sorted(evaluated, key=self._mean_gain, reverse=True)[: stage.n_kept] if stage.n_kept else evaluated
         for way in left:
             self.tried.append(way)
@@ -224,9 +248,9 @@ class WithinSongs:
         self._has_parts = snapshot.model is not None and snapshot.model.encoder_.uses_audio
         self._parts, self._song_of_part = np.empty((0, 0)), np.empty(0, dtype=np.int64)
 
-    def read_parts(self, watcher: TrainingProgress) -> None:
+    def read_parts(self, watcher: TrainingProgress, clock: _Clock) -> None:
         """Read the parts of songs, which takes seconds or minutes."""
-        self._parts, self._song_of_part = _parts(self._snapshot, watcher)
+        self._parts, self._song_of_part = _parts(self._snapshot, watcher, clock)
         self._has_parts = len(self._parts) > 0
 
     @property
@@ -249,7 +273,7 @@ class WithinSongs:
         return metric.compute_within_covariance(X, self._task.supervision.relevance(rows).restrict(rows, rows))
 
 
-def _parts(snapshot: Snapshot, watcher: TrainingProgress) -> tuple[Float64Array, Int64Array]:
+def _parts(snapshot: Snapshot, watcher: TrainingProgress, clock: _Clock) -> tuple[Float64Array, Int64Array]:
     """Return vectors of song parts, and the number of each part's song; empty without audio features."""
     model = snapshot.model
     assert model is not None
@@ -259,22 +283,23 @@ def _parts(snapshot: Snapshot, watcher: TrainingProgress) -> tuple[Float64Array,
     stored = snapshot.library.frame_files.list_stored()
     rows = np.sort(np.random.default_rng(_SEED).permutation(snapshot.n_indexed)[:_MAX_DIVIDED])
     songs = [song for song in snapshot.songs_at(rows) if song.content_hash in stored]
-    vectors, song_of_part, started = [], [], time.perf_counter()
+    vectors, song_of_part = [], []
+    clock.left += len(songs)
     for number, song in enumerate(songs):
-        left_s = (time.perf_counter() - started) / number * (len(songs) - number) if number > _MIN_READ else None
-        watcher("reading parts of songs", seconds_left=left_s)
+        watcher("reading parts of songs", seconds_left=clock.seconds_left)
         if watcher.is_enough():
             break
-        frames = snapshot.library.frame_files.frames(song.content_hash)
-        length = min(_PART, len(frames) // 2)
-        if length < DELTA_WIDTH:
-            continue
-        starts = np.linspace(0, len(frames) - length, min(_MAX_PARTS, len(frames) // length)).astype(int)
-        features = model.features([frames.part(start, start + length) for start in starts.tolist()])
-        if not has_features(features).all():  # the frames are from an older version
-            continue
-        vectors.append(model.vectors(features))
-        song_of_part += [number] * len(starts)
+        with clock.measure(1.0):
+            frames = snapshot.library.frame_files.frames(song.content_hash)
+            length = min(_PART, len(frames) // 2)
+            if length < DELTA_WIDTH:
+                continue
+            starts = np.linspace(0, len(frames) - length, min(_MAX_PARTS, len(frames) // length)).astype(int)
+            features = model.features([frames.part(start, start + length) for start in starts.tolist()])
+            if not has_features(features).all():  # the frames are from an older version
+                continue
+            vectors.append(model.vectors(features))
+            song_of_part += [number] * len(starts)
     if not vectors:
         return empty
     return np.concatenate(vectors).astype(np.float64), np.array(song_of_part, dtype=np.int64)
@@ -380,9 +405,11 @@ def learn_automatically(
     plain = identity[blocks[0]] if blocks else identity
     choice = _Choice(task, watcher, plain, stored)
     within = WithinSongs(snapshot, task)
-    if not settings.quick:
-        within.read_parts(watcher)
     stages = _plan(choice, task, within, plain)
+    if not settings.quick:
+        choice.expect(stages)
+        within.read_parts(watcher, choice.clock)
+        stages = _plan(choice, task, within, plain)  # songs may have no parts
     n_ways = sum(len(stage.ways) for stage in stages)
     choice.try_all(stages[:1] if settings.quick else stages)
     chosen = (choice.tried or [choice.plain])[0] if settings.quick else choice.best()
@@ -402,7 +429,7 @@ def _plan(choice: _Choice, task: Task, within: WithinSongs, plain: Float64Array)
     if task.blocks:
         joined = Ways(task, identity, ", all models")
         equal = Way("all models, equal weights", lambda *_: identity)
-        stages.append(_Stage([equal, *joined.whitenings(within), *joined.means()]))
+        stages.append(_Stage([equal, *joined.whitenings(within), *joined.means()], 1.0))
 
     def whiten(rows: Int64Array, most: int) -> Float64Array:
         best = choice.most_promising("whitening")
@@ -410,9 +437,9 @@ def _plan(choice: _Choice, task: Task, within: WithinSongs, plain: Float64Array)
             raise ValueError("no whitening could be learned.")
         return best.learn(rows, most)
 
-    stages.append(_Stage(ways.rankings(Way("whitening", whiten)), 30.0, _RANKINGS_KEPT))
+    stages.append(_Stage(ways.rankings(Way("whitening", whiten)), 5.0, _RANKINGS_KEPT))
     if task.blocks:
-        stages.append(_Stage(ways.kernel_rankings(), 60.0, _RANKINGS_KEPT))
+        stages.append(_Stage(ways.kernel_rankings(), 7.0, _RANKINGS_KEPT))
     return stages
 
 

@@ -183,7 +183,8 @@ def explain_pair(
 def _add_passages(why: Why, one: Side, other: Side, codebook: codebooks.Codebook, similarity: Float64Array) -> Why:
     names, group = _sounds_of(codebook)
     in_both = (_histograms(one, other) > 0).all(axis=0)
-    order = _largest(np.bincount(group, np.where(in_both, similarity, 0.0), len(names)), len(names))
+    shares = np.bincount(group, np.where(in_both, similarity, 0.0), len(names)).astype(np.float64)
+    order = _largest(shares, len(names))
     (first, is_loud), (second, is_other_loud) = _read(one, codebook), _read(other, codebook)
     shared, *passages = _passages((group[first], group[second]), (~is_loud, ~is_other_loud), order)
     return replace(

@@ -81,7 +81,7 @@ def follow_reload() -> None:
 
     If the user followed a link instead of reloading, values about one library are not loaded.
     """
-    component = st.components.v2.component(_COMPONENT, js=asset("reload.js"))
+    component = st.components.v2.component(_COMPONENT, js=asset("upload_boxes.js") + asset("reload.js"))
     # read in every run, because a callback is lost if the user leaves the page at the same moment
     sent = component(key=_COMPONENT, data={"tab": _TAB.get()}, height="content", on_before_change=lambda: None).get(
         "before"

@@ -8,7 +8,7 @@ from musicsim.explorer import jobs
 from musicsim.explorer.refresh.outdated import pending_upgrade
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
-from musicsim.library.stores.jobs import ACTIVE_STATES, Job
+from musicsim.library.stores.jobs import Job
 from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
@@ -81,7 +81,8 @@ def library_line(library: Library, *, has_actions: bool) -> None:
         if record is None:
             st.caption("No model yet")
         if job is not None:
-            st.progress(_share(job), text=_title(job) + (": paused" if job.state == "paused" else "") + _counted(job))
+            state = ": canceling" if job.cancel_requested else ": paused" if job.state == "paused" else ""
+            st.progress(_share(job), text=_title(job) + state + _counted(job))
             if n_waiting := len(jobs.active(library)) - 1:
                 st.caption(f"{count(n_waiting, 'job')} waiting")
 
@@ -101,8 +102,8 @@ def library_line(library: Library, *, has_actions: bool) -> None:
 
 def _offer_to_resume(library: Library) -> None:
     """After this session has seen a job that was canceled, offer to start it again."""
-    last = next(iter(library.jobs.recent(1)), None)
-    if last is not None and last.id == _SEEN.get() and last.state == "cancelled":
+    last = next((job for job in library.jobs.recent() if job.id == _SEEN.get()), None)
+    if last is not None and last.state == "cancelled":
         st.caption(f"{_title(last)}: canceled. Resume?")
         _start_again(library, last, "resume_current")
 
@@ -184,22 +185,13 @@ def _show_waiting(library: Library, job: Job) -> None:
 
 
 def watch_one(library: Library, job_id: int | None) -> bool:
-    """Show a job, if any, that waits or runs, and rerun the page when that changes; return whether there is one."""
-    if job_id is None or (state := library.jobs.get(job_id).state) not in ACTIVE_STATES:
-        return False
-
-    @st.fragment(run_every=1.0)
-    def watch() -> None:
-        jobs.active(library)
-        job = library.jobs.get(job_id)
-        if job.state != state:
-            st.rerun()
+    """Show a job, if any, that waits or runs, and return whether there is one; the sidebar redraws the page later."""
+    job = next((job for job in jobs.active(library) if job.id == job_id), None)
+    if job is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(WAITS if job.state == "waiting" else f"{_title(job)}…")
             st.button("Cancel", key="cancel_added", type="tertiary", on_click=jobs.cancel, args=(library, job_id))
-
-    watch()
-    return True
+    return job is not None
 
 
 def job_panel(library: Library, job: Job) -> None:
@@ -221,9 +213,7 @@ def _outcome(job: Job) -> str:
         return f"{_title(job)}: {words}. Resume?"
     counted = f"{count(job.done, _noun(job))}{f', {job.failed:,} failed' * bool(job.failed)}" if job.total else ""
     about = plain(job.message) or counted
-    return f"{_title(job)}: {'done' if job.state == 'done' else 'failed'}. {about}" + "." * (
-        bool(about) and about[-1] != "."
-    )
+    return f"{_title(job)}: {job.state}. {about.removesuffix('.')}{'.' * bool(about)}"
 
 
 def demo_button(snapshot: Snapshot) -> None:

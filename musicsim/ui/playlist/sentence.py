@@ -43,8 +43,10 @@ def show_sentence(snapshot: Snapshot, walker: Walk, show_sections: Callable[[], 
         for before, name, words, edit in parts:
             if before:
                 st.markdown(before, width="content")
-            width = "stretch" if name == "songs" else _WIDTH
-            with st.popover(plain(words), type="tertiary", key=f"playlist_part_{name}"), st.container(width=width):
+            with (
+                st.popover(plain(words), type="tertiary", key=f"playlist_part_{name}"),
+                st.container(width="stretch" if name == "songs" else _WIDTH),
+            ):
                 edit()
                 if name == "more":
                     show_sections()

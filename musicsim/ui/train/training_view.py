@@ -264,9 +264,7 @@ def _show_running(library: Library, job: Job) -> None:
 
 
 def _time_left(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    return f" · about {count(round(seconds / 60), 'minute')} left" if seconds >= 90 else " · a minute left at most"
+    return "" if seconds is None else f" · about {count(max(1, round(seconds / 60)), 'minute')} left"
 
 
 def _show_ended(library: Library, job: Job) -> None:
