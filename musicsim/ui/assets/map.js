@@ -202,7 +202,8 @@ class SongMap {
     this.base ??= await appBase();
     if (this.isClosed) return;
     const [places, colours, regions] = await Promise.all([
-      fetchPlaces(this.base, map), fetchColours(this.base, map, by), fetchColumn(this.base, map, "regions"),
+      fetchPlaces(this.base, map), fetchColours(this.base, map, by, getComputedStyle(this.root).colorScheme === "dark"),
+      fetchColumn(this.base, map, "regions"),
     ]);
     if (this.isClosed) return;
     if (places.order !== colours.order) throw new Error("the library has just changed"); // a rerun will follow the change

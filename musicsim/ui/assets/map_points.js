@@ -42,9 +42,17 @@ async function fetchPlaces(base, map) {
   };
 }
 
-async function fetchColours(base, map, by) {
+/** Return a color, mixed with white if it is too dark for a dark page. */
+function lighten(colour) {
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  if (0.3 * red + 0.59 * green + 0.11 * blue > 75) return colour;
+  return `#${[red, green, blue].map((part) => Math.round(0.6 * part + 102).toString(16).padStart(2, "0")).join("")}`;
+}
+
+async function fetchColours(base, map, by, isDark) {
   const { order, entries, scale, tag, bytes, end } = await fetchColumn(base, map, by);
-  return { order, by, tag, entries, scale, codes: new Uint8Array(bytes, end) };
+  const shown = isDark ? entries.map((entry) => ({ ...entry, colour: lighten(entry.colour) })) : entries;
+  return { order, by, tag, entries: shown, scale, codes: new Uint8Array(bytes, end) };
 }
 
 /** Return true if WebGL is available; for many points, only in hardware, because probing software takes seconds. */
