@@ -110,9 +110,14 @@ def take_real_why(page: Page, songs: Sequence[Song]) -> None:
     take_why(page, songs, "real-why")
 
 
-def _edit(page: Page, part: str) -> None:
-    """Open a part of the sentence on Playlist."""
+def _choose(page: Page, part: str, label: str, song: Song) -> None:
+    """Choose a song in a part of the sentence on Playlist."""
     page.locator(f".st-key-playlist_part_{part} button").first.press("Enter")
+    page.get_by_role("combobox", name=re.compile(label)).fill(song.title)
+    page.get_by_role("option", name=re.compile(re.escape(song.title))).first.click()
+    page.wait_for_selector(actions.IDLE)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
 
 
 def _generate(page: Page) -> None:
@@ -122,12 +127,9 @@ def _generate(page: Page) -> None:
 
 
 def take_playlist(page: Page, songs: Sequence[Song]) -> None:
-    """Generate a playlist that rises in tempo, and keep a song."""
+    """Generate an hour that begins with a song, and keep another song."""
     _open(page, "/playlist")
-    _edit(page, "course")
-    page.get_by_role("combobox", name=re.compile("along")).click()
-    page.get_by_role("option", name="tempo").click()
-    page.keyboard.press("Escape")
+    _choose(page, "start", "First song", _good_song(songs))
     _generate(page)
     actions.rows(page).nth(2).get_by_role("button", name="Keep ").click()
     _shoot(page, "playlist")
@@ -139,12 +141,7 @@ def take_path(page: Page, songs: Sequence[Song]) -> None:
     whole = [song for song in songs if song.artist] or songs
     first, between, last = whole[4], whole[len(whole) // 2], whole[-4]
     for part, label, song in (("start", "First song", first), ("end", "Pass through", between), ("end", "Pass", last)):
-        _edit(page, part)
-        page.get_by_role("combobox", name=re.compile(label)).fill(song.title)
-        page.get_by_role("option", name=re.compile(re.escape(song.title))).first.click()
-        page.wait_for_selector(actions.IDLE)
-        page.keyboard.press("Tab")
-        page.keyboard.press("Escape")
+        _choose(page, part, label, song)
     _generate(page)
     _shoot(page, "real-path")
 
