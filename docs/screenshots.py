@@ -184,9 +184,11 @@ def take_listening(page: Page, songs: Sequence[Song]) -> None:
         _shoot(page, "listening")
 
 
-def _train(page: Page) -> None:
+def _train(page: Page, source: str = "") -> None:
     """Train up to the first result."""
     _open(page, "/train")
+    if source:
+        actions.learn_from(page, source)
     page.locator(".st-key-train_start button:visible").first.click()
     page.get_by_text("first result").first.wait_for(timeout=PATIENCE_MS)
 
@@ -219,13 +221,10 @@ def take_train(page: Page, songs: Sequence[Song]) -> None:
 
 
 def take_real_verdict(page: Page, songs: Sequence[Song]) -> None:
-    """Learn from the genres of real music; show the verdict."""
-    _open(page, "/train")
-    actions.learn_from(page, "Genre")
-    page.locator(".st-key-train_start button:visible").first.click()
-    page.get_by_text("first result").first.wait_for(timeout=PATIENCE_MS)
-    page.locator(".st-key-verdict_go_on button:visible").click()
-    _show_scores(page, "real-verdict")
+    """Learn from the genres of real music; show the first verdict."""
+    _train(page, "Genre")
+    page.get_by_text("Details", exact=True).click()
+    _shoot(page, "real-verdict")
 
 
 def take_compare(page: Page, songs: Sequence[Song]) -> None:

@@ -11,6 +11,7 @@ from musicsim.explorer.playlists.steering import works_of
 from musicsim.explorer.playlists.walk import Edge, GeneratedPlaylist, Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
+from musicsim.ui.base import openers
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import count, off_if, plain
 from musicsim.ui.components.listening import enqueue_songs, play_preview, play_songs
@@ -196,7 +197,7 @@ def _why_dialog(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, place: i
 def show_map(snapshot: Snapshot, draft: PlaylistDraft) -> None:
     """Show the playlist on the map."""
     song_map(
-        snapshot, key="playlist_map", path=draft.song_ids, chosen=draft.song_ids[0], height=420, legend=False,
-        on_pick=partial(play_preview, snapshot),
+        snapshot, key="playlist_map", color_by=openers.colors_of(snapshot)[0], path=draft.song_ids,
+        chosen=draft.song_ids[0], height=420, legend=False, on_pick=partial(play_preview, snapshot),
     )  # fmt: skip
     st.caption("The playlist on the map; the red ring marks its start.")
