@@ -71,6 +71,7 @@ def _start(page: Page, song: Song) -> None:
     page.get_by_role("option").filter(has_text=song.title).filter(has_not_text="artist,").first.click()
     actions.player_plays(page, song.id)
     actions.rows(page).nth(9).wait_for()
+    page.locator(".covered").nth(5).wait_for()
 
 
 def _good_song(songs: Sequence[Song]) -> Song:

@@ -38,7 +38,7 @@ def show_selection(snapshot: Snapshot) -> None:
         st.caption(f"{MAX_MARKED:,} shown with a ring.")
     first = snapshot.songs_by_id(ids[:MAX_PLAYED].tolist())
     label = "Play them" if len(first) == len(ids) else f"Play {len(first)} of them"
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, key="listen_marked"):
         st.button(label, icon=":material/play_arrow:", on_click=play_songs, args=(snapshot.library, first))
         st.button("Queue", icon=":material/playlist_add:", on_click=enqueue_songs, args=(snapshot.library, first))
         if st.button("Playlist around them", icon=":material/queue_music:"):
