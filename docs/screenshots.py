@@ -191,24 +191,25 @@ def _train(page: Page, source: str = "") -> None:
     if source:
         actions.learn_from(page, source)
     page.locator(".st-key-train_start button:visible").first.click()
-    page.get_by_text("first result").first.wait_for(timeout=PATIENCE_MS)
-
-
-def _show_scores(page: Page, name: str) -> None:
-    """Wait for the end of a training, and show the scores of its verdict."""
-    page.get_by_text("first result").first.wait_for(state="hidden", timeout=PATIENCE_MS)
-    page.get_by_text("Details", exact=True).click()
-    _shoot(page, name)
+    page.get_by_text(re.compile(f"{source}.*, first result")).first.wait_for(timeout=PATIENCE_MS)
 
 
 def take_train(page: Page, songs: Sequence[Song]) -> None:
-    """Train, go on after the first result, and show the verdict, the maps of two models, and an explanation."""
+    """Train, and go on after the first result."""
     _train(page)
     page.locator(".st-key-verdict_go_on button:visible").click()
-    page.get_by_role("button", name="Stop and keep the best").wait_for()
-    page.wait_for_timeout(12_000)
+    take_trained(page, songs)
+
+
+def take_trained(page: Page, songs: Sequence[Song]) -> None:
+    """Show a running training; stop it, and show its verdict, the maps of two models, and an explanation."""
+    _open(page, "/train")
+    page.locator(".stPlotlyChart .point").nth(9).wait_for(timeout=PATIENCE_MS)
     _shoot(page, "train")
-    _show_scores(page, "verdict")
+    page.get_by_role("button", name="Stop and keep the best").click()
+    page.get_by_text("first result").first.wait_for(state="hidden", timeout=PATIENCE_MS)
+    page.get_by_text("Details", exact=True).click()
+    _shoot(page, "verdict")
     page.locator("[class*='st-key-verdict_use_'] button:visible").first.click()
     page.wait_for_selector(actions.IDLE)
     _start(page, _good_song(songs))
