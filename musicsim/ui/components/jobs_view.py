@@ -244,7 +244,7 @@ def stop_without_songs(snapshot: Snapshot) -> None:
         return
     job = jobs.current(snapshot.library)
     if job is not None:
-        st.info(f"{_title(job)}: play each song as soon as it appears here.", icon=":material/hourglass:")
+        st.info(f"{_title(job)}: you can play each song as soon as it appears here.", icon=":material/hourglass:")
 
         @st.fragment(run_every=1.0)
         def wait() -> None:
