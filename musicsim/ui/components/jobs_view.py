@@ -82,7 +82,7 @@ def library_line(library: Library, *, has_actions: bool) -> None:
             st.caption("No model yet")
         if job is not None:
             state = ": canceling" if job.cancel_requested else ": paused" if job.state == "paused" else ""
-            st.progress(_share(job), text=_title(job) + state + _counted(job))
+            st.progress(_share(job), text=" · ".join([_title(job) + state, *_counted(job)]))
             if n_waiting := len(jobs.active(library)) - 1:
                 st.caption(f"{count(n_waiting, 'job')} waiting")
 
@@ -119,23 +119,24 @@ def _title(job: Job) -> str:
     return jobs.job_kinds()[job.kind].title
 
 
-def _counted(job: Job) -> str:
-    return f" · {job.done:,} of {count(job.total, _noun(job))}" if job.total else ""
+def _count_units(job: Job, n: int) -> str:
+    return count(n, jobs.job_kinds()[job.kind].unit)
 
 
-def _noun(job: Job) -> str:
-    return jobs.job_kinds()[job.kind].counts.removesuffix("s")
+def _counted(job: Job) -> list[str]:
+    return [f"{job.done:,} of {_count_units(job, job.total)}"] if job.total else []
 
 
 def _facts(job: Job) -> str:
-    facts = [f"{job.songs_per_second:.1f} songs/s"] if job.songs_per_second else []
+    facts = _counted(job)
+    facts += [f"{job.songs_per_second:.1f} songs/s"] if job.songs_per_second else []
     facts += [f"{clock(job.seconds_left)} left"] if job.seconds_left is not None else []
     facts += [f"{job.failed} failed"] if job.failed else []
     if job.state == "paused":
         facts += ["paused"]
     elif job.message:
         facts += [plain(job.message)]
-    return _counted(job).removeprefix(" · ") + "".join(f" · {fact}" for fact in facts)
+    return " · ".join(facts)
 
 
 def _show_active(library: Library, job: Job) -> None:
@@ -211,7 +212,7 @@ def _outcome(job: Job) -> str:
     if job.state in {"cancelled", "interrupted"}:
         words = "canceled" if job.state == "cancelled" else job.message
         return f"{_title(job)}: {words}. Resume?"
-    counted = f"{count(job.done, _noun(job))}{f', {job.failed:,} failed' * bool(job.failed)}" if job.total else ""
+    counted = f"{_count_units(job, job.done)}{f', {job.failed:,} failed' * bool(job.failed)}" if job.total else ""
     about = plain(job.message) or counted
     return f"{_title(job)}: {job.state}. {about.removesuffix('.')}{'.' * bool(about)}"
 
