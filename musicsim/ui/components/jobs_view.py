@@ -15,8 +15,8 @@ from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import BY_STATE
 from musicsim.ui.base.text import count, plain, toast_errors
 from musicsim.ui.components.listening import enqueue_songs, play_songs
-from musicsim.ui.components.song_list import Action, clock, row_of, song_list
-from musicsim.wording import duration
+from musicsim.ui.components.song_list import Action, row_of, song_list
+from musicsim.wording import clock, duration
 
 _MAX_FIRST = 60  # number of songs that are listed before the first map
 BUSY = "Wait until the current job has ended, or cancel it."

@@ -19,7 +19,7 @@ from musicsim.ui.base.text import clean, count, off_if, plain
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import BUSY, start_job
 from musicsim.ui.components.listening import play_songs
-from musicsim.ui.components.song_list import clock
+from musicsim.wording import clock
 
 T = TypeVar("T")
 

@@ -15,8 +15,7 @@ from musicsim.ui.base.openers import BY_STATE
 from musicsim.ui.base.text import clean
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.listening import play_songs
-from musicsim.ui.components.song_list import clock
-from musicsim.wording import count
+from musicsim.wording import clock, count
 
 _KEY = "library_songs"
 _SEVERAL = "several values: unchanged"

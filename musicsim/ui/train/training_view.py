@@ -36,7 +36,7 @@ from musicsim.ui.base.text import count, plain
 from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.downloads import chart
 from musicsim.ui.components.jobs_view import start_job
-from musicsim.ui.components.song_list import clock
+from musicsim.wording import clock
 
 _DEFAULT = TrainingRequest()
 _CS = tuple(round(10 ** (half / 2), 1 if half < 2 else 0) for half in range(13))
