@@ -183,7 +183,7 @@ def _why_dialog(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, place: i
     if n_left:
         rest = sum(e.probability for e in reasons) - sum(e.probability for e in listed)
         share = f"{rest:.0%}" if rest >= 0.005 else "less than 1%"
-        st.caption(f"{n_left} more {'reason' if n_left == 1 else 'reasons'} with a total of {share}.")
+        st.caption(f"{count(n_left, 'more reason')} with a total of {share}.")
     st.caption("The checked reason was used." if used else "You placed these songs; the most likely reason is checked.")
     if st.button(
         "Another song", icon=":material/alt_route:", key="playlist_another_way", type="primary",
