@@ -56,10 +56,6 @@ def upgrade_line(library: Library) -> None:
         start_job(library, "upgrade")
 
 
-def _share(job: Job) -> float:
-    return min(1.0, job.done / job.total) if job.total else 0.0
-
-
 def library_line(library: Library, *, has_actions: bool) -> None:
     """Show a library's songs, duration and running job; rerun the page when the job or the model in use changes.
 
@@ -82,7 +78,7 @@ def library_line(library: Library, *, has_actions: bool) -> None:
             st.caption("No model yet")
         if job is not None:
             state = ": canceling" if job.cancel_requested else ": paused" if job.state == "paused" else ""
-            st.progress(_share(job), text=" · ".join([_title(job) + state, *_counted(job)]))
+            st.progress(job.share, text=" · ".join([_title(job) + state, *_counted(job)]))
             if n_waiting := len(jobs.active(library)) - 1:
                 st.caption(f"{count(n_waiting, 'job')} waiting")
 
@@ -141,7 +137,7 @@ def _facts(job: Job) -> str:
 
 def _show_active(library: Library, job: Job) -> None:
     st.markdown(f"**{_title(job)}**")
-    st.progress(_share(job), text=_facts(job))
+    st.progress(job.share, text=_facts(job))
     if job.cancel_requested:
         st.caption("Canceling…")
         return

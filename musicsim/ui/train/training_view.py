@@ -30,7 +30,7 @@ from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
 from musicsim.ui.base.desk import AT_ONCE_S, value_of, wait_for
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.keys import SECTION, Key
+from musicsim.ui.base.keys import SECTIONS, Key
 from musicsim.ui.base.option_widgets import describe, limits, option_key
 from musicsim.ui.base.text import count, plain
 from musicsim.ui.components.coverage import ask_coverage
@@ -105,7 +105,7 @@ def show_options(snapshot: Snapshot) -> None:
         reasons = "\n".join(f"- {_capitalize(KINDS[c.kind].words)}: {plain(c.lacks)}" for c in lacking)
         st.caption(f"{len(lacking)} more {'needs' if len(lacking) == 1 else 'need'} data: {names}.", help=reasons)
         if st.button("Import plays, tags or playlists", icon=":material/upload:", type="tertiary"):
-            SECTION.set("listening")
+            SECTIONS["library"].set("listening")
             st.switch_page(PAGES["library"])
     left, right = st.columns(2, gap="large")
     with left:
@@ -235,12 +235,11 @@ def show_training(library: Library, job: Job) -> None:
 def _show_running(library: Library, job: Job) -> None:
     _WATCHED.set(job.id)
     points = library.jobs.trace(job.id)
-    share = min(1.0, job.done / job.total) if job.total else 0.0
     status = (
         f"Attempt {job.done + 1:,} of {job.total:,}" if job.done < job.total else _capitalize(job.message or "starting")
     )
     status = "Paused" if job.state == "paused" else plain(status) + _time_left(job.seconds_left)
-    st.progress(share, text=f"**{plain(job.arguments['name'])}** · {status}")
+    st.progress(job.share, text=f"**{plain(job.arguments['name'])}** · {status}")
     has_steps = _has_steps(job)
     facts = [clock(max(0.0, time.time() - job.created_at))]
     facts += [f"{len(points):,} cuts" if has_steps else f"{len(points):,} tried"]
