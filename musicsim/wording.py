@@ -1,4 +1,4 @@
-"""Counts and durations as text."""
+"""Counts, durations and capital letters in texts."""
 
 
 def count(n: int, noun: str) -> str:
@@ -24,3 +24,8 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def capitalize(text: str) -> str:
+    """Return a text whose first letter is a capital; unlike str.capitalize, this keeps the others."""
+    return text[:1].upper() + text[1:]

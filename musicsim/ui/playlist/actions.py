@@ -18,11 +18,6 @@ from musicsim.ui.playlist.request_form import MAX_SONGS, remember_drawn, request
 TROUBLE: Key[str] = Key("playlist_trouble", str, "error of the last request")
 
 
-def as_sentences(notes: tuple[str, ...]) -> list[str]:
-    """Return notes with a capital letter and a period."""
-    return [note[:1].upper() + note[1:] + ("" if note.endswith(".") else ".") for note in notes]
-
-
 def _new_seed() -> int:
     return secrets.randbelow(2**31)
 

@@ -36,7 +36,7 @@ from musicsim.ui.base.text import count, plain
 from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.downloads import chart
 from musicsim.ui.components.jobs_view import start_job
-from musicsim.wording import clock
+from musicsim.wording import capitalize, clock
 
 _DEFAULT = TrainingRequest()
 _CS = tuple(round(10 ** (half / 2), 1 if half < 2 else 0) for half in range(13))
@@ -93,7 +93,7 @@ def show_start(snapshot: Snapshot, *, busy: bool) -> None:
         st.caption(f"Wait for “{jobs.job_kinds()[running.kind].title}” to finish.")
     elif enough:
         kind = SUPERVISION.get()
-        st.caption(f"{_capitalize(KINDS[kind].words)}: {plain(enough[kind].detail)}.")
+        st.caption(f"{capitalize(KINDS[kind].words)}: {plain(enough[kind].detail)}.")
 
 
 def show_options(snapshot: Snapshot) -> None:
@@ -102,7 +102,7 @@ def show_options(snapshot: Snapshot) -> None:
     lacking = [c for c in covered or () if not c.is_enough]
     if lacking:
         names = ", ".join(KINDS[c.kind].model_name.lower() for c in lacking)
-        reasons = "\n".join(f"- {_capitalize(KINDS[c.kind].words)}: {plain(c.lacks)}" for c in lacking)
+        reasons = "\n".join(f"- {capitalize(KINDS[c.kind].words)}: {plain(c.lacks)}" for c in lacking)
         st.caption(f"{len(lacking)} more {'needs' if len(lacking) == 1 else 'need'} data: {names}.", help=reasons)
         if st.button("Import plays, tags or playlists", icon=":material/upload:", type="tertiary"):
             SECTIONS["library"].set("listening")
@@ -126,10 +126,6 @@ def _fit_to_kind() -> None:
     _LAST_KIND.set(kind)
 
 
-def _capitalize(words: str) -> str:
-    return words[0].upper() + words[1:]
-
-
 def _bases(library: Library) -> list[str]:
     return [record.name for record in library.models.all() if record.kind != LEARNED_KIND]
 
@@ -148,7 +144,7 @@ def _fit_to_models(library: Library) -> None:
 def _show_method(library: Library) -> None:
     st.selectbox(
         **_widget("method"), options=[RANKING] if SUPERVISION.get() == ANSWERS else list(METHODS),
-        format_func=lambda method: _capitalize(METHODS[method]), on_change=_ON.set, args=([],),
+        format_func=lambda method: capitalize(METHODS[method]), on_change=_ON.set, args=([],),
     )  # fmt: skip
     st.toggle(**_widget("quick"), disabled=_METHOD.get() != AUTOMATIC)
     is_ranking = _METHOD.get() == RANKING
@@ -236,7 +232,7 @@ def _show_running(library: Library, job: Job) -> None:
     _WATCHED.set(job.id)
     points = library.jobs.trace(job.id)
     status = (
-        f"Attempt {job.done + 1:,} of {job.total:,}" if job.done < job.total else _capitalize(job.message or "starting")
+        f"Attempt {job.done + 1:,} of {job.total:,}" if job.done < job.total else capitalize(job.message or "starting")
     )
     status = "Paused" if job.state == "paused" else plain(status) + _time_left(job.seconds_left)
     st.progress(job.share, text=f"**{plain(job.arguments['name'])}** · {status}")
