@@ -49,8 +49,7 @@ _KEYS = {
 }
 _KEYS["quick"] = Key("train_quick", lambda: True, "False if all methods are tried at once")
 _KEYS["C"] = Key("train_C", lambda: 1000.0, "C, if the user sets it manually")
-SUPERVISION: Key[str] = _KEYS["supervision"]
-"""The kind of supervision, one of :data:`musicsim.explorer.requests.training.KINDS`."""
+_SUPERVISION: Key[str] = _KEYS["supervision"]
 _METHOD, _LOSS, _ON, _LISTENER, _C = (_KEYS[field] for field in ("method", "loss", "on", "listener", "C"))
 _MANUAL_C: Key[bool] = Key("train_by_hand", lambda: False, "True if the user sets C")
 _LAST_KIND: Key[str] = Key("train_last_kind", str, "kind of supervision when the page was last drawn")
@@ -69,8 +68,8 @@ def show_start(snapshot: Snapshot, *, busy: bool) -> None:
     if covered is None:
         return
     enough = {c.kind: c for c in rank_kinds(covered)}
-    if SUPERVISION.get() not in enough:
-        SUPERVISION.set(next(iter(enough), _DEFAULT.supervision))
+    if _SUPERVISION.get() not in enough:
+        _SUPERVISION.set(next(iter(enough), _DEFAULT.supervision))
     _fit_to_kind()
     _fit_to_models(snapshot.library)
     if not enough:
@@ -92,7 +91,7 @@ def show_start(snapshot: Snapshot, *, busy: bool) -> None:
     if running is not None and running.kind != "train":
         st.caption(f"Wait for “{jobs.job_kinds()[running.kind].title}” to finish.")
     elif enough:
-        kind = SUPERVISION.get()
+        kind = _SUPERVISION.get()
         st.caption(f"{capitalize(KINDS[kind].words)}: {plain(enough[kind].detail)}.")
 
 
@@ -116,7 +115,7 @@ def show_options(snapshot: Snapshot) -> None:
 
 def _fit_to_kind() -> None:
     """Select the loss for answers, or a loss that other kinds of supervision allow."""
-    kind, last = SUPERVISION.get(), _LAST_KIND.get()
+    kind, last = _SUPERVISION.get(), _LAST_KIND.get()
     if kind == ANSWERS and last != ANSWERS:
         _LOSS.set(ORDER)
         _METHOD.set(RANKING)
@@ -143,19 +142,19 @@ def _fit_to_models(library: Library) -> None:
 
 def _show_method(library: Library) -> None:
     st.selectbox(
-        **_widget("method"), options=[RANKING] if SUPERVISION.get() == ANSWERS else list(METHODS),
+        **_widget("method"), options=[RANKING] if _SUPERVISION.get() == ANSWERS else list(METHODS),
         format_func=lambda method: capitalize(METHODS[method]), on_change=_ON.set, args=([],),
     )  # fmt: skip
     st.toggle(**_widget("quick"), disabled=_METHOD.get() != AUTOMATIC)
     is_ranking = _METHOD.get() == RANKING
-    losses = [loss for loss in LOSSES if loss != ORDER or SUPERVISION.get() == ANSWERS]
+    losses = [loss for loss in LOSSES if loss != ORDER or _SUPERVISION.get() == ANSWERS]
     st.selectbox(**_widget("loss"), options=losses, format_func=LOSSES.__getitem__, disabled=_METHOD.get() == AUTOMATIC)
     is_manual = st.toggle("Set regularization C manually", key=_MANUAL_C.name, disabled=not is_ranking)
     st.select_slider(
         **_widget("C"), options=_CS, format_func=lambda C: f"{C:,g}", disabled=not (is_manual and is_ranking)
     )
     st.multiselect(**_widget("on"), options=_bases(library), placeholder="Choose models")
-    st.text_input(**_widget("name"), max_chars=50, placeholder=name_for(library, SUPERVISION.get()))
+    st.text_input(**_widget("name"), max_chars=50, placeholder=name_for(library, _SUPERVISION.get()))
     st.toggle(**_widget("use"))
 
 
@@ -168,7 +167,7 @@ def _number(field: str) -> dict[str, Any]:
 
 
 def _show_more_options(library: Library) -> None:
-    kind, loss, is_ranking = SUPERVISION.get(), _LOSS.get(), _METHOD.get() == RANKING
+    kind, loss, is_ranking = _SUPERVISION.get(), _LOSS.get(), _METHOD.get() == RANKING
     if kind == ANSWERS:
         people = ["", *library.judgments.listeners()]
         if _LISTENER.get() not in people:
@@ -197,12 +196,18 @@ def _start(library: Library) -> None:
     """Start training with the chosen options; as a callback, this includes the last typed value."""
     values = {field: key.get() for field, key in _KEYS.items()} | {
         "C": float(_C.get()) if _MANUAL_C.get() and _METHOD.get() == RANKING else None,
-        "listener": _LISTENER.get() if SUPERVISION.get() == ANSWERS else "",
+        "listener": _LISTENER.get() if _SUPERVISION.get() == ANSWERS else "",
         "quick": _KEYS["quick"].get() and _METHOD.get() == AUTOMATIC,
     }
     request = TrainingRequest(**values)
     start_job(library, "train", **request.job_arguments(name_for(library, request.supervision, request.name)))
     _KEYS["name"].set("")
+
+
+def select_training(kind: str) -> None:
+    """Choose the kind of supervision of the next training, and the section of the Train page that starts it."""
+    _SUPERVISION.set(kind)
+    SECTIONS["train"].set("train")
 
 
 def latest_training(library: Library) -> Job | None:
