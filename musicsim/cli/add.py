@@ -126,5 +126,5 @@ def demo(
     if as_json:
         emit({"library": str(lib.folder), **counts})
     else:
-        made = [count(int(counts[name]), name[:-1]) for name in ("songs", "playlists")]
+        made = [count(int(counts[f"{noun}s"]), noun) for noun in ("song", "playlist")]
         typer.echo(f"{' and '.join(made)}. To see them, run `musicsim app`.")

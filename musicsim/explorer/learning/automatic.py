@@ -150,10 +150,8 @@ class _Choice:
 
     def _tell(self, stage: _Stage, run: int) -> None:
         """Report the number of attempts before a run of a stage, and the time left."""
-        done, left_s = (
-            self._n_before + len(stage.ways) * run // stage.count_runs(len(self.folds)),
-            self.clock.seconds_left,
-        )
+        done = self._n_before + len(stage.ways) * run // stage.count_runs(len(self.folds))
+        left_s = self.clock.seconds_left
         self._watcher("comparing methods on held-out artists", done, self._n_ways, seconds_left=left_s)
 
     def _try_stage(self, stage: _Stage) -> None:

@@ -14,7 +14,7 @@ from musicsim.extensions.music_servers.server_songs import ServerList, ServerSon
 from musicsim.library import Library
 from musicsim.library.importing import day_of
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import clean, off_if, plain
+from musicsim.ui.base.text import clean, count, off_if, plain
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.sending import Sending
 
@@ -89,9 +89,8 @@ def _show_trouble() -> Iterator[None]:
 
 
 def _report_saved(library: Library, saved: lists.SavedList) -> None:
-    n = len(saved.song_ids)
     st.toast(
-        f"“{plain(saved.name)}” with {n} {'song' if n == 1 else 'songs'} is on {plain(saved.server)}.",
+        f"“{plain(saved.name)}” with {count(len(saved.song_ids), 'song')} is on {plain(saved.server)}.",
         icon=":material/check_circle:",
     )
     if saved.absent:
