@@ -30,7 +30,7 @@ class Job:
 
     target: str  # function(library, *, report, **arguments) -> bool; returns False if the job was canceled
     title: str  # title of the job on the pages
-    counts: str = "steps"  # unit of the job's progress
+    unit: str = "step"  # of the job's progress, as a singular noun
     uses_pool: bool = False  # True if the library's worker pool, if any, does the work
 
 

@@ -1,4 +1,4 @@
-"""Counts and durations in words."""
+"""Counts, durations and capital letters in texts."""
 
 
 def count(n: int, noun: str) -> str:
@@ -17,3 +17,15 @@ def duration(seconds: float) -> str:
     if seconds < 60:
         return count(round(seconds), "second")
     return count(round(seconds / 60), "minute") if seconds < 5400 else f"{seconds / 3600:,.1f} hours"
+
+
+def clock(seconds: float) -> str:
+    """Return a duration as m:ss, or h:mm:ss if it is an hour or more."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def capitalize(text: str) -> str:
+    """Return a text whose first letter is a capital; unlike str.capitalize, this keeps the others."""
+    return text[:1].upper() + text[1:]

@@ -34,7 +34,7 @@ def test_every_table_is_in_a_document():
 def test_prose_mentions_missing_results(name):
     for part in split_parts(PAGES[name].read_text(encoding="utf-8")):
         for experiment in set(EXPERIMENT.findall(part)) - {"sound_prior"}:  # this one generates constants
-            assert read(experiment) or "no result is kept" in part, part[:80]
+            assert read(experiment) or "its output is not stored" in part, part[:80]
 
 
 def test_stored_results_record_seed_protocol_and_machine():

@@ -1,6 +1,6 @@
 import pytest
 
-from musicsim.wording import count, count_are, duration
+from musicsim.wording import clock, count, count_are, duration
 
 
 def test_noun_agrees_with_number():
@@ -22,3 +22,8 @@ def test_noun_agrees_with_number():
 )
 def test_duration_has_a_readable_unit(seconds, words):
     assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (65.9, "1:05"), (3599, "59:59"), (3600, "1:00:00")])
+def test_clock_shows_hours_only_if_needed(seconds, text):
+    assert clock(seconds) == text

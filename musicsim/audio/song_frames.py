@@ -16,7 +16,7 @@ from musicsim.audio.features import HOP, N_MFCC, SAMPLE_RATE, derivative_blocks,
 from musicsim.audio.fluctuation import PATTERN_S
 
 ASPECT_VERSION = 1
-"""Version of harmony and rhythm, which some songs do not have; the version of timbre is `FEATURE_VERSION`."""
+"""Version of the harmony and rhythm features, which some songs lack; timbre features use `FEATURE_VERSION`."""
 
 
 @dataclass(frozen=True, slots=True)

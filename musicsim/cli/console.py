@@ -29,7 +29,7 @@ from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.rendering import render_song
 from musicsim.progress import Progress
 from musicsim.storage import writing_to
-from musicsim.wording import count
+from musicsim.wording import clock, count
 
 SOME_FAILED = 3
 LINE_EVERY_S = 10.0  # interval of the progress lines that replace the bar in a pipe
@@ -192,11 +192,6 @@ def _log_command() -> Iterator[None]:
     finally:
         words = (logs.Public(command), logs.Public(outcome), logs.duration(time.monotonic() - started))
         _log.info("command %s: %s in %s", *words)
-
-
-def clock(seconds: float) -> str:
-    """Format seconds as minutes and seconds."""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
 def whole(value: float | None) -> str:

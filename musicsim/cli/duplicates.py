@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, clock, emit, open_library, show, song_json
+from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, show, song_json
 from musicsim.errors import NotFoundError
 from musicsim.explorer.snapshot.same_sound import groups
+from musicsim.wording import clock
 
 
 def duplicates(

@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, clock, echo, emit, open_library, show, song_json, whole
+from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, open_library, show, song_json, whole
 from musicsim.cli.options import take_request
 from musicsim.explorer.requests.search import ListRequest, sort_songs
+from musicsim.wording import clock
 
 
 @take_request(ListRequest)

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from musicsim import library as libraries
 from musicsim.errors import MusicsimError, StorageError
 from musicsim.explorer import jobs
-from musicsim.library import AddReport, Library
+from musicsim.library import Library
 from musicsim.progress import Canceled, Progress, no_progress
 
 _log = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ class JobProgress:
         """Return whether the training should stop and keep the best metric so far."""
         return self._is_enough
 
-    def end_scan(self, report: AddReport) -> None:
+    def end_scan(self, report: "libraries.AddReport") -> None:
         """Store the outcome of a scan; raises Canceled if it was canceled."""
         self.outcome = report.words
         if report.cancelled:

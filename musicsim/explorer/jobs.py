@@ -28,12 +28,12 @@ _STARTING = 0  # process id of a job whose process is about to start
 _COMMANDS = {b"run-job", b"add", b"scan", b"demo", b"train", b"models"}  # commands that run jobs
 MAX_KEPT = 100  # number of jobs whose output and charts are kept
 _CORE_KINDS = {
-    "add": Job("job_process:_add", "Adding songs", counts="files", uses_pool=True),
-    "scan": Job("job_process:_scan", "Scanning folders", counts="files", uses_pool=True),
-    "upgrade": Job("refresh.add_music:bring_up_to_date", "Bringing songs up to date", counts="files", uses_pool=True),
-    "demo": Job("refresh.add_music:build_demo", "Composing the demo collection", counts="songs"),
+    "add": Job("job_process:_add", "Adding songs", unit="file", uses_pool=True),
+    "scan": Job("job_process:_scan", "Scanning folders", unit="file", uses_pool=True),
+    "upgrade": Job("refresh.add_music:bring_up_to_date", "Bringing songs up to date", unit="file", uses_pool=True),
+    "demo": Job("refresh.add_music:build_demo", "Composing the demo collection", unit="song"),
     "refresh": Job("refresh.refresh:refresh", "Updating the models", uses_pool=True),
-    "train": Job("job_process:_train", "Training a model", "attempts"),
+    "train": Job("job_process:_train", "Training a model", unit="attempt"),
     "represent": Job("job_process:_represent", "Computing song features", uses_pool=True),
     "take_model": Job("job_process:_take_model", "Importing a model", uses_pool=True),
     "walk": Job("playlists.fit:refit_walks", "Learning from playlists"),

@@ -63,7 +63,7 @@ class Projection:
         return self.weights, self.bias, self.hidden_weights, self.hidden_bias
 
     def inputs(self, rows: Float64Array) -> Float64Array:
-        """Return rows (n, d) and their hidden units, which are multiplied by W."""
+        """Return the inputs that W is multiplied by: rows (n, d), followed by the values of their hidden units."""
         n_hidden = len(self.hidden_bias)
         if not n_hidden:
             return rows

@@ -13,8 +13,8 @@ _STEPS_EACH = 100
 def solve_dual(H: Float64Array, b: Float64Array, C: float, start: Float64Array, tol: float) -> Float64Array:
     """Minimize 1/2 a'Ha + b'a over a >= 0, sum(a) <= C.
 
-    Sequential minimal optimization: each step moves weight within the pair that gains most, to second order. The weight
-    that is left to reach C is treated as one more weight, with a gradient of 0. Stops when the duality gap
+    Sequential minimal optimization: each step moves weight within the pair that gains most, to second order. The slack
+    C - sum(a) is treated as one more weight, with a gradient of 0. Stops when the duality gap
     a'(Ha + b) - C min(0, min(Ha + b)) is at most `tol`. If this takes too many steps, an interior-point method provides
     a better start.
 

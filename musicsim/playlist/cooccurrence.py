@@ -121,7 +121,7 @@ def group_vectors(
     if not 1 <= n_repeats <= len(_LETTERS):
         raise ValueError(f"n_repeats={n_repeats} must be from 1 to {len(_LETTERS)}")
     if any(k < 2 for k in sizes) or len(set(sizes)) != len(sizes):
-        raise ValueError(f"sizes={tuple(sizes)} must be different numbers of groups, each at least 2")
+        raise ValueError(f"sizes={tuple(sizes)} must be distinct numbers of groups, each at least 2")
     points = np.asarray(vectors, dtype=np.float64)
     length = np.linalg.norm(points, axis=1)
     rows = np.flatnonzero(length > 0)

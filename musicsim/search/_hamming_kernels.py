@@ -279,10 +279,10 @@ def probe(rows, starts, widths, offsets, ids, codes, masks, rings, queries, boun
     """Probe the buckets nearest to each query's own bucket, ring by ring, until no other bucket can hold a result.
 
     The tables are those of :class:`musicsim.search._hamming_tables.Tables`; `rows` is not read if buckets hold codes.
-    `bounds`, int64 (n_queries,), must be above the results; each is lowered to the k-th nearest result. `heaps`,
-    `sizes`, `shown` and the returned results are as in :func:`scan`. `costs`, int64 (2,), are the costs of opening a
-    bucket and of comparing one code in it. If a query would cost more than `budget`, it is given up: its heap is empty,
-    and no result of it exceeds its bound. Returns the results, and a mask of given-up queries, bool (n_queries,).
+    Results, ``distance << 32 | id``, are below `bounds`, int64 (n_queries,); each is lowered to the k-th nearest
+    result. `heaps`, `sizes`, `shown` and the returned results are as in :func:`scan`. `costs`, int64 (2,), are for
+    opening a bucket and comparing a code. A query that would cost more than `budget` is given up: its heap is empty,
+    and no result of it exceeds its bound. Returns the results and a mask of given-up queries, bool (n_queries,).
 
     With m tables, consider a code that differs from the query in at most m r + j bits. Either one of
     the first j + 1 tables sees at most r differing bits, or another table sees at most r - 1 (Norouzi, Punjani, Fleet,

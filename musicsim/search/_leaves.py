@@ -5,7 +5,7 @@
 - ``codes``, int8 (n_slots * size,): codes of the rows in units of ``step``, see :mod:`musicsim.search.code_kernels`.
   Empty if the leaves hold only row numbers.
 
-Memory per slot: 4 bytes, or up to d + 11 bytes with codes. The slots of a leaf are its rows, rounded up to full blocks.
+Memory per slot: 4 bytes, or up to d + 11 bytes with codes. A leaf has one slot per row, rounded up to full blocks.
 """
 
 import json
@@ -126,13 +126,13 @@ class Leaves:
 
 
 def find_code_step(Y: Float32Array, block_rows: int = 16_384) -> float:
-    """Return the unit in which codes can represent all rows (n, width)."""
+    """Return the smallest quantization step with which codes can represent all rows (n, width)."""
     maxima = (float(np.abs(Y[i : i + block_rows]).max()) for i in range(0, len(Y), block_rows))
     return find_step(max(maxima, default=0.0))
 
 
 def find_step(largest: float) -> float:
-    """Return the unit in which codes can represent `largest`; tiny if all rows are equal, which clips new rows."""
+    """Return the smallest step that can represent `largest`; tiny if all rows are equal, which clips new rows."""
     return float(np.float32(max(largest / 127, SMALLEST)))
 
 

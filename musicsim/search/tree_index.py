@@ -182,7 +182,7 @@ class ProbedIndex(TreeIndex):
         raise NotImplementedError
 
     def _still_fits(self, rows: Float32Array, Y: Float32Array) -> bool:
-        """Return whether codes and axes still suit all rows, including these new ones."""
+        """Return whether codes and axes still fit all rows, including these new ones."""
         reach, largest = np.float32(127.5 * self.trees_.step), self._spread[2]
         n_clipped, explained, total = measure_spread(rows, Y, self.center_, reach, largest)
         self._n_cut = self._n_cut + n_clipped

@@ -117,7 +117,7 @@ def _distribute(ids, projections, b_r, b_l, right, left):
 
 @njit(cache=True, nogil=True)
 def measure_spread(rows, Y, center, reach, largest):
-    """Measure whether axes and codes suit rows (n, d) that have coordinates Y (n, n_axes) around a center.
+    """Measure how well axes and codes fit rows (n, d), whose coordinates relative to a center are Y (n, n_axes).
 
     Returns the number of rows beyond `reach`, and the sums of squared distances from the center along the axes and in
     total. `reach` is the largest coordinate that codes can hold. Squared distances above `largest` are reduced to
@@ -196,7 +196,7 @@ def insert(rows, first, X, root, nodes, leaves, items, codes, step, sizes, optio
 
 @njit(cache=True, nogil=True)
 def _has_doubled(n, leaf_size):
-    """Return whether `n` is leaf_size times a power of two; splits are tried only then, as equal rows never split."""
+    """Return whether `n` is leaf_size times a power of two; splits are tried only then, so equal rows cost little."""
     times = n // leaf_size
     return times * leaf_size == n and times & (times - 1) == 0
 

@@ -52,7 +52,7 @@ _MEANS = ((0.0, 0.1), (0.0, 1.0), (0.3, 1.0))  # values of the GMML parameters t
 _CS = (1.0, 10.0, 100.0, 1e3)
 _RANKINGS_KEPT = 3  # number of rankings that are kept after each fold
 _MARGIN = 1.64  # minimum gain in standard errors; by chance, the best of fifty useless methods often exceeds 1
-_MIN_TIMED_S = 2.0  # time after which the time left can be estimated
+_MIN_TIMED_S = 2.0  # minimum time spent before the time left is estimated
 _SEED = 0
 _SOLVER: dict[str, Any] = {"tol": 1e-2, "max_cuts": 60, "random_state": _SEED}  # solver options for learning by ranking
 SONGS = "songs"
@@ -150,10 +150,8 @@ class _Choice:
 
     def _tell(self, stage: _Stage, run: int) -> None:
         """Report the number of attempts before a run of a stage, and the time left."""
-        done, left_s = (
-            self._n_before + len(stage.ways) * run // stage.count_runs(len(self.folds)),
-            self.clock.seconds_left,
-        )
+        done = self._n_before + len(stage.ways) * run // stage.count_runs(len(self.folds))
+        left_s = self.clock.seconds_left
         self._watcher("comparing methods on held-out artists", done, self._n_ways, seconds_left=left_s)
 
     def _try_stage(self, stage: _Stage) -> None:
@@ -263,7 +261,7 @@ class WithinSongs:
         return list(filter(None, dict.fromkeys([(own,), parts, (own, *parts), others, every])))
 
     def covariance(self, space: Float64Array, kind: str, rows: Int64Array) -> Float64Array:
-        """Return the covariance within classes of `rows` in a space (r, d); raises ValueError if no class has two."""
+        """Return the within-class covariance of rows in a space (r, d); raises ValueError if no class has two rows."""
         if kind == SONGS:
             return metric.compute_within_covariance(self._parts @ space.T, self._song_of_part)
         labels = self._labels.get(kind)

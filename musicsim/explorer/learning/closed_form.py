@@ -28,6 +28,7 @@ from musicsim.explorer.learning.verdict import leads_of
 from musicsim.explorer.models.similarity_model import LocalMetrics, SimilarityModel
 from musicsim.explorer.requests.training import LOCAL, MEAN, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.wording import count
 
 _TS, _REGS = (0.0, 0.1, 0.3, 0.5, 0.7), (0.01, 0.1, 1.0)
 _REGIONS, _LOCAL_TS, _LOCAL_REGS = (2, 5, 10, 20), (0.1, 0.5), (0.1, 1.0)
@@ -51,7 +52,7 @@ def trials(method: str, n_songs: int) -> list[Trial]:
         return [Trial({"t": t, "reg": reg}, f"t {t:g}, reg {reg:g}") for t, reg in product(_TS, _REGS)]
     regions = sorted({min(m, max(1, n_songs // _SONGS_PER_REGION)) for m in _REGIONS})
     return [
-        Trial({"n_metrics": m, "t": t, "reg": reg}, f"{m} {'region' if m == 1 else 'regions'}, t {t:g}, reg {reg:g}")
+        Trial({"n_metrics": m, "t": t, "reg": reg}, f"{count(m, 'region')}, t {t:g}, reg {reg:g}")
         for m, t, reg in product(regions, _LOCAL_TS, _LOCAL_REGS)
     ]
 

@@ -221,8 +221,8 @@ def choose_validation_queries(task: Task, most: int) -> tuple[Int64Array, Int64A
 def make_no_example_error(task: Task) -> ModelError:
     """Return the error for a task in which no held-out query can be evaluated."""
     return ModelError(
-        f"according to {task.settings.supervision}, no held-out song has both a similar and a dissimilar song "
-        "among the songs it searches, so no setting can be chosen. Add examples or music, or change the ground truth."
+        f"according to {task.settings.supervision}, no held-out song has both a similar and a dissimilar song among "
+        "the songs it is compared with, so no setting can be chosen. Add examples or music, or change the ground truth."
     )
 
 

@@ -109,8 +109,8 @@ def import_model_file(library: Library, source: Path, progress: Progress) -> str
                 place_new(library, record, progress)
                 X = library.vectors(record.id).X
                 if not len(X):
-                    compared = imported.model.kind.description
-                    raise ModelError(f"{source.name}: no song in this library has what the model compares: {compared}.")
+                    problem = "no song in this library has the data that this model requires"
+                    raise ModelError(f"{source.name}: {problem} ({imported.model.kind.description}).")
                 if not (X.min() >= -_MAX_VECTOR and X.max() <= _MAX_VECTOR):  # comparisons with NaN are False
                     raise ModelError(f"{source.name}: its numbers are inconsistent. Export the model again.")
 

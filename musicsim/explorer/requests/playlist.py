@@ -52,7 +52,7 @@ class PlaylistRequest(Filters):
     )
     along: str | None = option(
         None, f"Value that rises or falls from the first song to the last: {', '.join(HEARD)}. Songs without a "
-        "value are used sparingly.", label="Rise or fall along", choices=HEARD,
+        "value are used sparingly.", label="Gradually change", choices=HEARD,
     )  # fmt: skip
     direction: Direction = option("rising", "Whether the value rises or falls.", label="Direction", choices=DIRECTIONS)
     prefer: Preference = option(
@@ -67,7 +67,7 @@ class PlaylistRequest(Filters):
     )  # fmt: skip
     versions_apart: bool = option(
         True,
-        "Use at most one version of each song, so no live version in addition to the album track.",
+        "Use at most one version of each song, for example not both the album track and a live version.",
         label="Skip alternate versions",
         name="skip_versions",
     )

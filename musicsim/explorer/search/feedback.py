@@ -10,6 +10,7 @@ from musicsim._arrays import FloatingArray
 from musicsim.errors import NotFoundError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
+from musicsim.wording import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def what_changed(before: Sequence[Song], after: Sequence[Song]) -> str:
     ]
     changes = []
     if n_new:
-        changes.append(f"{n_new} new {'song' if n_new == 1 else 'songs'} in the list")
+        changes.append(f"{count(n_new, 'new song')} in the list")
     gain, old_place, new_place, title = max(moves, default=(0, 0, 0, ""))
     if gain > 1:
         changes.append(f"“{title}” rose from position {old_place} to {new_place}")

@@ -71,7 +71,7 @@ class Region:
     n_songs: int
 
 
-Levels = list[list[Region]]  # regions at each zoom level, those of the fewest clusters first
+Levels = list[list[Region]]  # regions at each zoom level, from fewest to most clusters
 
 
 def regions_of(snapshot: Snapshot) -> Levels:

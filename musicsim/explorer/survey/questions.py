@@ -273,7 +273,7 @@ def _compare_answers(a: Judgment, b: Judgment) -> tuple[bool, float]:
 
 
 def _rate(cases: Iterable[tuple[bool, float]]) -> Rate:
-    """Return the share of true cases, and the mean of their probabilities by chance."""
+    """Return the share of cases that are true, and the share expected by chance: the mean of all probabilities."""
     cases = list(cases)
     n = len(cases)
     if not n:

@@ -19,8 +19,8 @@ from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_finder import find_songs
-from musicsim.ui.components.song_list import Action, clock, row_of, song_list
-from musicsim.wording import count
+from musicsim.ui.components.song_list import Action, row_of, song_list
+from musicsim.wording import clock, count
 
 _MIN_LENGTH, _DEFAULT_LENGTH, _MAX_LENGTH = 2, 8, 30
 _MAX_REASONS = 8

@@ -12,7 +12,7 @@ from musicsim.ui.base.text import off_if, plain
 _TRUST = (
     "A cluster on a different machine is used only if you trust it. Dask exchanges pickles, so anyone who controls the "
     "scheduler or the network in between can run code on this machine. Your choice is saved on this machine, not in "
-    "the library. With tls:// and your own certificates, trust is not needed."
+    "the library. You do not need this if you use tls:// and your own certificates."
 )
 
 

@@ -5,6 +5,6 @@ from musicsim.hooks import Extension, Job, Section
 EXTENSION = Extension(
     name="continuation",
     command_options={"evaluate": "cli:evaluate_options"},
-    jobs={"continue": Job("continuation:run_job", "Continuing held-out lists", counts="continuations")},
+    jobs={"continue": Job("continuation:run_job", "Continuing held-out lists", unit="continuation")},
     sections=(Section("research", "Playlists", "page:draw", tab="playlists", group="Evaluate", place=30),),
 )

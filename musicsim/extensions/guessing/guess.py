@@ -30,7 +30,7 @@ class Judged:
     """Shares of correct guesses. A guess is correct if all levels with enough votes match the song's known labels."""
 
     right: dict[int, float]  # maps the minimum number of votes to the share; minimums without a guess are missing
-    # share on the widest level if songs by the same artist (for genres) or from the same album (for artists) have no
+    # share on the widest level if songs by the same artist (for genres) or from the same album (for artists) do not
     # vote; None if there are no other voters
     right_apart: float | None
     n_judged: int  # number of songs used for `right`; 0 if too few songs have a label

@@ -18,9 +18,8 @@ from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.base.uploads import Upload
 from musicsim.ui.components.listening import play_upload
-from musicsim.ui.components.song_list import clock
 from musicsim.ui.playlist.export import file_name
-from musicsim.wording import count
+from musicsim.wording import clock, count
 
 _SECONDS: Key[int] = Key("playlist_mix_seconds", lambda: 30, "seconds of each song in a mix")
 _FADE: Key[int] = Key("playlist_mix_fade", lambda: 4, "length of a crossfade in seconds")

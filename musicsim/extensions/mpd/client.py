@@ -272,7 +272,7 @@ class Mpd:
         """Save songs as a stored playlist, with `replace` even if it exists; return the songs that are not in MPD."""
         title = _NOT_IN_TITLES.sub(" ", title).strip()
         if not title:
-            raise ServerError("the playlist's name consists of slashes and spaces only. Give it a name for MPD.")
+            raise ServerError("the playlist's name contains only slashes and spaces. Give it a name for MPD.")
         names, unknown = self._split(songs)
         with self._translate_errors():
             is_taken = title in [_text(entry["playlist"]) for entry in self._client.listplaylists()]

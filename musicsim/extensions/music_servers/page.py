@@ -13,7 +13,7 @@ from musicsim.library.importing import day_of
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import clean, count, off_if, plain, toast_errors
 from musicsim.ui.components.jobs_view import BUSY, start_job
-from musicsim.ui.components.song_list import clock
+from musicsim.wording import clock
 
 _SENDS: dict[Sends, str] = {"token": "Password, as a token", "password": "Password itself", "key": "API key"}
 _CHOICES_SHOWN = 25

@@ -16,6 +16,7 @@ from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.text import clean, plain
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import job_panel, start_job
+from musicsim.wording import capitalize
 
 _MAX_LISTED = 3  # maximum number of claims in the list above the tables
 _OF_PAPER = re.compile(r" \((?:the )?(?:thesis|paper): ([^)]*)\)")
@@ -53,7 +54,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
 def _split(text: str) -> tuple[str, str]:
     """Return an experiment's title and the sentence that follows it, which may be empty."""
     title, _, rest = text.partition(": ")
-    return title.removesuffix("."), rest[:1].upper() + rest[1:]
+    return title.removesuffix("."), capitalize(rest)
 
 
 def _short_run(library: Library, name: str) -> None:

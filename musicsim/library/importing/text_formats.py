@@ -43,7 +43,7 @@ def table(lines: TextLines) -> Iterator[list[str]]:
         try:
             row = next(reader, None)
         except csv.Error as error:
-            problem = f"line {start} is not CSV ({error}). Check that quotes are closed, and doubled inside text."
+            problem = f"line {start} is not CSV ({error}). Close all quotes, and double those inside quoted text."
             raise LibraryError(f"{lines.source.label}: {problem}") from error
         if row is None:
             return

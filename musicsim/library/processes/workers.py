@@ -250,7 +250,7 @@ class Crew(Generic[T]):
         self._n_failed_starts += 1
         if self._n_failed_starts > _MAX_FAILED_STARTS * self._n_workers:
             raise LibraryError(
-                "worker processes end before they start their work; the machine may be short of memory. Close other "
+                "worker processes keep exiting before they start work; the machine may be low on memory. Close other "
                 "programs and start the scan again."
             )
 

@@ -208,7 +208,7 @@ def _has_little_data(path: Path, size: int) -> bool:
             try:
                 start = os.lseek(file.fileno(), at, os.SEEK_DATA)
                 at = os.lseek(file.fileno(), start, os.SEEK_HOLE)
-            except OSError:  # a hole up to the end, or a file system without holes
+            except OSError:  # the rest is a hole, or the file system does not report holes
                 break
             n_data += at - start
             if n_data > _MAX_SHARE * size:

@@ -40,6 +40,10 @@ class Job:
     def is_active(self) -> bool:
         return self.state in ACTIVE_STATES
 
+    @property
+    def share(self) -> float:
+        return min(1.0, self.done / self.total) if self.total else 0.0
+
 
 class JobStore(Tables):
     """Jobs of one library. Their progress does not change the library's revision."""

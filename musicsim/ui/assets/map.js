@@ -163,9 +163,7 @@ class SongMap {
   use(tool) {
     this.tool = tool;
     this.stage.dataset.tool = tool ?? "";
-    for (const button of this.tools.querySelectorAll("[data-tool=lasso]")) {
-      button.setAttribute("aria-pressed", String(button.dataset.tool === tool));
-    }
+    this.tools.querySelector("[data-tool=lasso]")?.setAttribute("aria-pressed", String(tool === "lasso"));
   }
 
   expand() {

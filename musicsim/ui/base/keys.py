@@ -60,11 +60,10 @@ MARKED: Key[Int64Array] = Key(
 )
 QUEUE_LIBRARY: Key[str] = Key("queue_library", str, "name of the library whose songs are in the player's queue")
 NOT_HERE: Key[list[str]] = Key("not_here", list, "parts of the address that were not found")
-SECTIONS: "dict[str, Key[str]]" = {
+SECTIONS: dict[str, Key[str]] = {
     page: Key(f"{page}_section", str, "name of the page's open tab, as in its URL; empty for the first one")
     for page in ("playlist", "train", "library", "research")
 }
-SECTION = SECTIONS["library"]
 
 
 def persistent_keys() -> Iterable[Key[Any]]:

@@ -15,8 +15,8 @@ from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import BY_STATE
 from musicsim.ui.base.text import count, plain, toast_errors
 from musicsim.ui.components.listening import enqueue_songs, play_songs
-from musicsim.ui.components.song_list import Action, clock, row_of, song_list
-from musicsim.wording import duration
+from musicsim.ui.components.song_list import Action, row_of, song_list
+from musicsim.wording import clock, duration
 
 _MAX_FIRST = 60  # number of songs that are listed before the first map
 BUSY = "Wait until the current job has ended, or cancel it."
@@ -56,10 +56,6 @@ def upgrade_line(library: Library) -> None:
         start_job(library, "upgrade")
 
 
-def _share(job: Job) -> float:
-    return min(1.0, job.done / job.total) if job.total else 0.0
-
-
 def library_line(library: Library, *, has_actions: bool) -> None:
     """Show a library's songs, duration and running job; rerun the page when the job or the model in use changes.
 
@@ -82,7 +78,7 @@ def library_line(library: Library, *, has_actions: bool) -> None:
             st.caption("No model yet")
         if job is not None:
             state = ": canceling" if job.cancel_requested else ": paused" if job.state == "paused" else ""
-            st.progress(_share(job), text=_title(job) + state + _counted(job))
+            st.progress(job.share, text=" · ".join([_title(job) + state, *_counted(job)]))
             if n_waiting := len(jobs.active(library)) - 1:
                 st.caption(f"{count(n_waiting, 'job')} waiting")
 
@@ -119,28 +115,29 @@ def _title(job: Job) -> str:
     return jobs.job_kinds()[job.kind].title
 
 
-def _counted(job: Job) -> str:
-    return f" · {job.done:,} of {count(job.total, _noun(job))}" if job.total else ""
+def _count_units(job: Job, n: int) -> str:
+    return count(n, jobs.job_kinds()[job.kind].unit)
 
 
-def _noun(job: Job) -> str:
-    return jobs.job_kinds()[job.kind].counts.removesuffix("s")
+def _counted(job: Job) -> list[str]:
+    return [f"{job.done:,} of {_count_units(job, job.total)}"] if job.total else []
 
 
 def _facts(job: Job) -> str:
-    facts = [f"{job.songs_per_second:.1f} songs/s"] if job.songs_per_second else []
+    facts = _counted(job)
+    facts += [f"{job.songs_per_second:.1f} songs/s"] if job.songs_per_second else []
     facts += [f"{clock(job.seconds_left)} left"] if job.seconds_left is not None else []
     facts += [f"{job.failed} failed"] if job.failed else []
     if job.state == "paused":
         facts += ["paused"]
     elif job.message:
         facts += [plain(job.message)]
-    return _counted(job).removeprefix(" · ") + "".join(f" · {fact}" for fact in facts)
+    return " · ".join(facts)
 
 
 def _show_active(library: Library, job: Job) -> None:
     st.markdown(f"**{_title(job)}**")
-    st.progress(_share(job), text=_facts(job))
+    st.progress(job.share, text=_facts(job))
     if job.cancel_requested:
         st.caption("Canceling…")
         return
@@ -211,7 +208,7 @@ def _outcome(job: Job) -> str:
     if job.state in {"cancelled", "interrupted"}:
         words = "canceled" if job.state == "cancelled" else job.message
         return f"{_title(job)}: {words}. Resume?"
-    counted = f"{count(job.done, _noun(job))}{f', {job.failed:,} failed' * bool(job.failed)}" if job.total else ""
+    counted = f"{_count_units(job, job.done)}{f', {job.failed:,} failed' * bool(job.failed)}" if job.total else ""
     about = plain(job.message) or counted
     return f"{_title(job)}: {job.state}. {about.removesuffix('.')}{'.' * bool(about)}"
 
@@ -244,7 +241,7 @@ def stop_without_songs(snapshot: Snapshot) -> None:
         return
     job = jobs.current(snapshot.library)
     if job is not None:
-        st.info(f"{_title(job)}: play each song as soon as it appears here.", icon=":material/hourglass:")
+        st.info(f"{_title(job)}: you can play each song as soon as it appears here.", icon=":material/hourglass:")
 
         @st.fragment(run_every=1.0)
         def wait() -> None:

@@ -152,7 +152,7 @@ def upload_track(upload: Upload, duration_s: float) -> player.Track:
 def _upload(request: Request) -> Response:
     upload = _uploads.get(request.path_params["digest"])
     if upload is None:
-        return JSONResponse({"error": "this upload is no longer here: send it again."}, 404)
+        return JSONResponse({"error": "this file is no longer available: upload it again."}, 404)
     byte_range = parse_range(request)
     data = upload.data if byte_range is None else upload.data[slice(*byte_range)]
     return respond_with_sound(data, byte_range, len(upload.data), media_type(upload.name))

@@ -11,6 +11,7 @@ from musicsim.library import Library, Song
 from musicsim.public import is_public
 from musicsim.ui.base.frame import asset
 from musicsim.ui.base.openers import active_library
+from musicsim.wording import clock
 
 ActionKind = Literal[
     "play", "similar", "enqueue", "insert", "move", "drop", "keep", "another", "redraw", "why", "like", "unlike"
@@ -42,13 +43,6 @@ class Action:
     index: int
     song_id: int
     to: int = -1
-
-
-def clock(seconds: float) -> str:
-    """Return a duration as m:ss, or h:mm:ss if it is an hour or more."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: str | None = None) -> Row:

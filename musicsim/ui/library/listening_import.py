@@ -384,7 +384,7 @@ def show_lists(lists: Sequence[importing.SeenList], key: str, *, is_open: bool) 
         absent = [(entry.name, gone) for entry in lists for gone in entry.absent]
         if absent:
             more = f", the first {_MAX_LISTED:,}" if len(absent) > _MAX_LISTED else ""
-            st.markdown(f"**Not in the library: {len(absent):,} entr{'y' if len(absent) == 1 else 'ies'}**{more}")
+            st.markdown(f"**Not in the library: {count(len(absent), 'entry')}**{more}")
             st.dataframe(_absent_table(absent[:_MAX_LISTED]), hide_index=True, key=f"{key}_absent")
             table_download("not in the library", lambda: _absent_table(absent), f"{key}_absent_file")
         if len(lists) > len(part):

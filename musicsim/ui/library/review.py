@@ -19,7 +19,7 @@ from musicsim.ui.base.text import clean, count, off_if, plain
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import BUSY, start_job
 from musicsim.ui.components.listening import play_songs
-from musicsim.ui.components.song_list import clock
+from musicsim.wording import capitalize, clock
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ def pick_rows(rows: Sequence[int], items: Sequence[T]) -> list[T]:
 def _reason(failure: Failure) -> str:
     # remove the leading path, which has its own column
     reason = failure.reason.removeprefix(str(failure.path)).lstrip(": ")
-    return clean(reason[:1].upper() + reason[1:])
+    return clean(capitalize(reason))
 
 
 def show_failures(snapshot: Snapshot, *, busy: bool) -> None:

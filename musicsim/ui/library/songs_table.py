@@ -15,8 +15,7 @@ from musicsim.ui.base.openers import BY_STATE
 from musicsim.ui.base.text import clean
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.listening import play_songs
-from musicsim.ui.components.song_list import clock
-from musicsim.wording import count
+from musicsim.wording import clock, count
 
 _KEY = "library_songs"
 _SEVERAL = "several values: unchanged"
@@ -129,7 +128,7 @@ def show_songs(snapshot: Snapshot, *, busy: bool = False) -> None:
 
 def _show_actions(library: Library, chosen: Sequence[Song], edited: set[int], *, is_owner: bool) -> None:
     st.button(
-        f"Play {len(chosen):,} songs" if len(chosen) > 1 else "Play", icon=":material/play_arrow:",
+        f"Play {count(len(chosen), 'song')}" if len(chosen) > 1 else "Play", icon=":material/play_arrow:",
         on_click=play_songs, args=(library, chosen), key="library_play",
     )  # fmt: skip
     if is_owner and st.button("Edit tags", icon=":material/edit:", key="library_edit"):
@@ -144,7 +143,7 @@ def _show_actions(library: Library, chosen: Sequence[Song], edited: set[int], *,
 @st.dialog("Edit tags")
 def _edit(library: Library, songs: Sequence[Song]) -> None:
     """Show the tags that songs share; save only tags that the user changes, and only in the library."""
-    title = f"{len(songs)} songs" if len(songs) > 1 else f"“{clean(songs[0].title)}”"
+    title = count(len(songs), "song") if len(songs) > 1 else f"“{clean(songs[0].title)}”"
     st.caption(f"{title}. Edits are saved in this library; your files are not changed.")
     changes: dict[str, Any] = {}
     with st.form("edit_tags", border=False):

@@ -7,12 +7,13 @@ from musicsim.explorer.search.query import Example
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.ui.base.text import plain
-from musicsim.ui.components.song_list import clock, show_cover
+from musicsim.ui.components.song_list import show_cover
 from musicsim.ui.components.why_view import ask_why
 from musicsim.ui.listen.add_sound import show_upload_actions
 from musicsim.ui.listen.feedback import THUMBS, press_thumb
 from musicsim.ui.listen.queue_view import is_playing
 from musicsim.ui.listen.seed import PLAY_AT, Seed
+from musicsim.wording import clock, count
 
 
 def show_card(snapshot: Snapshot, seed: Seed, items: list[QueueItem], item: QueueItem | None) -> None:
@@ -26,8 +27,7 @@ def show_card(snapshot: Snapshot, seed: Seed, items: list[QueueItem], item: Queu
     elif seed.song is not None:
         _show_song(snapshot, seed.song, "")
     else:
-        n_songs = "1 song" if len(items) == 1 else f"{len(items)} songs"
-        st.header(f"{n_songs} that match" if items else "No songs match these filters", anchor=False)
+        st.header(f"{count(len(items), 'song')} that match" if items else "No songs match these filters", anchor=False)
 
 
 def card_actions(seed: Seed, items: list[QueueItem], item: QueueItem | None, *, can_explain: bool) -> None:

@@ -18,10 +18,10 @@ from musicsim.ui.base.option_widgets import describe, limits, option_key
 from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.components.filter_widgets import filter_values, filter_widgets, fit_filters
 from musicsim.ui.components.song_finder import ONLY_SONGS, MatchKind, find_song, ids_of_match, song_matches
-from musicsim.ui.components.song_list import clock
 from musicsim.ui.listen import state
 from musicsim.ui.listen.seed import MAX_EXAMPLES, WORDS, sample_evenly
 from musicsim.ui.listen.state import LISTEN, ListenState, change
+from musicsim.wording import clock
 
 _FIELDS = {1: "like", -1: "unlike"}
 _SIGN: Key[int] = Key("search_sign", lambda: 1, "1 if songs should be like the next example, -1 if unlike it")

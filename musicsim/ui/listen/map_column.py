@@ -20,7 +20,7 @@ MAP_KEY = "explore_map"
 def map_options(snapshot: Snapshot) -> None:
     """Show the colors of the map, and a choice of a model for a second map."""
     offered, by = openers.colors_of(snapshot), _color_by(snapshot)
-    # The key contains the value: at first, it follows from the songs, which may change.
+    # The key includes the value: if the songs change, so can the default, which only a new widget shows.
     widget = f"color_by_{by}"
     st.selectbox(
         "Color by", offered, offered.index(by), key=widget, on_change=lambda: COLOR_BY.set(st.session_state[widget])

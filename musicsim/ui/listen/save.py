@@ -14,7 +14,7 @@ from musicsim.ui.base.text import count, plain, toast_errors
 from musicsim.ui.listen.seed import WORDS, Seed
 from musicsim.ui.playlist.draft import PlaylistDraft
 from musicsim.ui.playlist.request_form import open_draft
-from musicsim.ui.playlist.saved import MAX_NAME
+from musicsim.ui.playlist.saved import MAX_NAME, own_playlist
 
 
 def save_popover(snapshot: Snapshot, seed: Seed, items: list[QueueItem]) -> None:
@@ -55,7 +55,6 @@ def _unused_name(snapshot: Snapshot, seed: Seed) -> str:
 def _save(snapshot: Snapshot, draft: PlaylistDraft, name: str) -> None:
     with toast_errors(ValueError):
         snapshot.library.add_playlists([(name, None, draft.song_ids, draft.details())], source=OWN_PLAYLISTS)
-        own = snapshot.library.playlists(source=OWN_PLAYLISTS)
-        saved = next((p.id for p in own if p.name == name and p.category is None), None)
-        open_draft(snapshot, replace(draft, saved_id=saved))
+        saved = own_playlist(snapshot, name)
+        open_draft(snapshot, replace(draft, saved_id=saved.id if saved else None))
         st.toast(f"Saved as “{plain(name)}”. The Playlist page shows it.", icon=":material/check_circle:")

@@ -18,7 +18,7 @@ from musicsim.ui.components.song_map import MAX_MARKED
 from musicsim.ui.listen.seed import MAX_EXAMPLES, PLAY_AT, sample_evenly, start_like
 from musicsim.ui.playlist.draft import PLAYLIST
 from musicsim.ui.playlist.request_form import STAY_AROUND
-from musicsim.ui.train.training_view import SUPERVISION
+from musicsim.ui.train.training_view import select_training
 from musicsim.wording import count
 
 MAX_PLAYED = 500  # maximum number of songs that go into the player's queue together
@@ -77,7 +77,7 @@ def show_selection(snapshot: Snapshot) -> None:
                     "Add and train", **off_if(not tag, "Enter a tag first.", "Trains a model from your tags.")
                 ):
                     _add_tag(snapshot, tag)
-                    SUPERVISION.set("tags")
+                    select_training("tags")
                     st.switch_page(PAGES["train"])
 
 

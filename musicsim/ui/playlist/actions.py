@@ -18,11 +18,6 @@ from musicsim.ui.playlist.request_form import MAX_SONGS, remember_drawn, request
 TROUBLE: Key[str] = Key("playlist_trouble", str, "error of the last request")
 
 
-def as_sentences(notes: tuple[str, ...]) -> list[str]:
-    """Return notes with a capital letter and a period."""
-    return [note[:1].upper() + note[1:] + ("" if note.endswith(".") else ".") for note in notes]
-
-
 def _new_seed() -> int:
     return secrets.randbelow(2**31)
 
@@ -68,12 +63,6 @@ def draw(snapshot: Snapshot, walker: Walk, *, keeps_pins: bool = True) -> None:
         NAME.set("")
 
 
-def _find_fixed(draft: PlaylistDraft) -> dict[int, int]:
-    """Return a dict from position to song id for kept songs and songs in the request."""
-    fixed = draft.kept.union(draft.request.stops if draft.request else ())
-    return {place: i for place, i in enumerate(draft.song_ids) if i in fixed}
-
-
 def _path(snapshot: Snapshot, draft: PlaylistDraft, keep: Mapping[int, int], length: int) -> dict[str, Any]:
     """Return the request's first song and waypoints if they are still in place, so that the path is kept."""
     stops = draft.request.stops if draft.request else ()
@@ -112,10 +101,11 @@ def redraw_one(snapshot: Snapshot, walker: Walk, index: int) -> None:
 
 
 def redraw_after(snapshot: Snapshot, walker: Walk, index: int) -> None:
-    """Regenerate the songs after a position, except fixed songs."""
+    """Regenerate the songs after a position, except kept songs and songs in the request."""
     draft = PLAYLIST.get()
     if draft is not None:
-        keep = _find_fixed(draft) | dict(enumerate(draft.song_ids[: index + 1]))
+        fixed = draft.kept.union(draft.request.stops if draft.request else ())
+        keep = {place: i for place, i in enumerate(draft.song_ids) if place <= index or i in fixed}
         _redraw(snapshot, walker, draft, keep, len(draft.song_ids))
 
 

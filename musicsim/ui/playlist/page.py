@@ -24,7 +24,6 @@ from musicsim.ui.base.sections import Tab, tabs_of
 from musicsim.ui.base.text import count, plain
 from musicsim.ui.components.jobs_view import stop_without_songs
 from musicsim.ui.components.listening import play_songs
-from musicsim.ui.components.song_list import clock
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft
 from musicsim.ui.playlist.export import export_button
@@ -33,6 +32,7 @@ from musicsim.ui.playlist.sending import send_button
 from musicsim.ui.playlist.sentence import show_sentence
 from musicsim.ui.playlist.view import absent_songs, dialect_of, show_bar, show_map, show_notes, show_rows
 from musicsim.ui.playlist.weights_view import show_weights
+from musicsim.wording import clock
 
 _PLAYLIST, _WEIGHTS = "A playlist", "Weights"
 _SECTION = SECTIONS["playlist"]

@@ -160,7 +160,8 @@ def _show_actions(snapshot: Snapshot, playlist: SavedPlaylist) -> None:
             st.button("Delete it", key="playlist_delete_it", on_click=_delete, args=args)
 
 
-def _own_playlist(snapshot: Snapshot, name: str) -> SavedPlaylist | None:
+def own_playlist(snapshot: Snapshot, name: str) -> SavedPlaylist | None:
+    """Return the playlist with this name that was saved in musicsim."""
     lists = snapshot.library.playlists(source=OWN_PLAYLISTS)
     return next((p for p in lists if p.category is None and p.name == name), None)
 
@@ -170,13 +171,13 @@ def _save(snapshot: Snapshot) -> None:
     draft, name = PLAYLIST.get(), NAME.get().strip()
     if draft is None or not name:
         return
-    if _own_playlist(snapshot, name) is not None and _CONFIRMED.get() != name:
+    if own_playlist(snapshot, name) is not None and _CONFIRMED.get() != name:
         _CONFIRMED.set(name)
         return
     with toast_errors(ValueError):
         snapshot.library.add_playlists([(name, None, draft.song_ids, draft.details())], source=OWN_PLAYLISTS)
         _CONFIRMED.set("")
-        saved = _own_playlist(snapshot, name)
+        saved = own_playlist(snapshot, name)
         amend(replace(draft, saved_id=saved.id if saved else None))
         st.toast(f"Saved as “{plain(name)}”.", icon=":material/check_circle:")
 

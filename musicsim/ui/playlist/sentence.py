@@ -179,5 +179,5 @@ def _show_dialects(walker: Walk) -> None:
         )  # fmt: skip
     chosen = next(d for d in walker.dialects if d.name == KEYS["dialect"].get())
     st.caption(
-        f"Learned from {count(chosen.n_playlists, 'playlist')}. *Weights* shows what it uses, and how good it is."
+        f"Learned from {count(chosen.n_playlists, 'playlist')}. *Weights* shows what was learned and how well it works."
     )

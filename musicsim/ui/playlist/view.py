@@ -21,6 +21,7 @@ from musicsim.ui.components.song_map import song_map
 from musicsim.ui.playlist import actions
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, can_redo, can_undo, change, present_ids, redo, undo
 from musicsim.ui.playlist.request_form import MAX_SONGS
+from musicsim.wording import capitalize
 
 _WHY: Key[int | None] = Key("playlist_why", lambda: None, "place of the song for which the preceding step is explained")
 _ADD_AT: Key[int | None] = Key("playlist_add_at", lambda: None, "place at which to add songs")
@@ -84,8 +85,8 @@ def show_notes(snapshot: Snapshot, draft: PlaylistDraft) -> None:
         facts += [f"{', '.join(waiting)} (not compared yet)"] if waiting else []
         facts += [f"{n_removed} no longer in the library"] if n_removed else []
         st.warning(plain(f"Skipped: {'; '.join(facts)}."), icon=":material/warning:")
-    for note in actions.as_sentences(draft.notes):
-        st.info(plain(note), icon=":material/info:")
+    for note in draft.notes:
+        st.info(plain(f"{capitalize(note).removesuffix('.')}."), icon=":material/info:")
 
 
 def absent_songs(snapshot: Snapshot, draft: PlaylistDraft) -> list[Song]:
@@ -184,7 +185,7 @@ def _why_dialog(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, place: i
     if n_left:
         rest = sum(e.probability for e in reasons) - sum(e.probability for e in listed)
         share = f"{rest:.0%}" if rest >= 0.005 else "less than 1%"
-        st.caption(f"{n_left} more {'reason' if n_left == 1 else 'reasons'} with a total of {share}.")
+        st.caption(f"{count(n_left, 'more reason')} with a total of {share}.")
     st.caption("The checked reason was used." if used else "You placed these songs; the most likely reason is checked.")
     if st.button(
         "Another song", icon=":material/alt_route:", key="playlist_another_way", type="primary",

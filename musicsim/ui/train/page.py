@@ -1,5 +1,7 @@
 """The Train page: learn similarity, compare songs by ear, and manage models."""
 
+from functools import partial
+
 import streamlit as st
 
 from musicsim.errors import ModelError
@@ -7,13 +9,12 @@ from musicsim.explorer.requests.training import ANSWERS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base import openers
-from musicsim.ui.base.keys import SECTIONS
 from musicsim.ui.base.sections import Tab, choose_tab, tabs_of
 from musicsim.ui.base.text import plain
 from musicsim.ui.compare.view import show_compare
 from musicsim.ui.components.jobs_view import stop_without_songs
 from musicsim.ui.train.models_view import show_models
-from musicsim.ui.train.training_view import SUPERVISION, latest_training, show_options, show_start, show_training
+from musicsim.ui.train.training_view import latest_training, select_training, show_options, show_start, show_training
 from musicsim.ui.train.verdict_view import show_verdict
 
 
@@ -32,12 +33,7 @@ def draw() -> None:
 
 def _compare(snapshot: Snapshot, *, busy: bool) -> None:
     stop_without_songs(snapshot)
-    show_compare(None if is_public() else _train_on_answers)
-
-
-def _train_on_answers() -> None:
-    SUPERVISION.set(ANSWERS)
-    SECTIONS["train"].set("train")
+    show_compare(None if is_public() else partial(select_training, ANSWERS))
 
 
 def _train(snapshot: Snapshot, *, busy: bool) -> None:

@@ -30,13 +30,13 @@ from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
 from musicsim.ui.base.desk import AT_ONCE_S, value_of, wait_for
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.keys import SECTION, Key
+from musicsim.ui.base.keys import SECTIONS, Key
 from musicsim.ui.base.option_widgets import describe, limits, option_key
 from musicsim.ui.base.text import count, plain
 from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.downloads import chart
 from musicsim.ui.components.jobs_view import start_job
-from musicsim.ui.components.song_list import clock
+from musicsim.wording import capitalize, clock
 
 _DEFAULT = TrainingRequest()
 _CS = tuple(round(10 ** (half / 2), 1 if half < 2 else 0) for half in range(13))
@@ -49,8 +49,7 @@ _KEYS = {
 }
 _KEYS["quick"] = Key("train_quick", lambda: True, "False if all methods are tried at once")
 _KEYS["C"] = Key("train_C", lambda: 1000.0, "C, if the user sets it manually")
-SUPERVISION: Key[str] = _KEYS["supervision"]
-"""The kind of supervision, one of :data:`musicsim.explorer.requests.training.KINDS`."""
+_SUPERVISION: Key[str] = _KEYS["supervision"]
 _METHOD, _LOSS, _ON, _LISTENER, _C = (_KEYS[field] for field in ("method", "loss", "on", "listener", "C"))
 _MANUAL_C: Key[bool] = Key("train_by_hand", lambda: False, "True if the user sets C")
 _LAST_KIND: Key[str] = Key("train_last_kind", str, "kind of supervision when the page was last drawn")
@@ -69,8 +68,8 @@ def show_start(snapshot: Snapshot, *, busy: bool) -> None:
     if covered is None:
         return
     enough = {c.kind: c for c in rank_kinds(covered)}
-    if SUPERVISION.get() not in enough:
-        SUPERVISION.set(next(iter(enough), _DEFAULT.supervision))
+    if _SUPERVISION.get() not in enough:
+        _SUPERVISION.set(next(iter(enough), _DEFAULT.supervision))
     _fit_to_kind()
     _fit_to_models(snapshot.library)
     if not enough:
@@ -92,8 +91,8 @@ def show_start(snapshot: Snapshot, *, busy: bool) -> None:
     if running is not None and running.kind != "train":
         st.caption(f"Wait for “{jobs.job_kinds()[running.kind].title}” to finish.")
     elif enough:
-        kind = SUPERVISION.get()
-        st.caption(f"{_capitalize(KINDS[kind].words)}: {plain(enough[kind].detail)}.")
+        kind = _SUPERVISION.get()
+        st.caption(f"{capitalize(KINDS[kind].words)}: {plain(enough[kind].detail)}.")
 
 
 def show_options(snapshot: Snapshot) -> None:
@@ -102,10 +101,10 @@ def show_options(snapshot: Snapshot) -> None:
     lacking = [c for c in covered or () if not c.is_enough]
     if lacking:
         names = ", ".join(KINDS[c.kind].model_name.lower() for c in lacking)
-        reasons = "\n".join(f"- {_capitalize(KINDS[c.kind].words)}: {plain(c.lacks)}" for c in lacking)
+        reasons = "\n".join(f"- {capitalize(KINDS[c.kind].words)}: {plain(c.lacks)}" for c in lacking)
         st.caption(f"{len(lacking)} more {'needs' if len(lacking) == 1 else 'need'} data: {names}.", help=reasons)
         if st.button("Import plays, tags or playlists", icon=":material/upload:", type="tertiary"):
-            SECTION.set("listening")
+            SECTIONS["library"].set("listening")
             st.switch_page(PAGES["library"])
     left, right = st.columns(2, gap="large")
     with left:
@@ -116,7 +115,7 @@ def show_options(snapshot: Snapshot) -> None:
 
 def _fit_to_kind() -> None:
     """Select the loss for answers, or a loss that other kinds of supervision allow."""
-    kind, last = SUPERVISION.get(), _LAST_KIND.get()
+    kind, last = _SUPERVISION.get(), _LAST_KIND.get()
     if kind == ANSWERS and last != ANSWERS:
         _LOSS.set(ORDER)
         _METHOD.set(RANKING)
@@ -124,10 +123,6 @@ def _fit_to_kind() -> None:
         _LOSS.set(_DEFAULT.loss)
         _METHOD.set(_DEFAULT.method)
     _LAST_KIND.set(kind)
-
-
-def _capitalize(words: str) -> str:
-    return words[0].upper() + words[1:]
 
 
 def _bases(library: Library) -> list[str]:
@@ -147,19 +142,19 @@ def _fit_to_models(library: Library) -> None:
 
 def _show_method(library: Library) -> None:
     st.selectbox(
-        **_widget("method"), options=[RANKING] if SUPERVISION.get() == ANSWERS else list(METHODS),
-        format_func=lambda method: _capitalize(METHODS[method]), on_change=_ON.set, args=([],),
+        **_widget("method"), options=[RANKING] if _SUPERVISION.get() == ANSWERS else list(METHODS),
+        format_func=lambda method: capitalize(METHODS[method]), on_change=_ON.set, args=([],),
     )  # fmt: skip
     st.toggle(**_widget("quick"), disabled=_METHOD.get() != AUTOMATIC)
     is_ranking = _METHOD.get() == RANKING
-    losses = [loss for loss in LOSSES if loss != ORDER or SUPERVISION.get() == ANSWERS]
+    losses = [loss for loss in LOSSES if loss != ORDER or _SUPERVISION.get() == ANSWERS]
     st.selectbox(**_widget("loss"), options=losses, format_func=LOSSES.__getitem__, disabled=_METHOD.get() == AUTOMATIC)
     is_manual = st.toggle("Set regularization C manually", key=_MANUAL_C.name, disabled=not is_ranking)
     st.select_slider(
         **_widget("C"), options=_CS, format_func=lambda C: f"{C:,g}", disabled=not (is_manual and is_ranking)
     )
     st.multiselect(**_widget("on"), options=_bases(library), placeholder="Choose models")
-    st.text_input(**_widget("name"), max_chars=50, placeholder=name_for(library, SUPERVISION.get()))
+    st.text_input(**_widget("name"), max_chars=50, placeholder=name_for(library, _SUPERVISION.get()))
     st.toggle(**_widget("use"))
 
 
@@ -172,7 +167,7 @@ def _number(field: str) -> dict[str, Any]:
 
 
 def _show_more_options(library: Library) -> None:
-    kind, loss, is_ranking = SUPERVISION.get(), _LOSS.get(), _METHOD.get() == RANKING
+    kind, loss, is_ranking = _SUPERVISION.get(), _LOSS.get(), _METHOD.get() == RANKING
     if kind == ANSWERS:
         people = ["", *library.judgments.listeners()]
         if _LISTENER.get() not in people:
@@ -201,12 +196,18 @@ def _start(library: Library) -> None:
     """Start training with the chosen options; as a callback, this includes the last typed value."""
     values = {field: key.get() for field, key in _KEYS.items()} | {
         "C": float(_C.get()) if _MANUAL_C.get() and _METHOD.get() == RANKING else None,
-        "listener": _LISTENER.get() if SUPERVISION.get() == ANSWERS else "",
+        "listener": _LISTENER.get() if _SUPERVISION.get() == ANSWERS else "",
         "quick": _KEYS["quick"].get() and _METHOD.get() == AUTOMATIC,
     }
     request = TrainingRequest(**values)
     start_job(library, "train", **request.job_arguments(name_for(library, request.supervision, request.name)))
     _KEYS["name"].set("")
+
+
+def select_training(kind: str) -> None:
+    """Choose the kind of supervision of the next training, and the section of the Train page that starts it."""
+    _SUPERVISION.set(kind)
+    SECTIONS["train"].set("train")
 
 
 def latest_training(library: Library) -> Job | None:
@@ -235,12 +236,11 @@ def show_training(library: Library, job: Job) -> None:
 def _show_running(library: Library, job: Job) -> None:
     _WATCHED.set(job.id)
     points = library.jobs.trace(job.id)
-    share = min(1.0, job.done / job.total) if job.total else 0.0
     status = (
-        f"Attempt {job.done + 1:,} of {job.total:,}" if job.done < job.total else _capitalize(job.message or "starting")
+        f"Attempt {job.done + 1:,} of {job.total:,}" if job.done < job.total else capitalize(job.message or "starting")
     )
     status = "Paused" if job.state == "paused" else plain(status) + _time_left(job.seconds_left)
-    st.progress(share, text=f"**{plain(job.arguments['name'])}** · {status}")
+    st.progress(job.share, text=f"**{plain(job.arguments['name'])}** · {status}")
     has_steps = _has_steps(job)
     facts = [clock(max(0.0, time.time() - job.created_at))]
     facts += [f"{len(points):,} cuts" if has_steps else f"{len(points):,} tried"]
