@@ -191,7 +191,7 @@ def _train(page: Page, source: str = "") -> None:
     if source:
         actions.learn_from(page, source)
     page.locator(".st-key-train_start button:visible").first.click()
-    page.get_by_text(re.compile(f"{source}.*, first result")).first.wait_for(timeout=PATIENCE_MS)
+    page.get_by_text(re.compile(rf"^{source}\w*, first result")).first.wait_for(timeout=PATIENCE_MS)
 
 
 def take_train(page: Page, songs: Sequence[Song]) -> None:
@@ -297,6 +297,9 @@ def take_continuation(page: Page, songs: Sequence[Song]) -> None:
 def take_against(page: Page, songs: Sequence[Song]) -> None:
     """Compare the first of the imported vectors with the sound."""
     _open(page, "/research?section=against")
+    page.get_by_role("combobox", name=re.compile("Ground truth")).click()
+    page.get_by_role("option", name=re.compile("genre")).first.click()
+    page.wait_for_selector(actions.IDLE)
     page.get_by_role("button", name="Compare", exact=True).click()
     page.get_by_text("query songs by").wait_for(timeout=PATIENCE_MS)
     _shoot(page, "against")
