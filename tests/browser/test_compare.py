@@ -64,7 +64,7 @@ def shown_songs(question: Locator) -> list[str | None]:
 @pytest.mark.story
 def test_keys_answer_questions_once_songs_are_heard(page, address, home):
     question = compare(page, address)
-    page.get_by_role("heading", name="Compare", exact=True).click()
+    page.get_by_role("heading", name="Train", exact=True).click()
     for key in "1u":  # names would be shown after an answer
         page.keyboard.press(key)
         expect(question.get_by_text("Still to hear: Song 1, Song 2 and Song 3.")).to_have_class("reminder stressed")

@@ -141,7 +141,7 @@ def test_latest_thumb_on_duplicates_counts(taught, copies, newest):
     against = relevance.irrelevant if newest > 0 else relevance.relevant
     assert in_favour(row[first]).tolist() == [row[other]]
     assert against(row[first]).tolist() == []
-    assert supervision.detail == "1 thumbs on results of 1 searches", "one opinion, counted once"
+    assert supervision.detail == "1 thumb on results of 1 search", "one opinion, counted once"
     (thumbs,) = (entry for entry in coverage(snapshot) if entry.kind == JUDGEMENTS)
     assert thumbs.n_songs == (newest > 0)
 
@@ -163,7 +163,7 @@ def test_searches_from_songs_without_row_are_ignored(taught):
         connection.execute(schema.files.delete().where(schema.files.c.song_id == gone))
     snapshot = take_snapshot(taught)
     assert snapshot.rows_of([gone])[0] == -1
-    assert Supervision(snapshot, JUDGEMENTS).detail == "1 thumbs on results of 1 searches"
+    assert Supervision(snapshot, JUDGEMENTS).detail == "1 thumb on results of 1 search"
 
 
 def test_unreadable_supervision_leaves_other_kinds(taught, monkeypatch):

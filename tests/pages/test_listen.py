@@ -206,6 +206,17 @@ def test_words_start_queue_and_narrow_other_one(full):
     assert set(listed(app.run())) == {song.id for song in noise[1:]}
 
 
+def test_training_from_lasso_opens_training_instead_of_last_section(full):
+    app = open_page()
+    app.session_state["train_section"] = "compare"
+    app.session_state["selection_table"] = True
+    app = press(app, "explore_map lasso Artist noise")
+    next(box for box in app.text_input if box.label == "Tag").set_value("noisy").run()
+    next(button for button in app.button if button.label == "Add and train").click().run()
+    assert not app.exception
+    assert app.session_state["train_section"] == "train"
+
+
 def test_search_from_lasso_uses_marked_songs_as_examples(full):
     noise = of_artist(full, "Artist noise")
     app = press(open_page(), "explore_map lasso Artist noise")

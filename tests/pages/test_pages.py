@@ -119,7 +119,7 @@ def test_folder_waits_for_running_job_and_can_be_canceled(busy, tmp_path):
     job = busy.jobs.recent()[0]
     assert (job.kind, job.state, job.arguments) == ("add", "waiting", {"paths": [str(tmp_path)]})
     assert "Waiting for the current job. It starts afterwards." in said(app)
-    assert any("1 of 8 steps" in bar.text for bar in app.sidebar.get("progress"))
+    assert any("1 of 8 attempts" in bar.text for bar in app.sidebar.get("progress"))
     assert "1 job waiting" in [caption.value for caption in app.sidebar.caption]
     app.button(key=f"cancel_waiting_{job.id}").click().run()
     assert busy.jobs.get(job.id).state == "cancelled"

@@ -205,7 +205,7 @@ def colours_offered(snapshot: Snapshot) -> list[str]:
     sizes = {by: _color_sizes(snapshot, by) for by in colours_allowed()}
     offered = [by for by, n_songs in sizes.items() if n_songs.any()]
     most = {by for by in offered if sizes[by].sum() > snapshot.n_indexed / 2}
-    most -= {by for by in ("genre", "folder") if sizes[by].max(initial=0) > _ONE_COLOR * snapshot.n_indexed}
+    most -= {by for by in most & {"genre", "folder"} if sizes[by].max(initial=0) > _ONE_COLOR * snapshot.n_indexed}
     best = next((by for by in ("genre", "folder", "energy", "tempo") if by in most), "genre")
     return [best, *(by for by in offered if by != best)]
 
