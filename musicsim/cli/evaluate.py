@@ -212,12 +212,12 @@ def replace_nan(value: Any) -> Any:
 def find_coverage(library: Library, records: Sequence[ModelRecord], kind: str | None) -> Coverage:
     """Return the coverage of a kind of ground truth, or of the first kind with relevant songs."""
     if not records:
-        raise NotFoundError("this library has no similarity model yet. Add some songs first.")
+        raise NotFoundError("this library does not have a similarity model yet. Add some songs first.")
     for covered in _coverages(library, records):
         if covered.n_songs if kind is None else covered.kind == kind:
             return covered
     raise ModelError(
-        "this library has no ground truth for similarity. Import plays or playlists, or add genres or tags."
+        "this library does not have a ground truth for similarity. Import plays or playlists, or add genres or tags."
     )
 
 

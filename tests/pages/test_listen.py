@@ -340,8 +340,10 @@ def test_queue_becomes_playlist_with_its_pins(full, monkeypatch):
     (saved,) = full.playlists(source="saved")
     assert saved.name == f"From {song.title}"
     assert list(saved.song_ids) == [song.id, *ids]
+    app.session_state["playlist_section"] = "Weights"  # the part of Playlist that was open last
     app.button(key="listen_open").click().run()
     assert not app.exception
+    assert app.session_state["playlist_section"] == ""
     assert app.session_state["playlist"].song_ids == saved.song_ids
     app.switch_page(PAGES["playlist"]).run()
     press(app, "playlist_draw")

@@ -223,7 +223,8 @@ def _analyze_again(library: Library, progress: Progress) -> str:
         for song in songs:
             library.frame_files.drop(song.content_hash)
     report = scan_and_refresh(library, [song.path for song in songs], progress, absent_ok=True)
-    return f"{count(len(songs), 'song')} were analyzed again; {len(report.failures):,} failed"
+    were = "was" if len(songs) == 1 else "were"
+    return f"{count(len(songs), 'song')} {were} analyzed again; {len(report.failures):,} failed"
 
 
 def _refit(library: Library, progress: Progress) -> str:

@@ -42,7 +42,7 @@ GROUPS = {
     + [(moves, _MEAN) for moves in (_LEVEL_MOVES, _TONE_MOVES, _TONE_TURNS)],
     "rhythm and fluctuation": [],
 }
-"""Group -> pairs of kinds of columns; each pair is in one group. The last group has no pairs."""
+"""Group -> pairs of kinds of columns; each pair is in one group. The last group is empty."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,7 @@ def load_index(
             files = None if filename is None else _Files(folder / _FOLDER, Path(filename), vectors.shape)
             return Neighbours(_load(folder / _FOLDER, vectors), file_rows, files)
         except FileNotFoundError:
-            _log.info("%s has no index yet, so every search compares all songs.", folder)
+            _log.info("%s does not have an index yet, so every search compares all songs.", folder)
         except (ValueError, OSError) as error:
             _log.warning("The index in %s cannot be used, so every search compares all songs: %s", folder, error)
     X = rows()

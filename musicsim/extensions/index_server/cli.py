@@ -21,4 +21,4 @@ def index(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     elif remote is None:
         typer.echo("Searches run on this machine, because MUSICSIM_INDEX is not set.")
     else:
-        typer.echo(plain(trouble or f"Searches run on {server}, where all {n:,} songs are up to date."))
+        typer.echo(plain(trouble or f"Searches run on {server}. All {n:,} songs are up to date there."))

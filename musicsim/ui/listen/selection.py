@@ -10,7 +10,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.media.playlist_files import MIME, m3u8
 from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.keys import MARKED, Key
+from musicsim.ui.base.keys import MARKED, SECTIONS, Key
 from musicsim.ui.base.text import off_if
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.listening import enqueue_songs, play_songs
@@ -43,6 +43,7 @@ def show_selection(snapshot: Snapshot) -> None:
         st.button("Queue", icon=":material/playlist_add:", on_click=enqueue_songs, args=(snapshot.library, first))
         if st.button("Playlist around them", icon=":material/queue_music:"):
             PLAYLIST.set(None)
+            SECTIONS["playlist"].set("")
             STAY_AROUND.set(sample_evenly(ids.tolist(), _MAX_AROUND))
             st.switch_page(PAGES["playlist"])
         st.button(

@@ -10,7 +10,7 @@ from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
-from musicsim.ui.base.keys import CHOSEN, Key
+from musicsim.ui.base.keys import CHOSEN, SECTIONS, Key
 from musicsim.ui.base.openers import BY_STATE, choices_of
 from musicsim.ui.base.option_widgets import option_key
 from musicsim.ui.components.filter_widgets import RANGES, filter_values, fit_filters
@@ -69,6 +69,7 @@ def open_draft(snapshot: Snapshot, draft: PlaylistDraft) -> None:
     """Make a finished playlist the current one; the next one is to have as many songs."""
     fit_form(snapshot)
     change(draft)
+    SECTIONS["playlist"].set("")
     LENGTH_BY.set("songs")
     _LENGTH.set(len(draft.song_ids))
 

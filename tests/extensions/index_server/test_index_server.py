@@ -390,7 +390,7 @@ def test_added_songs_are_pushed(tiny_library):
 def test_cli_pushes_songs_and_reports_status(library, monkeypatch):
     (before,) = {run("similar", 7, library=library.folder)[1]}
     assert "(run `musicsim index` to push them). Searching locally instead." in before
-    assert ", where all 400 songs are up to date." in run("index", library=library.folder)[0]
+    assert "All 400 songs are up to date there." in run("index", library=library.folder)[0]
     assert run("similar", 7, library=library.folder)[1] == ""
     assert json.loads(run("index", "--json", library=library.folder)[0])["pushed"] is False
     monkeypatch.setenv("MUSICSIM_INDEX", "milvus:http://user:secret@127.0.0.1:9")
