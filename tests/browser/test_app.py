@@ -98,7 +98,7 @@ def test_search_box_works_with_keyboard(page, address):
     visit(page, address)
     wait_for_map(page)
     box = page.get_by_role("combobox", name="Search")
-    options = page.get_by_role("option")
+    options = page.locator(f"[id='{box.get_attribute('aria-controls')}']").get_by_role("option")
     page.keyboard.press("/")
     expect(box).to_be_focused()
     page.keyboard.type("song noise")

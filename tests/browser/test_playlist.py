@@ -215,7 +215,7 @@ def test_phone_needs_no_horizontal_scrolling(page, address):
         words = rows(page).nth(index).locator(".words").bounding_box()
         assert words["width"] > 170, "room for a title"
     in_row(page, 3, "Actions").click()
-    buttons = rows(page).nth(3).locator(".actions button").all()
+    buttons = rows(page).nth(3).locator(".actions button:visible").all()
     assert len(buttons) == 6
     for button in buttons:
         box = button.bounding_box()

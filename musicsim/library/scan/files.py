@@ -244,7 +244,9 @@ class _Walk:
             self.problems.append((path, _unreadable(path, error)))
             return []
         except UnicodeDecodeError:
-            self.problems.append((path, f"{path} is not UTF-8, so its rules are not applied. Save it as UTF-8."))
+            self.problems.append(
+                (path, f"{path}: the file is not UTF-8, so its rules are not applied. Save it as UTF-8.")
+            )
             return []
         patterns = []
         for number, line in enumerate(lines, 1):
