@@ -38,6 +38,8 @@ def test_charts_fit_phone(page, address):
 def test_papers_are_one_click_away(page, address):
     visit(page, address)
     show_tab(page, "The papers")
-    page.get_by_role("radio", name="demo").click()
-    expect(page.get_by_text("Do neighbours share a style and an artist?")).to_be_visible()
+    page.get_by_role("combobox", name="Experiment").click()
+    page.get_by_role("option", name="Neighbors in the demo collection").click()
+    expect(page.get_by_role("heading", name="Neighbors in the demo collection")).to_be_visible()
+    expect(page.get_by_text("Do the nearest songs share a style and an artist")).to_be_visible()
     expect(page.get_by_role("button", name="Start the short run")).to_be_enabled()

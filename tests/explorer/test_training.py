@@ -54,7 +54,7 @@ def test_refresh_reads_only_new_songs(tiny_library, tmp_path, monkeypatch, n_new
         raise AssertionError("frames of all songs were listed")
 
     monkeypatch.setattr(Library, "songs", songs)
-    monkeypatch.setattr(FrameStore, "kept", kept)
+    monkeypatch.setattr(FrameStore, "list_stored", kept)
     assert refresh(tiny_library)
     assert set(read) == ({"new"} if n_new else set())
     assert tiny_library.is_refreshed

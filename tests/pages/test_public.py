@@ -164,7 +164,7 @@ def test_section_that_lets_visitors_write_is_detected(place, is_marked, stranger
     section = Section("train", "Added", "page:draw", place=5)
     monkeypatch.setattr("musicsim.ui.base.sections.sections_of", lambda _: [(extension, section)])
     if is_marked:
-        with pytest.raises(AssertionError, match=r"written|compare"):  # the first file is new, the second is refused
+        with pytest.raises(AssertionError, match=r"written|train"):  # the first file is new, the second is refused
             use_everything("train", watch)
     else:
         use_everything("train", watch)

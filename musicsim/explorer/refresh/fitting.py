@@ -12,6 +12,7 @@ import numpy as np
 from musicsim import gaussians
 from musicsim._arrays import Float32Array, Float64Array
 from musicsim.audio import SongFrames
+from musicsim.explorer import jobs
 from musicsim.explorer.models.artifacts import save_report
 from musicsim.explorer.models.encoders import CodewordEncoder, EncoderSettings, FrameEncoder, SoundEncoder
 from musicsim.explorer.models.representations import CODEWORDS, representations
@@ -171,7 +172,7 @@ def fit_codewords(library: Library, songs: Sequence[Song], progress: Progress) -
 def free_name(library: Library, wanted: str) -> str:
     """Return `wanted`, with a number if a model, or one that a job makes, already has this name."""
     names = {record.name for record in library.models.all()}
-    names |= {job.arguments.get("name", "") for job in library.jobs.active()}
+    names |= {job.arguments.get("name", "") for job in jobs.active(library)}
     wanted = " ".join(wanted.split())[: MAX_NAME - 5] or "my model"
     numbered = (f"{wanted} {n}" for n in range(2, len(names) + 3))
     return wanted if wanted not in names else next(name for name in numbered if name not in names)
