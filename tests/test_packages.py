@@ -33,7 +33,6 @@ TOOLS = {
     "mypy": "make lint",
     "ruff": "make lint",
     "pytest-timeout": "the option timeout",
-    "pytest-xdist": "the option -n",
 }
 BROUGHT_BY = {"faiss": "faiss-cpu"}  # if it is not installed, as in tests
 ELSEWHERE = {"metric_learn"}  # in a separate environment: make rivals

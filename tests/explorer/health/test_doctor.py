@@ -187,7 +187,7 @@ def test_invalid_vector_is_reported_and_repaired(tiny_library, value):
     vectors = np.fromfile(file, "<f4")
     vectors[1] = value
     vectors.tofile(file)
-    with pytest.raises(ModelError, match=rf"{record.id} are damaged: X contains .*\. Choose another"):
+    with pytest.raises(ModelError, match=rf"{record.id} are damaged: X contains .*\. Choose a different"):
         find_similar(take_snapshot(tiny_library), 1)
     with pytest.raises(ModelError, match=rf"{record.id} are damaged"):  # large libraries are checked by a sample
         measure_lists(take_snapshot(tiny_library), most_songs=len(vectors) // record.n_dimensions - 1)
@@ -242,7 +242,7 @@ def test_machine_is_checked(tmp_path, monkeypatch):
 def test_exit_code_reports_remaining_problems(tiny_library):
     folder = tiny_library.folder
     out, _ = run("doctor", library=folder)
-    assert "ok       database: whole." in out
+    assert "ok       database: intact." in out
     (tiny_library.models.path(tiny_library.models.active().id) / "map.npz").write_bytes(b"damaged")
     said = json.loads(run("doctor", "--json", library=folder, expect=3)[0])
     assert [f["what"] for f in said["findings"] if f["level"] == PROBLEM] == ["models"]

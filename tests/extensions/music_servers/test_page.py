@@ -57,7 +57,7 @@ def test_unclear_match_can_be_chosen(full, server):
     sync(full, Connections(full).get("home"), no_progress)
     app = section()
     assert "2 songs · 0 matched · 1 to match" in said(app)
-    assert "Fetch 1 songs" in labels(app)
+    assert "Fetch 1 song" in labels(app)
     app = app.button(key="server_choose_0").click().run()
     assert not app.exception
     assert ServerSongs(full).find_song("so-1") == ("home", full.songs()[0].id)
