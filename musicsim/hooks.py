@@ -28,7 +28,7 @@ class Command:
 class Job:
     """A kind of background job."""
 
-    target: str  # function(library, *, report, **arguments) -> bool; returns False if the job was canceled
+    target: str  # function(library, *, progress, **arguments) -> bool; returns False if the job was canceled
     title: str  # title of the job on the pages
     unit: str = "step"  # of the job's progress, as a singular noun
     uses_pool: bool = False  # True if the library's worker pool, if any, does the work
@@ -36,17 +36,17 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a page. Sections with the same tab are drawn below each other, sorted by `place`."""
+    """A part of a page, in a tab of the core or in one of its own. The parts of a tab are sorted by `place`."""
 
     page: str  # "playlist", "train", "library", "research", or "models" for the tab Models of the Train page
-    title: str  # title of the tab
     target: str
     """``function(snapshot: Snapshot, *, busy: bool) -> None``; `busy` is True while a job runs. Only the owner sees the
     section, unless the function is marked with :func:`musicsim.public.visitor_may`."""
     place: int = 100  # sort key of tabs and sections; the core uses multiples of 10
-    tab: str = ""  # name of the tab in URLs; by default, the title
+    tab: str = ""  # name of the tab in URLs, which may be a tab of the core; by default, the title
+    title: str = ""  # title of the tab; like the next two fields, only for a tab that the core does not have
     group: str = ""  # title of the page's section that contains the tab; by default, the tab is a section by itself
-    needs_songs: bool = True  # if True, the page asks for music instead while the library is empty
+    needs_songs: bool = True  # if True, Research asks for music instead while the library is empty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -161,7 +161,7 @@ def hole(write: Callable[[], object]) -> Callable[..., None]:
 def test_section_that_lets_visitors_write_is_detected(place, is_marked, strangers, watch, monkeypatch):
     draw = hole(lambda: (watch.folder / place).write_text("x"))
     extension = SimpleNamespace(load=lambda _: visitor_may(draw) if is_marked else draw)
-    section = Section("train", "Added", "page:draw", place=5)
+    section = Section("train", "page:draw", title="Added", place=5)
     monkeypatch.setattr("musicsim.ui.base.sections.sections_of", lambda _: [(extension, section)])
     if is_marked:
         with pytest.raises(AssertionError, match=r"written|train"):  # the first file is new, the second is refused

@@ -2,4 +2,6 @@
 
 from musicsim.hooks import Extension, Section
 
-EXTENSION = Extension(name="blind_lists", sections=(Section("playlist", "Which is better?", "page:draw", place=15),))
+EXTENSION = Extension(
+    name="blind_lists", sections=(Section("playlist", "page:draw", title="Which is better?", place=15),)
+)

@@ -10,8 +10,6 @@ EXTENSION = Extension(
         "settings": "cli:add_trust_option",
         **dict.fromkeys(("add", "scan", "evaluate", "export"), "cli:add_cluster_option"),
     },
-    sections=(
-        Section("library", "Cluster", "page:draw", tab="cluster", group="Connections", place=75, needs_songs=False),
-    ),
+    sections=(Section("library", "page:draw", title="Cluster", tab="cluster", group="Connections", place=75),),
     hooks={"pool": "connection:pool", "settings": "address:SETTINGS"},
 )

@@ -6,5 +6,5 @@ EXTENSION = Extension(
     name="continuation",
     command_options={"evaluate": "cli:evaluate_options"},
     jobs={"continue": Job("continuation:run_job", "Continuing held-out lists", unit="continuation")},
-    sections=(Section("research", "Playlists", "page:draw", tab="playlists", group="Evaluate", place=30),),
+    sections=(Section("research", "page:draw", title="Playlists", tab="playlists", group="Evaluate", place=30),),
 )

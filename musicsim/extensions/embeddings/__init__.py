@@ -14,6 +14,6 @@ EXTENSION = Extension(
             "Run an ONNX model on all songs, and make a model for searching and training from its vectors.",
         ),
     },
-    sections=(Section("models", "Vectors of your own", "page:draw"),),
+    sections=(Section("models", "page:draw", title="Vectors of your own"),),
     hooks={"representations": "encoder:REPRESENTATIONS"},
 )

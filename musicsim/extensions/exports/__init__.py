@@ -12,6 +12,6 @@ EXTENSION = Extension(
         )
     },
     jobs={"export": Job("export:run_job", "Exporting")},
-    sections=(Section("research", "Exports", "page:draw", tab="exports", place=60, needs_songs=False),),
+    sections=(Section("research", "page:draw", title="Exports", tab="exports", place=60, needs_songs=False),),
     routes="routes:routes",
 )

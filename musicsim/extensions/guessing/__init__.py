@@ -8,7 +8,7 @@ EXTENSION = Extension(
         "guess": Command("cli:guess", "Guess a missing genre, or artist and album, from similar songs.", "Learn")
     },
     sections=(
-        Section("library", "Artists", "page:draw_artists", tab="artists", group="Tidy up", place=55),
-        Section("library", "Genres", "page:draw_genres", tab="genres", group="Tidy up", place=61),
+        Section("library", "page:draw_artists", tab="artists", place=55),
+        Section("library", "page:draw_genres", tab="genres", place=61),
     ),
 )

@@ -4,7 +4,7 @@ from musicsim.hooks import Extension, Section
 
 EXTENSION = Extension(
     name="listening_tests",
-    sections=(Section("research", "Listening tests", "page:draw", tab="tests", place=50),),
+    sections=(Section("research", "page:draw", title="Listening tests", tab="tests", place=50),),
     routes="routes:listen_routes",
     tables="store",
     hooks={"renew_tokens": "store:renew_tokens"},

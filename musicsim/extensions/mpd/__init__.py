@@ -12,17 +12,7 @@ EXTENSION = Extension(
             "Other programs",
         )
     },
-    sections=(
-        Section(
-            "library",
-            "Servers and players",
-            "page:draw",
-            tab="servers",
-            group="Connections",
-            place=71,
-            needs_songs=False,
-        ),
-    ),
+    sections=(Section("library", "page:draw", tab="servers", place=71),),
     backup_files=("mpd.json",),
     hooks={"playlist_targets": "page:target"},
 )

@@ -6,17 +6,7 @@ EXTENSION = Extension(
     name="music_servers",
     commands={"server": Command("cli:group", "Connect music servers (Subsonic, OpenSubsonic).", "Other programs")},
     jobs={"sync": Job("fetch:run", "Syncing a music server")},
-    sections=(
-        Section(
-            "library",
-            "Servers and players",
-            "page:draw",
-            tab="servers",
-            group="Connections",
-            place=70,
-            needs_songs=False,
-        ),
-    ),
+    sections=(Section("library", "page:draw", tab="servers", place=70),),
     tables="server_songs",
     hooks={
         "checks": "health:check",

@@ -5,5 +5,5 @@ from musicsim.hooks import Extension, Job, Section
 EXTENSION = Extension(
     name="paper_tables",
     jobs={"experiment": Job("paper_tables:run_job", "Running an experiment")},
-    sections=(Section("research", "The papers", "page:draw", tab="papers", place=40, needs_songs=False),),
+    sections=(Section("research", "page:draw", title="The papers", tab="papers", place=40, needs_songs=False),),
 )

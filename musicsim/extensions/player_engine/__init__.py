@@ -11,17 +11,7 @@ EXTENSION = Extension(
             "Other programs",
         )
     },
-    sections=(
-        Section(
-            "library",
-            "Servers and players",
-            "page:draw",
-            tab="servers",
-            group="Connections",
-            place=72,
-            needs_songs=False,
-        ),
-    ),
+    sections=(Section("library", "page:draw", tab="servers", place=72),),
     routes="routes:players_routes",
     backup_files=("players.json",),
     hooks={"checks": "health:check"},

@@ -37,13 +37,13 @@ def is_offered(load: Callable[[], object]) -> bool:
 
 
 def tabs_of(page: str, core: dict[str, Tab]) -> dict[str, Tab]:
-    """Add the sections from extensions to a page's tabs, and sort the tabs by place."""
+    """Add the sections from extensions to a page's tabs, drop tabs without parts, and sort the others by place."""
     for extension, section in sections_of(page):
         load = partial(extension.load, section.target)
         if is_offered(load):
             tab = Tab(section.title, section.place, [], section.needs_songs, section.group)
             core.setdefault(section.tab or section.title, tab).parts.append(partial(_load_and_draw, load))
-    return dict(sorted(core.items(), key=lambda item: item[1].place))
+    return dict(sorted(((name, tab) for name, tab in core.items() if tab.parts), key=lambda item: item[1].place))
 
 
 def _load_and_draw(load: Callable[[], Callable[..., None]], snapshot: Snapshot, *, busy: bool) -> None:

@@ -18,12 +18,13 @@ from musicsim.ui.base import openers
 from musicsim.ui.base.keys import LIBRARY, forget_library_state
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
 from musicsim.ui.base.sections import Tab, choose_tab, tabs_of
-from musicsim.ui.base.text import count, plain
+from musicsim.ui.base.text import plain
 from musicsim.ui.components.jobs_view import demo_button, start_job, watch_job
 from musicsim.ui.library import review
 from musicsim.ui.library.listening_review import show_listening
 from musicsim.ui.library.settings import show_folders, show_settings
 from musicsim.ui.library.songs_table import show_songs
+from musicsim.wording import count
 
 _OWN = "library_own"
 _ADD = "library_add"
@@ -134,6 +135,7 @@ def _choose_tab(snapshot: Snapshot) -> Tab:
         "artists": Tab("Artists", 50, [review.show_artists], group=_TIDY),
         "genres": Tab("Genres", 60, [review.show_genres], group=_TIDY),
         "listening": Tab("Listening", 65, [show_listening], group=_CONNECTIONS),
+        "servers": Tab("Servers and players", 70, [], group=_CONNECTIONS),  # its parts are from extensions
         "folders": Tab("Folders", 80, [show_folders], group=_SETTINGS),
         "settings": Tab("Options and backups", 90, [show_settings], group=_SETTINGS),
     }
