@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from musicsim import library as libraries
-from musicsim.addresses import explain_refusal, has_user
 from musicsim.cli.console import (
     SOME_FAILED,
     JsonOption,
@@ -21,7 +19,6 @@ from musicsim.cli.console import (
     show_failures,
     warn,
 )
-from musicsim.errors import LibraryError
 from musicsim.explorer import refresh
 from musicsim.explorer.pools import use_pool
 from musicsim.progress import Canceled
@@ -58,7 +55,8 @@ def add(
         if shortest is not None:
             lib.set_setting("shortest_s", shortest)
         options = {"retry": retry, "anyway": anyway}
-        with use_pool(lib), job_bar(lib, "add", paths=_job_paths(sources), **options) as progress:
+        paths = [str(libraries.absolute(source)) for source in sources]
+        with use_pool(lib), job_bar(lib, "add", paths=paths, **options) as progress:
             done = refresh.add_and_refresh(lib, sources, **options, n_workers=workers, progress=progress)
             progress.end_scan(done)
         show_scan(lib, done, sources, as_json)
@@ -73,19 +71,11 @@ def scan(
     workers: _Workers = None,
 ) -> None:
     with open_library(library) as lib:
-        with use_pool(lib), job_bar(lib, "scan", folders=_job_paths(folders or ())) as progress:
+        paths = [str(libraries.absolute(folder)) for folder in folders or ()]
+        with use_pool(lib), job_bar(lib, "scan", folders=paths) as progress:
             done = refresh.scan_again(lib, folders or (), n_workers=workers, progress=progress)
             progress.end_scan(done)
         show_scan(lib, done, folders or lib.files.roots(), as_json)
-
-
-def _job_paths(sources: Iterable[Path]) -> list[str]:
-    """Return absolute paths; raise LibraryError if one contains a password, because the library stores jobs."""
-    paths = [libraries.absolute(source) for source in sources]
-    for path in paths:
-        if has_user(path):
-            raise LibraryError(explain_refusal(path))
-    return [str(path) for path in paths]
 
 
 def show_scan(lib: libraries.Library, report: libraries.AddReport, sources: list[Path], as_json: bool) -> None:

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from musicsim.errors import LibraryError
 from musicsim.explorer import job_process, jobs
 from musicsim.explorer.playlists import fit
 from musicsim.explorer.refresh.add_music import delete_leftovers, keep_upload
@@ -54,6 +55,12 @@ def test_background_add_reports_failures(store, tmp_path):
     assert len(store) == 6
     assert store.models.active() is not None
     assert jobs.current(store) is None
+
+
+def test_address_with_password_is_refused_and_not_stored(store):
+    with pytest.raises(LibraryError, match="FSSPEC_"):
+        jobs.start(store, "add", {"paths": ["/music", "smb://me:S3CRET@host/x"]})
+    assert store.jobs.recent() == []
 
 
 def test_second_job_waits_then_runs_by_itself(store, tmp_path, monkeypatch):

@@ -9,7 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from musicsim.errors import NotFoundError
+from musicsim.addresses import explain_refusal, has_user
+from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library.db import Tables, Write, schema
 
 ACTIVE_STATES = ("waiting", "running", "paused")
@@ -76,7 +77,14 @@ class JobStore(Tables):
             path.unlink(missing_ok=True)
 
     def create(self, kind: str, arguments: Mapping[str, Any], pid: int | None = None) -> int:
-        """Store a new job in the state "waiting" and return its id; `pid` is the process that will run it, if any."""
+        """Store a new job in the state "waiting" and return its id; `pid` is the process that will run it, if any.
+
+        Raises LibraryError, and stores nothing, if the arguments contain an address with a password.
+        """
+        for value in arguments.values():
+            for text in value if isinstance(value, list) else [value]:
+                if isinstance(text, str) and has_user(text):
+                    raise LibraryError(explain_refusal(text))
         now = time.time()
         times = {"created_at": now, "updated_at": now}
         row = {"kind": kind, "arguments": dict(arguments), "state": "waiting", "pid": pid, **times}
