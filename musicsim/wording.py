@@ -1,4 +1,6 @@
-"""Counts, durations and capital letters in texts."""
+"""Counts, durations, capital letters and free names in texts."""
+
+from collections.abc import Collection
 
 
 def count(n: int, noun: str) -> str:
@@ -24,6 +26,12 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def add_number(name: str, used: Collection[str]) -> str:
+    """Return a name that is not used, such as “Jazz 2” if “Jazz” is."""
+    numbered = (f"{name} {n}" for n in range(2, len(used) + 3))
+    return name if name not in used else next(other for other in numbered if other not in used)
 
 
 def capitalize(text: str) -> str:

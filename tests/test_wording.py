@@ -1,6 +1,6 @@
 import pytest
 
-from musicsim.wording import clock, count, count_are, duration
+from musicsim.wording import add_number, clock, count, count_are, duration
 
 
 def test_noun_agrees_with_number():
@@ -22,6 +22,12 @@ def test_noun_agrees_with_number():
 )
 def test_duration_has_a_readable_unit(seconds, words):
     assert duration(seconds) == words
+
+
+def test_free_name_has_lowest_free_number():
+    assert [add_number("Jazz", used) for used in ((), {"Jazz"}, {"Jazz", "Jazz 2", "Jazz 4"})] == [
+        "Jazz", "Jazz 2", "Jazz 3",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (65.9, "1:05"), (3599, "59:59"), (3600, "1:00:00")])

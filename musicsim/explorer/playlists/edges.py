@@ -15,6 +15,7 @@ from musicsim import audio, playlist
 from musicsim._arrays import Float64Array, IntpArray
 from musicsim.errors import FeatureVersionError
 from musicsim.explorer.playlists.song_labels import Sources, play_counts
+from musicsim.explorer.search.query import sample_evenly
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.db.columns import Labels
@@ -171,8 +172,8 @@ class ClusterNames:
         return ", ".join(words)
 
     def _typical_words(self, rows: IntpArray) -> list[str]:
-        library = self._measures(_spread(np.arange(self._snapshot.n_indexed), _MAX_FROM_LIBRARY))
-        cluster = self._measures(_spread(rows, _MAX_FROM_CLUSTER))
+        library = self._measures(sample_evenly(np.arange(self._snapshot.n_indexed), _MAX_FROM_LIBRARY))
+        cluster = self._measures(sample_evenly(rows, _MAX_FROM_CLUSTER))
         if not len(library) or not len(cluster):
             return []
         mean, deviation = library.mean(axis=0), library.std(axis=0)
@@ -200,8 +201,3 @@ class ClusterNames:
         classes = aspects.harmony[0, : audio.N_CLASSES].astype(np.float64)
         # the second coefficient falls as energy moves to high bands; noise has equally strong pitch classes
         return np.array([tempos @ np.log(audio.TEMPOS), -mfcc[1], mfcc[0], classes @ classes])
-
-
-def _spread(rows: IntpArray, n: int) -> IntpArray:
-    """Return at most n of the rows, evenly spaced."""
-    return rows[np.unique(np.linspace(0, len(rows) - 1, n).astype(int))] if len(rows) else rows

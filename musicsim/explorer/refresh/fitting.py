@@ -27,6 +27,7 @@ from musicsim.library.processes.pools import on_all_cores
 from musicsim.library.stores.models import CODEWORDS_KIND, MAX_NAME, NATIVE_KIND, ModelRecord
 from musicsim.library.stores.song_gaussians import part_gaussians, part_length
 from musicsim.progress import Progress
+from musicsim.wording import add_number
 
 NATIVE, CODEWORDS_NAME = "Sound", "Codewords"
 REPRESENTATION_KIND = "representation"
@@ -174,8 +175,7 @@ def free_name(library: Library, wanted: str) -> str:
     names = {record.name for record in library.models.all()}
     names |= {job.arguments.get("name", "") for job in jobs.active(library)}
     wanted = " ".join(wanted.split())[: MAX_NAME - 5] or "my model"
-    numbered = (f"{wanted} {n}" for n in range(2, len(names) + 3))
-    return wanted if wanted not in names else next(name for name in numbered if name not in names)
+    return add_number(wanted, names)
 
 
 def fit_representation(

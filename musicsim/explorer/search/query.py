@@ -4,11 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from musicsim import audio, kernels, metric
-from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array
+from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array, IntpArray
 from musicsim.audio import SongFrames
 from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
 from musicsim.explorer.models.similarity_model import SimilarityModel
@@ -21,6 +22,8 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
 from musicsim.library.tags.artists import fold_name
+
+_Items = TypeVar("_Items", Int64Array, IntpArray)
 
 # Number of nearest songs that mutual proximity re-ranks, and to which the limit per artist is applied. An artist may
 # have hundreds of songs in one region, and a second search costs more than a larger first one.
@@ -294,8 +297,12 @@ def choose_songs_of(snapshot: Snapshot, artist: str) -> Examples:
     rows = np.flatnonzero(snapshot.columns.group.is_in([fold_name(artist)]))
     if not len(rows):
         raise NotFoundError(f"{snapshot.library.name}: no song by {artist[:100]!r} found.")
-    some = np.unique(np.linspace(0, len(rows) - 1, _MAX_SEEDS).astype(int))
-    return Examples(tuple(snapshot.row_ids[rows[some]].tolist()))
+    return Examples(tuple(snapshot.row_ids[sample_evenly(rows, _MAX_SEEDS)].tolist()))
+
+
+def sample_evenly(items: _Items, most: int) -> _Items:
+    """Return at most `most` of the items, evenly spaced."""
+    return items[np.unique(np.linspace(0, len(items) - 1, most).astype(int))] if len(items) else items
 
 
 def find_similar_artists(

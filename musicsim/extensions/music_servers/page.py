@@ -11,9 +11,9 @@ from musicsim.extensions.music_servers.sync import remove
 from musicsim.library import Library
 from musicsim.library.importing import day_of
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import clean, count, off_if, plain, toast_errors
+from musicsim.ui.base.text import clean, off_if, plain, toast_errors
 from musicsim.ui.components.jobs_view import BUSY, start_job
-from musicsim.wording import clock
+from musicsim.wording import clock, count
 
 _SENDS: dict[Sends, str] = {"token": "Password, as a token", "password": "Password itself", "key": "API key"}
 _CHOICES_SHOWN = 25

@@ -10,24 +10,26 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from streamlit import file_util
 
+from musicsim.api.responses import is_known
 from musicsim.public import visitor_may
 from musicsim.ui.base.frame import ICON, PAGES, asset
 
 
 @cache
-def _html() -> str:
-    """Return the page; a part that this version of Streamlit does not have stays out."""
+def _page() -> tuple[str, str]:
+    """Return the page and its ETag; a part that this version of Streamlit does not have stays out."""
     html = Path(file_util.get_static_dir(), "index.html").read_text(encoding="utf-8")
     icon = f"data:image/svg+xml,{quote(ICON)}"
     html = html.replace("<title>Streamlit</title>", f"<title>musicsim</title><style>{asset('first_paint.css')}</style>")
-    return html.replace('href="./favicon.png"', f'href="{icon}"')
+    html = html.replace('href="./favicon.png"', f'href="{icon}"')
+    return html, f'"{sha256(html.encode()).hexdigest()[:16]}"'
 
 
 @visitor_may
 def _first_paint(request: Request) -> Response:
-    html = _html()
-    headers = {"Cache-Control": "no-cache", "ETag": f'"{sha256(html.encode()).hexdigest()[:16]}"'}
-    if request.headers.get("if-none-match") == headers["ETag"]:
+    html, tag = _page()
+    headers = {"Cache-Control": "no-cache", "ETag": tag}
+    if is_known(request, tag):
         return Response(status_code=304, headers=headers)
     return Response(html, media_type="text/html", headers=headers)
 

@@ -11,7 +11,6 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.public import safe_message
-from musicsim.wording import count as count  # noqa: PLC0414  # pages import it from here
 
 _log = logging.getLogger(__name__)
 _SPECIAL = re.compile(r"([\\`*_\[\]<>$:~#|{}!&^=])")

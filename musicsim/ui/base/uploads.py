@@ -15,7 +15,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.processes.decoding import Decoding, DecodingDroppedError
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import count
+from musicsim.wording import count
 
 _POLL_S = 0.25
 

@@ -14,9 +14,10 @@ from musicsim.library.importing.answers import AnswersImport, export_answers, im
 from musicsim.library.stores.judgments import Judgment
 from musicsim.public import is_public
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import count, off_if, plain
+from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.compare.session import clean_name, rename
+from musicsim.wording import count
 
 _STAGE = 25
 _MAX_LISTED = 20

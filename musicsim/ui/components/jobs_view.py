@@ -9,14 +9,15 @@ from musicsim.explorer.refresh.outdated import pending_upgrade
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
+from musicsim.library.stores.models import ModelRecord
 from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import count, plain, toast_errors
+from musicsim.ui.base.text import plain, toast_errors
 from musicsim.ui.components.listening import enqueue_songs, play_songs
 from musicsim.ui.components.song_list import Action, row_of, song_list
-from musicsim.wording import clock, duration
+from musicsim.wording import clock, count, duration
 
 _MAX_FIRST = 60  # number of songs that are listed before the first map
 BUSY = "Wait until the current job has ended, or cancel it."
@@ -62,14 +63,15 @@ def library_line(library: Library, *, has_actions: bool) -> None:
     With `has_actions`, the job can be canceled, and resumed after that.
     """
 
-    def current_job() -> Job | None:
-        return None if is_public() else jobs.current(library)
+    def read() -> tuple[Job | None, int, ModelRecord | None]:
+        active = [] if is_public() else jobs.active(library)
+        return next(iter(active), None), len(active[1:]), library.models.active()
 
-    job, record = current_job(), library.models.active()
+    job, _, record = read()
     drawn_with = (job and job.id, record and record.id)
 
     def line() -> None:
-        job, record = current_job(), library.models.active()
+        job, n_waiting, record = read()
         if (job and job.id, record and record.id) != drawn_with:
             st.rerun()
         counts = _counts(library)
@@ -79,7 +81,7 @@ def library_line(library: Library, *, has_actions: bool) -> None:
         if job is not None:
             state = ": canceling" if job.cancel_requested else ": paused" if job.state == "paused" else ""
             st.progress(job.share, text=" · ".join([_title(job) + state, *_counted(job)]))
-            if n_waiting := len(jobs.active(library)) - 1:
+            if n_waiting:
                 st.caption(f"{count(n_waiting, 'job')} waiting")
 
     if job is None:
@@ -161,13 +163,13 @@ def watch_job(library: Library, *, kinds: Collection[str] = (), revision: int | 
 
     @st.fragment(run_every=1.0 if busy else None)
     def watch() -> None:
-        running = jobs.current(library)
-        if busy and (running is None or revision not in (None, library.revision)):
+        line = jobs.active(library)
+        if busy and (not line or revision not in (None, library.revision)):
             st.rerun()
-        job = running or next(iter(library.jobs.recent(1)), None)
+        job = next(iter(line or library.jobs.recent(1)), None)
         if job is not None and (not kinds or (job.kind in kinds and job.state != "done")):
             job_panel(library, job)
-        for waiting in jobs.active(library)[1:]:
+        for waiting in line[1:]:
             if not kinds or waiting.kind in kinds:
                 _show_waiting(library, waiting)
 

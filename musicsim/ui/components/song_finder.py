@@ -16,7 +16,8 @@ from musicsim.explorer.snapshot.words import parse_words
 from musicsim.library import Song
 from musicsim.ui.base.frame import asset
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import clean, count
+from musicsim.ui.base.text import clean
+from musicsim.wording import count
 
 _MAX_MATCHES = 20
 _MAX_TEXT = 200

@@ -11,10 +11,10 @@ from musicsim.library.importing import Proposal, accept, day_of, match_waiting, 
 from musicsim.library.stores.listening import ImportEntry, Waiting
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import count, off_if, plain
+from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.library import listening_import
-from musicsim.wording import count_are
+from musicsim.wording import count, count_are
 
 _MAX_IMPORTS = 25
 _CLOSE: Key[tuple[Path, list[Proposal]] | None] = Key(

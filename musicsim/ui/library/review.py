@@ -13,13 +13,14 @@ from musicsim.library import Failure, Song
 from musicsim.library.stores.files import SKIPPED
 from musicsim.library.stores.genres import genre_spellings
 from musicsim.library.stores.tag_edits import TagChange
+from musicsim.library.tags.artists import SpellingGroup
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import clean, count, off_if, plain
+from musicsim.ui.base.text import clean, off_if, plain
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import BUSY, start_job
 from musicsim.ui.components.listening import play_songs
-from musicsim.wording import capitalize, clock
+from musicsim.wording import capitalize, clock, count
 
 T = TypeVar("T")
 
@@ -44,10 +45,16 @@ def count_to_tidy(snapshot: Snapshot) -> dict[str, int]:
     """Return the number of things to review in each tab of *Tidy up*."""
     failures, missing, copies = unusual_files(snapshot)
     n_same = len(snapshot.representative_of) + sum(len(paths) - 1 for paths in copies.values())
-    artists = snapshot.library.edits.suggestions()
-    genres = genre_spellings(snapshot.library.table().columns.genre.counts())
+    artists, genres = _spellings(snapshot)
     sizes = {"failed": len(failures), "missing": len(missing), "same": n_same}
     return sizes | {"artists": len(artists), "genres": len(genres)}
+
+
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)
+def _spellings(snapshot: Snapshot) -> tuple[list[SpellingGroup], list[SpellingGroup]]:
+    """Return spellings that probably name the same artist, and those of the same genre."""
+    library = snapshot.library
+    return library.edits.suggestions(), genre_spellings(library.table().columns.genre.counts())
 
 
 def pick_rows(rows: Sequence[int], items: Sequence[T]) -> list[T]:
@@ -206,7 +213,7 @@ def _choose_spelling(kind: str, number: int, names: Sequence[str], suggested: st
 def show_artists(snapshot: Snapshot, *, busy: bool) -> None:
     """Offer to merge spellings that probably name the same artist, and to separate merged ones."""
     edits = snapshot.library.edits
-    suggestions, aliases = edits.suggestions(), edits.aliases()
+    (suggestions, _), aliases = _spellings(snapshot), edits.aliases()
     if not suggestions:
         st.caption("No artist seems to have more than one spelling.")
     for number, group in enumerate(suggestions[:_MAX_GROUPS]):
@@ -233,7 +240,7 @@ def show_genres(snapshot: Snapshot, *, busy: bool) -> None:
         library.edits.change(changes)
         _MERGED.set(_MERGED.default())
 
-    spellings = genre_spellings(library.table().columns.genre.counts())
+    _, spellings = _spellings(snapshot)
     if not spellings:
         st.caption("No genre has more than one spelling.")
     for number, group in enumerate(spellings[:_MAX_GROUPS]):

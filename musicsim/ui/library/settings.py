@@ -10,8 +10,9 @@ from musicsim.explorer.snapshot.neighbours import CHOSEN_FROM, INDEXED_FROM, TIT
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.scan.files import IGNORE_FILE
-from musicsim.ui.base.text import count, off_if, plain
+from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.components.jobs_view import BUSY, start_job
+from musicsim.wording import count
 
 
 def show_folders(snapshot: Snapshot, *, busy: bool) -> None:

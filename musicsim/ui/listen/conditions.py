@@ -10,6 +10,7 @@ from musicsim.explorer.playlists.queue import SURPRISE
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.search import SearchRequest
+from musicsim.explorer.search.query import sample_evenly
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import Words, parse_words
 from musicsim.ui.base.keys import Key
@@ -19,7 +20,7 @@ from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.components.filter_widgets import filter_values, filter_widgets, fit_filters
 from musicsim.ui.components.song_finder import ONLY_SONGS, MatchKind, find_song, ids_of_match, song_matches
 from musicsim.ui.listen import state
-from musicsim.ui.listen.seed import MAX_EXAMPLES, WORDS, sample_evenly
+from musicsim.ui.listen.seed import MAX_EXAMPLES, WORDS
 from musicsim.ui.listen.state import LISTEN, ListenState, change
 from musicsim.wording import clock
 
@@ -80,10 +81,10 @@ def add_examples(snapshot: Snapshot, seed_id: int | None) -> None:
     def add(kind: MatchKind, value: str) -> None:
         examples = LISTEN.get().examples
         found = ids_of_match(snapshot, kind, value)
-        ids = [i for i in found[snapshot.rows_of(found) >= 0].tolist() if i != seed_id]
+        ids = found[(snapshot.rows_of(found) >= 0) & (found != seed_id)]
         room = MAX_EXAMPLES - len(examples)
-        if ids and room > 0:
-            change(examples={**examples, **dict.fromkeys(sample_evenly(ids, room), _SIGN.get())})
+        if len(ids) and room > 0:
+            change(examples={**examples, **dict.fromkeys(sample_evenly(ids, room).tolist(), _SIGN.get())})
 
     st.segmented_control(
         "More examples", list(_FIELDS), **_SIGN.widget(), required=True,

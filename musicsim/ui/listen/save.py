@@ -1,7 +1,5 @@
 """The queue as a playlist: saved in the library, and opened on the Playlist page."""
 
-from dataclasses import replace
-
 import streamlit as st
 
 from musicsim.explorer.playlists.queue import QueueItem
@@ -10,11 +8,12 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.text import count, plain, toast_errors
+from musicsim.ui.base.text import plain, toast_errors
 from musicsim.ui.listen.seed import WORDS, Seed
 from musicsim.ui.playlist.draft import PlaylistDraft
 from musicsim.ui.playlist.request_form import open_draft
-from musicsim.ui.playlist.saved import MAX_NAME, own_playlist
+from musicsim.ui.playlist.saved import MAX_NAME, save_draft
+from musicsim.wording import add_number, count
 
 
 def save_popover(snapshot: Snapshot, seed: Seed, items: list[QueueItem]) -> None:
@@ -24,7 +23,7 @@ def save_popover(snapshot: Snapshot, seed: Seed, items: list[QueueItem]) -> None
     draft = _draft(seed, items)
     with st.popover("Save", key="listen_save"):
         if not is_public():
-            proposed = _unused_name(snapshot, seed)
+            proposed = _propose_name(snapshot, seed)
             name = st.text_input("Name", proposed, key=f"listen_name_{proposed}", max_chars=MAX_NAME).strip()
             # not as a callback: those of fragments cannot show a toast
             if st.button(f"Save {count(len(draft.song_ids), 'song')}", type="primary", key="listen_save_it"):
@@ -44,17 +43,14 @@ def _draft(seed: Seed, items: list[QueueItem]) -> PlaylistDraft:
     return PlaylistDraft(ids, edges, frozenset(item.song.id for item in items if item.is_pinned))
 
 
-def _unused_name(snapshot: Snapshot, seed: Seed) -> str:
+def _propose_name(snapshot: Snapshot, seed: Seed) -> str:
     """Return a name for the playlist that no other one has."""
     start = seed.song.title if seed.song else seed.upload.name if seed.upload else WORDS.get()
     used = {playlist.name for playlist in snapshot.library.playlists(source=OWN_PLAYLISTS)}
-    name = f"From {start}"[: MAX_NAME - 4]
-    return next(n for n in (name, *(f"{name} {i}" for i in range(2, len(used) + 3))) if n not in used)
+    return add_number(f"From {start}"[: MAX_NAME - 4], used)
 
 
 def _save(snapshot: Snapshot, draft: PlaylistDraft, name: str) -> None:
     with toast_errors(ValueError):
-        snapshot.library.add_playlists([(name, None, draft.song_ids, draft.details())], source=OWN_PLAYLISTS)
-        saved = own_playlist(snapshot, name)
-        open_draft(snapshot, replace(draft, saved_id=saved.id if saved else None))
+        open_draft(snapshot, save_draft(snapshot, draft, name))
         st.toast(f"Saved as “{plain(name)}”. The Playlist page shows it.", icon=":material/check_circle:")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from musicsim._arrays import Int64Array
-from musicsim.explorer.search.query import Example
+from musicsim.explorer.search.query import Example, sample_evenly
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.ui.base.keys import CHOSEN, MARKED, Key
@@ -78,7 +78,7 @@ def start_song(
 
 def start_like(snapshot: Snapshot, ids: Sequence[int]) -> None:
     """Start the queue with songs like some others, or like an even sample of many."""
-    first, *others = sample_evenly(ids, MAX_EXAMPLES)
+    first, *others = sample_evenly(np.asarray(ids), MAX_EXAMPLES).tolist()
     begin_from(snapshot, first, examples=dict.fromkeys(others, 1))
 
 
@@ -113,8 +113,3 @@ def begin_from(snapshot: Snapshot, song_id: int, **state: object) -> None:
         begin(ListenState(name, **state))  # type: ignore[arg-type]
     else:
         state_of(name)
-
-
-def sample_evenly(ids: Sequence[int], n: int) -> list[int]:
-    """Return at most `n` of the ids, at equal distances."""
-    return [int(ids[i]) for i in np.unique(np.linspace(0, len(ids) - 1, n).astype(int))]

@@ -6,18 +6,18 @@ import streamlit as st
 
 from musicsim._arrays import Int64Array
 from musicsim.audio import HEARD
+from musicsim.explorer.search.query import sample_evenly
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.media.playlist_files import MIME, m3u8
 from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.keys import MARKED, SECTIONS, Key
+from musicsim.ui.base.keys import MARKED, Key
 from musicsim.ui.base.text import off_if
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.listening import enqueue_songs, play_songs
 from musicsim.ui.components.song_map import MAX_MARKED
-from musicsim.ui.listen.seed import MAX_EXAMPLES, PLAY_AT, sample_evenly, start_like
-from musicsim.ui.playlist.draft import PLAYLIST
-from musicsim.ui.playlist.request_form import STAY_AROUND
+from musicsim.ui.listen.seed import MAX_EXAMPLES, PLAY_AT, start_like
+from musicsim.ui.playlist.request_form import plan_around
 from musicsim.ui.train.training_view import select_training
 from musicsim.wording import count
 
@@ -42,9 +42,7 @@ def show_selection(snapshot: Snapshot) -> None:
         st.button(label, icon=":material/play_arrow:", on_click=play_songs, args=(snapshot.library, first))
         st.button("Queue", icon=":material/playlist_add:", on_click=enqueue_songs, args=(snapshot.library, first))
         if st.button("Playlist around them", icon=":material/queue_music:"):
-            PLAYLIST.set(None)
-            SECTIONS["playlist"].set("")
-            STAY_AROUND.set(sample_evenly(ids.tolist(), _MAX_AROUND))
+            plan_around(sample_evenly(ids, _MAX_AROUND).tolist())
             st.switch_page(PAGES["playlist"])
         st.button(
             "Similar songs", icon=":material/graph_3:", key="selection_search", on_click=_search,

@@ -21,7 +21,7 @@ from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
 from musicsim.ui.base.frame import PAGES, asset
 from musicsim.ui.base.keys import SECTIONS
 from musicsim.ui.base.sections import Tab, tabs_of
-from musicsim.ui.base.text import count, plain
+from musicsim.ui.base.text import plain
 from musicsim.ui.components.jobs_view import stop_without_songs
 from musicsim.ui.components.listening import play_songs
 from musicsim.ui.playlist.actions import TROUBLE
@@ -32,9 +32,9 @@ from musicsim.ui.playlist.sending import send_button
 from musicsim.ui.playlist.sentence import show_sentence
 from musicsim.ui.playlist.view import absent_songs, dialect_of, show_bar, show_map, show_notes, show_rows
 from musicsim.ui.playlist.weights_view import show_weights
-from musicsim.wording import clock
+from musicsim.wording import clock, count
 
-_PLAYLIST, _WEIGHTS = "A playlist", "Weights"
+_WEIGHTS = "Weights"
 _SECTION = SECTIONS["playlist"]
 _MANY = 20_000  # number of songs above which computing the walk takes more than a second
 
@@ -64,8 +64,7 @@ def _show_sections(tabs: dict[str, Tab]) -> None:
     """Show links to the other sections of the page."""
     with st.container(horizontal=True):
         for name, tab in tabs.items():
-            if name != _PLAYLIST:
-                st.button(tab.title, key=f"playlist_to_{name}", on_click=_SECTION.set, args=(name,))
+            st.button(tab.title, key=f"playlist_to_{name}", on_click=_SECTION.set, args=(name,))
 
 
 def _show_lists(snapshot: Snapshot) -> None:
@@ -134,10 +133,9 @@ def draw() -> None:
     walker = _walk(snapshot)
     if walker is None:
         return
-    core = {_PLAYLIST: Tab(_PLAYLIST, 10, []), _WEIGHTS: Tab(_WEIGHTS, 20, [lambda *_, **__: show_weights(walker)])}
-    tabs = tabs_of("playlist", core)
+    tabs = tabs_of("playlist", {_WEIGHTS: Tab(_WEIGHTS, 20, [lambda *_, **__: show_weights(walker)])})
     section = _SECTION.get()
-    if section == _PLAYLIST or section not in tabs:
+    if section not in tabs:
         _show_playlist(snapshot, walker, tabs)
     else:
         st.button(

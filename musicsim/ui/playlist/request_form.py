@@ -32,8 +32,6 @@ KEYS = {field: option_key(f"playlist_{field}", PlaylistRequest, field) for field
 KEYS["minutes"] = Key("playlist_minutes", lambda: 60, "length of the playlist in minutes", is_kept=True)
 KEYS["dialect"] = Key("playlist_dialect", str, "dialect of the walk; empty for all playlists", is_kept=True)
 _FIRST, _LENGTH = KEYS["first"], KEYS["length"]
-STAY_AROUND: Key[list[int]] = KEYS["like"]
-"""Ids of the songs that the playlist stays close to."""
 _NAMES = ("artists", "no_artists", "genres", "tags", "no_tags", "folders", "no_folders", "keys", "modes")
 _SONGS = ("through", "like", "exclude")
 _PER_LIBRARY: tuple[Key[Any], ...] = (
@@ -63,6 +61,13 @@ def request_of(snapshot: Snapshot) -> PlaylistRequest:
     since = time.time() - RESTS_S
     drawn = [ids for at, ids in _DRAWN.get() if at >= since and values["avoid_recent"]]
     return PlaylistRequest(**values, rested=frozenset[int]().union(*drawn))
+
+
+def plan_around(ids: list[int]) -> None:
+    """Show the Playlist page without a playlist; the next one is to stay close to these songs."""
+    PLAYLIST.set(None)
+    SECTIONS["playlist"].set("")
+    KEYS["like"].set(ids)
 
 
 def open_draft(snapshot: Snapshot, draft: PlaylistDraft) -> None:

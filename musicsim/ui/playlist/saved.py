@@ -12,11 +12,12 @@ from musicsim.library import SavedPlaylist, Song
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.public import is_public
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import clean, count, off_if, plain, shorten, toast_errors
+from musicsim.ui.base.text import clean, off_if, plain, shorten, toast_errors
 from musicsim.ui.components.song_finder import Match, find_song, name_matches
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.draft import NAME, PLAYLIST, PlaylistDraft, amend, present_ids
 from musicsim.ui.playlist.request_form import open_draft, playlists_of
+from musicsim.wording import count
 
 MAX_NAME = 100
 _MAX_TITLE = 45  # so that two titles are a name
@@ -166,6 +167,13 @@ def own_playlist(snapshot: Snapshot, name: str) -> SavedPlaylist | None:
     return next((p for p in lists if p.category is None and p.name == name), None)
 
 
+def save_draft(snapshot: Snapshot, draft: PlaylistDraft, name: str) -> PlaylistDraft:
+    """Save a playlist in the library, instead of one with the same name; return it with its id."""
+    snapshot.library.add_playlists([(name, None, draft.song_ids, draft.details())], source=OWN_PLAYLISTS)
+    saved = own_playlist(snapshot, name)
+    return replace(draft, saved_id=saved.id if saved else None)
+
+
 def _save(snapshot: Snapshot) -> None:
     """Save the current playlist; an existing playlist with this name is replaced only after confirmation."""
     draft, name = PLAYLIST.get(), NAME.get().strip()
@@ -175,10 +183,8 @@ def _save(snapshot: Snapshot) -> None:
         _CONFIRMED.set(name)
         return
     with toast_errors(ValueError):
-        snapshot.library.add_playlists([(name, None, draft.song_ids, draft.details())], source=OWN_PLAYLISTS)
+        amend(save_draft(snapshot, draft, name))
         _CONFIRMED.set("")
-        saved = own_playlist(snapshot, name)
-        amend(replace(draft, saved_id=saved.id if saved else None))
         st.toast(f"Saved as “{plain(name)}”.", icon=":material/check_circle:")
 
 

@@ -13,11 +13,12 @@ from musicsim.explorer.requests.playlist import DIRECTIONS, PREFERENCES, Playlis
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.openers import choices_of
 from musicsim.ui.base.option_widgets import describe, limits
-from musicsim.ui.base.text import count, plain, shorten
+from musicsim.ui.base.text import plain, shorten
 from musicsim.ui.components.filter_widgets import RANGES, filter_values, filter_widgets
 from musicsim.ui.components.song_finder import find_songs
 from musicsim.ui.playlist.draft import PLAYLIST
 from musicsim.ui.playlist.request_form import KEYS, LENGTH_BY, MAX_SONGS, choose, chosen_ids, fit_form
+from musicsim.wording import count
 
 _MAX_CHOSEN = 100  # maximum number of songs to pass through, stay close to or exclude
 _MAX_NAMED = 3  # conditions that the sentence names

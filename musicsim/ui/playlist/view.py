@@ -1,7 +1,7 @@
 """The current playlist: actions, rows, the reason for each step, and the map."""
 
 import re
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import partial
 
@@ -13,7 +13,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.ui.base import openers
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import count, off_if, plain
+from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.components.listening import enqueue_songs, play_preview, play_songs
 from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
 from musicsim.ui.components.song_list import Action, row_of, song_list
@@ -21,7 +21,7 @@ from musicsim.ui.components.song_map import song_map
 from musicsim.ui.playlist import actions
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, can_redo, can_undo, change, present_ids, redo, undo
 from musicsim.ui.playlist.request_form import MAX_SONGS
-from musicsim.wording import capitalize
+from musicsim.wording import capitalize, count
 
 _WHY: Key[int | None] = Key("playlist_why", lambda: None, "place of the song for which the preceding step is explained")
 _ADD_AT: Key[int | None] = Key("playlist_add_at", lambda: None, "place at which to add songs")
@@ -54,12 +54,15 @@ def show_bar(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft | None) -> N
 
 def _show_menu(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft) -> None:
     ids, rows = draft.song_ids, snapshot.rows_of(draft.song_ids)
-    identities: list[Hashable] = [work or i for work, i in zip(works_of(snapshot, rows), ids, strict=True)]
-    same = [identities.index(identity) for identity in identities]  # the same number for repeats and versions of a song
-    n_repeats = len(same) - len(set(same))
-    choices = {
+    first: dict[Hashable, int] = {}
+    # the same number for repeats and versions of a song
+    same = [
+        first.setdefault(work or i, n) for n, (work, i) in enumerate(zip(works_of(snapshot, rows), ids, strict=True))
+    ]
+    n_repeats = len(same) - len(first)
+    choices: dict[str, Callable[[], object]] = {
         "Start over without pins": partial(actions.draw, snapshot, walker, keeps_pins=False),
-        "Add to queue": partial(enqueue_songs, snapshot.library, snapshot.songs_at(rows)),
+        "Add to queue": lambda: enqueue_songs(snapshot.library, snapshot.songs_at(rows)),
         "Add songs": partial(_ADD_AT.set, len(ids)),
     }
     n_more = min(_N_MORE, min(MAX_SONGS, snapshot.n_indexed) - len(ids))

@@ -22,11 +22,12 @@ from musicsim.library.stores.models import ModelRecord
 from musicsim.ui.base import openers
 from musicsim.ui.base.desk import AT_ONCE_S, Task, count_done, desk, result_of, task_key, value_of, wait_for
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import count, escape_for_chart, interval, plain
+from musicsim.ui.base.text import escape_for_chart, interval, plain
 from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.downloads import chart, table_download
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import row_of, song_list
+from musicsim.wording import count
 
 _ALL: Key[str] = Key("evaluate_all", str, "name of the library for which all models are evaluated")
 _SPLIT: Key[str] = Key("evaluate_split", str, "name of the fixed split; empty for none")

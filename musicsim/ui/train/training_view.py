@@ -32,11 +32,11 @@ from musicsim.ui.base.desk import AT_ONCE_S, value_of, wait_for
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import SECTIONS, Key
 from musicsim.ui.base.option_widgets import describe, limits, option_key
-from musicsim.ui.base.text import count, plain
+from musicsim.ui.base.text import plain
 from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.downloads import chart
 from musicsim.ui.components.jobs_view import start_job
-from musicsim.wording import capitalize, clock
+from musicsim.wording import capitalize, clock, count
 
 _DEFAULT = TrainingRequest()
 _CS = tuple(round(10 ** (half / 2), 1 if half < 2 else 0) for half in range(13))

@@ -12,12 +12,13 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.stores.models import ModelRecord
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import count, plain
+from musicsim.ui.base.text import plain
 from musicsim.ui.components.downloads import show_table
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import Action, row_of, song_list
 from musicsim.ui.train.models_view import use_button
+from musicsim.wording import count
 
 _SHOWN: Key[str | None] = Key("verdict_of", lambda: None, "id of the model whose verdict is shown")
 _NEWEST: Key[str | None] = Key("verdict_newest", lambda: None, "id of the newest model with a verdict")
