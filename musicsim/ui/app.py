@@ -28,12 +28,14 @@ from musicsim.ui.components.listening import player_routes
 from musicsim.ui.components.song_map import map_script_routes
 
 _log = logging.getLogger(__name__)
+# Otherwise a rerun of the page discards a rerun of a fragment that still waits, and with it the click that caused it.
+# It would also start a thread for each message from a page, for which the event loop waits.
+_OPTIONS = {"runner.fastReruns": False}
 _VISITOR_OPTIONS = {
     "server.headless": True,
     "server.maxUploadSize": VISITORS_MB,
     "server.disconnectedSessionTTL": 30,  # seconds
     "client.showErrorDetails": "none",
-    "runner.fastReruns": False,  # otherwise each message from a page starts a thread, and the event loop waits for it
     "runner.postScriptGC": False,  # with twenty sessions, it took longer than the run; Python still collects garbage
 }
 _MAX_FORM_BYTES = 1 << 20  # maximum size of the multipart request, without the uploaded file
@@ -79,9 +81,9 @@ def app_options() -> dict[str, Any]:
     _log.info("the app is starting, version %s", logs.Public(__version__))
     prefix = path_prefix(st.get_option("server.baseUrlPath") or "")
     middleware = [Middleware(Guard, names=read_allowed_hosts())]
+    for option, value in (_OPTIONS | (_VISITOR_OPTIONS if is_public() else {})).items():
+        config.set_option(option, value)
     if is_public():
-        for option, value in _VISITOR_OPTIONS.items():
-            config.set_option(option, value)
         limits = Middleware(
             Visitors, is_of_a_page=is_of_a_page, rerun_of=rerun_of, filter_message=filter_message,
             uploads_of=uploads_of, when_left=_collect_garbage, max_file=(VISITORS_MB << 20) + _MAX_FORM_BYTES,

@@ -6,7 +6,18 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.actions import ask, passages, player_plays, rows, send_sound, songs_of, sound, visit, wait_for_sound
+from tests.browser.actions import (
+    IDLE,
+    ask,
+    passages,
+    player_plays,
+    rows,
+    send_sound,
+    songs_of,
+    sound,
+    visit,
+    wait_for_sound,
+)
 from tests.sounds import write_song
 
 
@@ -61,6 +72,24 @@ def test_keys_control_passage_and_closing_stops_it(page, address, home):
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     page.wait_for_function("a => a.paused", arg=handle)
+
+
+def test_dialog_stays_when_page_runs_again(page, address, home):
+    visit(page, address, query=f"?song={songs_of(home)[4].id}")
+    rows(page).first.get_by_role("button", name=re.compile("^Play")).click()
+    player_plays(page)
+    dialog = ask(page, 1)
+    waves = dialog.get_by_test_id("two-waves").element_handle()
+    playing = page.get_by_role("heading", level=2, include_hidden=True).first
+    before = playing.inner_text()
+    page.evaluate("window[Symbol.for('musicsim.player')].next()")
+    expect(playing).not_to_have_text(before)
+    page.wait_for_selector(IDLE)
+    assert waves.evaluate("waves => waves.isConnected"), "drawn once"
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    page.wait_for_selector(IDLE)
+    expect(dialog).to_be_hidden()
 
 
 def test_upload_is_explained_and_played(page, address, tmp_path):

@@ -207,13 +207,16 @@ function focused(list) {
   return row && list.contains(row) ? { song: row.dataset.songId, icon: button.dataset.icon } : null;
 }
 
+const RETURN_MS = 1000; // after a dialog closes, the page runs again, and may rebuild the list more than once
 let returning = null;
 
 /** If the pressed button opens a dialog, return the focus to it afterwards: the list was rebuilt in the meantime. */
 function returnFocus(parent, { title }) {
   const isOpen = () => document.querySelector("[role=dialog]") !== null;
   let wasOpen = false;
+  let until = 0;
   const focus = () => {
+    if (performance.now() < until) requestAnimationFrame(focus);
     if (document.activeElement !== document.body) return;
     const again = [...parent.querySelectorAll("button")].find((button) => button.title === title);
     again?.focus();
@@ -224,6 +227,7 @@ function returnFocus(parent, { title }) {
     if (isOpen()) wasOpen = true;
     else if (wasOpen) {
       returning.disconnect();
+      until = performance.now() + RETURN_MS;
       requestAnimationFrame(() => requestAnimationFrame(focus)); // after the dialog's own attempt
     }
   });

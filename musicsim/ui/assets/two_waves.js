@@ -258,6 +258,10 @@ function legend(slots, sides, sound) {
 }
 
 export default function ({ data, parentElement }) {
+  const shown = JSON.stringify(data);
+  const old = parentElement.querySelector("[data-testid=two-waves]");
+  if (old?.shown === shown) return old.close; // the page ran again, for example for the player's next song
+  old?.close();
   const closing = new AbortController();
   const message = element("div", { className: "message" });
   message.setAttribute("role", "status");
@@ -270,14 +274,15 @@ export default function ({ data, parentElement }) {
   const root = element("div", { className: "two-waves" }, ...sides.map((side) => side.root));
   root.append(legend(data.slots, sides, sound), message, sound.audio);
   root.dataset.testid = "two-waves";
-  parentElement.querySelector("[data-testid=two-waves]")?.remove();
-  parentElement.append(root);
   const resizing = new ResizeObserver(() => sides.forEach((side) => side.render()));
   sides.forEach((side) => resizing.observe(side.canvas));
-  return () => {
+  root.shown = shown;
+  root.close = () => {
     closing.abort();
     resizing.disconnect();
     sound.stop();
     root.remove();
   };
+  parentElement.append(root);
+  return root.close;
 }

@@ -25,23 +25,36 @@ _LETTERS = "ABCDEF"
 _MAX_EXAMPLES = 5  # maximum number of examples whose similarities are listed
 _MIN_SHARE = 5e-4  # smallest share for which a bar is shown
 _COLORS = PALETTE[: len(_LETTERS)]
-_EXPLAINED: Key[int | None] = Key("why_asked", lambda: None, "song id of the result to explain")
+_EXPLAINED: Key[int | None] = Key("why_asked", lambda: None, "song id of the result to explain", per_library=True)
+_SEED: Key[str] = Key("why_seed", str, "name of the list with the explained result; empty until it is shown")
 
 
 def ask_why(other_id: int) -> None:
-    """Make the next :func:`show_why` explain a result; for callbacks."""
+    """Make :func:`show_why` explain a result until its dialog is closed; for callbacks."""
     _EXPLAINED.set(other_id)
+    _SEED.set("")
 
 
-def show_why(snapshot: Snapshot, query: Query) -> None:
-    """Open the dialog once after :func:`ask_why`; call this after the list of results."""
+def show_why(snapshot: Snapshot, query: Query, seed: str) -> None:
+    """Show the dialog after :func:`ask_why`, also when the page runs again; call this after the list of results.
+
+    `seed` is the name of the list: the dialog does not open again over a different list.
+    """
     other_id = _EXPLAINED.get()
-    _EXPLAINED.set(None)
-    if other_id is not None and snapshot.songs_by_id([other_id]):
+    if other_id is None:
+        return
+    if _SEED.get() in ("", seed) and snapshot.songs_by_id([other_id]):
+        _SEED.set(seed)
         why_dialog(snapshot, query, other_id)
+    else:
+        _close()
 
 
-@st.dialog("Why are these two similar?", width="large")
+def _close() -> None:
+    _EXPLAINED.set(None)
+
+
+@st.dialog("Why are these two similar?", width="large", on_dismiss=_close)
 def why_dialog(snapshot: Snapshot, query: Query, other_id: int) -> None:
     """Explain a result, given by song id; with several examples, the user chooses the one to compare with."""
     if snapshot.model is None:  # the model of these results has been deleted

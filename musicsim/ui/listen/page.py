@@ -72,7 +72,6 @@ def draw() -> None:
             filters_popover(snapshot)
         more_popover(snapshot, seed)
     st.html(_TABS)
-    follow_player()
     _show_page(snapshot, seed)
 
 
@@ -81,6 +80,7 @@ def _show_page(snapshot: Snapshot, seed: Seed | None) -> None:
     if IS_REMOVED.get():  # the popovers are outside this fragment, and show conditions, too
         IS_REMOVED.set(False)
         st.rerun()
+    follow_player()  # in this fragment: a rerun of the whole page would interrupt the callback of a click
     with st.container(key="listen_columns"):
         left, right = st.columns([3, 2], gap="medium")
     with right, st.container(key="beside_map"):
@@ -113,7 +113,7 @@ def _show_music(snapshot: Snapshot, seed: Seed | None) -> tuple[int | None, list
     feedback_bar(snapshot, seed.name, seed.song_id)
     show_queue(snapshot, seed, items, current, request)
     if request.query is not None:
-        show_why(snapshot, request.query)
+        show_why(snapshot, request.query, seed.name)
     play_if_asked(snapshot, seed, items)
     near = [item.song.id for item in items if item.similarity is not None]
     return current, near, None if seed.upload is None else seed.upload.place

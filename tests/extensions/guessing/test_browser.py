@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from musicsim.library import Library
-from tests.browser.actions import visit
+from tests.browser.actions import show_tab, visit
 
 ROW = 35  # pixels
 
@@ -22,7 +22,7 @@ def nameless(home):
 def test_marks_stay_with_their_rows(page, address, nameless):
     library, ids = nameless
     visit(page, address, "library")
-    page.get_by_test_id("stMain").get_by_text("Artists", exact=True).first.click()
+    show_tab(page, "Tidy up", "Artists")
     page.get_by_text("Guess artists from similar songs").click()
     table = page.get_by_test_id("stDataFrame").first
     table.locator("canvas").first.wait_for()
