@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -19,9 +20,9 @@ Write = Callable[[], AbstractContextManager[sa.Connection]]
 """Opens a transaction that changes a library."""
 
 _BUSY_MS = 30_000  # maximum wait for another write; our writes take milliseconds
+_PAUSE_S = 0.01  # between attempts
 _SETTINGS = (f"busy_timeout={_BUSY_MS}", "foreign_keys=ON")
 _NOT_UTF8 = "Could not decode to UTF-8"  # start of the sqlite3 module's message for damaged text
-_WRITER_SETTINGS = ("journal_mode=WAL", "synchronous=NORMAL")
 
 
 def is_writable(path: Path) -> bool:
@@ -45,8 +46,10 @@ def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
     def _configure(connection: Any, _record: Any) -> None:
         connection.create_function("folded", -1, _casefold, deterministic=True)
         connection.isolation_level = None  # transactions are started by _begin, not by the driver
-        for setting in (*_SETTINGS, *(() if read_only else _WRITER_SETTINGS)):
+        for setting in _SETTINGS:
             connection.execute(f"PRAGMA {setting}")
+        if not read_only:
+            _write_ahead(connection)
 
     @event.listens_for(engine, "begin")
     def _begin(connection: sa.Connection) -> None:
@@ -65,6 +68,20 @@ def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
             raise problem from cause
 
     return engine
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to WAL mode; if another connection writes, wait as long as any statement does."""
+    limit = time.monotonic() + _BUSY_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")  # SQLite does not wait here, in spite of busy_timeout
+            break
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > limit:
+                raise
+            time.sleep(_PAUSE_S)
+    connection.execute("PRAGMA synchronous=NORMAL")
 
 
 def damage_error(path: Path, why: object) -> LibraryError:
