@@ -28,26 +28,32 @@ def switch(page: Page, name: str) -> None:
     expect(page.get_by_role("heading", name=PAGES[name], exact=True)).to_be_visible()
 
 
+def choose(page: Page, name: str | re.Pattern[str], option: str | re.Pattern[str]) -> None:
+    """Choose an option of a selectbox, once the page is complete: a list that is open while it is drawn may close."""
+    box = page.get_by_role("combobox", name=name)
+    expect(box).to_be_visible()
+    page.wait_for_selector(IDLE)
+    box.click()
+    page.get_by_role("option", name=option, exact=isinstance(option, str)).click()
+
+
 def show_tab(page: Page, section: str, title: str = "") -> None:
     """Open a section of a page, and one of its tabs."""
     page.get_by_test_id("stButtonGroup").first.get_by_text(section, exact=True).click()
     if title:
-        page.get_by_role("combobox", name=section).click()
-        page.get_by_role("option", name=title, exact=True).click()
+        choose(page, section, title)
 
 
 def learn_from(page: Page, source: str) -> None:
     """Choose a source on the Train page."""
-    page.get_by_role("combobox", name="Learn from").click()
-    page.get_by_role("option", name=re.compile(source)).click()
+    choose(page, "Learn from", re.compile(source))
     page.wait_for_selector(IDLE)
 
 
 def train_a_ranking(page: Page) -> None:
     """Start a training that always ends with a model; the automatic method may keep the sound alone."""
     page.get_by_text("More", exact=True).last.click()
-    page.get_by_role("combobox", name=re.compile("Method")).click()
-    page.get_by_role("option", name=re.compile("A ranking")).click()
+    choose(page, re.compile("Method"), re.compile("A ranking"))
     page.wait_for_selector(IDLE)
     page.locator(".st-key-train_start button:visible").first.click()
 

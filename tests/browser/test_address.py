@@ -5,7 +5,18 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.actions import row_action, row_ids, rows, send_sound, show_tab, songs_of, switch, visit, wait_for_map
+from tests.browser.actions import (
+    choose,
+    row_action,
+    row_ids,
+    rows,
+    send_sound,
+    show_tab,
+    songs_of,
+    switch,
+    visit,
+    wait_for_map,
+)
 from tests.browser.patient import new_context
 
 
@@ -78,8 +89,7 @@ def test_reload_keeps_session_of_tab(page, chromium, address, home):
     songs = songs_of(home)
     visit(page, address)
     page.get_by_role("button", name="More", exact=True).click()
-    page.get_by_role("combobox", name="Color by").click()
-    page.get_by_role("option", name="artist", exact=True).click()
+    choose(page, "Color by", "artist")
     page.wait_for_function("({map}) => map.drawnBy === 'artist'", arg=wait_for_map(page).element_handle())
     switch(page, "playlist")
     page.get_by_role("button", name="any song").last.click()

@@ -14,6 +14,7 @@ from musicsim.library.db import schema
 from tests.browser.actions import (
     IDLE,
     PAGES,
+    choose,
     click_song,
     expect_rows,
     hindrances,
@@ -152,8 +153,7 @@ def test_map_color_can_be_changed(page, address):
     drawn = wait_for_map(page)
     page.get_by_role("button", name="More", exact=True).click()
     for by in ("artist", "folder", "year", "cluster"):
-        page.get_by_role("combobox", name="Color by").click()
-        page.get_by_role("option", name=by, exact=True).click()
+        choose(page, "Color by", by)
         page.wait_for_function("([{map}, by]) => map.drawnBy === by", arg=[drawn.element_handle(), by])
         counts = drawn.evaluate("({map}) => map.colours.entries.map(e => e.n_songs)")
         assert sum(counts) == 12
@@ -465,8 +465,7 @@ def test_library_is_switched_in_sidebar(page, address):
     visit(page, address)
     wait_for_map(page)
     page.get_by_test_id("stSidebar").get_by_role("button", name="library · Sound").click()
-    page.get_by_role("combobox", name="Library").click()
-    page.get_by_role("option", name="empty").click()
+    choose(page, "Library", re.compile("empty"))
     expect(page.get_by_text("No songs yet")).to_be_visible()
     assert "library=empty" in page.url
 

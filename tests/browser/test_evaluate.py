@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.actions import player_plays, rows, show_tab
+from tests.browser.actions import choose, player_plays, rows, show_tab
 
 
 def visit(page: Page, address: str) -> None:
@@ -38,8 +38,7 @@ def test_charts_fit_phone(page, address):
 def test_papers_are_one_click_away(page, address):
     visit(page, address)
     show_tab(page, "The papers")
-    page.get_by_role("combobox", name="Experiment").click()
-    page.get_by_role("option", name="Neighbors in the demo collection").click()
+    choose(page, "Experiment", re.compile("Neighbors in the demo collection"))
     expect(page.get_by_role("heading", name="Neighbors in the demo collection")).to_be_visible()
     expect(page.get_by_text("Do the nearest songs share a style and an artist")).to_be_visible()
     expect(page.get_by_role("button", name="Start the short run")).to_be_enabled()
