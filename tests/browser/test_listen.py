@@ -53,6 +53,7 @@ def test_chips_and_removals_change_what_plays_next(page, address, home):
     page.get_by_role("button", name="Similar songs", exact=True).click()
     (title,) = (song.title for song in songs_of(home) if song.id == left[1])
     expect(page.get_by_role("heading", name=title)).to_be_visible()
+    page.get_by_role("button", name="Similar songs", exact=True).click()
     player_plays(page, left[1])
     page.wait_for_function(f"id => {PLAYER}.tracks[0].song_id === id && {PLAYER}.index === 0", arg=left[1])
 

@@ -12,6 +12,7 @@ from musicsim.explorer.snapshot.map_columns import to_unit
 from musicsim.explorer.snapshot.map_view import MAX_UNFOLDED, map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.ui.base.frame import SHELL, asset
+from musicsim.ui.base.keys import read_event
 from musicsim.ui.components import song_map
 from tests.pages.actions import maps, open_page
 from tests.sounds import write_song
@@ -81,3 +82,7 @@ def test_vendored_script_matches_documented_hash():
     import hashlib
 
     assert hashlib.sha256(asset(f"vendor/{song_map.SCRIPT}").encode()).hexdigest() in asset("vendor/README.md")
+
+
+def test_event_of_component_that_has_left_page_is_none():
+    assert read_event("no_such_component", "picked") is None

@@ -66,6 +66,14 @@ SECTIONS: dict[str, Key[str]] = {
 }
 
 
+def read_event(key: str, name: str) -> Any:
+    """Return the value that a component sent; for its callbacks.
+
+    Returns None if the user has left the component's page in the meantime.
+    """
+    return st.session_state[key].get(name) if key in st.session_state else None
+
+
 def persistent_keys() -> Iterable[Key[Any]]:
     """Return the entries that survive a page reload."""
     return [key for key in _keys.values() if key.is_kept]

@@ -11,7 +11,7 @@ from musicsim.explorer.survey.questions import Question
 from musicsim.library import Library, Song
 from musicsim.library.media.sound import has_sound
 from musicsim.ui.base.frame import asset
-from musicsim.ui.base.keys import QUEUE_LIBRARY
+from musicsim.ui.base.keys import QUEUE_LIBRARY, read_event
 from musicsim.ui.base.text import clean
 from musicsim.ui.components.listening import track
 from musicsim.ui.components.player import as_json
@@ -32,7 +32,7 @@ def show_cards(
     """
 
     def receive() -> None:
-        sent = st.session_state[_KEY].get("action")
+        sent = read_event(_KEY, "action")
         if isinstance(sent, dict) and isinstance(sent.get("at"), int):
             chosen = sent.get("chosen")
             on_action(str(sent.get("kind")), sent["at"], chosen if isinstance(chosen, int) else None)

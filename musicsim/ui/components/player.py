@@ -23,7 +23,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from musicsim.ui.base.frame import asset
-from musicsim.ui.base.keys import Key
+from musicsim.ui.base.keys import Key, read_event
 
 logger = logging.getLogger(__name__)
 
@@ -151,7 +151,7 @@ def note_song(known: int | None, on_song: Callable[[int], None]) -> None:
     """Call `on_song` when the player plays another song than `known`; for one page: the others do not run for it."""
 
     def receive() -> None:
-        sent = st.session_state[_NOTE_KEY].get("song")
+        sent = read_event(_NOTE_KEY, "song")
         if isinstance(sent, int):
             on_song(sent)
 
@@ -231,7 +231,7 @@ def _component(name: str, *, with_view: bool) -> Callable[..., Any]:
 def _receive() -> None:
     """Pass each new event of the browser to the shell once."""
     link = _LINK.get()
-    sent = st.session_state[_MOUNT_KEY].get("event")
+    sent = read_event(_MOUNT_KEY, "event")
     for item in sent if isinstance(sent, list) else []:
         number, event = _parse(item)
         if event is None:

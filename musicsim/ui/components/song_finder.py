@@ -15,7 +15,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import parse_words
 from musicsim.library import Song
 from musicsim.ui.base.frame import asset
-from musicsim.ui.base.keys import Key
+from musicsim.ui.base.keys import Key, read_event
 from musicsim.ui.base.text import clean
 from musicsim.wording import count
 
@@ -170,7 +170,7 @@ def _find_many(
             st.rerun()
 
     def drop() -> None:
-        sent = st.session_state[key].get("dropped")
+        sent = read_event(key, "dropped")
         on_change([value for value, match in chosen if match.value != sent])
         st.rerun()
 
@@ -181,7 +181,7 @@ def _find_many(
 
 
 def _parse_match(key: str) -> tuple[MatchKind, str] | None:
-    sent = st.session_state[key].get("picked")
+    sent = read_event(key, "picked")
     if isinstance(sent, dict) and sent.get("kind") in get_args(MatchKind):
         return sent["kind"], str(sent.get("value"))
     return None

@@ -10,6 +10,7 @@ import streamlit as st
 from musicsim.library import Library, Song
 from musicsim.public import is_public
 from musicsim.ui.base.frame import asset
+from musicsim.ui.base.keys import read_event
 from musicsim.ui.base.openers import active_library
 from musicsim.wording import clock
 
@@ -66,7 +67,7 @@ def song_list(
     """
 
     def receive() -> None:
-        action = _parse(st.session_state[key].get("action"), len(rows))
+        action = _parse(read_event(key, "action"), len(rows))
         if action is not None:
             on_action(action)
 

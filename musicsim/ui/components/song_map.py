@@ -21,6 +21,7 @@ from musicsim.explorer.snapshot.map_view import map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.public import visitor_may
 from musicsim.ui.base.frame import asset
+from musicsim.ui.base.keys import read_event
 
 MAX_MARKED = 2_000
 """Maximum number of songs with a ring; more rings would merge into a black spot."""
@@ -50,7 +51,7 @@ def song_map(
     view = map_view(snapshot.map)
 
     def song_sent(name: str) -> int | None:
-        sent = st.session_state[key].get(name)
+        sent = read_event(key, name)
         return sent if isinstance(sent, int) and len(snapshot.songs_by_id([sent])) else None
 
     def pick() -> None:
@@ -65,7 +66,7 @@ def song_map(
             on_hear(song_id)
 
     def outline() -> None:
-        sent = st.session_state[key].get("outline")
+        sent = read_event(key, "outline")
         corners = parse_corners(sent)
         if on_outline is not None and corners is not None:
             rows = view.inside(*from_unit(view.home, *corners))

@@ -8,6 +8,7 @@ import streamlit as st
 
 from musicsim._arrays import Float32Array
 from musicsim.ui.base.frame import asset
+from musicsim.ui.base.keys import read_event
 
 Part = tuple[float, float]
 
@@ -22,7 +23,7 @@ def choose_part(
     """
 
     def receive() -> None:
-        sent = st.session_state[key].get("part")
+        sent = read_event(key, "part")
         if isinstance(sent, dict) and sent.get("song") == song:
             on_part(_parse(sent.get("seconds"), duration_s))
 
