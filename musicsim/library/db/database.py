@@ -78,7 +78,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             connection.execute("PRAGMA journal_mode=WAL")  # SQLite does not wait here, in spite of busy_timeout
             break
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > limit:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > limit:
                 raise
             time.sleep(_PAUSE_S)
     connection.execute("PRAGMA synchronous=NORMAL")

@@ -67,11 +67,11 @@ SECTIONS: dict[str, Key[str]] = {
 
 
 def read_event(key: str, name: str) -> Any:
-    """Return the value that a component sent; for its callbacks.
+    """Return the value that a component sent.
 
-    Returns None if the user has left the component's page in the meantime.
+    Returns None if it sent nothing, or if the user has left its page in the meantime.
     """
-    return st.session_state[key].get(name) if key in st.session_state else None
+    return st.session_state.get(key, {}).get(name)
 
 
 def persistent_keys() -> Iterable[Key[Any]]:

@@ -191,7 +191,7 @@ def _box(
     key: str, search: Callable[[str], Sequence[Match]], chosen: Sequence[Match] = (), *, label: str,
     is_labelled: bool, placeholder: str, help: str = "", **callbacks: Any,
 ) -> None:  # fmt: skip
-    sent = st.session_state.get(key, {}).get("text")
+    sent = read_event(key, "text")
     text = " ".join(sent[:_MAX_TEXT].split()) if isinstance(sent, str) else ""
     component = st.components.v2.component(
         "musicsim_finder", css=asset("song_finder.css"), js=asset("song_finder.js"), isolate_styles=False

@@ -25,14 +25,14 @@ _LETTERS = "ABCDEF"
 _MAX_EXAMPLES = 5  # maximum number of examples whose similarities are listed
 _MIN_SHARE = 5e-4  # smallest share for which a bar is shown
 _COLORS = PALETTE[: len(_LETTERS)]
-_EXPLAINED: Key[int | None] = Key("why_asked", lambda: None, "song id of the result to explain", per_library=True)
-_SEED: Key[str] = Key("why_seed", str, "name of the list with the explained result; empty until it is shown")
+_EXPLAINED: Key[tuple[int, str] | None] = Key(
+    "why_asked", lambda: None, "song id of the result to explain, and its list; empty until shown", per_library=True
+)
 
 
 def ask_why(other_id: int) -> None:
     """Make :func:`show_why` explain a result until its dialog is closed; for callbacks."""
-    _EXPLAINED.set(other_id)
-    _SEED.set("")
+    _EXPLAINED.set((other_id, ""))
 
 
 def show_why(snapshot: Snapshot, query: Query, seed: str) -> None:
@@ -40,11 +40,9 @@ def show_why(snapshot: Snapshot, query: Query, seed: str) -> None:
 
     `seed` is the name of the list: the dialog does not open again over a different list.
     """
-    other_id = _EXPLAINED.get()
-    if other_id is None:
-        return
-    if _SEED.get() in ("", seed) and snapshot.songs_by_id([other_id]):
-        _SEED.set(seed)
+    other_id, shown_over = _EXPLAINED.get() or (None, "")
+    if other_id is not None and shown_over in ("", seed) and snapshot.songs_by_id([other_id]):
+        _EXPLAINED.set((other_id, seed))
         why_dialog(snapshot, query, other_id)
     else:
         _close()
