@@ -63,15 +63,27 @@ def left(library):
 
 @pytest.fixture
 def given(monkeypatch):
-    """Return an event that is set once a file has been given to a worker."""
-    event, give = threading.Event(), Worker.give
+    """Return an event that is set once a ready worker has a file.
+
+    The file of a worker that dies before it is ready is given to another one.
+    """
+    event, give, receive = threading.Event(), Worker.give, Worker.receive
+
+    def tell(worker):
+        if worker.is_ready and any(task is not None for task in worker.tasks):  # no ping
+            event.set()
 
     def give_and_tell(worker, task):
         give(worker, task)
-        if task is not None:  # no ping
-            event.set()
+        tell(worker)
+
+    def receive_and_tell(worker):
+        result = receive(worker)
+        tell(worker)
+        return result
 
     monkeypatch.setattr(Worker, "give", give_and_tell)
+    monkeypatch.setattr(Worker, "receive", receive_and_tell)
     return event
 
 

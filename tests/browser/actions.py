@@ -29,12 +29,15 @@ def switch(page: Page, name: str) -> None:
 
 
 def choose(page: Page, name: str | re.Pattern[str], option: str | re.Pattern[str]) -> None:
-    """Choose an option of a selectbox, once the page is complete: a list that is open while it is drawn may close."""
+    """Choose an option of a selectbox once the page is complete; its open list may close while the page is drawn.
+
+    The click is that of a screen reader: a list that moves while the mouse is down ignores the mouse.
+    """
     box = page.get_by_role("combobox", name=name)
     expect(box).to_be_visible()
     page.wait_for_selector(IDLE)
     box.click()
-    page.get_by_role("option", name=option, exact=isinstance(option, str)).click()
+    page.get_by_role("option", name=option, exact=isinstance(option, str)).dispatch_event("click")
 
 
 def show_tab(page: Page, section: str, title: str = "") -> None:

@@ -185,7 +185,7 @@ def test_lasso_includes_songs_outside_sample(page, address, folder):
     with Library.open(folder) as library:
         (song,) = library.songs([lowest])
     expect(page.get_by_role("heading", name=song.title, exact=True)).to_be_visible()
-    # the songs have no files: the player tries some of the queue, and with each the page runs again
+    # The songs have no files. The player tries ten of the queue, and meanwhile the page runs again.
     expect(page.get_by_test_id("player")).to_have_attribute("data-state", "error")
     page.wait_for_selector(IDLE)
     outline(page, drawn, [(0.3, 0.2), (0.7, 0.2), (0.7, 0.7), (0.3, 0.7)])
