@@ -92,7 +92,7 @@ def _membrane(kit: Kit, name: str, time: Float32Array, rng: np.random.Generator)
     return body * np.float32(0.95) + click * np.float32(0.3 * kit.click)
 
 
-def _struck_noise(kit: Kit, name: str, time: Float32Array, rng: np.random.Generator) -> Float32Array:
+def _struck_noise(kit: Kit, name: str, time: Float32Array, rng: np.random.Generator) -> npt.NDArray:
     if name == "rim":
         ring = np.sin(2.0 * np.pi * np.float32(kit.snare_hz * 4.3) * time)
         noise = _band(rng, time.size, 2500.0, 1.0)
@@ -113,7 +113,7 @@ def _metal(kit: Kit, name: str, time: Float32Array, rng: np.random.Generator) ->
         swell = np.sin(np.pi * np.minimum(time / 0.09, 1.0)) ** 2
         return (_band(rng, time.size, kit.hat_hz * 0.75, 0.6) * swell * 0.4).astype(np.float32)
     decay = {"hat": kit.hat_s * 0.45, "open": kit.hat_s * 3.5, "ride": 0.22, "crash": 0.4}[name]
-    squares = sum(np.sign(np.sin(2.0 * np.pi * hz * 8.3 * time)) for hz in _METAL_HZ) * np.float32(0.15)
+    squares = np.float32(0.15) * np.sum([np.sign(np.sin(2.0 * np.pi * hz * 8.3 * time)) for hz in _METAL_HZ], axis=0)
     wide = 0.5 if name in ("hat", "open") else 1.0
     noise = _band(rng, time.size, kit.hat_hz, wide)
     share = np.float32(kit.metal * (1.3 if name == "ride" else 0.8))
@@ -147,7 +147,7 @@ def play_texture(name: str, n: int, rng: np.random.Generator, brightness: float 
     if name == "machine":
         rate = float(rng.choice([4.0, 6.0, 8.0, 12.0]))
         beat = np.sin(np.float32(2.0 * np.pi * rate / SAMPLE_RATE) * np.arange(n, dtype=np.float32))
-        slow = slow * (0.55 + 0.45 * np.tanh(3.0 * beat))
+        slow *= 0.55 + 0.45 * np.tanh(3.0 * beat)
     return np.stack([left, right]) * (np.float32(0.3) * slow)
 
 

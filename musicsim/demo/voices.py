@@ -264,7 +264,7 @@ def _low_pass(hz: npt.NDArray, cutoff: npt.NDArray, resonance: float) -> npt.NDA
     return 1.0 / np.sqrt(1.0 + (hz / cutoff) ** 4) + peak
 
 
-def _position(patch: Patch, time: Float32Array) -> Float32Array:
+def _position(patch: Patch, time: Float32Array) -> npt.NDArray:
     """Return a note's position in the sequence of tables over time, from 0 to 1."""
     if patch.source in ("string", "piano"):
         return np.sqrt(np.minimum(time / np.float32(_MOMENTS[-1]), 1.0))

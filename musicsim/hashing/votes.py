@@ -69,9 +69,9 @@ def bin_vote(codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike
             labels_voted = numbers[neighbors]
             ballots = rows * len(names) + labels_voted
             n_ballots = n_queries * len(names)
-            votes = np.bincount(ballots, minlength=n_ballots) * (len(database) + 1)
-            votes += np.bincount(ballots[is_nearest], minlength=n_ballots)
-            votes = votes.reshape(n_queries, len(names))
+            counts = np.bincount(ballots, minlength=n_ballots) * (len(database) + 1)
+            counts += np.bincount(ballots[is_nearest], minlength=n_ballots)
+            votes = counts.reshape(n_queries, len(names))
             choice = np.where(votes.any(axis=1), votes.argmax(axis=1), -1)
             choices.append(names[choice])
             agrees = labels_voted == choice[rows]
