@@ -1,5 +1,6 @@
 """Listen: music that does not stop, the page that follows it, and what the player stores."""
 
+import pytest
 from playwright.sync_api import expect
 
 from musicsim.library import Library
@@ -108,3 +109,10 @@ def test_player_says_that_app_cannot_be_reached(page, address):
     expect(lost).to_be_visible()
     page.unroute("**/_stcore/health")
     expect(lost).to_be_hidden()
+
+
+@pytest.mark.long
+def test_unknown_word_lists_known_words(page, address, home):
+    visit(page, address)
+    page.get_by_role("combobox", name="Search").fill("xyzzy")
+    expect(page.get_by_text("Nothing matches. Words to try: ")).to_contain_text("fast, slow")

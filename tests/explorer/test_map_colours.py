@@ -155,12 +155,21 @@ def test_regions_are_named_and_centered(clustered):
     assert slow.name == f"{genre}, slow"
     assert fast.name.endswith("fast")
     assert "slow" not in fast.name
-    where = clustered.clusters["2"] == 0
+    where = (clustered.clusters["2"] == 0) & (clustered.columns.genre.codes == clustered.columns.genre.codes[0])
     assert (slow.x, slow.y) == tuple(np.median(clustered.map[where], axis=0).tolist())
     assert (slow.n_songs, fast.n_songs) == (6, 6)
     made = colouring(clustered, "cluster")
     assert made.entries[0].name == slow.name
     assert made.entries[0].n_songs == 6
+
+
+def test_region_name_is_among_songs_of_its_genre(clustered):
+    genres, rows = clustered.columns.genre, np.flatnonzero(clustered.clusters["2"] == 0)
+    genres.codes[rows] = [0, 0, 0, 0, 1, 1]
+    clustered.map[rows] = [[0, 0], [1, 0], [1, 0], [2, 0], [9, 9], [9, 9]]
+    region = regions_of(clustered)[0][0]
+    assert region.name.startswith(genres.names[0])
+    assert (region.x, region.y) == (1.0, 0.0)
 
 
 def test_map_shows_attribute_of_most_songs_first(tiny_library):

@@ -54,9 +54,9 @@ def test_nearest_songs_are_preferred_if_none_is_near():
     assert 0.1 < steps[1] < steps[0] < 0.9
 
 
-def ranks_and_reasons(walk, surprise, n_lists=60):
-    """Return the ranks of the next songs by brute force, and the reasons of the steps."""
-    snapshot, ranks, reasons = walk.snapshot, [], []
+def ranks_and_labels(walk, surprise, n_lists=60):
+    """Return the ranks of the next songs by brute force, and the labels of the steps."""
+    snapshot, ranks, labels = walk.snapshot, [], []
     X = snapshot.X.astype(float)
     for seed in range(n_lists):
         drawn = walk.generate(PlaylistRequest(length=8, surprise=surprise), seed)
@@ -64,27 +64,27 @@ def ranks_and_reasons(walk, surprise, n_lists=60):
         for here, there in itertools.pairwise(rows):
             distance = np.linalg.norm(X - X[here], axis=1)
             ranks.append(np.count_nonzero(distance < distance[there]) / (len(X) - 1))
-        reasons += [edge.reason for edge in drawn.edges[1:]]
-    return np.array(ranks), reasons
+        labels += [edge.label for edge in drawn.edges[1:]]
+    return np.array(ranks), labels
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("surprise", "low", "high"), [(0.0, 0.0, 0.025), (0.5, 0.05, 0.09), (1.0, 0.2, 0.3)])
 def test_step_width_follows_surprise_without_playlists(taught, surprise, low, high):
-    ranks, _ = ranks_and_reasons(Walk(take_snapshot(taught)), surprise)
+    ranks, _ = ranks_and_labels(Walk(take_snapshot(taught)), surprise)
     assert low <= np.median(ranks) <= high
 
 
 def test_library_without_playlists_gives_sound_reasons(taught):
-    _, reasons = ranks_and_reasons(Walk(take_snapshot(taught)), 0.3)
-    assert reasons.count("random jump") < 0.05 * len(reasons)
-    assert np.mean(["similar sound" in reason for reason in reasons]) > 0.5
+    _, labels = ranks_and_labels(Walk(take_snapshot(taught)), 0.3)
+    assert labels.count("random jump") < 0.05 * len(labels)
+    assert np.mean(["similar sound" in label for label in labels]) > 0.5
 
 
 def test_shuffle_ignores_sound(taught):
-    ranks, reasons = ranks_and_reasons(ShuffleWalk(take_snapshot(taught)), 0.0)
+    ranks, labels = ranks_and_labels(ShuffleWalk(take_snapshot(taught)), 0.0)
     assert 0.4 < np.median(ranks) < 0.6
-    assert set(reasons) == {"random jump"}
+    assert set(labels) == {"random jump"}
 
 
 def test_many_playlists_determine_step_width(taught):
@@ -109,9 +109,9 @@ def test_large_library_playlist_uses_sample(taught, monkeypatch, surprise, low, 
     snapshot = take_snapshot(taught)
     walk, ids = Walk(snapshot), [song.id for song in taught.songs()]
     assert len(ids) > 100
-    ranks, reasons = ranks_and_reasons(walk, surprise)
+    ranks, labels = ranks_and_labels(walk, surprise)
     assert low <= np.median(ranks) <= high
-    assert surprise > 0.0 or reasons.count("random jump") < 0.05 * len(reasons)
+    assert surprise > 0.0 or labels.count("random jump") < 0.05 * len(labels)
     drawn = [walk.generate(PlaylistRequest(length=8), seed) for seed in range(40)]
     assert len({song.id for one in drawn for song in one.songs}) > 100, "each playlist has a sample of its own"
     named = PlaylistRequest(length=9, first=ids[0], through=(ids[5], ids[-1]), keep={2: ids[9]}, like=(ids[3],))

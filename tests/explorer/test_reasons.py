@@ -1,11 +1,14 @@
 """Reasons of results: properties that both songs share, the rarest first, in words that a listener can check."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from musicsim.audio import Descriptors
+from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.search.reasons import describe_pairs
 from musicsim.explorer.search.why_groups import GROUPS, sound_groups
@@ -115,3 +118,17 @@ def test_results_on_music_without_tags_have_reasons(anonymous):
     for song in snapshot.songs_at():
         nearest, *_ = find_similar(snapshot, song.id, 3, max_per_artist=None)
         assert nearest.reason
+
+
+def test_steps_of_walk_name_what_can_be_heard(anonymous):
+    with anonymous.write() as connection:
+        connection.execute(schema.songs.update().values(year=1999))
+    snapshot = take_snapshot(anonymous)
+    walk = Walk(snapshot)
+    drawn = [walk.generate(PlaylistRequest(length=6, spacing=0, surprise=0.8), seed) for seed in range(20)]
+    steps = [step for one in drawn for step in zip(one.songs, one.songs[1:], one.edges[1:], strict=False)]
+    assert any(edge.label.startswith("both from ") for *_, edge in steps)
+    assert any(edge.reason for *_, edge in steps)
+    for song, other, edge in steps:
+        is_inaudible = re.fullmatch(r"both from \S+|similar sound.*|random jump", edge.label)
+        assert edge.reason == (describe_pairs(snapshot, song, [other])[0] if is_inaudible else edge.label)

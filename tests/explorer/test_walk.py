@@ -30,7 +30,7 @@ def quiet(*_):
 def test_every_step_has_reason_and_songs_are_unique(snapshot):
     drawn = Walk(snapshot).generate(PlaylistRequest(length=8), 1)
     assert len(drawn.songs) == len(set(ids_of(drawn))) == len(drawn.edges) == 8
-    assert all(edge.reason for edge in drawn.edges)
+    assert all(edge.label for edge in drawn.edges)
 
 
 def test_plays_of_few_songs_are_not_reasons(tiny_library):
@@ -75,7 +75,7 @@ def test_playlist_rises_or_falls_along_descriptor(tiny_library):
     first = ids[order.index(4)]
     drawn = walk.generate(PlaylistRequest(length=5, first=first, along="tempo", spacing=0), 0)
     assert drawn.songs[0].id == first
-    assert all(edge.reason for edge in drawn.edges[1:])
+    assert all(edge.label for edge in drawn.edges[1:])
 
 
 def test_rise_without_known_tempo_gives_note(tiny_library):
@@ -269,7 +269,7 @@ def test_taken_edges_are_kept_after_reordering(snapshot):
     swapped = [ids[1], ids[0], *ids[2:]]
     explained = walk.explain(swapped, taken)
     assert explained.edges[3:] == drawn.edges[3:]
-    assert explained.edges[1].reason == walk.reasons(swapped[0], swapped[1])[0].reason
+    assert explained.edges[1].label == walk.reasons(swapped[0], swapped[1])[0].label
 
 
 def test_reason_probabilities_sum_to_one(snapshot):
@@ -363,8 +363,8 @@ def test_smooth_playlists_avoid_random_jumps(tiny_library):
 
     def share(surprise: float) -> float:
         drawn = [walk.generate(PlaylistRequest(length=4, spacing=0, surprise=surprise), seed) for seed in range(30)]
-        reasons = [edge.reason for d in drawn for edge in d.edges[1:]]
-        return reasons.count("random jump") / len(reasons)
+        labels = [edge.label for d in drawn for edge in d.edges[1:]]
+        return labels.count("random jump") / len(labels)
 
     assert share(0.3) == 0.0
     assert share(1.0) > 0.02

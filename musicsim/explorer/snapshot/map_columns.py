@@ -89,8 +89,12 @@ def _find_regions(clusters: Int64Array, places: Float32Array, columns: SongColum
     differences = np.column_stack([_differences(clusters, n_clusters, getattr(columns, name)) for name in HEARD])
     regions = []
     for label, songs in zip(labels.tolist(), np.split(order, starts[1:]), strict=False):
-        words = [*genres.get(label, ()), *_typical_words(differences[label])] if len(songs) >= _MIN_NAMED else []
-        x, y = np.median(places[songs], axis=0).tolist()
+        genre = genres.get(label)
+        words = [] if genre is None else [columns.genre.names[genre]]
+        words = [*words, *_typical_words(differences[label])] if len(songs) >= _MIN_NAMED else []
+        # A region may have several groups of songs; its name belongs to the group that it names.
+        named = songs if genre is None else songs[columns.genre.codes[songs] == genre]
+        x, y = np.median(places[named], axis=0).tolist()
         regions.append(Region(label, ", ".join(words), x, y, len(songs)))
     return regions
 
@@ -121,7 +125,8 @@ def _differences(clusters: Int64Array, n_clusters: int, values: Float32Array) ->
     return np.where(n_songs > 0, (means - values.mean()) / values.std(), 0.0)
 
 
-def _main_genres(clusters: Int64Array, genre: Labels) -> dict[int, list[str]]:
+def _main_genres(clusters: Int64Array, genre: Labels) -> dict[int, int]:
+    """Return the code of the genre that names each cluster, for clusters with such a genre."""
     has_genre = np.array([name != "" for name in genre.names] + [False])[genre.codes] & (clusters >= 0)
     if not has_genre.any():
         return {}
@@ -131,7 +136,7 @@ def _main_genres(clusters: Int64Array, genre: Labels) -> dict[int, list[str]]:
     main = counts.argmax(axis=1)
     share = counts.max(axis=1) / np.maximum(counts.sum(axis=1), 1)
     is_main = (share > _MAIN_SHARE) & (share >= np.minimum(_MAIN_LEAD * overall[main], 0.9))
-    return {cluster: [genre.names[main[cluster]]] for cluster in np.flatnonzero(is_main).tolist()}
+    return {cluster: int(main[cluster]) for cluster in np.flatnonzero(is_main).tolist()}
 
 
 def _rgb(colour: str) -> Float64Array:

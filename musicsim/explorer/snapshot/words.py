@@ -188,7 +188,8 @@ class _Reader:
         columns = self._snapshot.columns
         words = [word for word, (name, _) in _DESCRIPTORS.items() if np.isfinite(getattr(columns, name)).any()]
         counts = columns.genre.counts() + self._snapshot.library.listening.tag_counts()
-        return [*(name for name, _ in counts.most_common(max(0, n - len(words)))), *words][:n]
+        tags = [name for name, _ in counts.most_common(n) if name not in words]
+        return [*tags[: max(0, n - len(words))], *words][:n]
 
     def _read_phrase(self, phrase: str, is_very: bool) -> Part | None:
         key = genre_key(phrase)

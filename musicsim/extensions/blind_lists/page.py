@@ -214,12 +214,12 @@ def _explain(drawn: GeneratedPlaylist, index: int, contender: blind.Contender) -
     except MusicsimError as error:
         st.info(plain(error), icon=":material/info:")
         return
-    reason = used.reason if used is not None else ""
+    label = used.label if used is not None else ""
     for edge in reasons:
-        text = f"{edge.probability:.0%} · {plain(edge.reason)}"
-        st.progress(min(1.0, edge.probability), text=f":material/check: **{text}**" if edge.reason == reason else text)
-    if reason not in {edge.reason for edge in reasons}:
-        st.caption(plain(f"The song was chosen for a less likely reason: {reason}."))
+        text = f"{edge.probability:.0%} · {plain(edge.label)}"
+        st.progress(min(1.0, edge.probability), text=f":material/check: **{text}**" if edge.label == label else text)
+    if label not in {edge.label for edge in reasons}:
+        st.caption(plain(f"The song was chosen for a less likely reason: {label}."))
     st.caption("Percentages show how likely each reason was; a check marks the reason that was used.")
 
 

@@ -117,7 +117,7 @@ def keep_filled(
 
 def comment_of(drawn: GeneratedPlaylist, seeds: Sequence[Song] = ()) -> str:
     """Return the comment for a playlist: the date, the songs that the playlist is based on, and its main reasons."""
-    reasons = Counter(edge.reason for edge in drawn.edges[1:] if edge is not None)
+    reasons = Counter(edge.reason for edge in drawn.edges[1:] if edge is not None and edge.reason)
     facts = []
     if seeds:
         more = len(seeds) - _MAX_SEEDS

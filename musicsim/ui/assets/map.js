@@ -16,6 +16,8 @@ const ROOM_PX = 40000; // area of the stage per name
 const NAME_PX = 18; // height of a name
 const CROWD_PX = 6; // size of a cell in which points are counted
 const FLIGHT_MS = 450;
+const MARKED = 4; // a name that covers a marked point counts as covering this many points
+const MAX_COVERED = 0.01; // share of the points that a name may cover; three points are always allowed
 const MANY = 100; // number of marks above which rings are thinner
 const MIN_HEIGHT_PX = 360;
 const NARROW_PX = 640;
@@ -467,7 +469,7 @@ class SongMap {
   /** Show the names of regions in view, of smaller ones if zoomed in, each next to its points. */
   placeNames() {
     const { width, height } = this.seen;
-    const at = JSON.stringify([this.view, width, height, this.hasNames]);
+    const at = JSON.stringify([this.view, width, height, this.hasNames, this.marks.chosen, this.marks.found.slice(0, MANY)]);
     if (at === this.namedAt) return;
     if (this.namedAt && this.held?.isMoved && !this.outline) { this.shiftNames(); return; } // placed again after the drag
     this.namedAt = at;
@@ -491,22 +493,25 @@ class SongMap {
     }
   }
 
-  /** Return a function that counts the points in a box on the stage. */
+  /** Return a function that counts the points in a box on the stage, marked points several times; too many are Infinity. */
   crowd() {
     const { width, height } = this.seen;
     const [across, down] = [Math.ceil(width / CROWD_PX) + 1, Math.ceil(height / CROWD_PX) + 1];
     const sums = new Float32Array(across * down); // points above and to the left of each corner of a cell
     const rows = this.shown?.rows ?? Array.from({ length: Math.min(SAMPLE, this.places.n) }, (_, row) => row);
+    const marked = new Set([...this.marks.chosen, ...this.marks.found.slice(0, MANY), ...this.marks.path]);
     for (const row of rows) {
       const [i, j] = this.pixelsOf(row).map((at) => Math.floor(at / CROWD_PX) + 1);
-      if (i > 0 && j > 0 && i < across && j < down && this.isShown(row)) sums[j * across + i] += 1;
+      if (i > 0 && j > 0 && i < across && j < down && this.isShown(row)) sums[j * across + i] += marked.has(row) ? MARKED : 1;
     }
     for (let at = across; at < sums.length; at += 1) if (at % across) sums[at] += sums[at - 1];
     for (let at = across; at < sums.length; at += 1) sums[at] += sums[at - across];
     const corner = (x, y) => sums[Math.max(0, Math.min(down - 1, y)) * across + Math.max(0, Math.min(across - 1, x))];
+    const limit = Math.max(3, MAX_COVERED * rows.length);
     return (...box) => {
       const [left, top, right, bottom] = box.map((at, k) => (k < 2 ? Math.floor : Math.ceil)(at / CROWD_PX));
-      return corner(right, bottom) - corner(left, bottom) - corner(right, top) + corner(left, top);
+      const n = corner(right, bottom) - corner(left, bottom) - corner(right, top) + corner(left, top);
+      return n <= limit ? n : Infinity;
     };
   }
 
@@ -521,7 +526,8 @@ class SongMap {
         const [px, py] = [x + (i * half) / 2.5, y + (j * NAME_PX) / 1.5];
         if (px < half || px > width - half || py < NAME_PX || py > height - NAME_PX) continue;
         if (taken.some((t) => t.name === name || (Math.abs(t.px - px) < t.half + half && Math.abs(t.py - py) < NAME_PX + 4))) continue;
-        const cost = 8 * crowd(px - half - edge, py - NAME_PX / 2 - edge, px + half + edge, py + NAME_PX / 2 + edge) + 0.5 * Math.hypot(0.6 * (px - x), py - y);
+        const covered = crowd(px - half - edge, py - NAME_PX / 2 - edge, px + half + edge, py + NAME_PX / 2 + edge);
+        const cost = 8 * covered + 0.5 * Math.hypot(0.6 * (px - x), py - y);
         if (cost < least) [found, least] = [{ px, py, half }, cost];
       }
     }

@@ -188,10 +188,11 @@ function songRow(row, index, data, list, send) {
 }
 
 function chip(row, index, send) {
-  const made = element("button", "chip", `↓ ${row.link}`);
+  const made = element("button", "chip", `↓ ${row.link}`.trim());
   made.type = "button";
   made.dataset.testid = "transition";
-  made.title = `Why: ${row.link}. Click for other reasons.`;
+  made.title = row.link ? `Why: ${row.link}. Click for other reasons.` : "Why this step?";
+  if (!row.link) made.setAttribute("aria-label", made.title);
   made.addEventListener("click", () => send("why", index));
   const holder = element("li", "between");
   // drop before the lower song, which moves up if the dragged song comes from above
@@ -262,7 +263,7 @@ export default function (component) {
   });
   list.dataset.open = old?.dataset.open ?? "";
   data.rows.forEach((row, index) => {
-    if (row.link) list.append(chip(row, index, send));
+    if (row.link !== null) list.append(chip(row, index, send));
     const item = songRow(row, index, data, list, send);
     item.classList.toggle("open", list.dataset.open === String(row.song_id));
     list.append(item);

@@ -10,7 +10,8 @@ from typing import Any
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.public import safe_message
+from musicsim.library import Song
+from musicsim.public import is_public, safe_message
 
 _log = logging.getLogger(__name__)
 _SPECIAL = re.compile(r"([\\`*_\[\]<>$:~#|{}!&^=])")
@@ -28,6 +29,11 @@ def plain(text: object) -> str:
 def clean(text: object) -> str:
     """Return text that every browser accepts: lone surrogates from file names become question marks."""
     return str(text).encode("utf-8", "replace").decode()
+
+
+def artist_or_folder(song: Song) -> str:
+    """Return a song's artist; if unknown, the folder for the owner, and at most its name for visitors."""
+    return song.by if song.artist or is_public() else song.place
 
 
 def shorten(text: object, longest: int) -> str:

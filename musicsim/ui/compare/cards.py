@@ -12,7 +12,7 @@ from musicsim.library import Library, Song
 from musicsim.library.media.sound import has_sound
 from musicsim.ui.base.frame import asset
 from musicsim.ui.base.keys import QUEUE_LIBRARY, read_event
-from musicsim.ui.base.text import clean
+from musicsim.ui.base.text import artist_or_folder, clean
 from musicsim.ui.components.listening import track
 from musicsim.ui.components.player import as_json
 
@@ -58,7 +58,7 @@ def _mark(form: str, place: int) -> str:
 
 def _card(library: Library, song: Song, mark: str, *, is_named: bool) -> dict[str, Any]:
     """Return a song with a track of its most typical 30 seconds; without a file, the track is None."""
-    title, by = clean(song.title), clean(song.by)
+    title, by = clean(song.title), clean(artist_or_folder(song))
     preview = None
     if not song.is_missing and has_sound(library, song):
         preview = track(library, song, preview=True)

@@ -24,6 +24,7 @@ from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import CHOSEN, LIBRARY, QUEUE_LIBRARY, Key
 from musicsim.ui.base.openers import active_library, find_chosen_model
+from musicsim.ui.base.text import artist_or_folder
 from musicsim.ui.base.uploads import EXAMPLE, Upload
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.components import player
@@ -44,7 +45,7 @@ def track(library: Library, song: Song, *, preview: bool = False) -> player.Trac
     """Return a song for the player; a preview starts at its most typical 30 seconds."""
     address = f"/songs/{song.id}/{{}}?library={quote(library.name)}"
     return player.Track(
-        song.id, song.title, song.by, address.format("audio"), address.format("peaks"), song.duration_s,
+        song.id, song.title, artist_or_folder(song), address.format("audio"), address.format("peaks"), song.duration_s,
         song.typical_s if preview else 0.0, cover_url=cover_address(library, song.id), loudness=song.loudness,
     )  # fmt: skip
 

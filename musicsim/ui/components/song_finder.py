@@ -16,7 +16,7 @@ from musicsim.explorer.snapshot.words import parse_words
 from musicsim.library import Song
 from musicsim.ui.base.frame import asset
 from musicsim.ui.base.keys import Key, read_event
-from musicsim.ui.base.text import clean
+from musicsim.ui.base.text import artist_or_folder, clean
 from musicsim.wording import count
 
 _MAX_MATCHES = 20
@@ -84,7 +84,7 @@ def name_matches(names: Sequence[str], text: str) -> list[Match]:
 
 
 def _song_match(song: Song) -> Match:
-    return Match("song", str(song.id), clean(song.title), clean(song.by))
+    return Match("song", str(song.id), clean(song.title), clean(artist_or_folder(song)))
 
 
 def _name_match(name: str) -> Match:
@@ -95,11 +95,13 @@ def _name_match(name: str) -> Match:
 def find_song(
     label: str, *, key: str, search: Callable[[str], Sequence[Match]], on_pick: Callable[[MatchKind, str], None],
     is_labelled: bool = True, placeholder: str = "Title, artist, album, or words: slow piano 1960s",
+    suggest: Callable[[], Sequence[str]] = tuple,
 ) -> None:  # fmt: skip
     """Show a box to type in, with the matches of `search` below it; `key` must be unique on the page.
 
-    This is a fragment: typing does not rerun other parts of the page. A choice calls `on_pick` with the kind and the
-    value of a match, then reruns the page. The value comes from the browser, so it may be invalid or no longer exist.
+    If nothing matches, the box lists the words from `suggest`. This is a fragment: typing does not rerun other parts of
+    the page. A choice calls `on_pick` with the kind and the value of a match, then reruns the page. The value comes
+    from the browser, so it may be invalid or no longer exist.
     """
 
     def pick() -> None:
@@ -108,7 +110,10 @@ def find_song(
             on_pick(*match)
             st.rerun()
 
-    _box(key, search, label=label, is_labelled=is_labelled, placeholder=placeholder, on_picked_change=pick)
+    _box(
+        key, search, label=label, is_labelled=is_labelled, placeholder=placeholder, suggest=suggest,
+        on_picked_change=pick,
+    )  # fmt: skip
 
 
 def find_songs(
@@ -189,10 +194,12 @@ def _parse_match(key: str) -> tuple[MatchKind, str] | None:
 
 def _box(
     key: str, search: Callable[[str], Sequence[Match]], chosen: Sequence[Match] = (), *, label: str,
-    is_labelled: bool, placeholder: str, help: str = "", **callbacks: Any,
+    is_labelled: bool, placeholder: str, help: str = "", suggest: Callable[[], Sequence[str]] = tuple, **callbacks: Any,
 ) -> None:  # fmt: skip
     sent = read_event(key, "text")
     text = " ".join(sent[:_MAX_TEXT].split()) if isinstance(sent, str) else ""
+    matches = search(text) if text else ()
+    known = suggest() if text and not matches else ()
     component = st.components.v2.component(
         "musicsim_finder", css=asset("song_finder.css"), js=asset("song_finder.js"), isolate_styles=False
     )
@@ -200,8 +207,9 @@ def _box(
         key=key, height="content", on_text_change=lambda: None, **callbacks,
         data={
             "label": label, "is_labelled": is_labelled, "help": help, "placeholder": placeholder,
-            "nothing": "Nothing matches.", "chosen": [asdict(match) for match in chosen],
+            "nothing": f"Nothing matches. Words to try: {', '.join(known)}." if known else "Nothing matches.",
+            "chosen": [asdict(match) for match in chosen],
             "text": sent or "",  # text for these matches; the user may have typed more in the meantime
-            "matches": [asdict(match) for match in search(text)] if text else [],
+            "matches": [asdict(match) for match in matches],
         },
     )  # fmt: skip

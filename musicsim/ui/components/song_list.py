@@ -8,10 +8,10 @@ from urllib.parse import quote
 import streamlit as st
 
 from musicsim.library import Library, Song
-from musicsim.public import is_public
 from musicsim.ui.base.frame import asset
 from musicsim.ui.base.keys import read_event
 from musicsim.ui.base.openers import active_library
+from musicsim.ui.base.text import artist_or_folder
 from musicsim.wording import clock
 
 ActionKind = Literal[
@@ -47,11 +47,8 @@ class Action:
 
 
 def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: str | None = None) -> Row:
-    """Return the row of a song: its second line has artist, genre and year; its third line has the reason `why`.
-
-    The owner sees the folder instead of an unknown artist.
-    """
-    facts = [song.by if song.artist or is_public() else song.place, song.genre or "", str(song.year or "")]
+    """Return the row of a song: its second line has artist, genre and year; its third line has the reason `why`."""
+    facts = [artist_or_folder(song), song.genre or "", str(song.year or "")]
     sub = " · ".join(fact for fact in facts if fact)
     return Row(song.id, song.title, sub, why, clock(song.duration_s), similarity, link)
 

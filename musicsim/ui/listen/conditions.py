@@ -54,7 +54,7 @@ def _widget(field: str) -> dict[str, Any]:
 def filters_popover(snapshot: Snapshot) -> None:
     """Show the filters behind a button."""
     # without a run of the page when it closes: the click that closes it may lead to another page
-    with st.popover("Filters", key="search_filters"):
+    with st.popover("Filters", key="search_filters"), st.container(key="filters"):
         # The key contains the value: a box whose words were removed elsewhere would send them again.
         widget = f"search_words_{WORDS.get()}"
         st.text_input(

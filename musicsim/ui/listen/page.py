@@ -13,6 +13,7 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer.playlists.queue import QueueRequest
 from musicsim.explorer.search.requested import combine_examples
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.snapshot.words import suggest_words
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base import openers
 from musicsim.ui.base.frame import PAGES, asset
@@ -59,6 +60,7 @@ def draw() -> None:
         find_song(
             "Search", key="listen_find", search=partial(song_matches, snapshot), is_labelled=False,
             on_pick=partial(pick_match, snapshot), placeholder="A song, an artist, or words: slow piano",
+            suggest=partial(suggest_words, snapshot),
         )  # fmt: skip
         add_sound()
         try:

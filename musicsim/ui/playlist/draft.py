@@ -56,7 +56,7 @@ class PlaylistDraft:
         """Return the JSON that is saved with the songs."""
         steps = [(pair, self.edges[pair]) for pair in pairwise(self.song_ids) if pair in self.edges]
         return {
-            "taken": [[*pair, edge.reason, edge.probability] for pair, edge in steps],
+            "taken": [[*pair, edge.reason, edge.probability, edge.label] for pair, edge in steps],
             "seed": self.seed,
             "dialect": self.dialect,
             "notes": list(self.notes),
@@ -127,11 +127,11 @@ def _parse_edges(steps: Any) -> dict[tuple[int, int], Edge]:
     """Parse edges in the format of :meth:`PlaylistDraft.details`; invalid ones are skipped."""
     edges = {}
     for step in steps if isinstance(steps, list) else []:
-        if not isinstance(step, list) or len(step) != 4:
+        if not isinstance(step, list) or len(step) != 5:
             continue
-        here, there, reason, probability = step
+        here, there, reason, probability, label = step
         if isinstance(here, int) and isinstance(there, int) and isinstance(probability, int | float):
-            edges[here, there] = Edge(str(reason), float(probability))
+            edges[here, there] = Edge(str(reason), float(probability), str(label))
     return edges
 
 

@@ -141,7 +141,7 @@ def _edit_course() -> None:
 
 
 def _edit_filters(snapshot: Snapshot) -> None:
-    with st.container(key="playlist_filters"):
+    with st.container(key="filters"):
         st.text_input(**_widget("words"), placeholder="slow piano 1960s")
         st.segmented_control(**_widget("prefer"), options=PREFERENCES, required=True)
         _edit_songs(snapshot, "like", "No song")

@@ -164,9 +164,9 @@ def _add(snapshot: Snapshot, place: int, kind: MatchKind, value: str) -> None:
 def merge_alike(reasons: list[Edge], first: str) -> list[Edge]:
     """Merge reasons that differ only in the years, such as “both from 2015” and “both from 2015-2024”."""
     merged: dict[str, Edge] = {}
-    for edge in sorted(reasons, key=lambda edge: edge.reason != first):  # whose words stay
-        same = merged.setdefault(_YEARS.sub("", edge.reason), replace(edge, probability=0.0))
-        merged[_YEARS.sub("", edge.reason)] = replace(same, probability=same.probability + edge.probability)
+    for edge in sorted(reasons, key=lambda edge: edge.label != first):  # the first label stays
+        same = merged.setdefault(_YEARS.sub("", edge.label), replace(edge, probability=0.0))
+        merged[_YEARS.sub("", edge.label)] = replace(same, probability=same.probability + edge.probability)
     return list(merged.values())
 
 
@@ -177,19 +177,21 @@ def _why_dialog(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, place: i
     st.markdown(f"From **{plain(first_title)}** to **{plain(second_title)}**")
     reasons = walker.reasons(*pair, dialect_of(draft, walker))
     used = draft.edges.get(pair)
-    ticked = used.reason if used else (reasons[0].reason if reasons else "")
+    is_known = used is not None and used.label != ""  # a saved queue has no labels
+    likeliest = reasons[0].label if reasons else ""
+    ticked = used.label if used is not None and is_known else likeliest
     reasons = merge_alike(reasons, ticked)
-    listed = sorted(reasons, key=lambda e: e.reason != ticked)[:_MAX_REASONS]
+    listed = sorted(reasons, key=lambda e: e.label != ticked)[:_MAX_REASONS]
     for edge in sorted(listed, key=lambda e: -e.probability):
-        words = f"{edge.probability:.0%} · {plain(edge.reason)}"
-        text = f":material/check: **{words}**" if edge.reason == ticked else words
+        words = f"{edge.probability:.0%} · {plain(edge.label)}"
+        text = f":material/check: **{words}**" if edge.label == ticked else words
         st.progress(min(1.0, edge.probability), text=text)
     n_left = len(reasons) - len(listed)
     if n_left:
         rest = sum(e.probability for e in reasons) - sum(e.probability for e in listed)
         share = f"{rest:.0%}" if rest >= 0.005 else "less than 1%"
         st.caption(f"{count(n_left, 'more reason')} with a total of {share}.")
-    st.caption("The checked reason was used." if used else "You placed these songs; the most likely reason is checked.")
+    st.caption("The checked reason was used." if is_known else "The most likely reason is checked.")
     if st.button(
         "Another song", icon=":material/alt_route:", key="playlist_another_way", type="primary",
         help="Replaces the second song.",
