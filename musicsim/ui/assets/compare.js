@@ -261,10 +261,10 @@ class Comparison {
   }
 
   chooser(song, index, name) {
-    const isOdd = this.data.form === "odd";
-    const chooser = button(`choose-${index}`, isOdd ? "Does not belong" : "More like the first", song.mark, () => this.choose(index));
+    const words = this.data.form === "odd" ? "Does not belong" : "More like the first";
+    const chooser = button(`choose-${index}`, words, song.mark, () => this.choose(index));
     chooser.classList.add("choose");
-    chooser.setAttribute("aria-label", isOdd ? `${name} does not belong` : `${name} is more like the first`);
+    chooser.setAttribute("aria-label", `${words} ${song.mark}: ${name}`);
     return chooser;
   }
 

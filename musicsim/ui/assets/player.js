@@ -154,7 +154,9 @@ class View {
     const opinion = track ? engine.thumb(track.song_id) : 0;
     this.part("thumb-up").setAttribute("aria-pressed", String(opinion === 1));
     this.part("thumb-down").setAttribute("aria-pressed", String(opinion === -1));
-    this.part("queue-count").textContent = tracks.length > 1 ? String(tracks.length) : "";
+    const queued = tracks.length > 1 ? String(tracks.length) : "";
+    this.part("queue-count").textContent = queued;
+    this.part("queue").setAttribute("aria-label", queued ? `Queue: ${queued} songs` : "Queue");
     this.renderPosition();
     this.renderLost();
     this.fetchWave(track);
