@@ -105,14 +105,13 @@ def keep_log(library: Path) -> None:
 @contextmanager
 def open_log(library: Path) -> Iterator[None]:
     """Write the log to a library's folder while the block runs."""
-    if library in _library_logs:
-        yield
-        return
+    is_new = library not in _library_logs
     keep_log(library)
     try:
         yield
     finally:
-        logging.getLogger().removeHandler(_library_logs.pop(library))
+        if is_new:
+            logging.getLogger().removeHandler(_library_logs.pop(library))
 
 
 def last_lines(library: Path, n_lines: int) -> list[str]:

@@ -3,9 +3,12 @@
 import asyncio
 import logging
 import re
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
+from inspect import iscoroutinefunction
+from typing import Any, TypeVar, cast
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
@@ -53,12 +56,23 @@ def is_known(request: Request, tag: str) -> bool:
     return tag in [known_tag.strip().removeprefix("W/") for known_tag in known]
 
 
-def respond_to_error(error: LibraryError) -> Response:
-    """Return the response if a requested library or song does not exist or cannot be opened."""
-    if isinstance(error, NotFoundError):
-        return JSONResponse({"error": safe_message(error)}, 404)
-    _log.warning("%s", error)
-    return JSONResponse({"error": "the library cannot be opened. The app's log says why."}, 500)
+def convert_errors(endpoint: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Response]]:
+    """Make an endpoint respond with an error if a library or song does not exist, or the library cannot be opened."""
+
+    @wraps(endpoint)
+    async def respond(request: Request) -> Response:
+        try:
+            answer = endpoint(request) if iscoroutinefunction(endpoint) else run_in_threadpool(endpoint, request)
+            return cast(Response, await answer)
+        except NotFoundError as error:
+            return JSONResponse({"error": safe_message(error)}, 404)
+        except LibraryError as error:
+            _log.warning("%s", error)
+            return JSONResponse({"error": "the library cannot be opened. The app's log says why."}, 500)
+        except ClientDisconnect:
+            return Response(status_code=499)
+
+    return respond
 
 
 async def wait_for(decoding: Decoding[T], request: Request) -> T:

@@ -194,11 +194,6 @@ def _log_command() -> Iterator[None]:
         _log.info("command %s: %s in %s", *words)
 
 
-def whole(value: float | None) -> str:
-    """Format a number without decimals; return an empty string for None."""
-    return "" if value is None else f"{value:.0f}"
-
-
 def plain(text: str) -> str:
     """Escape the bytes of a file name that are not UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode()

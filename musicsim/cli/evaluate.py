@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -222,10 +223,7 @@ def find_coverage(library: Library, records: Sequence[ModelRecord], kind: str | 
 
 
 def _coverages(library: Library, records: Sequence[ModelRecord]) -> list[Coverage]:
-    *others, last = records
-    for record in others:
-        try:
+    for record in records[:-1]:
+        with suppress(ModelError):  # the model is damaged; the evaluation reports it
             return coverage(take_snapshot(library, record.id))
-        except ModelError:  # damaged; the evaluation reports it
-            continue
-    return coverage(take_snapshot(library, last.id))
+    return coverage(take_snapshot(library, records[-1].id))
