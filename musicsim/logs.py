@@ -1,8 +1,8 @@
 """The program's log: warnings on stderr, and a readable file in the library's folder.
 
-A message's string arguments are private unless they are :class:`Public`. The file puts them in “ and ”, so that
-:func:`redact_private` can remove them. In a public demonstration, nothing is written to the library's folder, and
-stderr shows no private strings. Strings passed to :func:`hide` are never written.
+A message's string arguments are private unless they are :class:`Public`. The file puts private strings in quotation
+marks (“ ”), so that :func:`redact_private` can remove them. In a public demonstration, nothing is written to the
+library's folder, and stderr shows no private strings. Strings passed to :func:`hide` are never written.
 """
 
 import logging
@@ -181,7 +181,7 @@ class _Value:
 
 
 def _message(record: logging.LogRecord, show: _Show) -> str:
-    """Return a record's message with its private parts, or another package's whole message, passed through `show`."""
+    """Return a record's message; `show` converts its private strings, or the whole message of another package."""
     is_ours = record.name.partition(".")[0] == _OURS and isinstance(record.msg, str)
     if not is_ours or isinstance(record.args, Mapping):
         return show(record.getMessage())

@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive
 
 GRACE_S = 60.0
-LEAST_PER_S = 50_000  # bytes; usual uplinks are faster; a file of 20 MB may take seven minutes
+LEAST_PER_S = 50_000  # bytes; most uplinks are faster, and a file of 20 MB may take seven minutes
 _IN_MEMORY = 1 << 17  # bytes per body; larger ones go to a temporary file
 _PART = 1 << 18  # bytes per read or write; a thread call per received chunk would take longer than writing it
 _RETRY_AFTER_S = 15

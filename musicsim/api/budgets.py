@@ -40,7 +40,7 @@ class Budget:
 
 
 class Budgets:
-    """One budget per address, for the most recent addresses; an empty budget is full again after `full_in_s`."""
+    """The budgets of the most recent addresses; an empty budget is full again after `full_in_s` seconds."""
 
     def __init__(self, most: float, full_in_s: float = 60.0) -> None:
         self._most, self._per_s = most, most / full_in_s

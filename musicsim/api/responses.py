@@ -40,7 +40,7 @@ def parse_range(request: Request) -> tuple[int, int] | None:
 
 
 def respond_with_sound(data: bytes, span: tuple[int, int] | None, n_bytes: int, kind: str) -> Response:
-    """Return a response with a whole file of `n_bytes`, or with the range `span`; empty `data`: range past the end."""
+    """Return a response with a whole file or its range `span`; if `data` is empty, the range is past the end."""
     headers = {"Accept-Ranges": "bytes", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
     if span is None:
         return Response(data, media_type=kind, headers=headers)
@@ -51,7 +51,7 @@ def respond_with_sound(data: bytes, span: tuple[int, int] | None, n_bytes: int, 
 
 
 def is_known(request: Request, tag: str) -> bool:
-    """Return whether the browser has the content of an ETag; proxies that compress make the ETag a weak one."""
+    """Return whether the browser has the content with an ETag, which a compressing proxy may have made a weak one."""
     known = request.headers.get("If-None-Match", "").split(",")
     return tag in [known_tag.strip().removeprefix("W/") for known_tag in known]
 

@@ -48,7 +48,7 @@ def add(
         float | None, typer.Option(min=0, help="Skip files shorter than this many seconds. Saved as a library setting.")
     ] = None,
 ) -> None:
-    """Unchanged songs are not analyzed again. A file named explicitly is added even if it is short."""
+    """Unchanged songs are not analyzed again. A file that you name explicitly is added even if it is short."""
     if not sources:
         raise typer.BadParameter("give a folder or a file.")
     with open_library(library, create=True) as lib:
