@@ -180,9 +180,9 @@ def _cells(one: Quality) -> list[str]:
 
 def _show_lists(title: str, lists: Lists, songs: dict[int, Song], n_hubs: int) -> None:
     if lists.same_genre_of:
-        others = {pair.genre: pair for pair in reversed(lists.confusion.pairs(len(lists.confusion.genres) ** 2))}
+        pairs = reversed(lists.confusion.pairs(len(lists.confusion.genres) ** 2))
+        most_confused = {pair.genre: f"{pair.other}, {pair.share:.0%}" for pair in pairs}
         sizes = dict(zip(lists.confusion.genres, lists.confusion.n_songs.tolist(), strict=True))
-        most_confused = {genre: f"{pair.other}, {pair.share:.0%}" for genre, pair in others.items()}
         genres = sorted(lists.same_genre_of.items(), key=lambda item: -item[1])
         rows = [(genre, sizes[genre], f"{share:.2f}", most_confused.get(genre, "")) for genre, share in genres]
         show(("genre", "songs", "same genre in the ten nearest", "most confused with"), rows, title=title)
