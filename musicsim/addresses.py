@@ -100,7 +100,7 @@ class RemoteStat:
 
 
 class RemotePath(type(Path())):  # type: ignore[misc]
-    """A read-only path at an address, of which 32 blocks of 1 MB are cached in memory; nothing is written to disk."""
+    """A read-only path at an address. Up to 32 blocks of 1 MB are cached in memory; nothing is written to disk."""
 
     _last_stat: RemoteStat | None = None
 

@@ -54,8 +54,6 @@ class Extension:
     """Everything that an optional feature adds to the core, referenced by name."""
 
     name: str
-    needs: tuple[str, ...] = ()
-    """Optional third-party modules; without them, the feature raises an error that names the package to install."""
     commands: Mapping[str, Command] = field(default_factory=dict)
     """Keyed by name; “models add-onnx” is the command “add-onnx” in the group “models”."""
     command_options: Mapping[str, str] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """The program's log: warnings on stderr, and a readable file in the library's folder.
 
-A message's string arguments are private unless they are :class:`Public`. The file puts them in “ and ”, so that
-:func:`redact_private` can remove them. In a public demonstration, nothing is written to the library's folder, and
-stderr shows no private strings. Strings passed to :func:`hide` are never written.
+A message's string arguments are private unless they are :class:`Public`. The file puts private strings in quotation
+marks (“ ”), so that :func:`redact_private` can remove them. In a public demonstration, nothing is written to the
+library's folder, and stderr shows no private strings. Strings passed to :func:`hide` are never written.
 """
 
 import logging
@@ -105,14 +105,13 @@ def keep_log(library: Path) -> None:
 @contextmanager
 def open_log(library: Path) -> Iterator[None]:
     """Write the log to a library's folder while the block runs."""
-    if library in _library_logs:
-        yield
-        return
+    is_new = library not in _library_logs
     keep_log(library)
     try:
         yield
     finally:
-        logging.getLogger().removeHandler(_library_logs.pop(library))
+        if is_new:
+            logging.getLogger().removeHandler(_library_logs.pop(library))
 
 
 def last_lines(library: Path, n_lines: int) -> list[str]:
@@ -182,7 +181,7 @@ class _Value:
 
 
 def _message(record: logging.LogRecord, show: _Show) -> str:
-    """Return a record's message with its private parts, or another package's whole message, passed through `show`."""
+    """Return a record's message; `show` converts its private strings, or the whole message of another package."""
     is_ours = record.name.partition(".")[0] == _OURS and isinstance(record.msg, str)
     if not is_ours or isinstance(record.args, Mapping):
         return show(record.getMessage())

@@ -1,7 +1,7 @@
 """Public demonstrations, in which everyone who uses this process is a visitor (``MUSICSIM_PUBLIC=1``).
 
-Visitors may use only what is marked with :func:`visitor_may`. The function :func:`protect` makes Python raise
-OwnerOnlyError before it changes a library's folder, starts a program, or connects to another server.
+Visitors may use only functions that are marked with :func:`visitor_may`. The function :func:`protect` makes Python
+raise OwnerOnlyError before it changes a library's folder, starts a program, or connects to another server.
 :func:`refuse_writing` guards all other folders. Other code therefore does not check permissions.
 """
 

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-REQUEST_S = 60.0  # time limit for one request in seconds, from the connection to the last byte of at most 4 MB
+REQUEST_S = 60.0  # seconds for one request, from connecting to the last byte; a response has at most 4 MB
 MAX_PAGE = 4 << 20  # maximum bytes of a page, or of a response to a request without a range
 _MAX_REDIRECTS = 5
 MAX_FOLDERS, _MAX_FILES, _MAX_DEPTH = 100_000, 1_000_000, 32
@@ -77,7 +77,7 @@ async def _check_range(_session: Any, _context: Any, params: Any) -> None:
 
 
 async def _check_redirect(_session: Any, _context: Any, params: Any) -> None:
-    """Refuse redirects from https to http, and to private networks that servers must not reach through musicsim."""
+    """Refuse redirects from https to http, and to private networks, which others must not reach through musicsim."""
     headers, before = params.response.headers, urlsplit(str(params.url))
     after = urlsplit(urljoin(str(params.url), headers.get("Location") or headers.get("URI") or ""))
     if after.scheme not in ("http", "https") or (before.scheme, after.scheme) == ("https", "http"):

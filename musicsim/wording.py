@@ -1,4 +1,4 @@
-"""Counts, durations, capital letters and free names in texts."""
+"""Format counts, durations and names in texts."""
 
 from collections.abc import Collection
 
@@ -29,11 +29,11 @@ def clock(seconds: float) -> str:
 
 
 def add_number(name: str, used: Collection[str]) -> str:
-    """Return a name that is not used, such as “Jazz 2” if “Jazz” is."""
+    """Return an unused name, such as “Jazz 2” if “Jazz” is used."""
     numbered = (f"{name} {n}" for n in range(2, len(used) + 3))
     return name if name not in used else next(other for other in numbered if other not in used)
 
 
 def capitalize(text: str) -> str:
-    """Return a text whose first letter is a capital; unlike str.capitalize, this keeps the others."""
+    """Capitalize the first letter of a text; unlike str.capitalize, keep the other letters."""
     return text[:1].upper() + text[1:]

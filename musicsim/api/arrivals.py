@@ -12,24 +12,30 @@ from typing import IO
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
+from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive
 
 GRACE_S = 60.0
-LEAST_PER_S = 50_000  # bytes; usual uplinks are faster; a file of 20 MB may take seven minutes
+LEAST_PER_S = 50_000  # bytes; most uplinks are faster, and a file of 20 MB may take seven minutes
 _IN_MEMORY = 1 << 17  # bytes per body; larger ones go to a temporary file
 _PART = 1 << 18  # bytes per read or write; a thread call per received chunk would take longer than writing it
+_RETRY_AFTER_S = 15
 
 
-class TooSlowError(Exception):
-    """A request body did not arrive in time."""
+class Refused(Exception):
+    """The server refuses a request with this response."""
+
+    def __init__(self, status: int, message: str, wait_s: float = 0.0) -> None:
+        super().__init__(message)
+        headers = {"Retry-After": str(max(1, round(wait_s)))} if wait_s else {}
+        self.response = PlainTextResponse(message, status, headers)
 
 
-class TooLargeError(Exception):
-    """A request body is larger than the limit."""
+class TooManyFiles(Refused):
+    """A file arrived while the server was busy with too many others."""
 
-
-class TooManyError(Exception):
-    """All request bodies together are larger than the limit."""
+    def __init__(self) -> None:
+        super().__init__(503, "too many files are being sent.", _RETRY_AFTER_S)
 
 
 class Body:
@@ -59,7 +65,8 @@ class Arrivals:
     async def body(self, receive: Receive, max_bytes: int) -> AsyncIterator[Body]:
         """Receive a request body, within one minute plus one second per 50 kB.
 
-        Raises TooSlowError, TooLargeError or TooManyError, or ClientDisconnect if the client disconnects.
+        Raises Refused if the body is too slow or too large, or if all bodies together are too large; raises
+        ClientDisconnect if the client disconnects.
         """
         n_bytes = 0
         try:
@@ -72,9 +79,9 @@ class Arrivals:
                     n_bytes += len(chunk)
                     self._n_bytes += len(chunk)
                     if n_bytes > max_bytes:
-                        raise TooLargeError
+                        raise Refused(413, "the file is too large: send a part of it.")
                     if self._n_bytes > self._max_bytes:
-                        raise TooManyError
+                        raise TooManyFiles
                     unwritten += chunk
                     is_open = message.get("more_body", False)
                     if file.tell() + len(unwritten) <= _IN_MEMORY:
@@ -93,7 +100,9 @@ async def _receive_before(receive: Receive, deadline: float) -> Message:
     try:
         message = await asyncio.wait_for(receive(), max(0.0, deadline - time.monotonic()))
     except TimeoutError:
-        raise TooSlowError from None
+        refused = Refused(408, "the file arrived too slowly: send a smaller part of it.")
+        refused.response.headers["Connection"] = "close"
+        raise refused from None
     if message["type"] == "http.disconnect":
         raise ClientDisconnect
     return message

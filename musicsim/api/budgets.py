@@ -5,7 +5,7 @@ The address is that of the connection, or the one that a reverse proxy forwards.
 """
 
 import time
-from collections import OrderedDict
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
 
 from starlette.types import Scope
@@ -40,18 +40,10 @@ class Budget:
 
 
 class Budgets:
-    """One budget per address, for the most recent addresses; an empty budget is full again after `full_in_s`."""
+    """The budgets of the most recent addresses; an empty budget is full again after `full_in_s` seconds."""
 
     def __init__(self, most: float, full_in_s: float = 60.0) -> None:
-        self._most, self._per_s = most, most / full_in_s
-        self._budgets: OrderedDict[str, Budget] = OrderedDict()
-
-    def get(self, address: str) -> Budget:
-        budget = self._budgets.setdefault(address, Budget(self._most, self._per_s))
-        self._budgets.move_to_end(address)
-        while len(self._budgets) > _MAX_ADDRESSES:
-            self._budgets.popitem(last=False)
-        return budget
+        self.get = lru_cache(_MAX_ADDRESSES)(lambda _address: Budget(most, most / full_in_s))
 
 
 def address_of(scope: Scope) -> str:

@@ -75,7 +75,7 @@ class Guard:
 
     It adds headers to every response: only pages of the app may frame it, browsers must not guess its type, and other
     sites get no referrer. `names` are host names of the app, in addition to loopback names and the connection's IP
-    address. Pages at these hosts may have any scheme and port, because a reverse proxy has its own.
+    address. Pages at these hosts may have any scheme and port, because those of a reverse proxy may differ.
     """
 
     def __init__(self, app: ASGIApp, names: Iterable[str] = ()) -> None:

@@ -44,10 +44,6 @@ _MAX_UPLOADS = 32  # uploads that are waiting or being processed
 _RETRY_AFTER_S = 15
 _UPLOAD_NAME = "the file that was sent"  # name of an upload in messages
 _MAX_UNWRITTEN = 1 << 20  # bytes; chunks have 64 kB, and a thread call per chunk would take longer than writing it
-_Count = Annotated[int, Query(ge=1, le=MAX_RESULTS)]
-_Minutes = Annotated[
-    float, Query(gt=0, le=MAX_MINUTES, description="number of minutes to analyze, from the start of the file")
-]
 _Model = Annotated[str | None, Query(description="name of a model; by default, the one in use")]
 
 
@@ -123,7 +119,9 @@ def job(job_id: Annotated[int, Path(ge=0, lt=2**63)], library: str | None = None
 
 @router.get("/songs")
 @visitor_may
-def songs(library: str | None = None, search: str = "", limit: _Count = 50) -> list[dict[str, Any]]:
+def songs(
+    library: str | None = None, search: str = "", limit: Annotated[int, Query(ge=1, le=MAX_RESULTS)] = 50
+) -> list[dict[str, Any]]:
     """List songs whose title or artist contains `search`; songs whose title begins with it come first."""
     return [render_song(song) for song in take_snapshot(open_library(library)).songs_with(search, limit)]
 
@@ -164,7 +162,9 @@ async def similar_to_file(
     search: _Search,
     library: str | None = None,
     model: _Model = None,
-    minutes: _Minutes = MINUTES,
+    minutes: Annotated[
+        float, Query(gt=0, le=MAX_MINUTES, description="number of minutes to analyze, from the start of the file")
+    ] = MINUTES,
 ) -> list[dict[str, Any]]:
     """Find the songs most similar to the audio file in the body, sent as `application/octet-stream` or its own type.
 

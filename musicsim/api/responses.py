@@ -3,9 +3,12 @@
 import asyncio
 import logging
 import re
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
+from inspect import iscoroutinefunction
+from typing import Any, TypeVar, cast
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
@@ -37,7 +40,7 @@ def parse_range(request: Request) -> tuple[int, int] | None:
 
 
 def respond_with_sound(data: bytes, span: tuple[int, int] | None, n_bytes: int, kind: str) -> Response:
-    """Return a response with a whole file of `n_bytes`, or with the range `span`; empty `data`: range past the end."""
+    """Return a response with a whole file or its range `span`; if `data` is empty, the range is past the end."""
     headers = {"Accept-Ranges": "bytes", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
     if span is None:
         return Response(data, media_type=kind, headers=headers)
@@ -48,17 +51,28 @@ def respond_with_sound(data: bytes, span: tuple[int, int] | None, n_bytes: int, 
 
 
 def is_known(request: Request, tag: str) -> bool:
-    """Return whether the browser has the content of an ETag; proxies that compress make the ETag a weak one."""
+    """Return whether the browser has the content with an ETag, which a compressing proxy may have made a weak one."""
     known = request.headers.get("If-None-Match", "").split(",")
     return tag in [known_tag.strip().removeprefix("W/") for known_tag in known]
 
 
-def respond_to_error(error: LibraryError) -> Response:
-    """Return the response if a requested library or song does not exist or cannot be opened."""
-    if isinstance(error, NotFoundError):
-        return JSONResponse({"error": safe_message(error)}, 404)
-    _log.warning("%s", error)
-    return JSONResponse({"error": "the library cannot be opened. The app's log says why."}, 500)
+def convert_errors(endpoint: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Response]]:
+    """Make an endpoint respond with an error if a library or song does not exist, or the library cannot be opened."""
+
+    @wraps(endpoint)
+    async def respond(request: Request) -> Response:
+        try:
+            answer = endpoint(request) if iscoroutinefunction(endpoint) else run_in_threadpool(endpoint, request)
+            return cast(Response, await answer)
+        except NotFoundError as error:
+            return JSONResponse({"error": safe_message(error)}, 404)
+        except LibraryError as error:
+            _log.warning("%s", error)
+            return JSONResponse({"error": "the library cannot be opened. The app's log says why."}, 500)
+        except ClientDisconnect:
+            return Response(status_code=499)
+
+    return respond
 
 
 async def wait_for(decoding: Decoding[T], request: Request) -> T:

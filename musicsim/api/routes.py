@@ -15,9 +15,9 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from musicsim import api, audio
-from musicsim.api.responses import is_known, respond_to_error, wait_for
+from musicsim.api.responses import convert_errors, is_known, wait_for
 from musicsim.audio import media_type
-from musicsim.errors import LibraryError, MusicsimError, NotFoundError
+from musicsim.errors import MusicsimError
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.snapshot.drawn_covers import draw_cover
 from musicsim.explorer.snapshot.map_columns import map_column
@@ -45,12 +45,10 @@ _covers = Covers(decoder())
 
 
 @visitor_may
+@convert_errors
 async def _audio(request: Request) -> Response:
     """Return the audio of a song, as a converted copy if browsers cannot play the file; supports byte ranges."""
-    try:
-        library, song = await run_in_threadpool(_song, request)
-    except LibraryError as error:
-        return respond_to_error(error)
+    library, song = await run_in_threadpool(_song, request)
     return await respond_with_song(request, library, song)
 
 
@@ -85,35 +83,28 @@ def _song(request: Request) -> tuple[Library, Song]:
 
 
 @visitor_may
+@convert_errors
 def _peaks(request: Request) -> Response:
     """Return the waveform outline of a song, a list of numbers from 0 to 1."""
-    song_id = request.path_params["song_id"]
-    try:
-        outline = open_library(request.query_params.get("library")).outline(song_id)
-    except LibraryError as error:
-        return respond_to_error(error)
-    except OverflowError:  # the id has more than 64 bits
-        return JSONResponse({"error": f"song {song_id} does not exist."}, 404)
-    return JSONResponse([round(float(peak), 3) for peak in outline], headers={"Cache-Control": "max-age=86400"})
+    library, song = _song(request)
+    return JSONResponse(
+        [round(float(peak), 3) for peak in library.outline(song.id)], headers={"Cache-Control": "max-age=86400"}
+    )
 
 
 @visitor_may
+@convert_errors
 async def _cover(request: Request) -> Response:
     """Return the cover of a song: its picture, or a drawing of its sound."""
-    try:
-        library, song = await run_in_threadpool(_song, request)
-        tag = await run_in_threadpool(_covers.tag_of, song)
-        headers = {"Cache-Control": "private, max-age=3600", "ETag": f'"{tag}"'}
-        if is_known(request, headers["ETag"]):
-            return Response(status_code=304, headers=headers)
-        data = await _read_cover(request, library, song, tag) if tag else b""
-        if data:
-            return Response(data, media_type="image/jpeg", headers=headers)
-        data = await run_in_threadpool(lambda: draw_cover(take_snapshot(library), song.id))
-    except LibraryError as error:
-        return respond_to_error(error)
-    except ClientDisconnect:
-        return Response(status_code=499)
+    library, song = await run_in_threadpool(_song, request)
+    tag = await run_in_threadpool(_covers.tag_of, song)
+    headers = {"Cache-Control": "private, max-age=3600", "ETag": f'"{tag}"'}
+    if is_known(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    data = await _read_cover(request, library, song, tag) if tag else b""
+    if data:
+        return Response(data, media_type="image/jpeg", headers=headers)
+    data = await run_in_threadpool(lambda: draw_cover(take_snapshot(library), song.id))
     headers["ETag"] = f'"{blake2b(data, digest_size=12).hexdigest()}"'
     is_same = is_known(request, headers["ETag"])
     return Response(b"" if is_same else data, 304 if is_same else 200, headers, "image/svg+xml")
@@ -153,13 +144,11 @@ _columns = _Columns()
 
 
 @visitor_may
+@convert_errors
 def _column(request: Request) -> Response:
-    try:
-        library = open_library(request.query_params.get("library"))
-        snapshot = take_snapshot(library, library.models.get(request.path_params["model"]).id)
-        tag, packed = _columns.get(snapshot, request.path_params["column"])
-    except LibraryError as error:
-        return respond_to_error(error)
+    library = open_library(request.query_params.get("library"))
+    snapshot = take_snapshot(library, library.models.get(request.path_params["model"]).id)
+    tag, packed = _columns.get(snapshot, request.path_params["column"])
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
     if is_known(request, tag):
         return Response(status_code=304, headers=headers)
@@ -171,13 +160,9 @@ def _column(request: Request) -> Response:
 
 
 @visitor_may
+@convert_errors
 def _label(request: Request) -> Response:
-    try:
-        _, song = _song(request)
-    except (NotFoundError, OverflowError):  # the id has more than 64 bits
-        return JSONResponse({"error": "song not found."}, 404)
-    except LibraryError as error:
-        return respond_to_error(error)
+    _, song = _song(request)
     return JSONResponse({"title": song.title, "by": song.by}, headers={"Cache-Control": "private, max-age=60"})
 
 

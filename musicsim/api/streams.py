@@ -1,8 +1,8 @@
 """Rate limits for pages' WebSockets: a page's script is rerun at a pace that the server can handle.
 
-A page requests a rerun with every click. Streamlit keeps only one request that its script has not started yet. A newer
-request replaces it, and a second click on the same component replaces the first click. So a request waits in this
-module until the script has processed the clicks of the previous one. Waiting requests are joined if no click is lost.
+With every click, a page requests a rerun of its script. Until the rerun starts, Streamlit stores only the last request,
+and a second click on the same component replaces the first click. Therefore, this module holds each request until the
+script has processed the clicks of the previous one. It joins waiting requests if no click is lost.
 """
 
 import asyncio
@@ -27,9 +27,9 @@ MESSAGES, _MESSAGES_PER_S = 1_000.0, 500.0
 MESSAGES_OF_ALL, _MESSAGES_OF_ALL_FULL_IN_S = 4_000.0, 4.0
 _BYTES_PER_MESSAGE = 10_000  # a larger message counts as several
 MAX_HELD, _MAX_HELD_BYTES = 64, 256_000
-MAX_RUNS = 16  # simultaneous runs per address; its other pages wait in line
+MAX_RUNS = 16  # simultaneous runs per address; its other pages wait in a queue
 RUN_S = 2.0  # a longer run, such as one that waits for a file, gives up its turn
-TAKEN_S = 2.0  # a request not started by then was for a part of the page that no longer exists
+TAKEN_S = 2.0  # if a request has not started by then, its part of the page no longer exists
 _UNTIL_WOKEN_S = 3600.0
 CLICK_S = 1.0  # time for a run to process clicks before the next request may interrupt it
 
@@ -73,7 +73,7 @@ class _Turns:
         self._waiting: dict[Stream, None] = {}  # pages in the order of arrival
 
     def is_free(self, page: "Stream") -> bool:
-        """Return whether a page may run now; otherwise it waits in line and is woken later."""
+        """Return whether a page may run now; otherwise, it waits in the queue and is woken later."""
         self._waiting[page] = None
         return page in self._next()
 
@@ -160,7 +160,7 @@ class Stream:
             self._changed.set_result(None)
 
     def close(self) -> None:
-        """Stop reading, and leave the line."""
+        """Stop reading, and leave the queue of waiting pages."""
         if self._coming is not None:
             self._coming.cancel()
         self._turns.leave(self)

@@ -10,12 +10,12 @@ from weakref import WeakValueDictionary
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from musicsim.api.arrivals import Arrivals, TooLargeError, TooManyError, TooSlowError
+from musicsim.api.arrivals import Arrivals, Refused, TooManyFiles
 from musicsim.api.budgets import Budgets, address_of
-from musicsim.api.streams import Dialect, Paces, Rerun, RunEvent, Stream
+from musicsim.api.streams import Dialect, Paces, Stream
 
 MAX_HELD = 4  # files per session; a page has one or two
 _MAX_HELD_BYTES = 512 << 20  # total for all sessions
@@ -32,8 +32,6 @@ _COST_OF_A_FILE = 20  # in requests; other requests that change something cost t
 _SCRIPTS = re.compile(r"/static/")  # 90% of requests; they cost nothing, because browsers cache the responses
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/")
 _SEARCH = re.compile(r"/api/similar/?$")
-_TOO_MANY = "too many files are being sent."
-_RETRY_AFTER_S = 15
 _FOR_THE_OWNER = re.compile(r"/_stcore/(metrics|script-health-check|agent)")
 
 
@@ -42,7 +40,6 @@ class Visitors:
 
     Requests beyond a limit get status 429 or 503 with ``Retry-After``; messages on a page's WebSocket are delayed. A
     file is received completely before it is processed; with its multipart frame, it has at most `max_file` bytes.
-    `is_of_a_page`, `rerun_of` and `filter_message` are the fields of :class:`musicsim.api.streams.Dialect`.
     `uploads_of` takes a session id, and returns that session's number of files and the total bytes of all sessions.
     `when_left` is called a while after the last page was closed.
     """
@@ -50,15 +47,13 @@ class Visitors:
     def __init__(
         self,
         app: ASGIApp,
-        is_of_a_page: Callable[[bytes], bool],
+        dialect: Dialect,
         uploads_of: Callable[[str], tuple[int, int]],
         when_left: Callable[[], object] = lambda: None,
         *,
-        rerun_of: Callable[[bytes], Rerun | None] = lambda message: None,
-        filter_message: Callable[[bytes], tuple[bytes, RunEvent]] = lambda message: (message, RunEvent.OTHER),
         max_file: int = 21 << 20,
     ) -> None:
-        self._app, self._dialect = app, Dialect(is_of_a_page, rerun_of, filter_message)
+        self._app, self._dialect = app, dialect
         self._uploads_of, self._when_left, self._max_file = uploads_of, when_left, max_file
         self._budgets = Budgets(float(os.environ.get("MUSICSIM_REQUESTS_A_MINUTE", _REQUESTS_A_MINUTE)))
         self._paces = Paces()
@@ -71,7 +66,12 @@ class Visitors:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await self._http(scope, receive, send)
+            try:
+                await self._http(scope, receive, send)
+            except Refused as refused:
+                await refused.response(scope, receive, send)
+            except ClientDisconnect:
+                await Response(status_code=499)(scope, receive, send)
         elif scope["type"] == "websocket":
             await self._stream(scope, receive, send)
         else:
@@ -79,29 +79,13 @@ class Visitors:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         if _FOR_THE_OWNER.search(scope["path"]):
-            return await _refusal(404, "there is nothing here.")(scope, receive, send)
+            raise Refused(404, "there is nothing here.")
         is_reading = scope["method"] in _READS
         cost = 0 if is_reading and _SCRIPTS.search(scope["path"]) else 1 if is_reading else _COST_OF_A_FILE
         if wait_s := self._budgets.get(address_of(scope)).spend(cost):
-            return await _refusal(429, "too many requests.", wait_s)(scope, receive, send)
+            raise Refused(429, "too many requests.", wait_s)
         if is_reading:
             return await self._app(scope, receive, send)
-        try:
-            return await self._pass_body(scope, receive, send)
-        except _Refused as refused:
-            response: Response = refused.response
-        except TooSlowError:
-            response = _refusal(408, "the file arrived too slowly: send a smaller part of it.")
-            response.headers["Connection"] = "close"
-        except TooLargeError:
-            response = _refusal(413, "the file is too large: send a part of it.")
-        except TooManyError:
-            response = _refusal(503, _TOO_MANY, _RETRY_AFTER_S)
-        except ClientDisconnect:
-            response = Response(status_code=499)
-        await response(scope, receive, send)
-
-    async def _pass_body(self, scope: Scope, receive: Receive, send: Send) -> None:
         upload = _UPLOAD.search(scope["path"]) if scope["method"] == "PUT" else None
         is_search = scope["method"] == "POST" and _SEARCH.search(scope["path"])
         if not upload and not is_search:
@@ -120,9 +104,9 @@ class Visitors:
     async def _upload(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
         n_held, n_bytes = self._uploads_of(session)
         if n_held + self._arriving[session] >= MAX_HELD:
-            raise _Refused(429, f"a page can hold at most {MAX_HELD} files.", 60)
+            raise Refused(429, f"a page can hold at most {MAX_HELD} files.", 60)
         if n_bytes >= _MAX_HELD_BYTES:
-            raise _Refused(503, _TOO_MANY, _RETRY_AFTER_S)
+            raise TooManyFiles
         self._arriving[session] += 1
         try:
             async with self._arrivals.body(receive, self._max_file) as body, _place(self._processed):
@@ -151,24 +135,13 @@ class Visitors:
             self._when_left()
 
 
-class _Refused(Exception):
-    def __init__(self, status: int, message: str, wait_s: float) -> None:
-        super().__init__(message)
-        self.response = _refusal(status, message, wait_s)
-
-
 @asynccontextmanager
 async def _place(places: asyncio.Semaphore) -> AsyncIterator[None]:
     try:
         await asyncio.wait_for(places.acquire(), MAX_WAIT_S)
     except TimeoutError:
-        raise _Refused(503, _TOO_MANY, _RETRY_AFTER_S) from None
+        raise TooManyFiles from None
     try:
         yield
     finally:
         places.release()
-
-
-def _refusal(status: int, message: str, wait_s: float = 0.0) -> PlainTextResponse:
-    headers = {"Retry-After": str(max(1, round(wait_s)))} if wait_s else {}
-    return PlainTextResponse(message, status, headers)

@@ -38,18 +38,16 @@ COMMANDS = {
         "imports:imports", "List imports, newest first, and count imported songs that are not in the library.", _MUSIC
     ),
     "info": Command("info:info", "Show the contents of the library, the model in use, and the running job.", _MUSIC),
-    "list": Command("edit:list_songs", "List the songs of the library.", _MUSIC),
-    "edit": Command("edit:edit", "Edit the tags of songs; your music files are not changed.", _MUSIC),
-    "artists": Command("edit:artists", "List artists that probably have several spellings, and merge them.", _MUSIC),
+    "list": Command("list:list_songs", "List the songs of the library.", _MUSIC),
+    "edit": Command("list:edit", "Edit the tags of songs; your music files are not changed.", _MUSIC),
+    "artists": Command("list:artists", "List artists that probably have several spellings, and merge them.", _MUSIC),
     "duplicates": Command(
-        "duplicates:duplicates",
-        "List duplicate songs; results and playlists show only the first of each group.",
-        _MUSIC,
+        "list:duplicates", "List duplicate songs; results and playlists show only the first of each group.", _MUSIC
     ),
-    "failed": Command("missing:list_failures", "List failed and skipped files, with reasons.", _MUSIC),
-    "missing": Command("missing:list_missing", "List songs whose files are missing.", _MUSIC),
+    "failed": Command("list:list_failures", "List failed and skipped files, with reasons.", _MUSIC),
+    "missing": Command("list:list_missing", "List songs whose files are missing.", _MUSIC),
     "forget": Command(
-        "missing:forget", "Remove a folder and its songs from the library; your music files are not changed.", _MUSIC
+        "list:forget", "Remove a folder and its songs from the library; your music files are not changed.", _MUSIC
     ),
     "app": Command("app:run_app", "Open the app in the browser.", _LISTEN),
     "similar": Command(
@@ -72,7 +70,7 @@ COMMANDS = {
     ),
     "answers": Command("answers:group", "Export and import listeners' answers about songs.", _LEARN),
     "splits": Command("splits:group", "List, import and delete fixed splits for evaluations.", _LEARN),
-    "settings": Command("settings:settings", "Show or change the library's settings.", _KEEP),
+    "settings": Command("info:settings", "Show or change the library's settings.", _KEEP),
     "doctor": Command(
         "doctor:doctor",
         "Check the library and this machine, and suggest repairs; exits with code 3 if problems remain.",

@@ -30,8 +30,6 @@ _ALSO = {
     "missing": "missing",
     "back": "found again",
 }
-_Retry = Annotated[bool, typer.Option("--retry", help="Retry files that failed before.")]
-_Anyway = Annotated[bool, typer.Option("--anyway", help="Add short and silent files, too.")]
 _Workers = Annotated[
     int | None, typer.Option("--workers", "-w", min=1, help="Number of worker processes; one per core by default.")
 ]
@@ -41,14 +39,14 @@ def add(
     sources: Annotated[list[Path] | None, typer.Argument(help="Folders of music, or music files.")] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    retry: _Retry = False,
-    anyway: _Anyway = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Retry files that failed before.")] = False,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Add short and silent files, too.")] = False,
     workers: _Workers = None,
     shortest: Annotated[
         float | None, typer.Option(min=0, help="Skip files shorter than this many seconds. Saved as a library setting.")
     ] = None,
 ) -> None:
-    """Unchanged songs are not analyzed again. A file named explicitly is added even if it is short."""
+    """Unchanged songs are not analyzed again. A file that you name explicitly is added even if it is short."""
     if not sources:
         raise typer.BadParameter("give a folder or a file.")
     with open_library(library, create=True) as lib:

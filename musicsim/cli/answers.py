@@ -13,6 +13,7 @@ from musicsim.wording import count
 group = typer.Typer(no_args_is_help=True)
 
 
+@group.command("export")
 def _export(
     file: Annotated[Path, typer.Argument(help="The CSV file to write.")],
     library: LibraryOption = None,
@@ -31,6 +32,7 @@ def _export(
         echo(f"{count(n_answers, 'answer')} from {count(len(listeners), 'listener')} written to {file}.")
 
 
+@group.command("import")
 def _import(
     file: Annotated[
         Path, typer.Argument(help="An exported CSV file, or one with columns song1,song2,song3,picked_song.")
@@ -54,7 +56,3 @@ def _import(
             warn("left out", problem)
     if n_left:
         raise typer.Exit(SOME_FAILED)
-
-
-group.command("export")(_export)
-group.command("import")(_import)

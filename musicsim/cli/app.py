@@ -32,32 +32,6 @@ _OPEN_TO_OTHERS = (
     "Anyone who can reach this address can listen to, change and delete the library, and read music "
     "files on this machine: restrict access with a firewall."
 )
-_Host = Annotated[
-    str | None,
-    typer.Option(
-        help="Listen on this address (0.0.0.0 for all), so that other machines can use the app. By default, only "
-        "this machine can.",
-        metavar="ADDRESS",
-    ),
-]
-_AllowHost = Annotated[
-    list[str] | None,
-    typer.Option(help="An additional host name of the app, such as the name of a reverse proxy.", metavar="NAME"),
-]
-_Public = Annotated[
-    bool,
-    typer.Option(
-        "--public", help="Serve a demonstration: visitors can listen, search and generate playlists, but not edit."
-    ),
-]
-_KeepAnswers = Annotated[
-    Path | None,
-    typer.Option(
-        help="With --public: save visitors' answers to comparisons in this folder, without "
-        "names; `musicsim answers import` reads them.",
-        metavar="FOLDER",
-    ),
-]
 
 
 def _prepare_for_visitors(keep_answers: Path | None) -> None:
@@ -100,16 +74,38 @@ def _start_demo() -> bool:
 
 def run_app(
     library: LibraryOption = None,
-    host: _Host = None,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            help="Listen on this address (0.0.0.0 for all), so that other machines can use the app. By default, only "
+            "this machine can.",
+            metavar="ADDRESS",
+        ),
+    ] = None,
     port: Annotated[
         int,
         typer.Option(help="Port to serve the app on; if it is in use, the next free port is used.", min=1, max=65535),
     ] = 8501,
-    allow_host: _AllowHost = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="An additional host name of the app, such as the name of a reverse proxy.", metavar="NAME"),
+    ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
     demo: Annotated[bool, typer.Option("--demo", help="Compose the demo if the library is empty.")] = False,
-    public: _Public = False,
-    keep_answers: _KeepAnswers = None,
+    public: Annotated[
+        bool,
+        typer.Option(
+            "--public", help="Serve a demonstration: visitors can listen, search and generate playlists, but not edit."
+        ),
+    ] = False,
+    keep_answers: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --public: save visitors' answers to comparisons in this folder, without "
+            "names; `musicsim answers import` reads them.",
+            metavar="FOLDER",
+        ),
+    ] = None,
 ) -> None:
     sockets = listen(host, port)
     names = [os.environ.get("MUSICSIM_ALLOWED_HOSTS", ""), *(allow_host or ())]

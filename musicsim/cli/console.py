@@ -87,7 +87,7 @@ def warn(words: str, text: object) -> None:
 
 
 def confirm(question: str, *, yes: bool) -> bool:
-    """Ask a question on stderr, unless `yes` is set; no answer, as with an empty stdin in a script, means no."""
+    """Ask a question on stderr, unless `yes` is set; a missing answer, as in a script without stdin, means no."""
     if yes:
         return True
     for bar in _bars:  # a running bar would overwrite the question
@@ -169,7 +169,7 @@ def _pace(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 @contextmanager
 def job_bar(lib: library.Library, kind: str, **arguments: Any) -> Iterator[JobProgress]:
-    """Run a command as a job, which the app shows and can cancel, after the library's other jobs; show progress."""
+    """Run a command as a job after the library's other jobs, and show progress; the app can show and cancel it."""
     job_id = lib.jobs.create(kind, arguments, pid=os.getpid())
     running = jobs.current(lib)
     if running is not None and running.id != job_id:
@@ -194,11 +194,6 @@ def _log_command() -> Iterator[None]:
         _log.info("command %s: %s in %s", *words)
 
 
-def whole(value: float | None) -> str:
-    """Format a number without decimals; return an empty string for None."""
-    return "" if value is None else f"{value:.0f}"
-
-
 def plain(text: str) -> str:
     """Escape the bytes of a file name that are not UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode()
@@ -215,7 +210,7 @@ def failure_json(failure: library.Failure) -> dict[str, str]:
 
 
 def show_failures(failures: Sequence[library.Failure]) -> None:
-    """Print the first files that could not be read and the number of skipped files, on stderr."""
+    """Print the first unreadable files and the number of skipped files on stderr."""
     broken = [f for f in failures if f.kind not in library.SKIPPED]
     for failure in broken[:_MAX_LISTED]:
         warn("not added", failure.reason)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -179,9 +180,9 @@ def _cells(one: Quality) -> list[str]:
 
 def _show_lists(title: str, lists: Lists, songs: dict[int, Song], n_hubs: int) -> None:
     if lists.same_genre_of:
-        others = {pair.genre: pair for pair in reversed(lists.confusion.pairs(len(lists.confusion.genres) ** 2))}
+        pairs = reversed(lists.confusion.pairs(len(lists.confusion.genres) ** 2))
+        most_confused = {pair.genre: f"{pair.other}, {pair.share:.0%}" for pair in pairs}
         sizes = dict(zip(lists.confusion.genres, lists.confusion.n_songs.tolist(), strict=True))
-        most_confused = {genre: f"{pair.other}, {pair.share:.0%}" for genre, pair in others.items()}
         genres = sorted(lists.same_genre_of.items(), key=lambda item: -item[1])
         rows = [(genre, sizes[genre], f"{share:.2f}", most_confused.get(genre, "")) for genre, share in genres]
         show(("genre", "songs", "same genre in the ten nearest", "most confused with"), rows, title=title)
@@ -222,10 +223,7 @@ def find_coverage(library: Library, records: Sequence[ModelRecord], kind: str | 
 
 
 def _coverages(library: Library, records: Sequence[ModelRecord]) -> list[Coverage]:
-    *others, last = records
-    for record in others:
-        try:
+    for record in records[:-1]:
+        with suppress(ModelError):  # the model is damaged; the evaluation reports it
             return coverage(take_snapshot(library, record.id))
-        except ModelError:  # damaged; the evaluation reports it
-            continue
-    return coverage(take_snapshot(library, last.id))
+    return coverage(take_snapshot(library, records[-1].id))

@@ -1,4 +1,9 @@
-"""The command ``musicsim info``."""
+"""The commands ``musicsim info`` and ``settings``."""
+
+import json
+from typing import Annotated
+
+import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, show
 from musicsim.explorer import jobs
@@ -19,3 +24,28 @@ def info(library: LibraryOption = None, as_json: JsonOption = False) -> None:
         emit(facts)
         return
     show((), [(name, f"{value:.2f}" if isinstance(value, float) else value) for name, value in facts.items()])
+
+
+def settings(
+    name: Annotated[str | None, typer.Argument(help="Name of a setting; without it, all settings are listed.")] = None,
+    value: Annotated[str | None, typer.Argument(help="New value of the setting.")] = None,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    with open_library(library) as lib:
+        if name is not None and value is not None:
+            try:
+                is_text = isinstance(lib.settings.get(name), str)
+                lib.set_setting(name, value if is_text else json.loads(value))
+            except ValueError as error:  # includes JSON errors
+                raise typer.BadParameter(f"{name} {value}: {error}") from error
+        stored = lib.settings
+    if name is not None:
+        if name not in stored:
+            raise typer.BadParameter(f"the setting {name} does not exist: choose from {', '.join(stored)}")
+        stored = {name: stored[name]}
+    if as_json:
+        emit(stored)
+    else:
+        for key, setting in stored.items():
+            typer.echo(f"{key} {json.dumps(setting)}")

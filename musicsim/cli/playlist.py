@@ -75,7 +75,7 @@ def playlist(
 
 
 def load_or_generate(library: Library, request: PlaylistRequest, saved: str | None, model: str | None) -> PlaylistSongs:
-    """Return the playlist saved under this name or id, or generate one; raise NotFoundError if there is none."""
+    """Return a saved playlist by name or id, or generate one; raise NotFoundError without a playlist or songs."""
     if saved is None:
         generated = Walk(snapshot_under(library, model)).generate(request, request.seed)
         if not generated.songs:
@@ -102,19 +102,15 @@ def _write(songs: Sequence[Song], target: Path, *, is_relative: bool) -> list[st
 def _show(
     generated: GeneratedPlaylist, seed: int, notes: list[str], *, as_json: bool, files: Mapping[str, Path | None]
 ) -> None:
-    steps = [
-        {"song": song_json(song), "reason": edge.reason if edge else None}
-        for song, edge in zip(generated.songs, generated.edges, strict=True)
-    ]
+    reasons = [edge.reason if edge else None for edge in generated.edges]
+    steps = list(zip(generated.songs, reasons, strict=True))
     if as_json:
+        songs = [{"song": song_json(song), "reason": reason} for song, reason in steps]
         named = {name: str(path) if path else None for name, path in files.items()}
-        emit({"seed": seed, "songs": steps, "minutes": generated.duration_s / 60, "notes": notes, **named})
+        emit({"seed": seed, "songs": songs, "minutes": generated.duration_s / 60, "notes": notes, **named})
         return
     caption = "\n".join([f"{generated.duration_s / 60:.0f} minutes, seed {seed}", *notes])
-    rows = [
-        (place, song.id, song.title, song.artist or "", edge.reason if edge else "")
-        for place, (song, edge) in enumerate(zip(generated.songs, generated.edges, strict=True), 1)
-    ]
+    rows = [(n, song.id, song.title, song.artist or "", reason or "") for n, (song, reason) in enumerate(steps, 1)]
     show(("", "id", "title", "artist", "reached because"), rows, caption=caption)
 
 

@@ -14,6 +14,7 @@ from musicsim.wording import count
 group = typer.Typer(no_args_is_help=True)
 
 
+@group.command("list")
 def _list(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List fixed splits, with the number of songs in each part."""
     with open_library(library) as lib:
@@ -24,6 +25,7 @@ def _list(library: LibraryOption = None, as_json: JsonOption = False) -> None:
         show(("split", *PARTS), [(name, *(n[part] for part in PARTS)) for name, n in counts.items()])
 
 
+@group.command("import")
 def _import(
     file: Annotated[
         Path, typer.Argument(help="A CSV file with a column split (train, validation, test) and one of hash, path, id.")
@@ -48,6 +50,7 @@ def _import(
         raise typer.Exit(SOME_FAILED)
 
 
+@group.command("delete")
 def _delete(
     name: Annotated[str, typer.Argument(help="Name of a split, as shown by `musicsim splits list`.")],
     library: LibraryOption = None,
@@ -56,8 +59,3 @@ def _delete(
     with open_library(library) as lib:
         lib.splits.delete(name)
     echo(f"{name} was deleted.")
-
-
-group.command("list")(_list)
-group.command("import")(_import)
-group.command("delete")(_delete)

@@ -15,6 +15,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 
 from musicsim import __version__, logs
 from musicsim.api import Guard, Visitors, filter_routes, path_prefix, read_allowed_hosts, routes
+from musicsim.api.streams import Dialect
 from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.search.uploads import VISITORS_MB
 from musicsim.parsing import parse_in_turn
@@ -85,8 +86,8 @@ def app_options() -> dict[str, Any]:
         config.set_option(option, value)
     if is_public():
         limits = Middleware(
-            Visitors, is_of_a_page=is_of_a_page, rerun_of=rerun_of, filter_message=filter_message,
-            uploads_of=uploads_of, when_left=_collect_garbage, max_file=(VISITORS_MB << 20) + _MAX_FORM_BYTES,
+            Visitors, dialect=Dialect(is_of_a_page, rerun_of, filter_message), uploads_of=uploads_of,
+            when_left=_collect_garbage, max_file=(VISITORS_MB << 20) + _MAX_FORM_BYTES,
         )  # fmt: skip
         middleware.append(limits)
     pages = [*(Route(f"{prefix}/{name}", _redirect) for name in _MOVED), *first_paint_routes(prefix)]

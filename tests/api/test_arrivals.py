@@ -9,7 +9,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from musicsim.api import Visitors, arrivals, visitors
-from musicsim.api.arrivals import Arrivals, TooLargeError, TooManyError, TooSlowError
+from musicsim.api.arrivals import Arrivals, Refused, TooManyFiles
+from musicsim.api.streams import Dialect
 from tests.waiting import PATIENCE_S, settled
 
 UPLOAD, SEARCH = "/_stcore/upload_file/{session}/1", "/api/similar"
@@ -23,7 +24,7 @@ class Server:
         self.may_end = asyncio.Event()
         self.may_end.set()
         route = Route("/{path:path}", self._answer, methods=["PUT", "POST"])
-        self._app = Visitors(Starlette(routes=[route]), lambda _: True, held, max_file=1 << 20)
+        self._app = Visitors(Starlette(routes=[route]), Dialect(lambda _: True), held, max_file=1 << 20)
 
     async def _answer(self, request: Request) -> PlainTextResponse:
         self.at_work.append(request.client.host)
@@ -117,7 +118,7 @@ def test_steady_slow_uplink_outlasts_grace_period(monkeypatch):
         try:
             async with Arrivals(1 << 20).body(receive, 1 << 20):
                 return n_sent
-        except TooSlowError:
+        except Refused:
             return n_sent
 
     assert asyncio.run(arrive(12.0)) == 20, "four minutes, of which one is the grace"
@@ -199,16 +200,17 @@ def test_total_body_size_is_limited_and_released():
 
     async def send() -> None:
         all_of = Arrivals(150)
-        for error, parts in ((TooLargeError, [bytes(101)]), (ClientDisconnect, [bytes(90)])):
-            with pytest.raises(error):
-                await body(*parts, all_of=all_of)
+        with pytest.raises(Refused, match="too large"):
+            await body(bytes(101), all_of=all_of)
+        with pytest.raises(ClientDisconnect):
+            await body(bytes(90), all_of=all_of)
         assert await body(bytes(97), b"end", all_of=all_of) == 100
 
         async def holds():
             return {"type": "http.request", "body": bytes(100)}
 
         async with all_of.body(holds, 100):
-            with pytest.raises(TooManyError):
+            with pytest.raises(TooManyFiles):
                 await body(bytes(60), all_of=all_of)
             assert await body(b"end", all_of=all_of) == 3
         assert await body(bytes(97), b"end", all_of=all_of) == 100

@@ -4,7 +4,6 @@ from musicsim.hooks import Command, Extension, Section
 
 EXTENSION = Extension(
     name="cluster",
-    needs=("distributed",),
     commands={"cluster": Command("cli:group", "Show the library's Dask cluster (docs/scale.md).", "Maintain")},
     command_options={
         "settings": "cli:add_trust_option",

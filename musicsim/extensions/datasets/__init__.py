@@ -3,8 +3,5 @@
 from musicsim.hooks import Extension
 
 EXTENSION = Extension(
-    name="datasets",
-    needs=("mirdata",),
-    command_options={"add": "cli:add_dataset_options"},
-    hooks={"known_faults": "datasets:list_faults"},
+    name="datasets", command_options={"add": "cli:add_dataset_options"}, hooks={"known_faults": "datasets:list_faults"}
 )

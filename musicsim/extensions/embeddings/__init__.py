@@ -4,7 +4,6 @@ from musicsim.hooks import Command, Extension, Section
 
 EXTENSION = Extension(
     name="embeddings",
-    needs=("onnxruntime",),
     commands={
         "models add-embedding": Command(
             "cli:add_embedding", "Make a model for searching and training from another program's vectors."

@@ -6,8 +6,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from musicsim.api.responses import respond_to_error
-from musicsim.errors import LibraryError
+from musicsim.api.responses import convert_errors
 from musicsim.explorer.libraries import open_library
 from musicsim.library import Library
 
@@ -25,11 +24,9 @@ def exports_of(library: Library) -> list[Path]:
     return sorted(files, key=lambda path: path.stat().st_mtime_ns, reverse=True)
 
 
+@convert_errors
 def _download(request: Request) -> Response:
-    try:
-        files = exports_of(open_library(request.query_params.get("library")))
-    except LibraryError as error:
-        return respond_to_error(error)
+    files = exports_of(open_library(request.query_params.get("library")))
     name = request.path_params["name"]
     path = next((path for path in files if path.name == name), None)
     if path is None:

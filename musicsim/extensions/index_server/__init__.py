@@ -4,7 +4,6 @@ from musicsim.hooks import Command, Extension
 
 EXTENSION = Extension(
     name="index_server",
-    needs=("pymilvus",),
     hooks={
         "search_engine": "remote_index:remote_index",
         "after_refresh": "push:push_after_refresh",

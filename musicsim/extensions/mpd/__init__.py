@@ -4,7 +4,6 @@ from musicsim.hooks import Command, Extension, Section
 
 EXTENSION = Extension(
     name="mpd",
-    needs=("mpd",),
     commands={
         "mpd": Command(
             "cli:group",

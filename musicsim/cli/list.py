@@ -1,0 +1,183 @@
+"""The commands ``musicsim list``, ``edit``, ``artists``, ``duplicates``, ``failed``, ``missing`` and ``forget``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from musicsim.cli.console import (
+    SOME_FAILED,
+    JsonOption,
+    LibraryOption,
+    echo,
+    emit,
+    failure_json,
+    open_library,
+    show,
+    song_json,
+)
+from musicsim.cli.options import take_request
+from musicsim.errors import NotFoundError
+from musicsim.explorer.requests.search import ListRequest, sort_songs
+from musicsim.explorer.snapshot.same_sound import groups
+from musicsim.library import SKIPPED, absolute
+from musicsim.wording import clock, count
+
+
+def _whole(value: float | None) -> str:
+    return "" if value is None else f"{value:.0f}"
+
+
+@take_request(ListRequest)
+def list_songs(
+    request: ListRequest,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    search: Annotated[str, typer.Option("--search", "-s", help="Part of a title or of an artist's name.")] = "",
+) -> None:
+    with open_library(library) as lib:
+        songs = sort_songs((song for song in lib.songs() if song.matches(search)), request)
+    if as_json:
+        emit([song_json(song) for song in songs])
+        return
+    heads = ["id", "title", "artist", "album", "year", "genre", "length", "tempo", "key", "LUFS", "bright", "energy"]
+    rows = [
+        (
+            *(s.id, s.title, s.artist or "", s.album or "", s.year or "", s.genre or "", clock(s.duration_s)),
+            *(_whole(s.tempo), s.key_words, _whole(s.loudness), _whole(s.brightness), _whole(s.energy)),
+        )
+        for s in songs
+    ]
+    show(heads, rows)
+
+
+def edit(
+    songs: Annotated[list[int], typer.Argument(help="Song ids, as shown by `musicsim list`.")],
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    title: str | None = None,
+    artist: str | None = None,
+    album_artist: str | None = None,
+    album: str | None = None,
+    track: int | None = None,
+    year: int | None = None,
+    genre: str | None = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Restore the files' own tags.")] = False,
+) -> None:
+    """An empty string clears a tag."""
+    tags = {
+        "title": title, "artist": artist, "album_artist": album_artist, "album": album, "track": track, "year": year,
+        "genre": genre,
+    }  # fmt: skip
+    changes = {name: value for name, value in tags.items() if value is not None}
+    with open_library(library) as lib:
+        for song_id in songs:
+            lib.song(song_id)  # raises before any change
+        if undo:
+            lib.edits.undo(songs)
+        if changes:
+            try:
+                lib.edits.edit(songs, changes)
+            except ValueError as error:
+                raise typer.BadParameter(str(error)) from error
+        edited = lib.songs(songs, missing=True)
+    if as_json:
+        emit([song_json(song) for song in edited])
+    else:
+        for song in edited:
+            echo(f"{song.id}  {song.label}")
+
+
+def artists(
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    merge: Annotated[list[str] | None, typer.Option(help="A spelling to merge; can be repeated.")] = None,
+    into: Annotated[str | None, typer.Option(help="The artist to merge the spellings into.")] = None,
+    part: Annotated[str | None, typer.Option(help="Undo the merges into this artist.")] = None,
+) -> None:
+    with open_library(library) as lib:
+        if merge:
+            if not into:
+                raise typer.BadParameter("give the artist to merge them into: --into NAME")
+            lib.edits.merge(merge, into)
+        if part:
+            lib.edits.part(part)
+        suggestions, aliases = lib.edits.suggestions(), lib.edits.aliases()
+    if as_json:
+        emit({"suggestions": [[s.suggested, list(s.names)] for s in suggestions], "merged": aliases})
+        return
+    for suggestion in suggestions:
+        echo(f"{suggestion.suggested}: {', '.join(suggestion.names)}")
+    for spelling, artist in aliases.items():
+        echo(f"merged: {spelling} into {artist}")
+
+
+def duplicates(
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    part: Annotated[tuple[int, int] | None, typer.Option(help="Mark two songs, given by id, as different.")] = None,
+    join: Annotated[tuple[int, int] | None, typer.Option(help="Undo --part for two songs, given by id.")] = None,
+) -> None:
+    with open_library(library) as lib:
+        for pair, is_same in ((part, False), (join, True)):
+            if pair is not None and not lib.duplicates.judge(pair, is_same=is_same):
+                raise NotFoundError(f"{pair[0]} and {pair[1]} are not listed as duplicates.")
+        duplicate_groups = groups(lib.songs(), lib.duplicates.pairs())
+    if as_json:
+        emit([[song_json(song) for song in group] for group in duplicate_groups])
+        return
+    rows = [
+        (number, song.id, song.title, song.by, clock(song.duration_s), song.path)
+        for number, group in enumerate(duplicate_groups, 1)
+        for song in group
+    ]
+    show(("group", "id", "title", "artist", "length", "file"), rows)
+
+
+def list_failures(library: LibraryOption = None, as_json: JsonOption = False) -> None:
+    with open_library(library) as lib:
+        failures = lib.files.failures()
+    if as_json:
+        emit([failure_json(f) for f in failures])
+    else:
+        for failure in failures:
+            echo(failure.reason)
+    if any(f.kind not in SKIPPED for f in failures):
+        raise typer.Exit(SOME_FAILED)
+
+
+def list_missing(
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    forget_all: Annotated[
+        bool, typer.Option("--forget", help="Remove these songs, with their plays, tags and playlist entries.")
+    ] = False,
+) -> None:
+    """A missing song returns with its plays and playlists when its file is found again."""
+    with open_library(library) as lib:
+        songs = lib.missing_songs()
+        if forget_all:
+            lib.files.forget_songs(song.id for song in songs)
+    if as_json:
+        emit([song_json(song) for song in songs])
+        return
+    for song in songs:
+        echo(f"{song.id}  {song.label}  {song.path}")
+    if forget_all:
+        typer.echo(f"{count(len(songs), 'song')} removed.")
+
+
+def forget(
+    folder: Annotated[Path, typer.Argument(help="A folder of the library, as listed by `musicsim info`.")],
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    with open_library(library) as lib:
+        root = absolute(folder)
+        if root not in lib.files.roots():
+            raise NotFoundError(f"{root} is not a folder of this library. `musicsim info` lists its folders.")
+        n_songs = lib.files.forget_root(root)
+    if as_json:
+        emit({"folder": str(root), "forgotten": n_songs})
+    else:
+        typer.echo(f"{count(n_songs, 'song')} removed.")
