@@ -4,8 +4,6 @@ Mono is the mean of all channels. A sink receives the samples in order, in block
 that it keeps. Memory use does not grow with the length of the sound.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,10 +17,10 @@ from musicsim._arrays import Float32Array
 from musicsim.audio.reader import SoundReader
 from musicsim.errors import AudioDecodeError, NoSoundError
 
-# Larger samples are damage (floats that hold 24-bit integers are smaller). One such sample would push all others
+# Larger samples are damage: even floats that hold 24-bit integers are smaller. One such sample would push all others
 # below the 80 dB range of the features.
 _MAX_SAMPLE = 1e7
-# If the channels cancel each other, lossy coding leaves a mix that is 40 dB below them.
+# Lossy coding of opposite channels leaves a mix that is not silent, but 40 dB below the channels.
 _CANCELED = 1e-2
 # A channel whose samples stay within three 16-bit steps of 0 is treated as silent: it is dither, not music.
 _SILENT = 1e-4
@@ -96,7 +94,7 @@ def read_mono(
     return MonoSound(sink, reader.expected_s, tuple(notes), mono.is_cut)
 
 
-def _nothing_decoded(reader: SoundReader, mono: _Mono, label: str, offset: float) -> AudioDecodeError:
+def _nothing_decoded(reader: SoundReader, mono: "_Mono", label: str, offset: float) -> AudioDecodeError:
     if mono.seconds > 0:
         return AudioDecodeError(
             f"{label} ends at {mono.seconds:.1f} s, before offset={offset:g} s: give a smaller offset."
@@ -109,7 +107,7 @@ def _nothing_decoded(reader: SoundReader, mono: _Mono, label: str, offset: float
     return NoSoundError(f"{label} {reader.explain_no_sound()}")
 
 
-def _list_notes(reader: SoundReader, mono: _Mono, is_whole: bool) -> list[str]:
+def _list_notes(reader: SoundReader, mono: "_Mono", is_whole: bool) -> list[str]:
     notes = []
     if mono.channel is not None:
         side = ("left", "right")[mono.channel] if mono.n_channels == 2 else f"{mono.channel + 1}."

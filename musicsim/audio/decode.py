@@ -6,8 +6,6 @@ losses. The samples equal those of librosa if it reads the same packets: both re
 Files are decoded block by block, so only the mono result is in memory (88 kB per second; 159 MB for 30 minutes).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import av

@@ -6,8 +6,6 @@ Loudness, brightness and energy use the frames that pass the gate of ITU-R BS.17
 are above -70 dB and at most 10 dB below the mean of all such blocks. If any number changes, raise `DESCRIPTOR_VERSION`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The format is normally MP3: every browser plays it (Safari before 18.4 does not 
 include LAME. Without LAME, it is WAV. FFmpeg mixes more than two channels down to stereo.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import os

@@ -12,8 +12,6 @@ If nothing changes in the sound, all numbers are 0; a gain has no effect. If any
 and Widmer (ISMIR 2009).
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -8,8 +8,6 @@ products of each chord with the next one (12 x 12). Each sums to 1. In a silent 
 Memory use does not grow with the song's length. If any number changes, raise `musicsim.audio.ASPECT_VERSION`.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

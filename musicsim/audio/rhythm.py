@@ -1,17 +1,15 @@
 """Rhythm of a song as two histograms: its tempo, and the pulses of each part of the spectrum.
 
 Onsets are rises of the levels of the MFCCs' 40 mel bands, averaged in four groups of ten bands. Windows of 12 s,
-one every 9 s, are searched for repetition at 48 tempos from 30 to 450 beats per minute, 12 per octave. A rest of
-less than 9 s at the end is ignored. If nothing repeats, all numbers are equal. Memory use does not grow with the song's
-length. If any number changes, raise `musicsim.audio.ASPECT_VERSION`.
+one every 9 s, are searched for repetition at 48 tempos from 30 to 450 beats per minute, 12 per octave. A
+remainder of less than 9 s is ignored. If nothing repeats, all numbers are equal. Memory use does not grow with the
+song's length. If any number changes, raise `musicsim.audio.ASPECT_VERSION`.
 
 A pattern that repeats every beat also repeats every two beats, and has overtones at two and three times its tempo. The
 tempo histogram multiplies autocorrelation and spectrum, so an even pulse peaks at its own tempo. If every second beat
 is stronger, half the tempo peaks as well; the histogram does not tell which of the two people would tap. Pulses use
 spectra alone, with all overtones, and show how beats are divided.
 """
-
-from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
