@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 TILE = 4
-"""Number of frames per tile; 16 of their coefficients and the sums stay in registers."""
+"""Number of frames per tile. The inner loop of :func:`_products` keeps four coordinates of each frame in registers."""
 
 FAR = np.float32(3e38)
 """Squared norm of codewords that must never be chosen; it is finite, because it is added to other numbers."""

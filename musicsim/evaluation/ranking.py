@@ -21,11 +21,10 @@ from musicsim._checks import check_whole
 from musicsim.relevance import Relevance, group_codes
 
 _MEASURES = ("auc", "map", "mrr", "ndcg", "precision")
+_NEIGHBOR_ROWS, _QUERY_ROWS = 512, 128  # queries whose distances are in memory together
 
 
-def nearest_neighbours(
-    X: FloatingArray, k: int = 10, *, groups: Int64Array | None = None, block_rows: int = 512
-) -> Int64Array:
+def nearest_neighbours(X: FloatingArray, k: int = 10, *, groups: Int64Array | None = None) -> Int64Array:
     """Return the `k` nearest other songs for every song by Euclidean distance.
 
     Parameters
@@ -34,11 +33,14 @@ def nearest_neighbours(
     k : int, 1 <= k < n_songs
     groups : int ndarray of shape (n_songs,), optional
         Songs in the same group (by the same artist) are not neighbors of each other; -1 means a separate group.
-    block_rows : int; ``8 * block_rows * n_songs`` bytes of memory are needed (410 MB for 100,000 songs)
 
     Returns
     -------
     ndarray of shape (n_songs, k), int64; -1 at the end of a row with fewer than `k` candidates
+
+    Notes
+    -----
+    This needs 4 kB of memory per song (410 MB for 100,000 songs).
     """
     n = len(X)
     if not 1 <= k < n:
@@ -46,8 +48,8 @@ def nearest_neighbours(
     X = np.asarray(X, dtype=np.float64)
     squares = np.einsum("ij,ij->i", X, X)
     neighbours = np.full((n, k), -1, dtype=np.int64)
-    for start in range(0, n, block_rows):
-        rows = np.arange(start, min(start + block_rows, n))
+    for start in range(0, n, _NEIGHBOR_ROWS):
+        rows = np.arange(start, min(start + _NEIGHBOR_ROWS, n))
         D = squares[None, :] - 2.0 * (X[rows] @ X.T)
         if groups is not None:
             D[(groups[rows][:, None] == groups[None, :]) & (groups[rows] >= 0)[:, None]] = np.inf
@@ -107,12 +109,7 @@ def share_of_same(neighbours: Int64Array, labels: Int64Array) -> tuple[float, Fl
 
 
 def ranking_scores(
-    queries: npt.ArrayLike,
-    database: npt.ArrayLike,
-    relevance: Relevance | Sequence[Any],
-    k: int = 10,
-    *,
-    block_rows: int = 128,
+    queries: npt.ArrayLike, database: npt.ArrayLike, relevance: Relevance | Sequence[Any], k: int = 10
 ) -> dict[str, float]:
     """Return the quality of rankings by Euclidean distance, averaged over the queries.
 
@@ -123,7 +120,6 @@ def ranking_scores(
     relevance : Relevance of n_queries and n_songs, or a sequence with one entry per query
         An entry is a list of the relevant rows (all others are irrelevant), or a tuple (relevant, irrelevant).
     k : int, at least 1; number of ranks for `ndcg`, `precision` and `knn`
-    block_rows : int; about ``12 * block_rows * n_songs`` bytes of memory are needed (150 MB for 100,000 songs)
 
     Returns
     -------
@@ -149,8 +145,9 @@ def ranking_scores(
     -----
     As in the thesis, `ndcg` and `precision` divide by `k` ranks even if fewer than `k` songs are relevant, so a
     perfect ranking may score below 1. Distances are summed by coordinate in float64, so equal songs tie exactly.
+    This needs about 1.5 kB of memory per song (150 MB for 100,000 songs).
     """
-    scores = query_scores(queries, database, relevance, k, block_rows=block_rows)
+    scores = query_scores(queries, database, relevance, k)
     counted = np.isfinite(scores["auc"])
     means = {name: float(s[counted].mean()) if counted.any() else float("nan") for name, s in scores.items()}
     n_queries = int(counted.sum())
@@ -158,12 +155,7 @@ def ranking_scores(
 
 
 def query_scores(
-    queries: npt.ArrayLike,
-    database: npt.ArrayLike,
-    relevance: Relevance | Sequence[Any],
-    k: int = 10,
-    *,
-    block_rows: int = 128,
+    queries: npt.ArrayLike, database: npt.ArrayLike, relevance: Relevance | Sequence[Any], k: int = 10
 ) -> dict[str, Float64Array]:
     """Return the measures of :func:`ranking_scores` for each query, for example for :func:`bootstrap_pairs`.
 
@@ -181,8 +173,8 @@ def query_scores(
         raise ValueError(f"queries has {Q.shape[1]} features and database has {X.shape[1]}; the numbers must be equal.")
     relevance = _check_relevance(relevance, Q, X)
     scores = _create_scores(relevance)
-    for start in range(0, len(Q), block_rows):
-        rows = np.arange(start, min(start + block_rows, len(Q)))
+    for start in range(0, len(Q), _QUERY_ROWS):
+        rows = np.arange(start, min(start + _QUERY_ROWS, len(Q)))
         _score_rows(scores, rows, cdist(Q[rows], X, "sqeuclidean"), relevance, k)
     return scores
 

@@ -1,4 +1,4 @@
-"""Axes along which songs differ from each other more than their own parts do."""
+"""Axes along which songs differ more than the parts of one song do."""
 
 from dataclasses import dataclass
 

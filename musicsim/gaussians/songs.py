@@ -4,7 +4,7 @@ Frames come in blocks and are read once. Sums are computed in float64; results a
 the frames, and covariances are in squared units.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -80,16 +80,6 @@ class SongGaussians:
             part = n, mean.astype(np.float64), covariance.astype(np.float64) * (n - 1)
             total = part if total is None else _merge(total, part)
         return _stack([] if total is None else [total], self.means.shape[1])
-
-
-def fit_gaussians(list_of_frames: Iterable[FrameBlocks]) -> SongGaussians:
-    """Return the mean and covariance of each song's frames.
-
-    Parameters
-    ----------
-    list_of_frames : iterable of array-likes of shape (n_frames, d), or of iterators of such arrays; one per song
-    """
-    return SongGaussians.concatenate([fit_parts(frames) for frames in list_of_frames])
 
 
 def fit_parts(frames: FrameBlocks, n_frames: int | None = None) -> SongGaussians:

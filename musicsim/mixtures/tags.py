@@ -16,8 +16,6 @@ from musicsim.mixtures.songs import FrameBlocks, SongMixtures, em_mixture, fix_s
 _ALL_FRAMES = 400_000  # frames sampled from all training songs together: 62 MB of float32
 _SONG_FRAMES = (20, 500)  # minimum and maximum number of frames sampled from each training song
 _TAG_FRAMES = 10_000  # number of frames for a tag's mixture, distributed evenly over the tag's songs
-_VARIANCE_FLOOR = 1e-3  # minimum variance of z-scored frames in a mixture
-_TOL, _MAX_ITER = 1e-3, 100
 _BLOCK_FRAMES = 1024
 
 
@@ -160,21 +158,20 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         songs = [song for song in samples if tag in tag_sets[song]]
         share = max(1, _TAG_FRAMES // len(songs))
         frames = np.concatenate([_sample_rows(samples[song], share, rng) for song in songs])
-        return em_mixture(frames, self.n_components, _VARIANCE_FLOOR, _TOL, _MAX_ITER, rng)
+        return em_mixture(frames, self.n_components, rng)
 
     def _form(self) -> tuple[Float32Array, Float32Array]:
-        """Return the quadratic forms for the components of all tags: (2 d, n_tags c) and (n_tags c,)."""
-        m = self.mixtures_
-        form, offset = quadratic_form(*(part.astype(np.float64) for part in m.arrays().values()))
-        return form.reshape(-1, form.shape[-1]).T.astype(np.float32), offset.ravel().astype(np.float32)
+        """Return the quadratic forms for the components of all tags: (n_tags c, 2 d) and (n_tags, c)."""
+        form, offset = quadratic_form(*(part.astype(np.float64) for part in self.mixtures_.arrays().values()))
+        return form.reshape(-1, form.shape[-1]).astype(np.float32), offset.astype(np.float32)
 
     def _log_likelihood(self, frames: Float64Array, form: Float32Array, offset: Float32Array) -> Float64Array:
         """Return the sum over frames of the log-density under each tag."""
         z = (frames - self.mean_) / self.scale_
         moments = np.concatenate([z * z, z], axis=1).astype(np.float32)
-        products = (form.T @ moments.T).reshape(len(self.tags_), -1, len(frames))
+        products = (form @ moments.T).reshape(len(self.tags_), -1, len(frames))
         result = np.empty(len(self.tags_))
-        mean_log_sums(products, offset.reshape(len(self.tags_), -1), result)
+        mean_log_sums(products, offset, result)
         return result * len(frames)
 
     def _check_frames(self, block: npt.ArrayLike, name: str) -> Float64Array:
