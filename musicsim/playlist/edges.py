@@ -270,11 +270,11 @@ def build_edges(
     ----------
     clusters, listener_clusters, cooccurrence_clusters : mapping from a label to an int array of shape (n_songs,)
         The cluster of each song by sound, by its listeners (from `listener_clusters`), or by the songs near it in
-        playlists (from `cooccurrence_clusters`); -1 for none. The label is the number of clusters, as in
+        playlists (from `group_vectors`); -1 for none. The label is the number of clusters, as in
         ``{"16": ..., "64": ..., "64b": ...}``.
     cooccurrence_neighbours : int array of shape (n_songs, k), or None
-        The neighbors of each song (see the function `cooccurrence_neighbours`), including the song; -1 for none. There
-        is one edge per song, of any size; these edges are not joined with others.
+        The neighbors of each song (from `nearest_by_direction`), including the song; -1 for none. There is one edge per
+        song, of any size; these edges are not joined with others.
     song_names : sequence of str, one per song, or None
         Names of the songs to use in the names of these edges; default is their row.
     artists, albums : sequence of str or None; songs with None, blank or nan belong to no edge
@@ -366,10 +366,8 @@ def edge_families(names: Iterable[str]) -> list[tuple[str, ...]]:
 
 def _describe_topic(depth: str, value: str) -> str:
     number, _, words = value.partition(" ")
-    if words and number.isdigit():
-        about = ", ".join(words.split())
-        return f"with {about} among the first {depth} topics" if depth not in ("", "1") else f"about {about}"
-    return f"with topic {value} among the first {depth} topics" if depth not in ("", "1") else f"about topic {value}"
+    about = ", ".join(words.split()) if words and number.isdigit() else f"topic {value}"
+    return f"about {about}" if depth in ("", "1") else f"with {about} among the first {depth} topics"
 
 
 def _describe_part(family: str, value: str, called: Callable[[str, str], str] | None) -> str:
