@@ -49,14 +49,6 @@ class MonoSound(Generic[SinkT]):
     is_cut: bool
 
 
-def check_duration(duration: float | None) -> None:
-    """Check that a duration is None or at least one sample long."""
-    if duration is not None and not duration >= _MIN_DURATION_S:
-        raise ValueError(
-            f"duration={duration} must be at least {_MIN_DURATION_S} seconds, or None for the whole sound."
-        )
-
-
 def read_mono(
     source: Path | bytes,
     label: str,
@@ -72,8 +64,13 @@ def read_mono(
     it is called again if the channels cancel each other, because the source is then decoded a second time. Only the
     `duration` seconds that start at `offset` are kept (None: all), from one `channel` or from the mix.
 
-    Raises AudioDecodeError if nothing can be decoded; errors raised by the sink propagate.
+    Raises ValueError for a shorter `duration` than one sample, and AudioDecodeError if nothing can be decoded; errors
+    raised by the sink propagate.
     """
+    if duration is not None and not duration >= _MIN_DURATION_S:
+        raise ValueError(
+            f"duration={duration} must be at least {_MIN_DURATION_S} seconds, or None for the whole sound."
+        )
     reader, sink = SoundReader(source), new_sink()
     mono = _Mono(sr, offset, duration, channel, sink)
     with contextlib.closing(reader.blocks()) as blocks:

@@ -16,8 +16,8 @@ from typing import IO
 import numpy as np
 
 from musicsim._arrays import Float16Array, Float32Array, Float64Array, FloatingArray
-from musicsim.audio._mono import MonoSound, check_duration, read_mono
-from musicsim.audio.features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, BlockBuffer, LevelStream, cepstra, check_rate
+from musicsim.audio._mono import MonoSound, read_mono
+from musicsim.audio.features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, BlockBuffer, LevelStream, cepstra
 from musicsim.audio.fluctuation import FluctuationStream
 from musicsim.audio.harmony import HarmonyStream
 from musicsim.audio.reader import AudioSource, open_source
@@ -144,8 +144,6 @@ def analyse_sound(
     hours takes 125 MB of memory including imports (200 MB if the coefficients are returned), and 500 MB of disk space
     while it is read.
     """
-    check_rate(sr)
-    check_duration(duration)
     data, label = open_source(source, name)
     folder = None if frames_to is None else str(frames_to.parent)
     with tempfile.SpooledTemporaryFile(IN_MEMORY, dir=folder) as spool:

@@ -63,18 +63,10 @@ class Descriptors:
 def describe(
     mfcc: FloatingArray, harmony: Float32Array | None = None, rhythm: Float32Array | None = None
 ) -> Descriptors:
-    """Compute the descriptors of a song.
+    """Compute the descriptors of a song from its :func:`musicsim.audio.mfcc` at 22,050 Hz.
 
-    Parameters
-    ----------
-    mfcc : ndarray of shape (n_frames, 13), floating
-        Result of :func:`musicsim.audio.mfcc` at 22,050 Hz; a memory map is read block by block.
-    harmony : ndarray of shape (156,), optional; from :func:`musicsim.audio.harmony`; without it, the key is None
-    rhythm : ndarray of shape (240,), optional; from :func:`musicsim.audio.rhythm`; without it, the tempo is None
-
-    Returns
-    -------
-    Descriptors
+    `mfcc` may be a memory map, which is read block by block. Without :func:`musicsim.audio.harmony`, the key is None.
+    Without :func:`musicsim.audio.rhythm`, the tempo is None.
     """
     if mfcc.ndim != 2 or mfcc.shape[1] != N_MFCC:
         raise ValueError(f"mfcc must have shape (n_frames, {N_MFCC}), not {mfcc.shape}.")

@@ -150,15 +150,9 @@ class Codebook(TransformerMixin, BaseEstimator):
         return np.array(histograms, dtype=np.float32).reshape(len(histograms), len(self.codewords_))
 
     def nearest(self, frames: npt.ArrayLike) -> Int64Array:
-        """Return the `tau` nearest codewords of each frame, which :meth:`transform` counts.
+        """Return the `tau` nearest codewords of each raw frame, which :meth:`transform` counts, int64 (n_frames, tau).
 
-        Parameters
-        ----------
-        frames : array-like of shape (n_frames, n_features), raw
-
-        Returns
-        -------
-        ndarray of shape (n_frames, tau), int64; nearest first, ties by lower index
+        The nearest codeword comes first; ties go to the lower index.
         """
         check_is_fitted(self)
         self._check_parameters()

@@ -2,7 +2,7 @@
 
 Neighbors: rows are songs, and a song is never its own neighbor. With an artist filter, songs by the query's own artist
 are not candidates. If distances are equal, the lower row comes first. A label of -1 is unknown: it equals no other
-label, and queries with it are excluded from the mean.
+label, and queries with an unknown label are excluded from the mean.
 
 Rankings (thesis, section 3.4): the database is ranked by Euclidean distance from the query, nearest first. Songs that
 are neither relevant nor irrelevant are excluded. A tie between a relevant and an irrelevant song counts half for AUC;
@@ -61,16 +61,9 @@ def nearest_neighbours(X: FloatingArray, k: int = 10, *, groups: Int64Array | No
 
 
 def k_occurrence(neighbours: Int64Array, n_songs: int | None = None) -> Int64Array:
-    """Count how often each song is among the neighbors of other songs.
+    """Count how often each song is among the neighbors of other songs, int64 (n_songs,).
 
-    Parameters
-    ----------
-    neighbours : int ndarray of shape (n_queries, k), -1 for none
-    n_songs : int, optional; number of songs; n_queries when None
-
-    Returns
-    -------
-    ndarray of shape (n_songs,), int64
+    `neighbours` has shape (n_queries, k), with -1 for none. By default, there are as many songs as queries.
     """
     return np.bincount(neighbours[neighbours >= 0], minlength=n_songs or len(neighbours))
 
@@ -87,17 +80,10 @@ def hubness(neighbours: Int64Array, n_songs: int | None = None) -> float:
 
 
 def share_of_same(neighbours: Int64Array, labels: Int64Array) -> tuple[float, Float64Array]:
-    """Return the share of neighbors that have the query's own label.
+    """Return the share of neighbors with the query's own label: the mean over songs, and for each song (n_songs,).
 
-    Parameters
-    ----------
-    neighbours : int ndarray of shape (n_songs, k), -1 for none
-    labels : int ndarray of shape (n_songs,), -1 for unknown
-
-    Returns
-    -------
-    mean : float; mean over the queries with a label and a neighbor; nan if there are none
-    shares : ndarray of shape (n_songs,), float64; nan for queries without a label or without neighbors
+    `neighbours` has shape (n_songs, k), with -1 for none. The share of a song without a label or without neighbors is
+    nan; these songs are excluded from the mean.
     """
     is_neighbor = neighbours >= 0
     same = (labels[neighbours] == labels[:, None]) & is_neighbor
@@ -180,17 +166,9 @@ def query_scores(
 
 
 def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10) -> dict[str, Float64Array]:
-    """Return the scores of :func:`query_scores` for given distances, such as divergences.
+    """Return the scores of :func:`query_scores` for given distances (n_queries, n_songs), such as divergences.
 
-    Parameters
-    ----------
-    distances : array-like of shape (n_queries, n_songs), in any unit; may be asymmetric or negative
-    relevance : Relevance of n_queries and n_songs
-    k : int, at least 1
-
-    Returns
-    -------
-    dict of float64 ndarrays of shape (n_queries,)
+    Distances may have any unit, and may be asymmetric or negative.
     """
     check_whole("k", k, 1)
     D = np.asarray(distances, dtype=np.float64)

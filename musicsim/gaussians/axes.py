@@ -18,16 +18,9 @@ class Spread:
 
 
 def pool_covariance(vectors: FloatingArray, songs: Int64Array) -> Float64Array:
-    """Return the covariance of parts about the means of their songs, pooled over songs.
+    """Return the covariance (d, d) of parts about the means of their songs, pooled over songs.
 
-    Parameters
-    ----------
-    vectors : ndarray of shape (n_parts, d)
-    songs : ndarray of shape (n_parts,), int64; the song of each part; songs with a single part have no effect
-
-    Returns
-    -------
-    ndarray of shape (d, d), float64
+    `vectors` (n_parts, d) are the parts, and `songs` (n_parts,) the song of each. Songs with one part have no effect.
     """
     X = np.asarray(vectors, dtype=np.float64)
     _, which, counts = np.unique(songs, return_inverse=True, return_counts=True)

@@ -52,13 +52,7 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
         self.n_landmarks, self.n_samples, self.random_state = n_landmarks, n_samples, random_state
 
     def fit(self, mixtures: SongMixtures, y: object = None) -> Self:
-        """Draw the landmarks and compute the projection to features.
-
-        Parameters
-        ----------
-        mixtures : SongMixtures, at least one
-        y : ignored
-        """
+        """Draw the landmarks from at least one song, and compute the projection to features."""
         if len(mixtures) == 0:
             raise ValueError("mixtures is empty: at least one song is needed as a landmark.")
         check_whole("n_landmarks", self.n_landmarks, 1)

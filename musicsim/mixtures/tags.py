@@ -54,19 +54,12 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         self.min_songs, self.max_tags = min_songs, max_tags
 
     def fit(self, list_of_frames: Iterable[FrameBlocks], list_of_tag_lists: Sequence[Iterable[str]]) -> Self:
-        """Fit a mixture to each tag with enough songs.
+        """Fit a mixture to each tag with enough songs, given the raw frames and the tags of each song.
 
-        Parameters
-        ----------
-        list_of_frames : iterable of array-likes of shape (n_frames, n_features), raw, one per song
-            Songs are read one at a time; a song may be an iterator of blocks. From each song, 20 to 500 frames are
-            kept, 62 MB in total for up to 20,000 songs.
-        list_of_tag_lists : sequence of collections of str, one per song; repeated tags count once
+        Songs are read one at a time; a song may be an iterator of blocks. From each song, 20 to 500 frames are kept,
+        62 MB in total for up to 20,000 songs. Repeated tags count once.
 
-        Raises
-        ------
-        ValueError
-            If the lists differ in length, no tag has `min_songs` songs, or a song is invalid.
+        Raises ValueError if the lists differ in length, no tag has `min_songs` songs, or a song is invalid.
         """
         if min(self.n_components, self.min_songs, self.max_tags) < 1:
             raise ValueError(
@@ -87,16 +80,9 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, list_of_frames: Iterable[FrameBlocks]) -> Float32Array:
-        """Return the multinomial of each song over :attr:`tags_` (equation 5.14).
+        """Return the multinomial of each song over :attr:`tags_`, float32 (n_songs, n_tags) (equation 5.14).
 
-        Parameters
-        ----------
-        list_of_frames : iterable of array-likes of shape (n_frames, n_features), raw, one per song
-            Songs are read one at a time; a song may be an iterator of blocks.
-
-        Returns
-        -------
-        ndarray of shape (n_songs, n_tags), float32, rows sum to 1
+        Songs are read as in :meth:`fit`.
         """
         check_is_fitted(self, "mixtures_")
         form, offset = self._form()

@@ -153,16 +153,8 @@ def _k_means(points: Float64Array, k: int, seed: int) -> Int64Array:
 def nearest_by_direction(vectors: npt.ArrayLike, n_nearest: int) -> Int64Array:
     """Return the nearest songs to each song by cosine, starting with the song itself, in O(n_songs^2 n_dimensions).
 
-    Unlike groups, neighborhoods overlap, so no border separates close songs.
-
-    Parameters
-    ----------
-    vectors : array-like of shape (n_songs, n_dimensions); a song whose vector is 0 has no neighbors
-    n_nearest : int >= 2; number of songs per row, including the song itself
-
-    Returns
-    -------
-    ndarray of shape (n_songs, n_nearest), int64, nearest first; -1 after the last neighbor
+    Unlike groups, neighborhoods overlap, so no border separates close songs. The result is int64 (n_songs, n_nearest),
+    with -1 after the last neighbor. A song whose vector is 0 has no neighbors.
     """
     check_whole("n_nearest", n_nearest, 2)
     points = np.asarray(vectors, dtype=np.float32)

@@ -54,13 +54,7 @@ class Dialects(BaseEstimator):
         self.hypergraph, self.prior, self.strength, self.min_playlists = hypergraph, prior, strength, min_playlists
 
     def fit(self, playlists: Sequence[Sequence[int]], categories: Sequence[str | None]) -> "Dialects":
-        """Learn the walk for all playlists, then one walk per category.
-
-        Parameters
-        ----------
-        playlists : sequence of sequences of int; song rows
-        categories : sequence of str or None, one per playlist
-        """
+        """Learn the walk for all playlists, then one walk per category; playlists without a category have None."""
         check_number("strength", self.strength, 0)
         groups = self._groups(playlists, categories)
         self.global_ = PlaylistModel(self.hypergraph, prior=self.prior).fit(playlists)

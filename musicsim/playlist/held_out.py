@@ -30,14 +30,9 @@ def _shares(model: PlaylistModel) -> dict[Kinds, float]:
 def kind_factors(fitted: PlaylistModel, held_out: PlaylistModel) -> dict[Kinds, float]:
     """Return the ratio between the weights of each kind of edge in two models, held-out to fitted.
 
-    Parameters
-    ----------
-    fitted : PlaylistModel; fitted to the playlists from which its edges were computed
-    held_out : PlaylistModel; its edges were computed from some of these playlists; it was fitted to the others
-
-    Returns
-    -------
-    dict from kinds (see `edge_families`; a conjunction has several) to float; only kinds in both models
+    `fitted` was fitted to the playlists from which its edges were computed. The edges of `held_out` were computed from
+    some of these playlists, and the model was fitted to the others. Kinds are those of `edge_families` (a conjunction
+    has several); kinds that are not in both models are omitted.
     """
     old, new = _shares(fitted), _shares(held_out)
     return {kinds: (new[kinds] + _TINY) / (share + _TINY) for kinds, share in old.items() if kinds in new}

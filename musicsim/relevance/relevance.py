@@ -25,16 +25,10 @@ BLOCK_ENTRIES = 2_000_000  # maximum number of entries in a thread's array of mo
 
 
 def label_codes(labels: Any, name: str = "labels") -> Int64Array:
-    """Number labels in order of appearance; equal labels get equal numbers.
+    """Number labels in order of appearance, int64 (n,); equal labels get equal numbers.
 
-    Parameters
-    ----------
-    labels : sequence of n numbers, strings or other hashable values; None, nan, blank and -1 are unknown
-    name : str; name of the argument in error messages
-
-    Returns
-    -------
-    ndarray of shape (n,), int64; -1 for unknown labels, otherwise >= 0, possibly with gaps
+    Labels are numbers, strings or other hashable values. Unknown ones (None, nan, blank or -1) get -1. There may be
+    gaps between the numbers. `name` is the name of the argument in error messages.
     """
     import pandas as pd
 
