@@ -25,7 +25,7 @@ _CANCELED = 1e-2
 # A channel whose samples stay within three 16-bit steps of 0 is treated as silent: it is dither, not music.
 _SILENT = 1e-4
 _MIN_DURATION_S = 0.001  # one sample at the lowest supported rate
-# A smaller difference from the stated length comes from encoder delay and rounding, not from a loss.
+# If the sound is shorter than stated by less than this, the cause is encoder delay or rounding, not damage.
 _SHORT_BY_S, _SHORT_BY_SHARE = 0.1, 0.005
 
 
@@ -64,7 +64,7 @@ def read_mono(
     it is called again if the channels cancel each other, because the source is then decoded a second time. Only the
     `duration` seconds that start at `offset` are kept (None: all), from one `channel` or from the mix.
 
-    Raises ValueError for a shorter `duration` than one sample, and AudioDecodeError if nothing can be decoded; errors
+    Raises ValueError if `duration` is shorter than one sample, and AudioDecodeError if nothing can be decoded. Errors
     raised by the sink propagate.
     """
     if duration is not None and not duration >= _MIN_DURATION_S:
@@ -174,7 +174,7 @@ class _Mono:
         if self._resampler is None or self._n_kept == 0:
             return
         self._append(self._resampler.resample_chunk(np.empty(0, np.float32), last=True))
-        # librosa's length, so that both give the same number of frames
+        # pad to librosa's length, so that both give the same number of frames
         missing = int(np.ceil(self._n_kept * self.sr / self._rate)) - self._n_out
         if missing > 0:
             self._append(np.zeros(missing, np.float32))

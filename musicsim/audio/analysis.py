@@ -24,7 +24,7 @@ from musicsim.audio.reader import AudioSource, open_source
 from musicsim.audio.rhythm import RhythmStream
 
 TYPICAL_S = 30
-# 2048 frames: a whole number of the blocks in which levels are computed
+# a multiple of the blocks in which levels are computed
 _BLOCK_FRAMES = 2048
 IN_MEMORY = 16 << 20
 # Samples per batch. With smaller batches, decoding and spectra would evict each other's data from the processor's
@@ -33,7 +33,7 @@ _BATCH = 1 << 20
 _MAX_STEPS = 1 << 13  # steps in an outline
 _N_PEAKS = 400
 _DOT = 8192  # samples per inner product; longer products wake BLAS threads
-# dB; float16 stores coefficients above 256 in steps of 0.25, so smaller deviations mean nothing
+# dB; float16 stores coefficients above 256 in steps of 0.25, so smaller deviations are rounding errors
 _MIN_DEVIATION = 0.25
 # Windows that differ by less are treated as equal.
 _MIN_SPREAD = 0.01
@@ -277,9 +277,9 @@ class _Seconds:
     def typical_start(self, n_windows: int) -> float:
         """Return the start, in seconds, of the 30 s that are most like the rest of the song.
 
-        A window of 30 s begins at each second. Each window has the mean and the log deviation of each coefficient, in
-        units of their deviation across windows. The window nearest to the median wins; with the mean, it would be a
-        window with some of the silence at the song's end.
+        A window of 30 s begins at each second. It is described by the mean and the log deviation of each coefficient,
+        scaled by their deviations over all windows. The window nearest to the median of all windows wins. The window
+        nearest to the mean would contain some of the silence at the song's end.
         """
         if n_windows <= 1:
             return 0.0

@@ -80,7 +80,7 @@ def estimate_tempo(rhythm: FloatingArray) -> float | None:
 
     The score of a tempo t is ``p(t) (h(t) + 0.6 h(t / 2) + 0.6 h(2 t))``, where h is the histogram and p a log-normal
     prior. The result is the vertex of the parabola through the logarithms of h at the best bin and its neighbors. It is
-    None if the best tempo, its half and its double together hold less than 0.3 of the histogram.
+    None if the best tempo, its half and its double together sum to less than 0.3.
     """
     if rhythm.shape != (RHYTHM_SIZE,):
         raise ValueError(f"rhythm must have shape ({RHYTHM_SIZE},), not {rhythm.shape}.")

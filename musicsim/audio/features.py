@@ -43,7 +43,7 @@ _EDGE = DELTA_WIDTH // 2
 _SLOPE = np.array([0, 1, 2, 3, 4]) / 60
 _CURVATURE = np.array([-20, -17, -8, 7, 28]) / 462
 _DERIVATIVE_BLOCK = 8192
-# Frames per step; larger intermediate results are returned to the system after each step, which costs time.
+# Frames per step. Larger temporary arrays would be returned to the system after each step, which costs time.
 _FRAMES_PER_STEP = 2048
 # The float32 power of larger samples overflows.
 _MAX_SAMPLE = 1e15
@@ -63,8 +63,8 @@ def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
 
     Notes
     -----
-    Levels below 1e-10 or more than 80 dB below the song's loudest band are raised to that limit, so silence gives
-    constant rows, never NaN. The computation needs 160 bytes per frame in addition to the result.
+    Levels below -100 dB, or more than 80 dB below the song's loudest band, are raised to these limits. So silence gives
+    constant rows, never NaN. In addition to the result, this needs 160 bytes per frame.
     """
     check_samples(y, sr)
     levels = np.empty((1 + len(y) // HOP, N_MELS), np.float32)

@@ -119,7 +119,7 @@ class _Periodicity:
         self._lags = rate / hz
         self._bins = hz * 2 * size / rate
         self._window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(size) / size)
-        # gives the few products at a long lag the same weight as the many products at a short one
+        # a long lag has fewer products than a short one; this factor makes them comparable
         overlap = _autocorrelation(np.fft.rfft(self._window, 2 * size))[:size]
         self._unbiased = overlap[0] / np.maximum(overlap, 1e-3 * overlap[0])
 

@@ -1,7 +1,7 @@
 """Plan the demo collection: decide everything about each song before it is rendered.
 
 All random numbers come from one seed, in streams that depend on the style, artist and song. So a larger collection with
-the same seed has the same styles and careers.
+the same seed has the same styles and artists.
 """
 
 from collections.abc import Sequence

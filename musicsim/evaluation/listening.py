@@ -136,7 +136,7 @@ def compare_ranks(scores: npt.ArrayLike) -> RankComparison:
 
 
 def scores_by_query(fine: npt.ArrayLike, query: npt.ArrayLike, gave: npt.ArrayLike) -> Float64Array:
-    """Return the score of each model for each query: the mean over its results of the mean over listeners.
+    """Return the score of each model for each query, averaged over listeners, then over the model's results.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ def principal_axes(covariance: Float64Array, variance: float) -> tuple[Float64Ar
 
 
 def shrink(covariance: Float64Array, shrinkage: float) -> Float64Array:
-    """Shrink a covariance (d, d) by 0 to 1 (completely) towards a multiple of the identity with the same trace."""
+    """Shrink a covariance (d, d) by a share of 0 to 1 towards the multiple of the identity with the same trace."""
     d = len(covariance)
     return (1 - shrinkage) * covariance + shrinkage * (np.trace(covariance) / d) * np.eye(d)
 

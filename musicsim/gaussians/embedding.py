@@ -50,7 +50,7 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
     ----------
     ridge : float > 0, units of the frames squared; added to every variance, so that constant frames are possible
     level : int or None, default 0
-        Column whose mean is ignored (a gain changes only this mean): the first coefficient. Its variance is used.
+        Column whose mean is ignored, because only this mean depends on the gain. Its variance is used.
     prior : Population, optional; joined with the population of the songs, which may be few
 
     Attributes

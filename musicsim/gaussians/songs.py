@@ -75,7 +75,7 @@ class SongGaussians:
         )
 
     def merge(self) -> "SongGaussians":
-        """Return the single Gaussian of all frames together, for example that of a song from those of its parts."""
+        """Return one Gaussian for all frames together, for example that of a song given its parts."""
         parts = [
             (n, mean.astype(np.float64), covariance.astype(np.float64) * (n - 1))
             for n, mean, covariance in zip(self.n_frames.tolist(), self.means, self.covariances, strict=True)

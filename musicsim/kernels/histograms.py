@@ -71,9 +71,9 @@ def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float
     -----
     Both histograms are mapped by :func:`ppk_map` and have equal weights. A different key rotates the 12 classes, and
     the pairs along their diagonals. The largest kernel over the 12 rotations would not be positive semidefinite. If
-    each song were rotated to its own key, songs with an uncertain key would jump. So key-invariant columns are the
-    magnitudes of the discrete Fourier transform along the rotation, which rotations do not change. Their inner product
-    is equal to the largest kernel over rotations, or slightly above it.
+    each song were rotated to its estimated key, an error in the estimate would change all columns. So key-invariant
+    columns are the magnitudes of the discrete Fourier transform along the rotation, which rotations do not change.
+    Their inner product is equal to the largest kernel over rotations, or slightly above it.
     """
     classes, pairs = _two_roots(harmony, 12, 144, "harmony")
     if key_invariant:

@@ -29,8 +29,8 @@ def tfidf_map(histograms: Any, idf: npt.ArrayLike) -> Any:
     """Weight codewords by their rarity (equation 5.11), and scale songs to length 1 (the norms of equation 5.13).
 
     `idf` is the :func:`inverse_document_frequency` of the training songs. The result is float32 and has the shape of
-    `histograms`; it is a CSR array if they are sparse. Inner products of its rows are cosines. A row is 0 if all its
-    weights are.
+    `histograms`; it is a CSR array if they are sparse. Inner products of its rows are cosines. Rows with only
+    zero weights stay 0.
     """
     return _weigh(histograms, idf, "histograms").astype(np.float32)
 

@@ -21,7 +21,7 @@ FrameBlocks = npt.ArrayLike | Iterator[npt.ArrayLike]
 # well-defined even for a component without frames.
 _PRIOR_FRAMES = 1e-3
 _VARIANCE_FLOOR = 1e-3  # minimum variance of a component, because silence has a variance of 0
-_RELATIVE_FLOOR = 1e-3  # the same as a share of the song's own variance in that feature; the larger minimum applies
+_RELATIVE_FLOOR = 1e-3  # minimum as a share of the song's own variance in that feature; the larger one applies
 _KMEANS_STEPS = 8
 _TOL, _MAX_ITER = 1e-3, 100  # EM stops when the mean log-likelihood per frame increases by less than `_TOL`
 
@@ -97,7 +97,7 @@ def fit_mixtures(
     Parameters
     ----------
     list_of_frames : iterable of arrays of shape (n_frames, n_features), one per song
-        Read one song at a time; a song may be an iterator of blocks of frames.
+        Songs are read one at a time; a song may be an iterator of blocks of frames.
     n_components : int >= 1
     max_frames : int >= 1
         Number of frames sampled from longer songs; 2500 are 29 seconds of half-overlapping windows of 23 ms.

@@ -32,7 +32,7 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     landmarks_ : SongMixtures
-    gamma_ : float, nats; width of the kernel: the median divergence between landmarks, both ways
+    gamma_ : float, nats; width of the kernel: the median of the symmetrized divergence between landmarks
     projection_ : ndarray of shape (n_landmarks, r), float64
         Matrix that maps kernel values to features; r is the number of eigenvalues that are kept.
     seed_ : int; seed of the samples in :meth:`fit` and :meth:`transform`

@@ -26,7 +26,7 @@ _TOPIC_DEPTHS = (1, 3, 5)
 _PAIRS_PER_BLOCK = 2_000_000
 _FAMILIARITY = {"low": "the least played third", "medium": "the middle third by plays", "high": "the most played third"}
 
-# Kind of knowledge of each family; any other family is a kind by itself.
+# Kind of knowledge of each family. Other families have their own kind.
 _KINDS = {"cluster": "audio", "near": "company", "year": "era", "decade": "era", "topic": "lyrics"}
 _GROUPS = {
     "cluster": ("with similar sound", "cluster"),
@@ -178,7 +178,7 @@ def _select_conjunctions(
     first, second = common.coords
     sizes = np.bincount(base.indices, minlength=base.shape[1])
     smaller = np.minimum(sizes[first], sizes[second])
-    # Two groups by co-occurrence ("company") come from the same playlists.
+    # two groups by co-occurrence ("company") are not joined, because they come from the same playlists
     joinable = (kinds[first] != kinds[second]) | (kinds[first] != "company")
     selected = joinable & (common.data >= min_size) & (common.data <= max_overlap * smaller)
     return np.sort(first[selected].astype(np.int64) * base.shape[1] + second[selected])
@@ -354,7 +354,7 @@ def edge_families(names: Iterable[str]) -> list[tuple[str, ...]]:
     """Return the kinds of knowledge behind each edge: one kind, or the kinds of all parts of a conjunction.
 
     Kinds are "audio", "listeners", "company" (co-occurrence), "era", "familiarity", "lyrics", "tag", "artist", "album",
-    "playlist" and "uniform"; any other family is a kind by itself.
+    "playlist" and "uniform". Other families have their own kind.
 
     Examples
     --------

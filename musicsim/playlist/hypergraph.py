@@ -20,7 +20,7 @@ UNIFORM = "uniform:all"
 
 # Values may contain " & " (artist:Simon & Garfunkel), so it separates names only if "family:" follows.
 _JOINT = re.compile(r" & (?=[a-z]+(?:-[^\s:&]+)?:\S)")
-# P[y | e, x] divides by mass(e) - p_x, which would lose all digits with a larger ratio of weights.
+# P[y | e, x] divides by mass(e) - p_x. With a larger ratio of weights, this difference would lose all its digits.
 _MAX_WEIGHT_RATIO = 1e9
 
 

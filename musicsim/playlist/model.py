@@ -459,7 +459,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         return weak
 
     def family_shares(self) -> dict[str, float]:
-        """Return each kind of knowledge's share of the total weight, largest first (thesis, fig. 7.5).
+        """Return the share of each kind of knowledge in the total weight, largest first (thesis, fig. 7.5).
 
         A conjunction counts for the kinds (see `edge_families`) of all its parts, so shares may sum to more than 1.
         """

@@ -124,8 +124,8 @@ def _check_rows(entry: Any, n: int, name: str) -> Int64Array:
 class Relevance:
     """Relevant and irrelevant songs for each query.
 
-    Instances are created by :meth:`from_labels`, :meth:`from_lists` and :meth:`from_plays`. At first, each song is
-    usually a query on all songs. :meth:`restrict` selects the queries and the database of a split.
+    Instances are created by :meth:`from_labels`, :meth:`from_lists` and :meth:`from_plays`. Usually, every song is a
+    query at first, and all songs are the database. :meth:`restrict` selects the queries and the database of a split.
 
     Attributes
     ----------
@@ -219,7 +219,7 @@ class Relevance:
         candidates: Any = None,
         artist_filter: bool = True,
     ) -> "Relevance":
-        """For each item, treat as relevant the `k` items that share the most listeners with it.
+        """Make the `k` items that share the most listeners with an item relevant to it.
 
         Parameters
         ----------
@@ -357,7 +357,8 @@ class Relevance:
     def exclude_own_group(self, groups: Any) -> "Relevance":
         """Exclude songs by the query's own artist from both sets (the artist filter).
 
-        `groups` is the artist of each song in the database; unknown artists do not match. All queries must be in it.
+        `groups` is the artist of each song in the database; unknown artists do not match. All queries
+        must be in the database.
         """
         codes = label_codes(groups, "groups")
         if len(codes) != self.n_items:
