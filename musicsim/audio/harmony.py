@@ -40,17 +40,10 @@ _C0_HZ = 440.0 * 2.0 ** (-4.75)
 
 
 def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
-    """Compute the harmony of mono samples.
+    """Compute the harmony of mono samples (n_samples,), finite, full scale 1.0, at least 8000 per second.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,), floating, finite, full scale 1.0
-    sr : float >= 8000; samples per second
-
-    Returns
-    -------
-    ndarray of shape (156,), float32
-        Histogram of pitch classes (12), then of successive pairs (144, row by row: from, to). Each sums to 1.
+    The result is float32 (156,): a histogram of pitch classes (12), then one of successive pairs (144, in rows of the
+    pairs that begin with the same class). Each sums to 1.
     """
     check_samples(y, sr)
     stream = HarmonyStream(sr)

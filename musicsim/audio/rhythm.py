@@ -44,18 +44,10 @@ _TINY = 1e-30
 
 
 def rhythm(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
-    """Compute the rhythm of mono samples.
+    """Compute the rhythm of mono samples (n_samples,), finite, full scale 1.0, at least 8000 per second.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,), floating, finite, full scale 1.0
-    sr : float >= 8000; samples per second
-
-    Returns
-    -------
-    ndarray of shape (240,), float32
-        Histogram of tempos (48, see `TEMPOS`), then of pulses in four groups of bands (4 x 48, low bands first). Each
-        sums to 1.
+    The result is float32 (240,): a histogram of tempos (48, see `TEMPOS`), then one of pulses in four groups of bands
+    (4 x 48, low bands first). Each sums to 1.
     """
     check_samples(y, sr)
     stream, levels = RhythmStream(sr), LevelStream(sr)
