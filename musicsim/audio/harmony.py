@@ -42,8 +42,8 @@ _C0_HZ = 440.0 * 2.0 ** (-4.75)
 def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     """Compute the harmony of mono samples (n_samples,), finite, full scale 1.0, at least 8000 per second.
 
-    The result is float32 (156,): a histogram of pitch classes (12), then one of successive pairs (144, in rows of the
-    pairs that begin with the same class). Each sums to 1.
+    The result is float32 (156,): a histogram of the 12 pitch classes, then one of the 12 x 12 pairs of successive
+    classes (from, to), row by row. Each sums to 1.
     """
     check_samples(y, sr)
     stream = HarmonyStream(sr)
