@@ -31,6 +31,7 @@ import numpy as np
 from benchmarks.libraries import demo_library
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, main, shared_data
+from experiments.support.cooccurrence import cooccurrence_clusters, cooccurrence_neighbours
 from experiments.support.playlists import LOADERS, Collection, demo_lists, song_weights
 from experiments.support.uci import one_core_each
 from musicsim import playlist
@@ -87,8 +88,8 @@ def judged(collection: Collection, number: int, seed: int) -> Found:
         return playlist.build_edges(
             n,
             **collection.known,
-            cooccurrence_clusters=playlist.cooccurrence_clusters(made_of.rows, n, random_state=seed),
-            cooccurrence_neighbours=playlist.cooccurrence_neighbours(made_of.rows, n, random_state=seed),
+            cooccurrence_clusters=cooccurrence_clusters(made_of.rows, n, seed),
+            cooccurrence_neighbours=cooccurrence_neighbours(made_of.rows, n, seed),
         )
 
     def fit_walk(lists: TrainLists) -> playlist.PlaylistModel:

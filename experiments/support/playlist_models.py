@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from experiments.support.cooccurrence import cooccurrence_clusters, cooccurrence_neighbours
 from experiments.support.playlist_rivals import (
     BigramModel,
     LatentMarkovEmbedding,
@@ -24,17 +25,8 @@ from musicsim.explorer.playlists.fit import Lists as Listed
 from musicsim.explorer.playlists.song_labels import load_sources, replace_company
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
-from musicsim.playlist import (
-    Dialects,
-    Hypergraph,
-    PlaylistModel,
-    build_edges,
-    cooccurrence_clusters,
-    cooccurrence_neighbours,
-    edge_families,
-    kind_factors,
-    reweight,
-)
+from musicsim.playlist import Dialects, Hypergraph, PlaylistModel, build_edges, edge_families, kind_factors, reweight
+from musicsim.playlist.hypergraph import name_parts
 
 Made = TypeVar("Made")
 
@@ -178,8 +170,8 @@ def _cooccurrence_walks(judge: Judge, seed: int) -> Iterator[Result]:
     """Evaluate walks that also use the co-occurrence of songs in the training lists."""
     about, train = judge.collection, judge.lists(judge.train)
     n = about.n_songs
-    groups, groups_s = _timed(lambda: cooccurrence_clusters(train, n, random_state=seed))
-    near, near_s = _timed(lambda: cooccurrence_neighbours(train, n, random_state=seed))
+    groups, groups_s = _timed(lambda: cooccurrence_clusters(train, n, seed))
+    near, near_s = _timed(lambda: cooccurrence_neighbours(train, n, seed))
     graph, graph_s = _timed(lambda: build_edges(n, **about.known, cooccurrence_clusters=groups))
     words = ", ".join([*about.known, "company"])
     yield judge.result(COMPANY, f"walk: {words}", partial(PlaylistModel, graph), groups_s + graph_s)
@@ -214,8 +206,8 @@ def _with_held_out_shares(walk: PlaylistModel, about: Collection, train: Lists, 
     graph = build_edges(
         about.n_songs,
         **about.known,
-        cooccurrence_clusters=cooccurrence_clusters(heard, about.n_songs, random_state=seed),
-        cooccurrence_neighbours=cooccurrence_neighbours(heard, about.n_songs, random_state=seed),
+        cooccurrence_clusters=cooccurrence_clusters(heard, about.n_songs, seed),
+        cooccurrence_neighbours=cooccurrence_neighbours(heard, about.n_songs, seed),
         song_weight=walk.hypergraph.song_weight,
     )
     return reweight(walk, kind_factors(walk, PlaylistModel(graph).fit(others)))
@@ -247,7 +239,7 @@ def demo_graph(folder: Path, train: Lists) -> Hypergraph:
 def edge_sets(graph: Hypergraph) -> dict[str, Hypergraph]:
     """Return the feature sets that the thesis compares (figures 7.2 and 7.3), and the app's."""
     kinds = edge_families(graph.names)
-    single = np.array([" & " not in family for family in graph.families])
+    single = np.array([len(name_parts(name)) == 1 for name in graph.names])
     of_tags = np.array([set(kind) <= {"tag", "uniform"} for kind in kinds])
     of_thesis = np.array([set(kind) <= OF_THESIS for kind in kinds])
     kept = {TAGS: of_tags & single, TAGS_JOINED: of_tags, THESIS: of_thesis & single, THESIS_JOINED: of_thesis}

@@ -4,8 +4,6 @@ Mono is the mean of all channels. A sink receives the samples in order, in block
 that it keeps. Memory use does not grow with the length of the sound.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,15 +17,15 @@ from musicsim._arrays import Float32Array
 from musicsim.audio.reader import SoundReader
 from musicsim.errors import AudioDecodeError, NoSoundError
 
-# Larger samples are damage (floats that hold 24-bit integers are smaller). One such sample would push all others
+# Larger samples are damage: even floats that hold 24-bit integers are smaller. One such sample would push all others
 # below the 80 dB range of the features.
 _MAX_SAMPLE = 1e7
-# If the channels cancel each other, lossy coding leaves a mix that is 40 dB below them.
+# Lossy coding of opposite channels leaves a mix that is not silent, but 40 dB below the channels.
 _CANCELED = 1e-2
 # A channel whose samples stay within three 16-bit steps of 0 is treated as silent: it is dither, not music.
 _SILENT = 1e-4
 _MIN_DURATION_S = 0.001  # one sample at the lowest supported rate
-# A smaller difference from the stated length comes from encoder delay and rounding, not from a loss.
+# If the sound is shorter than stated by less than this, the cause is encoder delay or rounding, not damage.
 _SHORT_BY_S, _SHORT_BY_SHARE = 0.1, 0.005
 
 
@@ -51,14 +49,6 @@ class MonoSound(Generic[SinkT]):
     is_cut: bool
 
 
-def check_duration(duration: float | None) -> None:
-    """Check that a duration is None or at least one sample long."""
-    if duration is not None and not duration >= _MIN_DURATION_S:
-        raise ValueError(
-            f"duration={duration} must be at least {_MIN_DURATION_S} seconds, or None for the whole sound."
-        )
-
-
 def read_mono(
     source: Path | bytes,
     label: str,
@@ -74,8 +64,13 @@ def read_mono(
     it is called again if the channels cancel each other, because the source is then decoded a second time. Only the
     `duration` seconds that start at `offset` are kept (None: all), from one `channel` or from the mix.
 
-    Raises AudioDecodeError if nothing can be decoded; errors raised by the sink propagate.
+    Raises ValueError if `duration` is shorter than one sample, and AudioDecodeError if nothing can be decoded. Errors
+    raised by the sink propagate.
     """
+    if duration is not None and not duration >= _MIN_DURATION_S:
+        raise ValueError(
+            f"duration={duration} must be at least {_MIN_DURATION_S} seconds, or None for the whole sound."
+        )
     reader, sink = SoundReader(source), new_sink()
     mono = _Mono(sr, offset, duration, channel, sink)
     with contextlib.closing(reader.blocks()) as blocks:
@@ -96,7 +91,7 @@ def read_mono(
     return MonoSound(sink, reader.expected_s, tuple(notes), mono.is_cut)
 
 
-def _nothing_decoded(reader: SoundReader, mono: _Mono, label: str, offset: float) -> AudioDecodeError:
+def _nothing_decoded(reader: SoundReader, mono: "_Mono", label: str, offset: float) -> AudioDecodeError:
     if mono.seconds > 0:
         return AudioDecodeError(
             f"{label} ends at {mono.seconds:.1f} s, before offset={offset:g} s: give a smaller offset."
@@ -109,7 +104,7 @@ def _nothing_decoded(reader: SoundReader, mono: _Mono, label: str, offset: float
     return NoSoundError(f"{label} {reader.explain_no_sound()}")
 
 
-def _list_notes(reader: SoundReader, mono: _Mono, is_whole: bool) -> list[str]:
+def _list_notes(reader: SoundReader, mono: "_Mono", is_whole: bool) -> list[str]:
     notes = []
     if mono.channel is not None:
         side = ("left", "right")[mono.channel] if mono.n_channels == 2 else f"{mono.channel + 1}."
@@ -179,7 +174,7 @@ class _Mono:
         if self._resampler is None or self._n_kept == 0:
             return
         self._append(self._resampler.resample_chunk(np.empty(0, np.float32), last=True))
-        # librosa's length, so that both give the same number of frames
+        # pad to librosa's length, so that both give the same number of frames
         missing = int(np.ceil(self._n_kept * self.sr / self._rate)) - self._n_out
         if missing > 0:
             self._append(np.zeros(missing, np.float32))

@@ -6,8 +6,6 @@ sound is decoded once. Levels are kept in a temporary file until the song's loud
 the system's temporary folder may be in memory.
 """
 
-from __future__ import annotations
-
 import hashlib
 import tempfile
 from collections.abc import Iterator
@@ -18,46 +16,35 @@ from typing import IO
 import numpy as np
 
 from musicsim._arrays import Float16Array, Float32Array, Float64Array, FloatingArray
-from musicsim.audio._mono import MonoSound, check_duration, read_mono
-from musicsim.audio.features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, BlockBuffer, LevelStream, cepstra, check_rate
+from musicsim.audio._mono import MonoSound, read_mono
+from musicsim.audio.features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, BlockBuffer, LevelStream, cepstra
 from musicsim.audio.fluctuation import FluctuationStream
 from musicsim.audio.harmony import HarmonyStream
 from musicsim.audio.reader import AudioSource, open_source
 from musicsim.audio.rhythm import RhythmStream
 
-
-def peaks(samples: FloatingArray, n_bins: int = 400) -> Float32Array:
-    """Reduce samples to the peak levels of `n_bins` equal intervals.
-
-    Parameters
-    ----------
-    samples : ndarray of shape (n_samples,), floating, n_samples >= 1
-    n_bins : int >= 1
-
-    Returns
-    -------
-    ndarray of shape (n_bins,), float32, from 0 to 1
-        Levels relative to the loudest sample; zeros for silence. With fewer samples than bins, samples repeat.
-
-    Notes
-    -----
-    The intervals are exact for up to 8,192 samples. In longer sounds, they begin up to 1/4,096 of the sound early.
-    """
-    if n_bins < 1:
-        raise ValueError(f"n_bins={n_bins} must be at least 1.")
-    if samples.ndim != 1 or len(samples) == 0:
-        raise ValueError(f"samples must be 1-D and not empty, not of shape {samples.shape}.")
-    outline = Outline()
-    for start in range(0, len(samples), _OUTLINE_SAMPLES):
-        outline.add(samples[start : start + _OUTLINE_SAMPLES])
-    return outline.finish(n_bins)
+TYPICAL_S = 30
+# a multiple of the blocks in which levels are computed
+_BLOCK_FRAMES = 2048
+IN_MEMORY = 16 << 20
+# Samples per batch. With smaller batches, decoding and spectra would evict each other's data from the processor's
+# cache, which costs 5% of the time.
+_BATCH = 1 << 20
+_MAX_STEPS = 1 << 13  # steps in an outline
+_N_PEAKS = 400
+_DOT = 8192  # samples per inner product; longer products wake BLAS threads
+# dB; float16 stores coefficients above 256 in steps of 0.25, so smaller deviations are rounding errors
+_MIN_DEVIATION = 0.25
+# Windows that differ by less are treated as equal.
+_MIN_SPREAD = 0.01
 
 
 class Outline:
-    """Peak levels of a sound of unknown length that arrives in blocks.
+    """Peak levels of 400 equal intervals of a sound of unknown length that arrives in blocks.
 
     The peak of each step is stored. A step is one sample at first; whenever there are more than 8,192 steps, neighbors
-    are merged and steps become twice as long. So the outline does not depend on the blocks and always takes 32 kB.
+    are merged and steps become twice as long. So the outline does not depend on the blocks and always takes 32 kB. In
+    sounds of more than 8,192 samples, intervals begin up to 1/4,096 of the sound early.
     """
 
     def __init__(self) -> None:
@@ -86,31 +73,12 @@ class Outline:
         np.maximum(target, levels, out=target, casting="same_kind")
         self._n_samples += len(samples)
 
-    def finish(self, n_bins: int = 400) -> Float32Array:
-        """Return the peaks of `n_bins` equal intervals; raise ValueError if a sample was NaN or infinite."""
+    def finish(self) -> Float32Array:
+        """Return the peaks, float32 (400,), relative to the loudest one; zeros for silence."""
         n_steps = -(-self._n_samples // self._step)
-        starts = np.arange(n_bins) * n_steps // n_bins
+        starts = np.arange(_N_PEAKS) * n_steps // _N_PEAKS
         levels = np.maximum.reduceat(self._levels[:n_steps], starts)
-        loudest = levels.max()
-        if not np.isfinite(loudest):
-            raise ValueError("samples contain NaN or infinite values: set them to zero first.")
-        return levels / loudest if loudest > 0 else levels
-
-
-TYPICAL_S = 30
-# 2048 frames: a whole number of the blocks in which levels are computed
-_BLOCK_FRAMES = 2048
-IN_MEMORY = 16 << 20
-# Number of samples per step. With fewer, decoding and spectra would evict each other's data from the processor's
-# cache, which costs 5% of the time.
-_BATCH = 1 << 20
-_MAX_STEPS = 1 << 13  # steps in an outline
-_OUTLINE_SAMPLES = 1 << 15  # samples added to an outline together
-_DOT = 8192  # samples per inner product; longer products wake BLAS threads
-# dB; float16 stores coefficients above 256 in steps of 0.25, so smaller deviations mean nothing
-_MIN_DEVIATION = 0.25
-# Windows that differ by less are treated as equal.
-_MIN_SPREAD = 0.01
+        return levels / self._levels.max() if self.loudest else levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +89,7 @@ class Sound:
     expected_s: float | None  # length that the container states, if any
     notes: tuple[str, ...]  # warnings: skipped damage, canceling channels, NaN samples
     n_frames: int  # 1 + n_samples // 256
-    outline: Float32Array  # (400,), float32, 0 to 1: see musicsim.audio.peaks()
+    outline: Float32Array  # (400,), float32, 0 to 1: peaks of equal intervals
     loudest: float  # highest sample of the mix, full scale 1.0; 0 for digital silence
     rms: float  # root of the mean square of the mix, full scale 1.0
     typical_s: float  # start of the most typical 30 seconds, in whole seconds; 0 in shorter songs
@@ -172,12 +140,10 @@ def analyse_sound(
 
     Notes
     -----
-    The coefficients equal ``mfcc(decode(source, sr=sr).samples, sr)`` rounded to float16, bit for bit; the outline
-    equals the result of :func:`peaks`. A sound of 10 hours takes 125 MB of memory including imports (200 MB if the
-    coefficients are returned), and 500 MB of disk space while it is read.
+    The coefficients equal ``mfcc(decode(source, sr=sr).samples, sr)`` rounded to float16, bit for bit. A sound of 10
+    hours takes 125 MB of memory including imports (200 MB if the coefficients are returned), and 500 MB of disk space
+    while it is read.
     """
-    check_rate(sr)
-    check_duration(duration)
     data, label = open_source(source, name)
     folder = None if frames_to is None else str(frames_to.parent)
     with tempfile.SpooledTemporaryFile(IN_MEMORY, dir=folder) as spool:
@@ -202,7 +168,7 @@ def analyse_sound(
             raise
 
 
-def _describe(sound: MonoSound[_Levels], mfcc: Float16Array | None, file: IO[bytes] | None) -> Sound:
+def _describe(sound: "MonoSound[_Levels]", mfcc: Float16Array | None, file: IO[bytes] | None) -> Sound:
     """Compute the coefficients from the levels, write them to `mfcc` or `file`, and return the description."""
     levels = sound.sink
     digest = hashlib.blake2b(digest_size=16)
@@ -311,9 +277,9 @@ class _Seconds:
     def typical_start(self, n_windows: int) -> float:
         """Return the start, in seconds, of the 30 s that are most like the rest of the song.
 
-        A window of 30 s begins at each second. Each window has the mean and the log deviation of each coefficient, in
-        units of their deviation across windows. The window nearest to the median wins; with the mean, it would be a
-        window with some of the silence at the song's end.
+        A window of 30 s begins at each second. It is described by the mean and the log deviation of each coefficient,
+        scaled by their deviations over all windows. The window nearest to the median of all windows wins. The window
+        nearest to the mean would contain some of the silence at the song's end.
         """
         if n_windows <= 1:
             return 0.0

@@ -6,15 +6,13 @@ losses. The samples equal those of librosa if it reads the same packets: both re
 Files are decoded block by block, so only the mono result is in memory (88 kB per second; 159 MB for 30 minutes).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import av
 import numpy as np
 
 from musicsim._arrays import Float32Array
-from musicsim.audio._mono import check_duration, read_mono
+from musicsim.audio._mono import read_mono
 from musicsim.audio.formats import DECODERS
 from musicsim.audio.reader import AudioSource, open_source
 
@@ -78,7 +76,6 @@ def decode(
         raise ValueError(f"sr={sr} must be at least 1 sample per second.")
     if not (np.isfinite(offset) and offset >= 0):
         raise ValueError(f"offset={offset} must be zero or more seconds.")
-    check_duration(duration)
     data, label = open_source(source, name)
     sound = read_mono(data, label, sr, _Samples, offset, duration)
     samples = sound.sink.finish()

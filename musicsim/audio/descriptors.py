@@ -6,8 +6,6 @@ Loudness, brightness and energy use the frames that pass the gate of ITU-R BS.17
 are above -70 dB and at most 10 dB below the mean of all such blocks. If any number changes, raise `DESCRIPTOR_VERSION`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -65,18 +63,10 @@ class Descriptors:
 def describe(
     mfcc: FloatingArray, harmony: Float32Array | None = None, rhythm: Float32Array | None = None
 ) -> Descriptors:
-    """Compute the descriptors of a song.
+    """Compute the descriptors of a song from its :func:`musicsim.audio.mfcc` at 22,050 Hz.
 
-    Parameters
-    ----------
-    mfcc : ndarray of shape (n_frames, 13), floating
-        Result of :func:`musicsim.audio.mfcc` at 22,050 Hz; a memory map is read block by block.
-    harmony : ndarray of shape (156,), optional; from :func:`musicsim.audio.harmony`; without it, the key is None
-    rhythm : ndarray of shape (240,), optional; from :func:`musicsim.audio.rhythm`; without it, the tempo is None
-
-    Returns
-    -------
-    Descriptors
+    `mfcc` may be a memory map, which is read block by block. Without :func:`musicsim.audio.harmony`, the key is None.
+    Without :func:`musicsim.audio.rhythm`, the tempo is None.
     """
     if mfcc.ndim != 2 or mfcc.shape[1] != N_MFCC:
         raise ValueError(f"mfcc must have shape (n_frames, {N_MFCC}), not {mfcc.shape}.")
@@ -90,7 +80,7 @@ def estimate_tempo(rhythm: FloatingArray) -> float | None:
 
     The score of a tempo t is ``p(t) (h(t) + 0.6 h(t / 2) + 0.6 h(2 t))``, where h is the histogram and p a log-normal
     prior. The result is the vertex of the parabola through the logarithms of h at the best bin and its neighbors. It is
-    None if the best tempo, its half and its double together hold less than 0.3 of the histogram.
+    None if the best tempo, its half and its double together sum to less than 0.3.
     """
     if rhythm.shape != (RHYTHM_SIZE,):
         raise ValueError(f"rhythm must have shape ({RHYTHM_SIZE},), not {rhythm.shape}.")

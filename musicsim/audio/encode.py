@@ -4,8 +4,6 @@ The format is normally MP3: every browser plays it (Safari before 18.4 does not 
 include LAME. Without LAME, it is WAV. FFmpeg mixes more than two channels down to stereo.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import os
@@ -67,30 +65,14 @@ def transcode(
     start_s: float = 0.0,
     length_s: float = math.inf,
 ) -> Path:
-    """Write a copy of a source, or of a part of it, that every browser plays.
+    """Write a copy of a source, or of a part of it, that every browser plays; return `target`.
 
-    Parameters
-    ----------
-    source : path, bytes-like or binary file object
-    target : path
-        The suffix selects the format: .mp3, .m4a (AAC) or .wav (16 bit); see :func:`transcode_suffix`. The file appears
-        when it is complete, and replaces an older one.
-    bitrate : int > 0, bits per second; ignored for .wav
-    start_s, length_s : float, seconds; the part to copy; it may extend beyond the end
+    The suffix of `target` selects the format: .mp3, .m4a (AAC) or .wav (16 bit); see :func:`transcode_suffix`. The file
+    appears when it is complete, and replaces an older one. `bitrate`, in bits per second, is ignored for .wav. The part
+    to copy may extend beyond the end.
 
-    Returns
-    -------
-    Path
-        `target`
-
-    Raises
-    ------
-    AudioDecodeError
-        If no sound can be decoded from `source`, or from that part of it.
-
-    Notes
-    -----
-    Mono stays mono, and stereo stays stereo. Memory use does not grow with the length of the file.
+    Mono stays mono, and stereo stays stereo. Memory use does not grow with the length of the file. Raises
+    AudioDecodeError if no sound can be decoded from `source`, or from that part of it.
     """
     target = Path(target)
     suffix = target.suffix.lower()

@@ -6,8 +6,6 @@ n_mfcc=13, n_fft=512, hop_length=256, n_mels=40)`` and ``feature.delta``), but a
 number changes, raise `FEATURE_VERSION`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
@@ -45,7 +43,7 @@ _EDGE = DELTA_WIDTH // 2
 _SLOPE = np.array([0, 1, 2, 3, 4]) / 60
 _CURVATURE = np.array([-20, -17, -8, 7, 28]) / 462
 _DERIVATIVE_BLOCK = 8192
-# Frames per step; larger intermediate results are returned to the system after each step, which costs time.
+# Frames per step. Larger temporary arrays would be returned to the system after each step, which costs time.
 _FRAMES_PER_STEP = 2048
 # The float32 power of larger samples overflows.
 _MAX_SAMPLE = 1e15
@@ -65,8 +63,8 @@ def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
 
     Notes
     -----
-    Levels below 1e-10 or more than 80 dB below the song's loudest band are raised to that limit, so silence gives
-    constant rows, never NaN. The computation needs 160 bytes per frame in addition to the result.
+    Levels below -100 dB, or more than 80 dB below the song's loudest band, are raised to these limits. So silence gives
+    constant rows, never NaN. In addition to the result, this needs 160 bytes per frame.
     """
     check_samples(y, sr)
     levels = np.empty((1 + len(y) // HOP, N_MELS), np.float32)
@@ -79,24 +77,11 @@ def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
 
 
 def derivatives(mfcc: FloatingArray) -> Float32Array:
-    """Append first and second derivatives to coefficients.
+    """Append first and second derivatives to coefficients, (n_frames, n_coefficients).
 
-    Parameters
-    ----------
-    mfcc : ndarray of shape (n_frames, n_coefficients), n_frames >= 9
+    The result is float32, (n_frames, 3 * n_coefficients): coefficients, slopes per frame, and curvatures per frame
+    squared. Fewer than 9 frames raise AudioTooShortError.
 
-    Returns
-    -------
-    ndarray of shape (n_frames, 3 * n_coefficients), float32
-        Coefficients, slopes per frame, curvatures per frame squared.
-
-    Raises
-    ------
-    AudioTooShortError
-        If there are fewer than 9 frames.
-
-    Notes
-    -----
     Derivatives come from Savitzky-Golay filters of 9 frames. Those of the first and last four frames come from the
     polynomials through the first and last nine frames, as with ``librosa.feature.delta(mode="interp")``.
     """
@@ -104,21 +89,9 @@ def derivatives(mfcc: FloatingArray) -> Float32Array:
 
 
 def derivative_blocks(mfcc: FloatingArray, block: int = _DERIVATIVE_BLOCK) -> Iterator[Float32Array]:
-    """Iterate over the rows of :func:`derivatives` in blocks, without holding all of them in memory.
+    """Iterate over the rows of :func:`derivatives` in blocks of `block` frames, without holding all in memory.
 
-    Parameters
-    ----------
-    mfcc : ndarray of shape (n_frames, n_coefficients), n_frames >= 9; any floating type, may be a memory map
-    block : int >= 1; frames per block; the last block may be shorter
-
-    Returns
-    -------
-    iterator of ndarray of shape (<= block, 3 * n_coefficients), float32
-
-    Raises
-    ------
-    AudioTooShortError
-        If there are fewer than 9 frames.
+    `mfcc` may have any floating type and may be a memory map. The last block may be shorter.
     """
     _check_frames(mfcc)
     if block < 1:
@@ -134,22 +107,7 @@ def derivative_blocks(mfcc: FloatingArray, block: int = _DERIVATIVE_BLOCK) -> It
 
 
 def derivatives_at(mfcc: FloatingArray, rows: Int64Array) -> Float32Array:
-    """Compute some rows of :func:`derivatives` without computing the others.
-
-    Parameters
-    ----------
-    mfcc : ndarray of shape (n_frames, n_coefficients), n_frames >= 9
-    rows : ndarray of shape (n,), int64, from 0 to n_frames - 1
-
-    Returns
-    -------
-    ndarray of shape (n, 3 * n_coefficients), float32
-
-    Raises
-    ------
-    AudioTooShortError
-        If there are fewer than 9 frames.
-    """
+    """Compute some rows of :func:`derivatives` without computing the others."""
     _check_frames(mfcc)
     centers = np.clip(rows, _EDGE, len(mfcc) - _EDGE - 1)
     shifted = [np.asarray(mfcc[centers + k], np.float64) for k in range(-_EDGE, _EDGE + 1)]

@@ -12,8 +12,6 @@ If nothing changes in the sound, all numbers are 0; a gain has no effect. If any
 and Widmer (ISMIR 2009).
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np
@@ -37,17 +35,10 @@ _SPECTRA = 64  # spectra per step; a step needs 2 MB
 
 
 def fluctuation(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float16Array:
-    """Compute the fluctuation of mono samples.
+    """Compute the fluctuation of mono samples (n_samples,), finite, at least 8000 per second.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,), floating, finite
-    sr : float >= 8000; samples per second
-
-    Returns
-    -------
-    ndarray of shape (n_patterns, 594), float16, dB
-        One row per 5.9 s: 33 bands of the spectrum times 18 modulation bands. A sound of less than 12 s has one row.
+    The result is float16 (n_patterns, 594), in dB. There is one row per 5.9 s, with 33 bands of the spectrum times 18
+    modulation bands. A sound of less than 12 s has one row.
     """
     check_samples(y, sr)
     stream = FluctuationStream(sr)

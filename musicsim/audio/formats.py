@@ -1,7 +1,5 @@
 """File name suffixes of the formats that can be decoded, and of those that browsers play."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

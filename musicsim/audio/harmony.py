@@ -8,8 +8,6 @@ products of each chord with the next one (12 x 12). Each sums to 1. In a silent 
 Memory use does not grow with the song's length. If any number changes, raise `musicsim.audio.ASPECT_VERSION`.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np
@@ -42,17 +40,10 @@ _C0_HZ = 440.0 * 2.0 ** (-4.75)
 
 
 def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
-    """Compute the harmony of mono samples.
+    """Compute the harmony of mono samples (n_samples,), finite, full scale 1.0, at least 8000 per second.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,), floating, finite, full scale 1.0
-    sr : float >= 8000; samples per second
-
-    Returns
-    -------
-    ndarray of shape (156,), float32
-        Histogram of pitch classes (12), then of successive pairs (144, row by row: from, to). Each sums to 1.
+    The result is float32 (156,): a histogram of the 12 pitch classes, then one of the 12 x 12 pairs of successive
+    classes (from, to), row by row. Each sums to 1.
     """
     check_samples(y, sr)
     stream = HarmonyStream(sr)

@@ -7,8 +7,6 @@ the bytes of each sample. Each link of a chained Ogg file is read separately, be
 the sampling rate. Memory holds only one block of a file and the decoder's own data.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import itertools
@@ -51,7 +49,7 @@ _PCM_HEADS = (b"RIFF", b"RF64", b"FORM", b"riff")
 _PCM_PROBE = {"probesize": "65536"}
 # These containers do not state a length; FFmpeg guesses it from the file size and the first bit rate.
 _GUESSED_LENGTH = {"aac", "loas", "ac3", "eac3", "dts", "mpegts", "amrnb", "amrwb", "gsm"}
-# PyAV needs a null pointer after the last channel; with eight or more channels, there is none.
+# Planar frames with eight or more channels lack the null pointer after the last channel that PyAV needs.
 _PLANES = 8
 _UNKNOWN_SIZE = 0x7FFFF000
 _SCALES = {"u1": 1 / 128, "i2": 1 / 32768, "i4": 1 / 2147483648}
@@ -109,17 +107,9 @@ def _read_all(source: bytes | bytearray | memoryview | BinaryIO) -> bytes:
 
 
 def container_tags(file: Any, formats: str) -> list[tuple[str, str]]:
-    """Return the tags of a file, then those of its first audio stream, as (name, value).
+    """Return the tags of a binary file, then those of its first audio stream, as (name, value).
 
-    Parameters
-    ----------
-    file : binary file object with `read` and `seek`
-    formats : str; FFmpeg's names for the allowed containers, separated by commas
-
-    Raises
-    ------
-    av.FFmpegError
-        If the file has a different format.
+    `formats` lists FFmpeg's names for the allowed containers, separated by commas. Other formats raise av.FFmpegError.
     """
     options = SAFE_OPTIONS | {"format_whitelist": formats, "probesize": "65536"}
     with av.open(file, options=options, **TAGS_MAY_BE_BROKEN) as container:
@@ -128,29 +118,16 @@ def container_tags(file: Any, formats: str) -> list[tuple[str, str]]:
 
 
 class SoundReader:
-    """Reads the sound of one file block by block and records its damage.
-
-    Parameters
-    ----------
-    source : Path or bytes; an existing file, or the bytes of a whole file
-
-    Attributes
-    ----------
-    expected_s : float or None
-        Length in seconds that the container states; None if it states none, or if FFmpeg would only estimate it.
-    damaged : int; number of packets that could not be read or decoded
-    has_audio : bool; whether there is a container with an audio stream
-    has_film : bool; whether there is a container with moving pictures and without an audio stream
-    cut_off : bool; whether the end of an Ogg file is missing
-    """
+    """Reads the sound of one file (its path, or all of its bytes) block by block and records its damage."""
 
     def __init__(self, source: Path | bytes) -> None:
         self.source = source
+        # length that the container states; None if it states none, or if FFmpeg would only estimate it
         self.expected_s: float | None = None
-        self.damaged = 0
+        self.damaged = 0  # number of packets that could not be read or decoded
         self.has_audio = False
-        self.has_film = False
-        self.cut_off = False
+        self.has_film = False  # whether there are moving pictures but no audio stream
+        self.cut_off = False  # whether the end of an Ogg file is missing
 
     def blocks(self) -> Generator[Block, None, None]:
         """Yield the sound as pairs of a sampling rate in Hz and a block."""
@@ -185,7 +162,7 @@ class SoundReader:
         starts: list[int] = []
         next_page = -1
         for chunk_at in range(0, self._size(), _CHUNK):
-            # in chunks, because the pages of a mapped file would count as memory of this process
+            # read in chunks, because a memory map would count as memory of this process
             chunk = self._bytes_at(chunk_at, _CHUNK + _OGG_HEADER)
             for match in _OGG_FIRST_PAGE.finditer(chunk):
                 if match.start() >= _CHUNK:  # the next chunk contains all of this page

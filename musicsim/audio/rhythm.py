@@ -1,17 +1,15 @@
 """Rhythm of a song as two histograms: its tempo, and the pulses of each part of the spectrum.
 
 Onsets are rises of the levels of the MFCCs' 40 mel bands, averaged in four groups of ten bands. Windows of 12 s,
-one every 9 s, are searched for repetition at 48 tempos from 30 to 450 beats per minute, 12 per octave. A rest of
-less than 9 s at the end is ignored. If nothing repeats, all numbers are equal. Memory use does not grow with the song's
-length. If any number changes, raise `musicsim.audio.ASPECT_VERSION`.
+one every 9 s, are searched for repetition at 48 tempos from 30 to 450 beats per minute, 12 per octave. A
+remainder of less than 9 s is ignored. If nothing repeats, all numbers are equal. Memory use does not grow with the
+song's length. If any number changes, raise `musicsim.audio.ASPECT_VERSION`.
 
 A pattern that repeats every beat also repeats every two beats, and has overtones at two and three times its tempo. The
 tempo histogram multiplies autocorrelation and spectrum, so an even pulse peaks at its own tempo. If every second beat
 is stronger, half the tempo peaks as well; the histogram does not tell which of the two people would tap. Pulses use
 spectra alone, with all overtones, and show how beats are divided.
 """
-
-from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
@@ -46,18 +44,10 @@ _TINY = 1e-30
 
 
 def rhythm(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
-    """Compute the rhythm of mono samples.
+    """Compute the rhythm of mono samples (n_samples,), finite, full scale 1.0, at least 8000 per second.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,), floating, finite, full scale 1.0
-    sr : float >= 8000; samples per second
-
-    Returns
-    -------
-    ndarray of shape (240,), float32
-        Histogram of tempos (48, see `TEMPOS`), then of pulses in four groups of bands (4 x 48, low bands first). Each
-        sums to 1.
+    The result is float32 (240,): a histogram of tempos (48, see `TEMPOS`), then one of pulses in four groups of bands
+    (4 x 48, low bands first). Each sums to 1.
     """
     check_samples(y, sr)
     stream, levels = RhythmStream(sr), LevelStream(sr)
@@ -121,7 +111,7 @@ class _Periodicity:
         self._lags = rate / hz
         self._bins = hz * 2 * size / rate
         self._window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(size) / size)
-        # gives the few products at a long lag the same weight as the many products at a short one
+        # a long lag has fewer products than a short one; this factor makes them comparable
         overlap = _autocorrelation(np.fft.rfft(self._window, 2 * size))[:size]
         self._unbiased = overlap[0] / np.maximum(overlap, 1e-3 * overlap[0])
 

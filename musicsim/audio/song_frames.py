@@ -1,7 +1,5 @@
 """Stored audio features of a song: coefficients and fluctuation. This module does not import any decoder."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator
@@ -52,8 +50,8 @@ class SongFrames:
         """Return the delta-MFCC of some frames, float32 (n, 39); errors are those of :meth:`blocks`."""
         return derivatives_at(self.mfcc, rows)
 
-    def part(self, start: int, stop: int) -> SongFrames:
-        """Return the frames from `start` to `stop`, and the patterns whose middle is between them, else the nearest."""
+    def part(self, start: int, stop: int) -> "SongFrames":
+        """Return the frames from `start` to `stop`, and the patterns (at least one) whose middle is between them."""
         patterns = self.fluctuation
         if patterns is not None:
             # a pattern covers two steps, so its middle is the start of the next pattern

@@ -5,7 +5,7 @@
 their product is ``|x - c|^2 - |x|^2``. ``|x|^2`` is the same for all codewords, and is added only when needed.
 ``depth`` is d + 1, rounded up to a multiple of four, because :func:`_products` processes four rows together. Columns
 after the last codeword contain `FAR`. The products of a tile have shape (n_blocks, TILE, BLOCK). The products of a
-block share one page of memory; otherwise the loops would be half as fast for one in three positions in memory.
+block fill one page of memory. If they straddled pages, the loops would often be half as fast.
 
 All codewords and all frames pass through the same sequence of operations. So equal codewords get bitwise equal
 products, and results do not depend on partitions or threads.
@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 TILE = 4
-"""Number of frames per tile; 16 of their coefficients and the sums stay in registers."""
+"""Number of frames per tile. The inner loop of :func:`_products` keeps four coordinates of each frame in registers."""
 
 FAR = np.float32(3e38)
 """Squared norm of codewords that must never be chosen; it is finite, because it is added to other numbers."""

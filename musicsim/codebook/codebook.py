@@ -18,45 +18,32 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
+from musicsim._checks import check_whole
 from musicsim.codebook import _kernels
 
 _PAGE = 4096
 _STATISTICS_BLOCK = 16384
+_MIN_CODEWORDS, _FRAMES_PER_CODEWORD = 16, 50
 _NO_RESULT = np.empty((0, 0), dtype=np.int64)
 
 FramesLike = npt.ArrayLike | Sequence[npt.ArrayLike]
 
 
-def suggest_n_codewords(n_frames: int, maximum: int = 1024, frames_per_codeword: int = 50, minimum: int = 16) -> int:
+def suggest_n_codewords(n_frames: int, maximum: int = 1024) -> int:
     """Suggest a number of codewords for `n_frames` training frames.
 
-    Parameters
-    ----------
-    n_frames : int >= 1
-    maximum, minimum : int, 1 <= minimum <= maximum; limits of the result, if there are enough frames
-    frames_per_codeword : int >= 1; minimum number of frames per codeword
-
-    Returns
-    -------
-    int
-        The largest power of two with at least `frames_per_codeword` frames per codeword, limited to the range from
-        `minimum` to `maximum`, and at most `n_frames`.
+    It is the largest power of two with at least 50 frames per codeword, from 16 to `maximum`, and at most `n_frames`.
 
     Examples
     --------
     >>> suggest_n_codewords(431 * 40), suggest_n_codewords(1_000_000), suggest_n_codewords(5)
     (256, 1024, 5)
     """
-    if min(n_frames, minimum, frames_per_codeword) < 1:
-        raise ValueError(
-            f"n_frames={n_frames}, minimum={minimum} and frames_per_codeword={frames_per_codeword} "
-            f"must each be at least 1."
-        )
-    if minimum > maximum:
-        raise ValueError(f"minimum={minimum} must be <= maximum={maximum}.")
-    affordable = max(1, n_frames // frames_per_codeword)
+    check_whole("n_frames", n_frames, 1)
+    check_whole("maximum", maximum, _MIN_CODEWORDS)
+    affordable = max(1, n_frames // _FRAMES_PER_CODEWORD)
     power = 1 << (affordable.bit_length() - 1)
-    return min(max(power, minimum), maximum, n_frames)
+    return min(max(power, _MIN_CODEWORDS), maximum, n_frames)
 
 
 class Codebook(TransformerMixin, BaseEstimator):
@@ -163,15 +150,9 @@ class Codebook(TransformerMixin, BaseEstimator):
         return np.array(histograms, dtype=np.float32).reshape(len(histograms), len(self.codewords_))
 
     def nearest(self, frames: npt.ArrayLike) -> Int64Array:
-        """Return the `tau` nearest codewords of each frame, which :meth:`transform` counts.
+        """Return the `tau` nearest codewords of each raw frame, which :meth:`transform` counts, int64 (n_frames, tau).
 
-        Parameters
-        ----------
-        frames : array-like of shape (n_frames, n_features), raw
-
-        Returns
-        -------
-        ndarray of shape (n_frames, tau), int64; nearest first, ties by lower index
+        The nearest codeword comes first; ties go to the lower index.
         """
         check_is_fitted(self)
         self._check_parameters()

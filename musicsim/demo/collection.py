@@ -1,7 +1,7 @@
 """Plan the demo collection: decide everything about each song before it is rendered.
 
 All random numbers come from one seed, in streams that depend on the style, artist and song. So a larger collection with
-the same seed has the same styles and careers.
+the same seed has the same styles and artists.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import numpy as np
 from musicsim.demo.names import draw_artist_names, draw_titles
 from musicsim.demo.styles import STYLES, Style, find_style
 
-_SONGS_AN_ALBUM = 6
+_SONGS_PER_ALBUM = 6
 _OGG_EVERY = 15  # one artist in fifteen is stored as Ogg Vorbis, so that a demo library has two formats
 
 
@@ -38,19 +38,6 @@ class SongPlan:
     brightness: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Career:
-    name: str
-    seed: int
-    first_year: int
-    last_year: int
-    tempo: float
-    brightness: float
-    energy: float
-    keys: tuple[int, ...]
-    suffix: str
-
-
 def plan_collection(
     *, n_artists_per_style: int = 5, n_songs_per_artist: int = 6, styles: Sequence[str] | None = None, seed: int = 0
 ) -> list[SongPlan]:
@@ -71,8 +58,8 @@ def plan_collection(
     for s, style in enumerate(chosen):
         for a in range(n_artists_per_style):
             number = a * len(chosen) + s
-            career = _career(style, names[number], number, [seed, 2, STYLES.index(style), a])
-            songs[s, a] = _songs(style, career, n_songs_per_artist)
+            stream = [seed, 2, STYLES.index(style), a]
+            songs[s, a] = _plan_artist(style, names[number], number, n_songs_per_artist, stream)
     return [
         songs[s, a][i]
         for i in range(n_songs_per_artist)
@@ -81,56 +68,47 @@ def plan_collection(
     ]
 
 
-def _career(style: Style, name: str, number: int, stream: list[int]) -> _Career:
-    rng = np.random.default_rng(stream)
-    low, high = style.tempo
-    length = int(rng.integers(4, 19))
-    first = int(rng.integers(style.years[0], max(style.years[0] + 1, style.years[1] - length)))
-    energy = style.taste[0] + 0.12 * rng.standard_normal()
-    return _Career(
-        name=name,
-        seed=int(rng.integers(2**31)),
-        first_year=first,
-        last_year=min(first + length, style.years[1]),
-        tempo=float(rng.uniform(low, high)),
-        brightness=float(rng.beta(2.5, 2.5)),
-        energy=float(np.clip(energy, 0.0, 1.0)),
-        keys=tuple(int(k) for k in rng.choice(12, 3, replace=False)),
-        suffix="ogg" if number % _OGG_EVERY == _OGG_EVERY - 1 else "flac",
-    )
-
-
-def _songs(style: Style, career: _Career, n_songs: int) -> list[SongPlan]:
+def _plan_artist(style: Style, artist: str, number: int, n_songs: int, stream: list[int]) -> list[SongPlan]:
     """Plan an artist's songs, album after album; tempo and sound drift slightly from song to song."""
-    rng = np.random.default_rng([career.seed, 3])
-    n_albums = max(1 if n_songs < 4 else 2, -(-n_songs // _SONGS_AN_ALBUM))
+    rng = np.random.default_rng(stream)
+    length = int(rng.integers(4, 19))
+    first_year = int(rng.integers(style.years[0], max(style.years[0] + 1, style.years[1] - length)))
+    energy = np.clip(style.taste[0] + 0.12 * rng.standard_normal(), 0.0, 1.0)
+    artist_seed = int(rng.integers(2**31))
+    usual_tempo = float(rng.uniform(*style.tempo))
+    brightness = rng.beta(2.5, 2.5)
+    keys = rng.choice(12, 3, replace=False).tolist()
+    suffix = "ogg" if number % _OGG_EVERY == _OGG_EVERY - 1 else "flac"
+
+    rng = np.random.default_rng([artist_seed, 3])
+    n_albums = max(1 if n_songs < 4 else 2, -(-n_songs // _SONGS_PER_ALBUM))
     albums = draw_titles(rng, n_albums)
-    years = np.sort(rng.integers(career.first_year, career.last_year + 1, n_albums))
+    years = np.sort(rng.integers(first_year, min(first_year + length, style.years[1]) + 1, n_albums))
     album_of = np.sort(np.arange(n_songs) % n_albums)
     plans = []
     for i, title in enumerate(draw_titles(rng, n_songs)):
         album = int(album_of[i])
         track = 1 + i - int(np.searchsorted(album_of, album))
-        song_rng = np.random.default_rng([career.seed, 4, i])
-        tempo, n_bars, duration_s = _length(style, career.tempo, song_rng)
+        song_rng = np.random.default_rng([artist_seed, 4, i])
+        tempo, n_bars, duration_s = _length(style, usual_tempo, song_rng)
         plans.append(
             SongPlan(
                 style=style.name,
-                artist=career.name,
+                artist=artist,
                 title=title,
                 album=albums[album],
                 track=track,
                 year=int(years[album]),
                 genre=style.name,
-                relative_path=f"{career.name}/{track:02d} {title}.{career.suffix}",
+                relative_path=f"{artist}/{track:02d} {title}.{suffix}",
                 duration_s=duration_s,
                 seed=int(song_rng.integers(2**31)),
-                artist_seed=career.seed,
+                artist_seed=artist_seed,
                 tempo=tempo,
-                key=career.keys[int(song_rng.integers(len(career.keys)))],
+                key=keys[int(song_rng.integers(len(keys)))],
                 n_bars=n_bars,
-                energy=round(float(np.clip(career.energy + 0.07 * song_rng.standard_normal(), 0.0, 1.0)), 4),
-                brightness=round(float(np.clip(career.brightness + 0.1 * song_rng.standard_normal(), 0.0, 1.0)), 4),
+                energy=round(float(np.clip(energy + 0.07 * song_rng.standard_normal(), 0.0, 1.0)), 4),
+                brightness=round(float(np.clip(brightness + 0.1 * song_rng.standard_normal(), 0.0, 1.0)), 4),
             )
         )
     return plans

@@ -1,10 +1,10 @@
 """Compose a planned song: form, chords, and notes for each part.
 
-A figure is a function ``(score, part, rng) -> list of Note``. Times are in beats from the start of the song, pitches
-are MIDI numbers, and velocities range from 0 to 1. Swing is applied later, when beats become seconds.
+A figure is a function ``(score, part, rng) -> notes``. Times are in beats from the start of the song, pitches are MIDI
+numbers, and velocities range from 0 to 1. Swing is applied later, when beats become seconds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -136,57 +136,50 @@ def _voicings(score: Score, register: int) -> list[list[int]]:
     return voiced
 
 
-def _hold(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
+def _hold(score: Score, part: Part, rng: np.random.Generator) -> Iterator[Note]:
     """Held chords, one per bar."""
     voicings = _voicings(score, part.register)
-    return [
-        Note(bar * score.beats, pitch, score.beats * 1.02, 0.75 + 0.1 * rng.random())
-        for bar, _ in score.bars(part.sections)
-        for pitch in voicings[bar]
-    ]
+    for bar, _ in score.bars(part.sections):
+        for pitch in voicings[bar]:
+            yield Note(bar * score.beats, pitch, score.beats * 1.02, 0.75 + 0.1 * rng.random())
 
 
-def _drone(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    spans = [(s.first_bar * score.beats, s.n_bars * score.beats) for s in score.sections if s.letter in part.sections]
-    return [
-        Note(start, score.degree(degree, part.register), length, 0.7 - 0.05 * degree)
-        for start, length in spans
-        for degree in (0, 4)
-    ]
+def _drone(score: Score, part: Part, rng: np.random.Generator) -> Iterator[Note]:
+    for section in score.sections:
+        if section.letter in part.sections:
+            for degree in (0, 4):
+                pitch = score.degree(degree, part.register)
+                yield Note(section.first_bar * score.beats, pitch, section.n_bars * score.beats, 0.7 - 0.05 * degree)
 
 
-def _comp(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
+def _comp(score: Score, part: Part, rng: np.random.Generator) -> Iterator[Note]:
     """Chords in a sixteenth-note rhythm."""
     patterns = [_rhythm(part, rng), _rhythm(part, rng)]
     voicings = _voicings(score, part.register)
     length = (0.3, 0.5, 0.9)[int(rng.integers(3))]
-    notes = []
     for bar, letter in score.bars(part.sections):
-        for step, velocity in _steps(patterns[(letter == "b") * 1], rng):
+        for step, velocity in _steps(patterns[letter == "b"], rng):
             start = bar * score.beats + step * 0.25
-            notes += [Note(start, p, length, velocity * (0.9 + 0.1 * rng.random())) for p in voicings[bar]]
-    return notes
+            for pitch in voicings[bar]:
+                yield Note(start, pitch, length, velocity * (0.9 + 0.1 * rng.random()))
 
 
-def _strum(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
+def _strum(score: Score, part: Part, rng: np.random.Generator) -> Iterator[Note]:
     """Guitar chords, string by string: downstrokes on the beat, upstrokes in between."""
     pattern = _rhythm(part, rng)
     voicings = _voicings(score, part.register)
-    notes = []
     for bar, _ in score.bars(part.sections):
         strings = [*voicings[bar], voicings[bar][0] + 12]
         for step, velocity in _steps(pattern, rng):
             order = strings if step % 4 == 0 else strings[::-1]
             for i, pitch in enumerate(order):
-                notes.append(Note(bar * score.beats + step * 0.25 + 0.025 * i, pitch, 0.6, velocity * 0.8))
-    return notes
+                yield Note(bar * score.beats + step * 0.25 + 0.025 * i, pitch, 0.6, velocity * 0.8)
 
 
-def _chug(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
+def _chug(score: Score, part: Part, rng: np.random.Generator) -> Iterator[Note]:
     """Power chords, which are palm-muted when short and ring when long."""
     pattern = _rhythm(part, rng)
     ringing = rng.random() < 0.5
-    notes = []
     for bar, _ in score.bars(part.sections):
         steps = _steps(pattern, rng)
         root = score.degree(score.chords[bar], part.register)
@@ -196,15 +189,13 @@ def _chug(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
             gap = (following - step) * 0.25
             length = gap * 0.95 if ringing or gap > 0.5 else gap * 0.45
             for interval in (0, 7, 12):
-                notes.append(Note(bar * score.beats + step * 0.25, root + interval, length, velocity))
-    return notes
+                yield Note(bar * score.beats + step * 0.25, root + interval, length, velocity)
 
 
-def _bass(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
+def _bass(score: Score, part: Part, rng: np.random.Generator) -> Iterator[Note]:
     """The chord's root in a rhythm, with occasional fifths and octaves."""
     pattern = _rhythm(part, rng)
     colour = rng.choice([0, 0, 0, 12, 7], 16)
-    notes = []
     for bar, _ in score.bars(part.sections):
         steps = _steps(pattern, rng)
         root = score.degree(score.chords[bar], part.register)
@@ -214,38 +205,32 @@ def _bass(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
             following = steps[i + 1][0] if i + 1 < len(steps) else 16
             move = {7: fifth}.get(int(colour[step]), int(colour[step])) if step else 0
             length = min((following - step) * 0.25 * 0.9, 1.5)
-            notes.append(Note(bar * score.beats + step * 0.25, root + move, length, velocity))
-    return notes
+            yield Note(bar * score.beats + step * 0.25, root + move, length, velocity)
 
 
-def _bassline(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
+def _bassline(score: Score, part: Part, rng: np.random.Generator) -> Iterator[Note]:
     """The chord's root, held for the whole bar."""
-    notes = []
     for bar, _ in score.bars(part.sections):
         root = score.degree(score.chords[bar], part.register)
         root -= 12 if root > part.register + 6 else 0
-        notes.append(Note(bar * score.beats, root, score.beats, 0.8))
-    return notes
+        yield Note(bar * score.beats, root, score.beats, 0.8)
 
 
-def _riff(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
+def _riff(score: Score, part: Part, rng: np.random.Generator) -> Iterator[Note]:
     """A repeated two-bar pattern, as from a step sequencer."""
     pattern = _rhythm(part, rng)
     degrees = rng.choice([0, 0, 0, 0, 7, 1, 2, 4, 6], (2, 16))
     accent = rng.random((2, 16)) < 0.3
-    notes = []
     for bar, _ in score.bars(part.sections):
         shift = score.chords[bar] if score.chords[bar] in (0, 1, 3) else 0
         for step, velocity in _steps(pattern, rng):
             pitch = score.degree(int(degrees[bar % 2, step]) + shift, part.register)
             strength = min(1.0, velocity * (1.2 if accent[bar % 2, step] else 0.85))
-            notes.append(Note(bar * score.beats + step * 0.25, pitch, 0.22, strength))
-    return notes
+            yield Note(bar * score.beats + step * 0.25, pitch, 0.22, strength)
 
 
-def _walk(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
+def _walk(score: Score, part: Part, rng: np.random.Generator) -> Iterator[Note]:
     """A walking bass: chord tones on each beat, then a step into the next chord."""
-    notes = []
     for bar, _ in score.bars(part.sections):
         chord = score.chords[bar]
         following = score.chords[min(bar + 1, len(score.chords) - 1)]
@@ -254,63 +239,55 @@ def _walk(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
         for beat, degree in enumerate([chord, *inner, last]):
             pitch = score.degree(degree, part.register)
             pitch -= 12 if pitch > part.register + 11 else 0
-            notes.append(Note(bar * score.beats + beat, pitch, 0.85, 0.75 + 0.15 * rng.random()))
-    return notes
+            yield Note(bar * score.beats + beat, pitch, 0.85, 0.75 + 0.15 * rng.random())
 
 
-def _arp(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
+def _arp(score: Score, part: Part, rng: np.random.Generator) -> Iterator[Note]:
     """Broken chords in eighth or sixteenth notes, over up to two octaves."""
     voicings = _voicings(score, part.register)
     shape = int(rng.integers(4))
     step = (0.25, 0.25, 0.5)[int(rng.integers(3))]
     shuffled = rng.permutation(8)
-    notes = []
     for bar, _ in score.bars(part.sections):
         tones = [*voicings[bar], *(p + 12 for p in voicings[bar])][:6]
         line = (tones, tones[::-1], tones + tones[-2:0:-1], [tones[i % len(tones)] for i in shuffled])[shape]
         for i in range(round(score.beats / step)):
             velocity = (0.85 if i % 4 == 0 else 0.62) + 0.08 * rng.random()
-            notes.append(Note(bar * score.beats + i * step, line[i % len(line)], step * 0.9, velocity))
-    return notes
+            yield Note(bar * score.beats + i * step, line[i % len(line)], step * 0.9, velocity)
 
 
-def _fingerpick(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
+def _fingerpick(score: Score, part: Part, rng: np.random.Generator) -> Iterator[Note]:
     """Fingerpicking: the thumb alternates root and fifth on the beats, and the fingers play in between."""
     voicings = _voicings(score, part.register + 5)
     order = rng.permutation(3)
     dense = rng.random() < 0.5
-    notes = []
     for bar, letter in score.bars(part.sections):
         root = score.degree(score.chords[bar], part.register - 12)
         for beat in range(score.beats):
             low = root if beat % 2 == 0 else root + 7
-            notes.append(Note(bar * score.beats + beat, low, 1.6, 0.75 + 0.1 * rng.random()))
+            yield Note(bar * score.beats + beat, low, 1.6, 0.75 + 0.1 * rng.random())
             offsets = (0.5,) if letter in "ik" and not dense else (0.25, 0.5, 0.75) if dense else (0.5, 0.75)
             for j, offset in enumerate(offsets):
                 pitch = voicings[bar][int(order[(beat + j) % 3])]
-                notes.append(Note(bar * score.beats + beat + offset, pitch, 1.2, 0.5 + 0.2 * rng.random()))
-    return notes
+                yield Note(bar * score.beats + beat + offset, pitch, 1.2, 0.5 + 0.2 * rng.random())
 
 
-def _broken(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
+def _broken(score: Score, part: Part, rng: np.random.Generator) -> Iterator[Note]:
     """A left-hand keyboard accompaniment: the root, then the chord's notes in turn."""
     step = 0.5 if rng.random() < 0.7 else 1.0
     shape = ((0, 2, 1, 2), (0, 1, 2, 1), (0, 2, 3, 2))[int(rng.integers(3))]
     voicings = _voicings(score, part.register)
-    notes = []
     for bar, _ in score.bars(part.sections):
         tones = [*voicings[bar], voicings[bar][0] + 12]
         root = score.degree(score.chords[bar], part.register - 10)
         for i in range(round(score.beats / step)):
             pitch = root if i == 0 else tones[shape[i % 4]]
-            notes.append(Note(bar * score.beats + i * step, pitch, 1.3, (0.7 if i == 0 else 0.5) + 0.12 * rng.random()))
-    return notes
+            yield Note(bar * score.beats + i * step, pitch, 1.3, (0.7 if i == 0 else 0.5) + 0.12 * rng.random())
 
 
-def _running(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
+def _running(score: Score, part: Part, rng: np.random.Generator) -> Iterator[Note]:
     """Even notes that move along the scale, with chord tones on the beats."""
     step = 0.25 if rng.random() < 0.6 else 0.5
-    notes = []
     degree = 0
     direction = 1
     for bar, letter in score.bars(part.sections):
@@ -324,20 +301,17 @@ def _running(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
             if letter == "i" and i % 2:
                 continue
             pitch = score.degree(degree, part.register)
-            notes.append(Note(bar * score.beats + i * step, pitch, step * 0.95, 0.6 + 0.15 * rng.random()))
-    return notes
+            yield Note(bar * score.beats + i * step, pitch, step * 0.95, 0.6 + 0.15 * rng.random())
 
 
-def _sparse(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
+def _sparse(score: Score, part: Part, rng: np.random.Generator) -> Iterator[Note]:
     """Single notes from the chord, far apart."""
-    notes = []
     for bar, _ in score.bars(part.sections):
         for beat in (0.0, score.beats / 2):
             if rng.random() < 0.65:
                 degree = score.chords[bar] + int(rng.choice([0, 2, 4, 7]))
                 start = bar * score.beats + beat + 0.5 * int(rng.integers(2))
-                notes.append(Note(start, score.degree(degree, part.register), 1.8, 0.5 + 0.35 * rng.random()))
-    return notes
+                yield Note(start, score.degree(degree, part.register), 1.8, 0.5 + 0.35 * rng.random())
 
 
 _MELODY_RHYTHMS = (
@@ -359,10 +333,9 @@ def _motif(rng: np.random.Generator) -> tuple[list[tuple[float, float]], list[in
     return rhythm, [int(m) for m in moves]
 
 
-def _melody(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
+def _melody(score: Score, part: Part, rng: np.random.Generator) -> Iterator[Note]:
     """Two-bar phrases in the order A A' B A', with chord tones on the strong beats and a long last note."""
     motif_a, motif_b = _motif(rng), _motif(rng)
-    notes: list[Note] = []
     for section in score.sections:
         if section.letter not in part.sections:
             continue
@@ -384,11 +357,10 @@ def _melody(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
                 velocity = (0.85 if start % 1 == 0 else 0.7) + 0.1 * rng.random()
                 held = length * (1.4 if i == len(rhythm) - 1 else 0.92)
                 beat = bar * score.beats + (start % 4) * score.beats / 4
-                notes.append(Note(beat, score.degree(degree, part.register), held, velocity))
-    return notes
+                yield Note(beat, score.degree(degree, part.register), held, velocity)
 
 
-Figure = Callable[[Score, Part, np.random.Generator], list[Note]]
+Figure = Callable[[Score, Part, np.random.Generator], Iterator[Note]]
 
 FIGURES: dict[str, Figure] = {
     "arp": _arp,

@@ -32,7 +32,7 @@ def glide(values: FloatingArray, step: int, n: int) -> Float32Array:
 
 
 def sweep_filter(sound: Float32Array, hz: float, closed: Float64Array) -> None:
-    """Fade a low-pass filter at `hz` in and out, in place; ``closed`` is its share (0-1) at evenly spaced times."""
+    """Fade a low-pass filter at `hz` in and out, in place; `closed` is its share (0-1) over time."""
     from scipy.signal import lfilter
 
     pole = np.exp(-2.0 * np.pi * hz / SAMPLE_RATE)
@@ -135,9 +135,7 @@ def room_tone(n: int, level_db: float, tilt_db: float, rng: np.random.Generator)
     return np.stack([np.resize(loop, n), np.resize(np.roll(loop, SAMPLE_RATE + 1234), n)])
 
 
-def master(
-    sound: Float32Array, loudness: float, noise: Float32Array, fade_out_s: float, ceiling: float = 0.93
-) -> Float32Array:
+def master(sound: Float32Array, loudness: float, noise: Float32Array, fade_out_s: float) -> Float32Array:
     """Bring a mix to a loudness (RMS of its louder half), add the noise, limit the peaks, and fade the ends."""
     sound = sound - sound.mean(axis=1, keepdims=True)
     block = SAMPLE_RATE // 4
@@ -149,7 +147,7 @@ def master(
     knee = np.float32(0.6)
     loud = np.abs(sound) > knee
     over = sound[loud]
-    room = np.float32(ceiling) - knee
+    room = np.float32(0.93) - knee
     sound[loud] = np.sign(over) * (knee + room * np.tanh((np.abs(over) - knee) / room))
     n_in, n_out = round(0.02 * SAMPLE_RATE), round(fade_out_s * SAMPLE_RATE)
     sound[:, :n_in] *= np.linspace(0.0, 1.0, n_in, dtype=np.float32)

@@ -5,7 +5,7 @@ The tables follow hidden rules for musicsim's methods to discover: tastes, popul
 
 import csv
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,9 +107,8 @@ def _write(path: Path, header: tuple[str, ...], rows: Iterable[tuple]) -> None:
             writer.writerow(header)
             writer.writerows(rows)
         os.replace(temporary, path)
-    except BaseException:
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
 
 
 def _number_values(values: Sequence[object]) -> Int64Array:
@@ -153,12 +152,11 @@ def _popularity(songs: _Songs, rng: np.random.Generator) -> Float64Array:
 
 def _plays(
     songs: _Songs, popularity: Float64Array, n_listeners: int, rng: np.random.Generator
-) -> list[tuple[int, int, int]]:
-    """Return (listener, song, plays); 5% of the plays are independent of taste."""
+) -> Iterator[tuple[int, int, int]]:
+    """Yield (listener, song, plays); 5% of the plays are independent of taste."""
     n_styles = len(STYLES)
     present = np.unique(songs.style)
     fame = rng.dirichlet(np.full(present.size, 2.0))
-    triples: list[tuple[int, int, int]] = []
     for listener in range(n_listeners):
         home = rng.choice(present, size=int(rng.choice([1, 2, 3], p=[0.45, 0.35, 0.2])), p=fame)
         loved = np.full(n_styles, 0.012)
@@ -172,14 +170,13 @@ def _plays(
         played = rng.choice(score.size, size=min(n_songs, score.size), replace=False, p=chance)
         devotion = rng.lognormal(0.7, 0.5)
         counts = rng.lognormal(np.log(devotion) + 0.5 * np.log1p(chance[played] * score.size), 0.9)
-        triples += [(listener, int(s), int(c)) for s, c in zip(played, np.clip(np.ceil(counts), 1, 999), strict=True)]
-    return triples
+        for song, count in zip(played, np.clip(np.ceil(counts), 1, 999), strict=True):
+            yield listener, int(song), int(count)
 
 
-def _tags(plans: Sequence[SongPlan], songs: _Songs, rng: np.random.Generator) -> list[tuple[int, str, int]]:
-    """Return (song, tag, weight); about one tag in twelve is wrong, and one song in twenty is untagged."""
+def _tags(plans: Sequence[SongPlan], songs: _Songs, rng: np.random.Generator) -> Iterator[tuple[int, str, int]]:
+    """Yield (song, tag, weight); about one tag in twelve is wrong, and one song in twenty is untagged."""
     everything = sorted({t for s in STYLES for t in (*s.words, *s.moods)})
-    rows: list[tuple[int, str, int]] = []
     for i, plan in enumerate(plans):
         if rng.random() < 0.05:
             continue
@@ -196,8 +193,7 @@ def _tags(plans: Sequence[SongPlan], songs: _Songs, rng: np.random.Generator) ->
         for _ in range(int(rng.poisson(0.45))):
             given.setdefault(everything[int(rng.integers(len(everything)))], 15)
         for tag, typical in given.items():
-            rows.append((i, tag, int(np.clip(round(typical * rng.lognormal(0.0, 0.35)), 1, 100))))
-    return rows
+            yield i, tag, int(np.clip(round(typical * rng.lognormal(0.0, 0.35)), 1, 100))
 
 
 def _near_styles(songs: _Songs) -> BoolArray:
@@ -215,11 +211,10 @@ def _near_styles(songs: _Songs) -> BoolArray:
 
 def _playlists(
     songs: _Songs, popularity: Float64Array, n_playlists: int, rng: np.random.Generator
-) -> list[tuple[str, list[int]]]:
-    """Return (category, songs in order); playlists do not repeat songs."""
+) -> Iterator[tuple[str, list[int]]]:
+    """Yield (category, songs in order); playlists do not repeat songs."""
     near = _near_styles(songs)
     liking = np.sqrt(popularity)
-    lists = []
     for i in range(n_playlists):
         category = CATEGORIES[i % len(CATEGORIES)]
         weights = np.array(list(category.weights.values()), dtype=np.float64)
@@ -237,8 +232,7 @@ def _playlists(
             if reason != "anything" and (pool & allowed).any():
                 pool &= allowed
             rows.append(_draw(pool if pool.any() else free, liking, rng))
-        lists.append((category.name, rows))
-    return lists
+        yield category.name, rows
 
 
 def _pool(songs: _Songs, near: BoolArray, reason: str, song: int, moody: BoolArray) -> BoolArray:

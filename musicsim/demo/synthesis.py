@@ -83,7 +83,7 @@ def render(plan: SongPlan) -> Float32Array:
     rng = np.random.default_rng([plan.seed, 1])
     n = round(plan.duration_s * SAMPLE_RATE)
     scale = _scale(style, habits, rng)
-    # A quarter of a song on average: a few sounds make up a large part of some songs, but not of others.
+    # Drones take a quarter of a song on average, so a few sounds make up a large part of some songs, but not of others.
     stillness = float(np.clip(habits.stillness + 0.06 * rng.standard_normal(), 0.0, 0.5))
     score = compose_score(style, plan.n_bars, plan.key, rng, scale, stillness)
     mix = _Mix(np.zeros((2, n), np.float32), np.zeros(n, np.float32), 60.0 / plan.tempo, habits.swing, style.swing_unit)
@@ -120,7 +120,7 @@ def _scale(style: Style, habits: _Habits, rng: np.random.Generator) -> str:
 def _draw_habits(style: Style, plan: SongPlan) -> _Habits:
     rng = np.random.default_rng([plan.artist_seed, 5])
     bright = 2.0 * (plan.brightness - 0.5)
-    # Recordings in one style share more than their balance: also desks, rooms and microphones.
+    # Recordings in one style share desks, rooms and microphones, not only their balance.
     scene = np.random.default_rng(list(style.name.encode()))
     octaves = np.arange(8) - 3.5
     bumps = np.convolve(rng.standard_normal(10), [0.5, 1.0, 0.5], mode="valid") * 1.2
@@ -186,7 +186,7 @@ def _play_part(
     else:
         if part.register > 50:
             part = replace(part, register=part.register + habits.register)
-        notes = FIGURES[part.figure](score, part, rng)
+        notes = list(FIGURES[part.figure](score, part, rng))
         bus = _play_notes(mix, notes, _patch_for(number, part, habits, plan, rng), habits, rng)
         if part.register > 50 and rng.random() < 0.5:
             effects.sweep_filter(bus, 500.0 * 2.0 ** rng.uniform(0.0, 2.0), rng.uniform(0.0, 0.9, 7))
@@ -312,9 +312,8 @@ def write_song(plan: SongPlan, folder: str | os.PathLike[str]) -> Path:
     try:
         temporary.write_bytes(data)
         os.replace(temporary, path)
-    except BaseException:
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
     for left in path.parent.glob(f".{path.name}.*.part"):  # left over from a killed run
         if time.time() - left.stat().st_mtime > _ABANDONED_S:
             left.unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 Higher scores come first. If scores are equal, the less relevant document comes first, so ties do not help a constant
 ranker. The gain of label l at rank i is (2^l - 1) / log2(i + 1). NDCG@k is the sum of gains over the first k ranks,
 divided by the best possible sum. For average precision, every label above 0 is relevant. A query without a relevant
-document scores 0, as in LETOR, or nan if requested.
+document scores 0, as in LETOR.
 """
 
 from collections.abc import Sequence
@@ -38,12 +38,7 @@ def check_groups(group: npt.ArrayLike, n_rows: int) -> Int64Array:
 
 
 def score_groups(
-    scores: npt.ArrayLike,
-    y: npt.ArrayLike,
-    group: npt.ArrayLike,
-    ks: Sequence[int] = (1, 3, 5, 10),
-    *,
-    without_relevant: float = 0.0,
+    scores: npt.ArrayLike, y: npt.ArrayLike, group: npt.ArrayLike, ks: Sequence[int] = (1, 3, 5, 10)
 ) -> dict[str, Float64Array]:
     """Return NDCG@k for each of `ks`, and average precision, for every query.
 
@@ -53,7 +48,6 @@ def score_groups(
     y : array-like of shape (n_rows,); labels from 0 to 1000
     group : int array-like of shape (n_queries,); number of rows of each query
     ks : sequence of int, each at least 1
-    without_relevant : float; score of a query without a label above 0; nan makes nanmean ignore the query
 
     Returns
     -------
@@ -76,10 +70,6 @@ def score_groups(
     is_relevant = ranked > 0
     n_relevant = np.bincount(query, is_relevant, minlength=n_queries)
     has = n_relevant > 0
-
-    def share(part: npt.NDArray, whole: npt.NDArray) -> Float64Array:
-        return np.where(has, part / np.where(has, whole, 1.0), without_relevant)
-
     result = {}
     for k in ks:
         discount = np.where(rank <= k, 1.0 / np.log2(rank + 1.0), 0.0)
@@ -87,9 +77,9 @@ def score_groups(
             np.bincount(query, np.expm1(np.log(2.0) * order) * discount, minlength=n_queries)
             for order in (ranked, ideal)
         )
-        result[f"ndcg@{k}"] = share(gained, possible)
+        result[f"ndcg@{k}"] = np.divide(gained, possible, out=np.zeros(n_queries), where=has)
     running = np.cumsum(is_relevant)
     before = np.concatenate([[0], running])[starts[:-1]]
     precision = np.where(is_relevant, (running - before[query]) / rank, 0.0)
-    result["map"] = share(np.bincount(query, precision, minlength=n_queries), n_relevant)
-    return result
+    total = np.bincount(query, precision, minlength=n_queries)
+    return result | {"map": np.divide(total, n_relevant, out=np.zeros(n_queries), where=has)}

@@ -136,7 +136,7 @@ def compare_ranks(scores: npt.ArrayLike) -> RankComparison:
 
 
 def scores_by_query(fine: npt.ArrayLike, query: npt.ArrayLike, gave: npt.ArrayLike) -> Float64Array:
-    """Return the score of each model for each query: the mean over its results of the mean over listeners.
+    """Return the score of each model for each query, averaged over listeners, then over the model's results.
 
     Parameters
     ----------
@@ -159,18 +159,10 @@ def scores_by_query(fine: npt.ArrayLike, query: npt.ArrayLike, gave: npt.ArrayLi
 
 
 def williams_square(n: int) -> Int64Array:
-    """Return balanced orders of `n` things (E. J. Williams, 1949).
+    """Return balanced orders of `n` things, one per row, int64 (E. J. Williams, 1949).
 
-    Each thing is equally often in each position, and follows every other thing equally often.
-
-    Parameters
-    ----------
-    n : int >= 1
-
-    Returns
-    -------
-    ndarray of shape (n, n), or (2 n, n) if n is odd and above 1; int64
-        One order per row; the first `n` rows are a Latin square.
+    Each thing is equally often in each position, and follows every other thing equally often. The first `n` rows are a
+    Latin square. If `n` is odd and above 1, there are `n` more rows.
     """
     check_whole("n", n, 1)
     steps = np.arange(n)

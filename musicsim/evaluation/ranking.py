@@ -2,7 +2,7 @@
 
 Neighbors: rows are songs, and a song is never its own neighbor. With an artist filter, songs by the query's own artist
 are not candidates. If distances are equal, the lower row comes first. A label of -1 is unknown: it equals no other
-label, and queries with it are excluded from the mean.
+label, and queries with an unknown label are excluded from the mean.
 
 Rankings (thesis, section 3.4): the database is ranked by Euclidean distance from the query, nearest first. Songs that
 are neither relevant nor irrelevant are excluded. A tie between a relevant and an irrelevant song counts half for AUC;
@@ -21,11 +21,10 @@ from musicsim._checks import check_whole
 from musicsim.relevance import Relevance, group_codes
 
 _MEASURES = ("auc", "map", "mrr", "ndcg", "precision")
+_NEIGHBOR_ROWS, _QUERY_ROWS = 512, 128  # queries whose distances are in memory together
 
 
-def nearest_neighbours(
-    X: FloatingArray, k: int = 10, *, groups: Int64Array | None = None, block_rows: int = 512
-) -> Int64Array:
+def nearest_neighbours(X: FloatingArray, k: int = 10, *, groups: Int64Array | None = None) -> Int64Array:
     """Return the `k` nearest other songs for every song by Euclidean distance.
 
     Parameters
@@ -34,11 +33,14 @@ def nearest_neighbours(
     k : int, 1 <= k < n_songs
     groups : int ndarray of shape (n_songs,), optional
         Songs in the same group (by the same artist) are not neighbors of each other; -1 means a separate group.
-    block_rows : int; ``8 * block_rows * n_songs`` bytes of memory are needed (410 MB for 100,000 songs)
 
     Returns
     -------
     ndarray of shape (n_songs, k), int64; -1 at the end of a row with fewer than `k` candidates
+
+    Notes
+    -----
+    This needs 4 kB of memory per song (410 MB for 100,000 songs).
     """
     n = len(X)
     if not 1 <= k < n:
@@ -46,8 +48,8 @@ def nearest_neighbours(
     X = np.asarray(X, dtype=np.float64)
     squares = np.einsum("ij,ij->i", X, X)
     neighbours = np.full((n, k), -1, dtype=np.int64)
-    for start in range(0, n, block_rows):
-        rows = np.arange(start, min(start + block_rows, n))
+    for start in range(0, n, _NEIGHBOR_ROWS):
+        rows = np.arange(start, min(start + _NEIGHBOR_ROWS, n))
         D = squares[None, :] - 2.0 * (X[rows] @ X.T)
         if groups is not None:
             D[(groups[rows][:, None] == groups[None, :]) & (groups[rows] >= 0)[:, None]] = np.inf
@@ -59,16 +61,9 @@ def nearest_neighbours(
 
 
 def k_occurrence(neighbours: Int64Array, n_songs: int | None = None) -> Int64Array:
-    """Count how often each song is among the neighbors of other songs.
+    """Count how often each song is among the neighbors of other songs, int64 (n_songs,).
 
-    Parameters
-    ----------
-    neighbours : int ndarray of shape (n_queries, k), -1 for none
-    n_songs : int, optional; number of songs; n_queries when None
-
-    Returns
-    -------
-    ndarray of shape (n_songs,), int64
+    `neighbours` has shape (n_queries, k), with -1 for none. By default, there are as many songs as queries.
     """
     return np.bincount(neighbours[neighbours >= 0], minlength=n_songs or len(neighbours))
 
@@ -85,17 +80,10 @@ def hubness(neighbours: Int64Array, n_songs: int | None = None) -> float:
 
 
 def share_of_same(neighbours: Int64Array, labels: Int64Array) -> tuple[float, Float64Array]:
-    """Return the share of neighbors that have the query's own label.
+    """Return the share of neighbors with the query's own label: the mean over songs, and for each song (n_songs,).
 
-    Parameters
-    ----------
-    neighbours : int ndarray of shape (n_songs, k), -1 for none
-    labels : int ndarray of shape (n_songs,), -1 for unknown
-
-    Returns
-    -------
-    mean : float; mean over the queries with a label and a neighbor; nan if there are none
-    shares : ndarray of shape (n_songs,), float64; nan for queries without a label or without neighbors
+    `neighbours` has shape (n_songs, k), with -1 for none. The share of a song without a label or without neighbors is
+    nan; these songs are excluded from the mean.
     """
     is_neighbor = neighbours >= 0
     same = (labels[neighbours] == labels[:, None]) & is_neighbor
@@ -107,12 +95,7 @@ def share_of_same(neighbours: Int64Array, labels: Int64Array) -> tuple[float, Fl
 
 
 def ranking_scores(
-    queries: npt.ArrayLike,
-    database: npt.ArrayLike,
-    relevance: Relevance | Sequence[Any],
-    k: int = 10,
-    *,
-    block_rows: int = 128,
+    queries: npt.ArrayLike, database: npt.ArrayLike, relevance: Relevance | Sequence[Any], k: int = 10
 ) -> dict[str, float]:
     """Return the quality of rankings by Euclidean distance, averaged over the queries.
 
@@ -123,7 +106,6 @@ def ranking_scores(
     relevance : Relevance of n_queries and n_songs, or a sequence with one entry per query
         An entry is a list of the relevant rows (all others are irrelevant), or a tuple (relevant, irrelevant).
     k : int, at least 1; number of ranks for `ndcg`, `precision` and `knn`
-    block_rows : int; about ``12 * block_rows * n_songs`` bytes of memory are needed (150 MB for 100,000 songs)
 
     Returns
     -------
@@ -149,8 +131,9 @@ def ranking_scores(
     -----
     As in the thesis, `ndcg` and `precision` divide by `k` ranks even if fewer than `k` songs are relevant, so a
     perfect ranking may score below 1. Distances are summed by coordinate in float64, so equal songs tie exactly.
+    This needs about 1.5 kB of memory per song (150 MB for 100,000 songs).
     """
-    scores = query_scores(queries, database, relevance, k, block_rows=block_rows)
+    scores = query_scores(queries, database, relevance, k)
     counted = np.isfinite(scores["auc"])
     means = {name: float(s[counted].mean()) if counted.any() else float("nan") for name, s in scores.items()}
     n_queries = int(counted.sum())
@@ -158,12 +141,7 @@ def ranking_scores(
 
 
 def query_scores(
-    queries: npt.ArrayLike,
-    database: npt.ArrayLike,
-    relevance: Relevance | Sequence[Any],
-    k: int = 10,
-    *,
-    block_rows: int = 128,
+    queries: npt.ArrayLike, database: npt.ArrayLike, relevance: Relevance | Sequence[Any], k: int = 10
 ) -> dict[str, Float64Array]:
     """Return the measures of :func:`ranking_scores` for each query, for example for :func:`bootstrap_pairs`.
 
@@ -181,24 +159,16 @@ def query_scores(
         raise ValueError(f"queries has {Q.shape[1]} features and database has {X.shape[1]}; the numbers must be equal.")
     relevance = _check_relevance(relevance, Q, X)
     scores = _create_scores(relevance)
-    for start in range(0, len(Q), block_rows):
-        rows = np.arange(start, min(start + block_rows, len(Q)))
+    for start in range(0, len(Q), _QUERY_ROWS):
+        rows = np.arange(start, min(start + _QUERY_ROWS, len(Q)))
         _score_rows(scores, rows, cdist(Q[rows], X, "sqeuclidean"), relevance, k)
     return scores
 
 
 def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10) -> dict[str, Float64Array]:
-    """Return the scores of :func:`query_scores` for given distances, such as divergences.
+    """Return the scores of :func:`query_scores` for given distances (n_queries, n_songs), such as divergences.
 
-    Parameters
-    ----------
-    distances : array-like of shape (n_queries, n_songs), in any unit; may be asymmetric or negative
-    relevance : Relevance of n_queries and n_songs
-    k : int, at least 1
-
-    Returns
-    -------
-    dict of float64 ndarrays of shape (n_queries,)
+    Distances may have any unit, and may be asymmetric or negative.
     """
     check_whole("k", k, 1)
     D = np.asarray(distances, dtype=np.float64)

@@ -6,7 +6,6 @@ from .axes import shrink as shrink
 from .axes import song_axes as song_axes
 from .embedding import GaussianEmbedding as GaussianEmbedding
 from .embedding import Population as Population
-from .embedding import upper_triangle as upper_triangle
 from .prior import Prior as Prior
 from .prior import fit_embedding as fit_embedding
 from .prior import load_prior as load_prior
@@ -14,5 +13,4 @@ from .prior import read_prior as read_prior
 from .songs import FrameBlocks as FrameBlocks
 from .songs import SongGaussians as SongGaussians
 from .songs import embedding_size as embedding_size
-from .songs import fit_gaussians as fit_gaussians
 from .songs import fit_parts as fit_parts

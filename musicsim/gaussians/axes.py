@@ -1,4 +1,4 @@
-"""Axes along which songs differ from each other more than their own parts do."""
+"""Axes along which songs differ more than the parts of one song do."""
 
 from dataclasses import dataclass
 
@@ -18,16 +18,9 @@ class Spread:
 
 
 def pool_covariance(vectors: FloatingArray, songs: Int64Array) -> Float64Array:
-    """Return the covariance of parts about the means of their songs, pooled over songs.
+    """Return the covariance (d, d) of parts about the means of their songs, pooled over songs.
 
-    Parameters
-    ----------
-    vectors : ndarray of shape (n_parts, d)
-    songs : ndarray of shape (n_parts,), int64; the song of each part; songs with a single part have no effect
-
-    Returns
-    -------
-    ndarray of shape (d, d), float64
+    `vectors` (n_parts, d) are the parts, and `songs` (n_parts,) the song of each. Songs with one part have no effect.
     """
     X = np.asarray(vectors, dtype=np.float64)
     _, which, counts = np.unique(songs, return_inverse=True, return_counts=True)
@@ -47,7 +40,7 @@ def principal_axes(covariance: Float64Array, variance: float) -> tuple[Float64Ar
 
 
 def shrink(covariance: Float64Array, shrinkage: float) -> Float64Array:
-    """Shrink a covariance (d, d) by 0 to 1 (completely) towards a multiple of the identity with the same trace."""
+    """Shrink a covariance (d, d) by a share of 0 to 1 towards the multiple of the identity with the same trace."""
     d = len(covariance)
     return (1 - shrinkage) * covariance + shrinkage * (np.trace(covariance) / d) * np.eye(d)
 

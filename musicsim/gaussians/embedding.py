@@ -50,7 +50,7 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
     ----------
     ridge : float > 0, units of the frames squared; added to every variance, so that constant frames are possible
     level : int or None, default 0
-        Column whose mean is ignored (a gain changes only this mean): the first coefficient. Its variance is used.
+        Column whose mean is ignored, because only this mean depends on the gain. Its variance is used.
     prior : Population, optional; joined with the population of the songs, which may be few
 
     Attributes
@@ -72,13 +72,7 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
         self.ridge, self.level, self.prior = ridge, level, prior
 
     def fit(self, gaussians: SongGaussians, y: object = None) -> Self:
-        """Compute the population's mean and whitening; without songs, those of the prior.
-
-        Parameters
-        ----------
-        gaussians : SongGaussians; at least one, unless there is a prior
-        y : ignored
-        """
+        """Compute the population's mean and whitening from at least one song; with a prior, songs are optional."""
         if not self.ridge > 0:
             raise ValueError(f"ridge={self.ridge} must be above 0.")
         if not len(gaussians) and self.prior is None:
@@ -98,16 +92,7 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, gaussians: SongGaussians) -> Float32Array:
-        """Return the vectors of songs.
-
-        Parameters
-        ----------
-        gaussians : SongGaussians of n_songs songs and d columns
-
-        Returns
-        -------
-        ndarray of shape (n_songs, (d + 1) (d + 2) / 2), float32
-        """
+        """Return the vectors of songs with d columns, float32 (n_songs, (d + 1) (d + 2) / 2)."""
         check_is_fitted(self, "whitening_")
         d = len(self.whitening_)
         if gaussians.means.shape[1] != d:

@@ -4,8 +4,9 @@ Frames come in blocks and are read once. Sums are computed in float64; results a
 the frames, and covariances are in squared units.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Self
 
 import numpy as np
@@ -74,32 +75,18 @@ class SongGaussians:
         )
 
     def merge(self) -> "SongGaussians":
-        """Return the single Gaussian of all frames together, for example that of a song from those of its parts."""
-        total: Moments | None = None
-        for n, mean, covariance in zip(self.n_frames.tolist(), self.means, self.covariances, strict=True):
-            part = n, mean.astype(np.float64), covariance.astype(np.float64) * (n - 1)
-            total = part if total is None else _merge(total, part)
-        return _stack([] if total is None else [total], self.means.shape[1])
-
-
-def fit_gaussians(list_of_frames: Iterable[FrameBlocks]) -> SongGaussians:
-    """Return the mean and covariance of each song's frames.
-
-    Parameters
-    ----------
-    list_of_frames : iterable of array-likes of shape (n_frames, d), or of iterators of such arrays; one per song
-    """
-    return SongGaussians.concatenate([fit_parts(frames) for frames in list_of_frames])
+        """Return one Gaussian for all frames together, for example that of a song given its parts."""
+        parts = [
+            (n, mean.astype(np.float64), covariance.astype(np.float64) * (n - 1))
+            for n, mean, covariance in zip(self.n_frames.tolist(), self.means, self.covariances, strict=True)
+        ]
+        return _stack([reduce(_merge, parts)] if parts else [], self.means.shape[1])
 
 
 def fit_parts(frames: FrameBlocks, n_frames: int | None = None) -> SongGaussians:
-    """Return the Gaussians of a song's parts, in order.
+    """Return the Gaussians of a song's parts, in order; by default, there is one part.
 
-    Parameters
-    ----------
-    frames : array-like of shape (n_frames, d), or iterator of such arrays; the frames of one song
-    n_frames : int >= 1, optional
-        Length of a part; a remainder of less than half a part is added to the last part. By default there is one part.
+    Parts have `n_frames` frames. A remainder of less than half a part is added to the last part.
     """
     parts: list[Moments] = []
     width = 0

@@ -50,16 +50,7 @@ def ppk_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array
 
 
 def ppk_similarity(distances: npt.ArrayLike) -> Float64Array:
-    """Turn Euclidean distances between rows of :func:`ppk_map` into kernel values: 1 - d^2 / 2, clipped to 0..1.
-
-    Parameters
-    ----------
-    distances : array-like of any shape, >= 0; also between rows of a PCA of the map
-
-    Returns
-    -------
-    ndarray of the same shape, float64, from 0 to 1
-    """
+    """Turn Euclidean distances between rows of :func:`ppk_map` (or its PCA) into kernel values, 1 - d^2 / 2 in 0..1."""
     return np.clip(1.0 - np.square(distances, dtype=np.float64) / 2.0, 0.0, 1.0)
 
 
@@ -80,9 +71,9 @@ def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float
     -----
     Both histograms are mapped by :func:`ppk_map` and have equal weights. A different key rotates the 12 classes, and
     the pairs along their diagonals. The largest kernel over the 12 rotations would not be positive semidefinite. If
-    each song were rotated to its own key, songs with an uncertain key would jump. So key-invariant columns are the
-    magnitudes of the discrete Fourier transform along the rotation, which rotations do not change. Their inner product
-    is equal to the largest kernel over rotations, or slightly above it.
+    each song were rotated to its estimated key, an error in the estimate would change all columns. So key-invariant
+    columns are the magnitudes of the discrete Fourier transform along the rotation, which rotations do not change.
+    Their inner product is equal to the largest kernel over rotations, or slightly above it.
     """
     classes, pairs = _two_roots(harmony, 12, 144, "harmony")
     if key_invariant:
@@ -98,15 +89,7 @@ def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float
 def harmony_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, *, key_invariant: bool = False) -> Float64Array:
     """Return the mean of the probability product kernels of pitch classes and of pairs of pitch classes.
 
-    Parameters
-    ----------
-    A : array-like of shape (n, 156), from :func:`musicsim.audio.harmony`
-    B : array-like of shape (m, 156); A when None
-    key_invariant : bool; see :func:`harmony_map`
-
-    Returns
-    -------
-    ndarray of shape (n, m), float64, from 0 to 1; 1 for equal harmony (in any key, if key-invariant)
+    Rows are those of :func:`musicsim.audio.harmony`. See :func:`harmony_map` for `key_invariant`.
     """
     left = harmony_map(A, key_invariant=key_invariant).astype(np.float64)
     right = left if B is None else harmony_map(B, key_invariant=key_invariant).astype(np.float64)
@@ -114,32 +97,15 @@ def harmony_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, *, key_inva
 
 
 def rhythm_map(rhythm: npt.ArrayLike) -> Float32Array:
-    """Map rhythm to the unit sphere, where the inner product is :func:`rhythm_kernel`.
+    """Map rows of :func:`musicsim.audio.rhythm`, (n_songs, 240), to the unit sphere.
 
-    Parameters
-    ----------
-    rhythm : array-like of shape (n_songs, 240)
-        Rows from :func:`musicsim.audio.rhythm`: histograms of tempos and pulses, which get equal weights.
-
-    Returns
-    -------
-    ndarray of shape (n_songs, 240), float32, rows of length 1
+    The histograms of tempos and pulses get equal weights. The inner product of the result is :func:`rhythm_kernel`.
     """
     return np.concatenate(_two_roots(rhythm, 48, 192, "rhythm"), axis=1).astype(np.float32)
 
 
 def rhythm_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array:
-    """Return the mean of the probability product kernels of tempos and of pulses.
-
-    Parameters
-    ----------
-    A : array-like of shape (n, 240), from :func:`musicsim.audio.rhythm`
-    B : array-like of shape (m, 240); A when None
-
-    Returns
-    -------
-    ndarray of shape (n, m), float64, from 0 to 1; 1 for equal rhythm
-    """
+    """Return the mean of the kernels of tempos and of pulses, given rows of :func:`musicsim.audio.rhythm`."""
     left = rhythm_map(A).astype(np.float64)
     return cosines(left, left if B is None else rhythm_map(B).astype(np.float64))
 

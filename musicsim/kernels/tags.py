@@ -14,14 +14,8 @@ from musicsim.kernels._rows import check_same_width, cosines, term_counts, unit_
 def inverse_document_frequency(histograms: Any) -> Float64Array:
     """Return the rarity of each codeword (or word) among songs (equation 5.12 of the thesis, with its footnote 8).
 
-    Parameters
-    ----------
-    histograms : array or SciPy sparse matrix of shape (n_songs, n_codewords), not negative
-
-    Returns
-    -------
-    ndarray of shape (n_codewords,), float64
-        log(n_songs / number of songs with the codeword); 0 for codewords in every song, and for unused ones.
+    It is log(n_songs / number of songs with the codeword), (n_codewords,). It is 0 for codewords in every song, and for
+    unused ones. Histograms (n_songs, n_codewords) may be sparse, and must not be negative.
     """
     counts = term_counts(histograms, "histograms")
     n_songs = counts.shape[0]
@@ -34,17 +28,9 @@ def inverse_document_frequency(histograms: Any) -> Float64Array:
 def tfidf_map(histograms: Any, idf: npt.ArrayLike) -> Any:
     """Weight codewords by their rarity (equation 5.11), and scale songs to length 1 (the norms of equation 5.13).
 
-    Inner products of the result are cosines.
-
-    Parameters
-    ----------
-    histograms : array or SciPy sparse matrix of shape (n_songs, n_codewords), not negative
-    idf : array-like of shape (n_codewords,); :func:`inverse_document_frequency` of the training songs
-
-    Returns
-    -------
-    ndarray of shape (n_songs, n_codewords), float32, or a CSR array if `histograms` is sparse
-        Rows of length 1; a row of zeros if all its weights are 0.
+    `idf` is the :func:`inverse_document_frequency` of the training songs. The result is float32 and has the shape of
+    `histograms`; it is a CSR array if they are sparse. Inner products of its rows are cosines. Rows with only
+    zero weights stay 0.
     """
     return _weigh(histograms, idf, "histograms").astype(np.float32)
 
@@ -102,15 +88,7 @@ def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: flo
 def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[str]) -> Float32Array:
     """Return songs as binary vectors over people's tags, scaled to length 1 ("human tags" in section 5.4.3).
 
-    Parameters
-    ----------
-    tag_lists : iterable of collections of str, one per song; repeated tags count once
-    vocabulary : sequence of distinct str
-
-    Returns
-    -------
-    ndarray of shape (n_songs, n_tags), float32
-        Rows of length 1; a row of zeros for a song without a tag in the vocabulary.
+    The result is float32 (n_songs, n_tags). A song without a tag in the vocabulary is a row of zeros.
     """
     column = {tag: t for t, tag in enumerate(vocabulary)}
     if len(column) < len(vocabulary):

@@ -1,5 +1,4 @@
 from .divergence import cross_entropy as cross_entropy
-from .divergence import draw_samples as draw_samples
 from .divergence import kl_divergences as kl_divergences
 from .songs import SongMixtures as SongMixtures
 from .songs import fit_mixtures as fit_mixtures

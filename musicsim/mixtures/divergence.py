@@ -17,21 +17,6 @@ BLOCK_ENTRIES = 1 << 18
 """Number of log-densities per block: 1 MB of float32, which stays in the cache until it is summed."""
 
 
-def draw_samples(
-    mixtures: SongMixtures, n_samples: int, random_state: int | np.random.Generator | None = None
-) -> Float64Array:
-    """Draw independent samples from each mixture.
-
-    Returns
-    -------
-    ndarray of shape (n_songs, n_samples, n_features), float64; 640 kB per song for 2048 samples of 39 features
-    """
-    uniform, normal = _draw_randoms(n_samples, mixtures.means.shape[2], random_state)
-    if len(mixtures) == 0:
-        return np.empty((0, *normal.shape))
-    return np.stack([_compute_samples(mixtures, i, uniform, normal) for i in range(len(mixtures))])
-
-
 def cross_entropy(samples: npt.ArrayLike, mixtures: SongMixtures) -> Float64Array:
     """Return the cross-entropy of the distribution of `samples` relative to each mixture.
 

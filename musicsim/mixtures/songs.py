@@ -12,15 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
+from musicsim._checks import check_whole
 
 FrameBlocks = npt.ArrayLike | Iterator[npt.ArrayLike]
 """Frames of a song: one array of shape (n_frames, n_features), or an iterator of such arrays."""
 
-# Weight, in frames, of the song's mean and variance as a prior in each component. So mean, variance and weight are
+# Weight, in frames, of the song's mean and variance as a prior for each component. So mean, variance and weight are
 # well-defined even for a component without frames.
 _PRIOR_FRAMES = 1e-3
-_RELATIVE_FLOOR = 1e-3  # minimum variance of a component, as a share of the song's own variance in that feature
+_VARIANCE_FLOOR = 1e-3  # minimum variance of a component, because silence has a variance of 0
+_RELATIVE_FLOOR = 1e-3  # minimum as a share of the song's own variance in that feature; the larger one applies
 _KMEANS_STEPS = 8
+_TOL, _MAX_ITER = 1e-3, 100  # EM stops when the mean log-likelihood per frame increases by less than `_TOL`
 
 
 @dataclass(frozen=True)
@@ -87,10 +90,6 @@ def fit_mixtures(
     list_of_frames: Iterable[FrameBlocks],
     n_components: int = 8,
     max_frames: int = 2500,
-    *,
-    variance_floor: float = 1e-3,
-    tol: float = 1e-3,
-    max_iter: int = 100,
     random_state: int | np.random.Generator | None = None,
 ) -> SongMixtures:
     """Fit a Gaussian mixture with diagonal covariances to the frames of each song.
@@ -98,15 +97,10 @@ def fit_mixtures(
     Parameters
     ----------
     list_of_frames : iterable of arrays of shape (n_frames, n_features), one per song
-        Read one song at a time; a song may be an iterator of blocks of frames.
+        Songs are read one at a time; a song may be an iterator of blocks of frames.
     n_components : int >= 1
     max_frames : int >= 1
         Number of frames sampled from longer songs; 2500 are 29 seconds of half-overlapping windows of 23 ms.
-    variance_floor : float > 0, squared units of the frames
-        Minimum variance, needed because silence has a variance of 0. If a thousandth of the song's own variance in a
-        feature is larger, that is the minimum.
-    tol : float > 0; EM stops if the mean log-likelihood per frame increases by less than this
-    max_iter : int >= 1
     random_state : int, numpy.random.Generator or None; seed of the sampled frames and of the initialization
 
     Returns
@@ -119,17 +113,14 @@ def fit_mixtures(
     by the minimum variance and a prior of a thousandth of a frame per component. The fit needs memory for the frames of
     one song, and 24 bytes per sampled frame and feature (2.4 MB).
     """
-    if min(n_components, max_frames, max_iter) < 1 or min(variance_floor, tol) <= 0.0:
-        raise ValueError(
-            f"n_components={n_components}, max_frames={max_frames} and max_iter={max_iter} must be >= 1; "
-            f"variance_floor={variance_floor} and tol={tol} must be above 0."
-        )
+    check_whole("n_components", n_components, 1)
+    check_whole("max_frames", max_frames, 1)
     seed = fix_seed(random_state)
     fitted = []
     for index, song in enumerate(list_of_frames):
         rng = np.random.default_rng(seed)
         frames = sample_frames(song, max_frames, rng, f"the frames of song {index}")
-        fitted.append(em_mixture(frames, n_components, variance_floor, tol, max_iter, rng))
+        fitted.append(em_mixture(frames, n_components, rng))
     if not fitted:
         raise ValueError("list_of_frames is empty; at least one song is needed.")
     return SongMixtures(*(np.stack(part).astype(np.float32) for part in zip(*fitted, strict=True)))
@@ -161,21 +152,21 @@ def sample_frames(song: FrameBlocks, max_frames: int, rng: np.random.Generator, 
 
 
 def em_mixture(
-    frames: FloatingArray, n_components: int, variance_floor: float, tol: float, max_iter: int, rng: np.random.Generator
+    frames: FloatingArray, n_components: int, rng: np.random.Generator
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Return the weights (c,), means (c, d) and variances (c, d) of one mixture, float64, in the units of the frames.
 
     This needs 24 bytes per frame and feature.
     """
     mean = frames.mean(axis=0, dtype=np.float64)
-    variance = np.maximum(frames.var(axis=0, dtype=np.float64), variance_floor)
+    variance = np.maximum(frames.var(axis=0, dtype=np.float64), _VARIANCE_FLOOR)
     scale = np.sqrt(variance)
     z = (frames - mean) / scale
     moments = np.concatenate([z * z, z], axis=1)
-    floor = np.maximum(_RELATIVE_FLOOR, variance_floor / variance)
+    floor = np.maximum(_RELATIVE_FLOOR, _VARIANCE_FLOOR / variance)
     parameters = _initialize(z, moments, n_components, floor, rng)
     last_likelihood = -np.inf
-    for _ in range(max_iter):
+    for _ in range(_MAX_ITER):
         form, offset = quadratic_form(*parameters)
         joint = moments @ form.T + offset  # log(w_c N(z; m_c, v_c)), (n_frames, c)
         top = joint.max(axis=1, keepdims=True)
@@ -183,11 +174,11 @@ def em_mixture(
         total = joint.sum(axis=1, keepdims=True)
         likelihood = float((np.log(total) + top).mean())
         parameters = _maximize(np.divide(joint, total, out=joint), moments, floor)
-        if likelihood - last_likelihood < tol:
+        if likelihood - last_likelihood < _TOL:
             break
         last_likelihood = likelihood
     weights, means, variances = parameters
-    return weights, means * scale + mean, np.maximum(variances * scale**2, variance_floor)
+    return weights, means * scale + mean, np.maximum(variances * scale**2, _VARIANCE_FLOOR)
 
 
 def quadratic_form(

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float32Array, Float64Array
+from musicsim._checks import check_whole
 from musicsim.mixtures.divergence import kl_divergences
 from musicsim.mixtures.songs import SongMixtures, fix_seed
 
@@ -25,14 +26,13 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
     ----------
     n_landmarks : int >= 1
         Number of songs, drawn without replacement, with which all others are compared; all songs if there are fewer.
-    gamma : float > 0, nats, or None; width of the kernel; None means the median divergence between landmarks, both ways
     n_samples : int >= 1; samples per divergence
     random_state : int, numpy.random.Generator or None
 
     Attributes
     ----------
     landmarks_ : SongMixtures
-    gamma_ : float
+    gamma_ : float, nats; width of the kernel: the median of the symmetrized divergence between landmarks
     projection_ : ndarray of shape (n_landmarks, r), float64
         Matrix that maps kernel values to features; r is the number of eigenvalues that are kept.
     seed_ : int; seed of the samples in :meth:`fit` and :meth:`transform`
@@ -47,33 +47,21 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
     """
 
     def __init__(
-        self,
-        n_landmarks: int = 300,
-        gamma: float | None = None,
-        n_samples: int = 512,
-        random_state: int | np.random.Generator | None = None,
+        self, n_landmarks: int = 300, n_samples: int = 512, random_state: int | np.random.Generator | None = None
     ) -> None:
-        self.n_landmarks, self.gamma = n_landmarks, gamma
-        self.n_samples, self.random_state = n_samples, random_state
+        self.n_landmarks, self.n_samples, self.random_state = n_landmarks, n_samples, random_state
 
     def fit(self, mixtures: SongMixtures, y: object = None) -> Self:
-        """Draw the landmarks and compute the projection to features.
-
-        Parameters
-        ----------
-        mixtures : SongMixtures, at least one
-        y : ignored
-        """
+        """Draw the landmarks from at least one song, and compute the projection to features."""
         if len(mixtures) == 0:
             raise ValueError("mixtures is empty: at least one song is needed as a landmark.")
-        if self.n_landmarks < 1 or (self.gamma is not None and not self.gamma > 0.0):
-            raise ValueError(f"n_landmarks={self.n_landmarks} must be >= 1, and gamma={self.gamma} above 0 or None.")
+        check_whole("n_landmarks", self.n_landmarks, 1)
         self.seed_ = fix_seed(self.random_state)
         order = np.random.default_rng(self.seed_).permutation(len(mixtures))
         self.landmarks_ = mixtures[np.sort(order[: self.n_landmarks])]
         divergence = kl_divergences(self.landmarks_, self.landmarks_, self.n_samples, self.seed_)
         divergence = np.maximum(divergence + divergence.T, 0.0)
-        self.gamma_ = float(self.gamma or _median_off_diagonal(divergence))
+        self.gamma_ = _median_off_diagonal(divergence)
         values, vectors = np.linalg.eigh(np.exp(-divergence / self.gamma_))
         kept = values > _MIN_EIGENVALUE * values[-1]
         weights = np.sqrt(values[kept]) / (values[kept] + _RIDGE * values[-1])

@@ -16,8 +16,6 @@ from musicsim.mixtures.songs import FrameBlocks, SongMixtures, em_mixture, fix_s
 _ALL_FRAMES = 400_000  # frames sampled from all training songs together: 62 MB of float32
 _SONG_FRAMES = (20, 500)  # minimum and maximum number of frames sampled from each training song
 _TAG_FRAMES = 10_000  # number of frames for a tag's mixture, distributed evenly over the tag's songs
-_VARIANCE_FLOOR = 1e-3  # minimum variance of z-scored frames in a mixture
-_TOL, _MAX_ITER = 1e-3, 100
 _BLOCK_FRAMES = 1024
 
 
@@ -56,19 +54,12 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         self.min_songs, self.max_tags = min_songs, max_tags
 
     def fit(self, list_of_frames: Iterable[FrameBlocks], list_of_tag_lists: Sequence[Iterable[str]]) -> Self:
-        """Fit a mixture to each tag with enough songs.
+        """Fit a mixture to each tag with enough songs, given the raw frames and the tags of each song.
 
-        Parameters
-        ----------
-        list_of_frames : iterable of array-likes of shape (n_frames, n_features), raw, one per song
-            Songs are read one at a time; a song may be an iterator of blocks. From each song, 20 to 500 frames are
-            kept, 62 MB in total for up to 20,000 songs.
-        list_of_tag_lists : sequence of collections of str, one per song; repeated tags count once
+        Songs are read one at a time; a song may be an iterator of blocks. From each song, 20 to 500 frames are kept,
+        62 MB in total for up to 20,000 songs. Repeated tags count once.
 
-        Raises
-        ------
-        ValueError
-            If the lists differ in length, no tag has `min_songs` songs, or a song is invalid.
+        Raises ValueError if the lists differ in length, no tag has `min_songs` songs, or a song is invalid.
         """
         if min(self.n_components, self.min_songs, self.max_tags) < 1:
             raise ValueError(
@@ -89,16 +80,9 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, list_of_frames: Iterable[FrameBlocks]) -> Float32Array:
-        """Return the multinomial of each song over :attr:`tags_` (equation 5.14).
+        """Return the multinomial of each song over :attr:`tags_`, float32 (n_songs, n_tags) (equation 5.14).
 
-        Parameters
-        ----------
-        list_of_frames : iterable of array-likes of shape (n_frames, n_features), raw, one per song
-            Songs are read one at a time; a song may be an iterator of blocks.
-
-        Returns
-        -------
-        ndarray of shape (n_songs, n_tags), float32, rows sum to 1
+        Songs are read as in :meth:`fit`.
         """
         check_is_fitted(self, "mixtures_")
         form, offset = self._form()
@@ -160,21 +144,20 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         songs = [song for song in samples if tag in tag_sets[song]]
         share = max(1, _TAG_FRAMES // len(songs))
         frames = np.concatenate([_sample_rows(samples[song], share, rng) for song in songs])
-        return em_mixture(frames, self.n_components, _VARIANCE_FLOOR, _TOL, _MAX_ITER, rng)
+        return em_mixture(frames, self.n_components, rng)
 
     def _form(self) -> tuple[Float32Array, Float32Array]:
-        """Return the quadratic forms for the components of all tags: (2 d, n_tags c) and (n_tags c,)."""
-        m = self.mixtures_
-        form, offset = quadratic_form(*(part.astype(np.float64) for part in m.arrays().values()))
-        return form.reshape(-1, form.shape[-1]).T.astype(np.float32), offset.ravel().astype(np.float32)
+        """Return the quadratic forms for the components of all tags: (n_tags c, 2 d) and (n_tags, c)."""
+        form, offset = quadratic_form(*(part.astype(np.float64) for part in self.mixtures_.arrays().values()))
+        return form.reshape(-1, form.shape[-1]).astype(np.float32), offset.astype(np.float32)
 
     def _log_likelihood(self, frames: Float64Array, form: Float32Array, offset: Float32Array) -> Float64Array:
         """Return the sum over frames of the log-density under each tag."""
         z = (frames - self.mean_) / self.scale_
         moments = np.concatenate([z * z, z], axis=1).astype(np.float32)
-        products = (form.T @ moments.T).reshape(len(self.tags_), -1, len(frames))
+        products = (form @ moments.T).reshape(len(self.tags_), -1, len(frames))
         result = np.empty(len(self.tags_))
-        mean_log_sums(products, offset.reshape(len(self.tags_), -1), result)
+        mean_log_sums(products, offset, result)
         return result * len(frames)
 
     def _check_frames(self, block: npt.ArrayLike, name: str) -> Float64Array:

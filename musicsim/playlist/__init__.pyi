@@ -2,8 +2,6 @@ from ._bridge import Weighing as Weighing
 from ._walk import Playlist as Playlist
 from ._walk import Steering as Steering
 from ._walk import Transition as Transition
-from .cooccurrence import cooccurrence_clusters as cooccurrence_clusters
-from .cooccurrence import cooccurrence_neighbours as cooccurrence_neighbours
 from .cooccurrence import cooccurrence_vectors as cooccurrence_vectors
 from .cooccurrence import group_vectors as group_vectors
 from .cooccurrence import nearest_by_direction as nearest_by_direction

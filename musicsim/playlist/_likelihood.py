@@ -37,7 +37,7 @@ class Likelihood:
 
     For weights w that sum to 1, it is the sum of ``count * log(row @ w)`` over `numerators`, minus the same over
     `denominators`, plus ``prior @ log(w)``. If a transition has a single possible edge, its posterior is 1 for any
-    weights. `certain` counts these transitions per edge, and `constant` sums their log-probabilities within the edge.
+    weights. `certain` counts these transitions per edge, and `constant` is the sum of their log P[y | e, x].
     """
 
     numerators: sparse.csr_array

@@ -1,7 +1,8 @@
 """Random walk restricted to the songs that are still allowed.
 
 At each song, one of the edges with an allowed member is drawn in the model's proportions, then one of these members.
-Drawing any edge and rejecting it if it has no allowed member gives the same distribution, and inspects fewer edges.
+Instead, the code draws any edge and rejects it if it has no allowed member. This gives the same distribution, and fewer
+edges are inspected.
 
 Songs may have weights g, and a later song may be fixed (see the message beta in `_bridge`). Then an edge is drawn in
 proportion to the mean of g * beta over its allowed members, and a member in proportion to its own g * beta.

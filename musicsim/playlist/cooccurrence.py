@@ -23,7 +23,6 @@ _MAX_FULL_KMEANS = 5_000
 _STARTS = 3
 _LETTERS = string.ascii_lowercase
 _BLOCK = 1024
-_MIN_NEAREST, _NEAREST_PER_ROOT = 10, 16 / 3
 
 
 def _count_neighbors(playlists: Sequence[Sequence[int]], n_songs: int, window: int) -> sparse.csr_array:
@@ -72,8 +71,8 @@ def cooccurrence_vectors(
     Returns
     -------
     ndarray of shape (n_songs, n_dimensions), float64
-        Left singular vectors times the singular values to the power 0.75. Zeros for songs without neighbors, or whose
-        neighbors are not more frequent than by chance.
+        Left singular vectors times the singular values to the power 0.75. Zeros for songs without neighbors, and for
+        songs whose neighbors are not more frequent than by chance.
 
     Notes
     -----
@@ -102,6 +101,8 @@ def group_vectors(
     random_state: int | np.random.Generator | None = None,
 ) -> dict[str, Int64Array]:
     """Group songs by the directions of their vectors, using k-means at several granularities.
+
+    Several groupings per size divide the library along different borders, so close songs share at least one group.
 
     Parameters
     ----------
@@ -149,43 +150,11 @@ def _k_means(points: Float64Array, k: int, seed: int) -> Int64Array:
     return model.fit_predict(points).astype(np.int64)
 
 
-def cooccurrence_clusters(
-    playlists: Sequence[Sequence[int]],
-    n_songs: int,
-    sizes: Sequence[int] = (16, 64, 256, 800),
-    *,
-    window: int = 2,
-    n_dimensions: int = 64,
-    n_repeats: int = 3,
-    random_state: int | np.random.Generator | None = None,
-) -> dict[str, Int64Array]:
-    """Group songs by co-occurrence in playlists, at several granularities.
-
-    Several groupings per size divide the library along different borders, so close songs share at least one group. See
-    `cooccurrence_vectors` and `group_vectors` for the parameters and errors. Pass only the training playlists.
-
-    Returns
-    -------
-    dict from label to int64 array of shape (n_songs,)
-        Argument of `build_edges(cooccurrence_clusters=...)`, with labels "256", "256b", "256c"; -1 for songs without
-        neighbors. The dict is empty if there are too few songs for any size.
-    """
-    rng = np.random.default_rng(random_state)
-    vectors = cooccurrence_vectors(playlists, n_songs, window=window, n_dimensions=n_dimensions, random_state=rng)
-    return group_vectors(vectors, sizes, n_repeats=n_repeats, random_state=rng)
-
-
 def nearest_by_direction(vectors: npt.ArrayLike, n_nearest: int) -> Int64Array:
     """Return the nearest songs to each song by cosine, starting with the song itself, in O(n_songs^2 n_dimensions).
 
-    Parameters
-    ----------
-    vectors : array-like of shape (n_songs, n_dimensions); a song whose vector is 0 has no neighbors
-    n_nearest : int >= 2; number of songs per row, including the song itself
-
-    Returns
-    -------
-    ndarray of shape (n_songs, n_nearest), int64, nearest first; -1 after the last neighbor
+    Unlike groups, neighborhoods overlap, so no border separates close songs. The result is int64 (n_songs, n_nearest),
+    with -1 after the last neighbor. A song whose vector is 0 has no neighbors.
     """
     check_whole("n_nearest", n_nearest, 2)
     points = np.asarray(vectors, dtype=np.float32)
@@ -202,30 +171,3 @@ def nearest_by_direction(vectors: npt.ArrayLike, n_nearest: int) -> Int64Array:
         order = np.argsort(-np.take_along_axis(cosines, nearest, axis=1), axis=1, kind="stable")
         neighbors[rows[start + here], :k] = rows[np.take_along_axis(nearest, order, axis=1)]
     return neighbors
-
-
-def cooccurrence_neighbours(
-    playlists: Sequence[Sequence[int]],
-    n_songs: int,
-    n_nearest: int | None = None,
-    *,
-    window: int = 2,
-    n_dimensions: int = 64,
-    random_state: int | np.random.Generator | None = None,
-) -> Int64Array:
-    """Return the nearest songs to each song by co-occurrence in playlists.
-
-    Unlike groups, neighborhoods overlap, so no border separates close songs. See `cooccurrence_vectors` and
-    `nearest_by_direction` for the parameters and errors. By default, `n_nearest` is 16/3 times the square root of the
-    number of songs (300 for 3,168 songs), at least 10. This was the best value tested on the smaller yes.com playlists.
-    Pass only the training playlists.
-
-    Returns
-    -------
-    ndarray of shape (n_songs, n_nearest), int64, -1 for none; argument of `build_edges(cooccurrence_neighbours=...)`
-    """
-    vectors = cooccurrence_vectors(
-        playlists, n_songs, window=window, n_dimensions=n_dimensions, random_state=random_state
-    )
-    default = max(_MIN_NEAREST, round(_NEAREST_PER_ROOT * n_songs**0.5))
-    return nearest_by_direction(vectors, default if n_nearest is None else n_nearest)

@@ -4,9 +4,7 @@ import itertools
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -37,8 +35,6 @@ class Dialects(BaseEstimator):
         Regularization of dialects toward the global walk: the prior acts like this many observed transitions with the
         global weights. With 0, as in the thesis, categories are independent.
     min_playlists : int >= 1; categories with fewer playlists have no separate walk
-    edge_probability, uniform_floor, max_iter, tol : see `PlaylistModel`
-    random_state : int, numpy Generator or None; seed for generating playlists; `fit` is deterministic
 
     Attributes
     ----------
@@ -54,32 +50,14 @@ class Dialects(BaseEstimator):
         prior: float | npt.ArrayLike = 1.0,
         strength: float = 0.0,
         min_playlists: int = 1,
-        edge_probability: Literal["thesis", "bayes"] = "thesis",
-        uniform_floor: float = 1e-3,
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self.hypergraph, self.prior, self.strength = hypergraph, prior, strength
-        self.min_playlists, self.edge_probability = min_playlists, edge_probability
-        self.uniform_floor, self.max_iter, self.tol = uniform_floor, max_iter, tol
-        self.random_state = random_state
-
-    def _model(self, prior: float | npt.ArrayLike) -> PlaylistModel:
-        shared = ("edge_probability", "uniform_floor", "max_iter", "tol", "random_state")
-        return PlaylistModel(self.hypergraph, prior=prior, **{name: getattr(self, name) for name in shared})
+        self.hypergraph, self.prior, self.strength, self.min_playlists = hypergraph, prior, strength, min_playlists
 
     def fit(self, playlists: Sequence[Sequence[int]], categories: Sequence[str | None]) -> "Dialects":
-        """Learn the walk for all playlists, then one walk per category.
-
-        Parameters
-        ----------
-        playlists : sequence of sequences of int; song rows
-        categories : sequence of str or None, one per playlist
-        """
+        """Learn the walk for all playlists, then one walk per category; playlists without a category have None."""
         check_number("strength", self.strength, 0)
         groups = self._groups(playlists, categories)
-        self.global_ = self._model(self.prior).fit(playlists)
+        self.global_ = PlaylistModel(self.hypergraph, prior=self.prior).fit(playlists)
         self.models_ = {}
         self.n_playlists_ = {}
         dialect_prior = 1.0 + self.strength * self.global_.weights_
@@ -88,7 +66,8 @@ class Dialects(BaseEstimator):
             if len(rows) >= self.min_playlists and any(len(playlists[row]) for row in rows):
                 with warnings.catch_warnings():  # one warning, from the global fit, is enough
                     warnings.simplefilter("ignore", ConvergenceWarning)
-                    self.models_[category] = self._model(dialect_prior).fit([playlists[row] for row in rows])
+                    model = PlaylistModel(self.hypergraph, prior=dialect_prior)
+                    self.models_[category] = model.fit([playlists[row] for row in rows])
                 self.n_playlists_[category] = len(rows)
         return self
 
@@ -103,7 +82,7 @@ class Dialects(BaseEstimator):
         dialects = Dialects(**self.get_params(deep=False))
         dialects.global_ = reweight(self.model(), factors)
         dialects.models_ = {category: reweight(model, factors) for category, model in self.models_.items()}
-        dialects.n_playlists_ = dict(self.n_playlists_)
+        dialects.n_playlists_ = self.n_playlists_
         return dialects
 
     def gains(self, playlists: Sequence[Sequence[int]], categories: Sequence[str | None]) -> dict[str, DialectGain]:

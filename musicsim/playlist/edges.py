@@ -26,7 +26,7 @@ _TOPIC_DEPTHS = (1, 3, 5)
 _PAIRS_PER_BLOCK = 2_000_000
 _FAMILIARITY = {"low": "the least played third", "medium": "the middle third by plays", "high": "the most played third"}
 
-# Kind of knowledge of each family; any other family is a kind by itself.
+# Kind of knowledge of each family. Other families have their own kind.
 _KINDS = {"cluster": "audio", "near": "company", "year": "era", "decade": "era", "topic": "lyrics"}
 _GROUPS = {
     "cluster": ("with similar sound", "cluster"),
@@ -178,7 +178,7 @@ def _select_conjunctions(
     first, second = common.coords
     sizes = np.bincount(base.indices, minlength=base.shape[1])
     smaller = np.minimum(sizes[first], sizes[second])
-    # Two groups by co-occurrence ("company") come from the same playlists.
+    # two groups by co-occurrence ("company") are not joined, because they come from the same playlists
     joinable = (kinds[first] != kinds[second]) | (kinds[first] != "company")
     selected = joinable & (common.data >= min_size) & (common.data <= max_overlap * smaller)
     return np.sort(first[selected].astype(np.int64) * base.shape[1] + second[selected])
@@ -270,11 +270,11 @@ def build_edges(
     ----------
     clusters, listener_clusters, cooccurrence_clusters : mapping from a label to an int array of shape (n_songs,)
         The cluster of each song by sound, by its listeners (from `listener_clusters`), or by the songs near it in
-        playlists (from `cooccurrence_clusters`); -1 for none. The label is the number of clusters, as in
+        playlists (from `group_vectors`); -1 for none. The label is the number of clusters, as in
         ``{"16": ..., "64": ..., "64b": ...}``.
     cooccurrence_neighbours : int array of shape (n_songs, k), or None
-        The neighbors of each song (see the function `cooccurrence_neighbours`), including the song; -1 for none. There
-        is one edge per song, of any size; these edges are not joined with others.
+        The neighbors of each song (from `nearest_by_direction`), including the song; -1 for none. There is one edge per
+        song, of any size; these edges are not joined with others.
     song_names : sequence of str, one per song, or None
         Names of the songs to use in the names of these edges; default is their row.
     artists, albums : sequence of str or None; songs with None, blank or nan belong to no edge
@@ -354,7 +354,7 @@ def edge_families(names: Iterable[str]) -> list[tuple[str, ...]]:
     """Return the kinds of knowledge behind each edge: one kind, or the kinds of all parts of a conjunction.
 
     Kinds are "audio", "listeners", "company" (co-occurrence), "era", "familiarity", "lyrics", "tag", "artist", "album",
-    "playlist" and "uniform"; any other family is a kind by itself.
+    "playlist" and "uniform". Other families have their own kind.
 
     Examples
     --------
@@ -366,10 +366,8 @@ def edge_families(names: Iterable[str]) -> list[tuple[str, ...]]:
 
 def _describe_topic(depth: str, value: str) -> str:
     number, _, words = value.partition(" ")
-    if words and number.isdigit():
-        about = ", ".join(words.split())
-        return f"with {about} among the first {depth} topics" if depth not in ("", "1") else f"about {about}"
-    return f"with topic {value} among the first {depth} topics" if depth not in ("", "1") else f"about topic {value}"
+    about = ", ".join(words.split()) if words and number.isdigit() else f"topic {value}"
+    return f"about {about}" if depth in ("", "1") else f"with {about} among the first {depth} topics"
 
 
 def _describe_part(family: str, value: str, called: Callable[[str, str], str] | None) -> str:

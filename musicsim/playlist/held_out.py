@@ -3,9 +3,9 @@
 Groups and neighbors by co-occurrence explain their own playlists better than they explain other playlists.
 So weights that are fitted to the same playlists are too high, especially if songs occur only a few times. Therefore,
 co-occurrence is computed from some of the playlists, and weights are fitted to the others. The weights fitted to all
-playlists are then scaled, so that each kind of edge has the resulting share. On held-out playlists
-(experiments.playlists), pairs from Art of the Mix, where most songs occur once or twice, gain 0.3 nats per transition.
-Radio playlists, where songs occur often, lose nothing.
+playlists are then scaled, so that each kind of edge has the resulting share. For held-out playlists
+from Art of the Mix, where most songs occur once or twice, this gains 0.3 nats per transition (experiments.playlists).
+For radio playlists, where songs occur often, nothing is lost.
 """
 
 from collections.abc import Mapping
@@ -30,14 +30,9 @@ def _shares(model: PlaylistModel) -> dict[Kinds, float]:
 def kind_factors(fitted: PlaylistModel, held_out: PlaylistModel) -> dict[Kinds, float]:
     """Return the ratio between the weights of each kind of edge in two models, held-out to fitted.
 
-    Parameters
-    ----------
-    fitted : PlaylistModel; fitted to the playlists from which its edges were computed
-    held_out : PlaylistModel; its edges were computed from some of these playlists; it was fitted to the others
-
-    Returns
-    -------
-    dict from kinds (see `edge_families`; a conjunction has several) to float; only kinds in both models
+    `fitted` was fitted to the playlists from which its edges were computed. The edges of `held_out` were computed from
+    some of these playlists, and the model was fitted to the others. Kinds are those of `edge_families` (a conjunction
+    has several); kinds that are not in both models are omitted.
     """
     old, new = _shares(fitted), _shares(held_out)
     return {kinds: (new[kinds] + _TINY) / (share + _TINY) for kinds, share in old.items() if kinds in new}

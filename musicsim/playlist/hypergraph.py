@@ -20,7 +20,7 @@ UNIFORM = "uniform:all"
 
 # Values may contain " & " (artist:Simon & Garfunkel), so it separates names only if "family:" follows.
 _JOINT = re.compile(r" & (?=[a-z]+(?:-[^\s:&]+)?:\S)")
-# P[y | e, x] divides by mass(e) - p_x, which would lose all digits with a larger ratio of weights.
+# P[y | e, x] divides by mass(e) - p_x. With a larger ratio of weights, this difference would lose all its digits.
 _MAX_WEIGHT_RATIO = 1e9
 
 
@@ -67,7 +67,6 @@ class Hypergraph:
     Attributes
     ----------
     incidence : scipy.sparse.csr_array of shape (n_songs, n_edges), bool, indices sorted
-    families : list of str; the part of each name before the colon, for example ``tag & decade`` for a conjunction
     n_songs, n_edges : int
     n_dropped : int
         Number of dropped edges: those with fewer than 2 songs, and in `build_edges` also those below `min_size`.
@@ -102,7 +101,6 @@ class Hypergraph:
         self.n_dropped = len(names) - kept.size
         self.incidence = matrix if self.n_dropped == 0 else sparse.csr_array(matrix[:, kept])
         self.names = [names[e] for e in kept]
-        self.families = [" & ".join(family for family, _ in name_parts(name)) for name in self.names]
         self.sizes = sizes[kept]
         self.n_songs, self.n_edges = self.incidence.shape
         n_alone = int(np.count_nonzero(np.diff(self.incidence.indptr) == 0))

@@ -12,16 +12,14 @@ from musicsim.blas import one_blas_thread
 from musicsim.playlist.cooccurrence import group_vectors
 from musicsim.playlist.counts import check_counts
 
-_LEARNING_RATE = 0.05
+_LEARNING_RATE, _REGULARIZATION = 0.05, 1e-4  # the latter is lambda in the thesis
 _BPR_PASSES = 100
 _ALS_PASSES = 15
 
 
-def _song_factors(
-    plays: sparse.csr_matrix, n_factors: int, method: str, regularization: float, seed: int
-) -> Float64Array:
+def _song_factors(plays: sparse.csr_matrix, n_factors: int, method: str, seed: int) -> Float64Array:
     """Return a vector for each song, (n_songs, n_factors), without the bias of BPR (popularity)."""
-    options: Any = {"factors": n_factors, "regularization": regularization, "num_threads": 1, "random_state": seed}
+    options: Any = {"factors": n_factors, "regularization": _REGULARIZATION, "num_threads": 1, "random_state": seed}
     if method == "bpr":
         from implicit.cpu.bpr import BayesianPersonalizedRanking
 
@@ -41,7 +39,6 @@ def listener_clusters(
     *,
     n_factors: int = 32,
     method: Literal["bpr", "als"] = "bpr",
-    regularization: float = 1e-4,
     random_state: int | np.random.Generator | None = None,
 ) -> dict[str, Int64Array]:
     """Group songs by the listeners who play them, at several granularities.
@@ -55,7 +52,6 @@ def listener_clusters(
         "bpr" is Bayesian personalized ranking (Rendle et al., UAI 2009), as in the thesis. Played songs rank above
         others; the number of plays has no effect. "als" is weighted least squares (Hu, Koren and Volinsky, ICDM 2008),
         with the number of plays as weights.
-    regularization : float >= 0; lambda in the thesis
     random_state : int, numpy Generator or None
 
     Returns
@@ -72,8 +68,6 @@ def listener_clusters(
     if method not in ("bpr", "als"):
         raise ValueError(f"method={method!r} must be 'bpr' or 'als'")
     check_whole("n_factors", n_factors, 1)
-    if not regularization >= 0:
-        raise ValueError(f"regularization={regularization} must not be negative")
     matrix = check_counts(plays, np.float32, "plays", "how often each listener played each song")
     played = np.flatnonzero(np.bincount(matrix.indices, minlength=matrix.shape[1]))
     rng = np.random.default_rng(random_state)
@@ -82,5 +76,5 @@ def listener_clusters(
         used = matrix[:, played]
         used = used[np.flatnonzero(np.diff(used.indptr))]
         vectors = np.zeros((matrix.shape[1], n_factors))
-        vectors[played] = _song_factors(used, n_factors, method, regularization, int(rng.integers(2**31)))
+        vectors[played] = _song_factors(used, n_factors, method, int(rng.integers(2**31)))
     return group_vectors(vectors, sizes, random_state=rng)

@@ -46,11 +46,12 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         edge given x under the model of the first song. Fitting and sampling use the same choice.
     prior : float >= 1, or array of shape (n_edges,)
         Concentration of the Dirichlet prior of the weights; it acts like prior - 1 earlier uses of each edge. The
-        default 1 is uniform on the simplex. A slightly larger value helps "thesis" if there are few playlists: for 20
+        default, 1, is uniform on the simplex. A slightly larger value helps "thesis" if there are few playlists: for 20
         yes.com playlists and 202 tag edges, 1.1 gave a log-likelihood of -7.68 per transition instead of -7.76. For
         2,000 playlists, there was no difference. With many edges, it harms "bayes".
     uniform_floor : float, 0 <= uniform_floor < 1
-        Minimum weight of the uniform edge, if any, in `fit`: only playlists with immediate repeats have likelihood 0.
+        Minimum weight of the uniform edge, if there is one, in `fit`. It makes all playlists possible, except those
+        with immediate repeats.
     max_iter : int; maximum number of iterations of `fit`, after which it raises a `ConvergenceWarning`
     tol : float
         `fit` ends when an iteration raises the objective by at most `tol` per observation (a transition or first song).
@@ -375,7 +376,8 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         The walk draws one of the current song's edges with an allowed song, in the model's proportions, then one of
         these songs. If no edge has an allowed song, it draws any allowed song. Without restrictions, steps toward a
         fixed song are exactly those of the walk conditioned on this song (and on `weigh` as likelihoods of the
-        positions). The messages ignore `steer` and repeats on the way, and respect spacing only for fixed songs.
+        positions). The path's probabilities ignore `steer` and repeats on the way. They respect spacing only for
+        fixed songs.
 
         Temperature is not a power of P[e | x], because edges with high weights are often large and mix styles.
 
@@ -457,7 +459,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         return weak
 
     def family_shares(self) -> dict[str, float]:
-        """Return each kind of knowledge's share of the total weight, largest first (thesis, fig. 7.5).
+        """Return the share of each kind of knowledge in the total weight, largest first (thesis, fig. 7.5).
 
         A conjunction counts for the kinds (see `edge_families`) of all its parts, so shares may sum to more than 1.
         """
@@ -467,13 +469,13 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
                 shares[kind] = shares.get(kind, 0.0) + weight
         return dict(sorted(shares.items(), key=lambda pair: -pair[1]))
 
-    def step_width(self, temperature: float = 1.0, *, n_songs: int = 1000) -> float:
+    def step_width(self, temperature: float = 1.0) -> float:
         """Return the number of songs that a step chooses from: the geometric mean of |e| - 1 over the steps' edges.
 
-        It is averaged over at most `n_songs` evenly spaced songs. Song weights are ignored.
+        It is averaged over at most 1,000 evenly spaced songs. Song weights are ignored.
         """
         graph, pull = self.hypergraph, self._pull(temperature)
-        rows = np.unique(np.linspace(0, graph.n_songs - 1, n_songs).astype(int))
+        rows = np.unique(np.linspace(0, graph.n_songs - 1, 1000).astype(int))
         logs = []
         for song in rows.tolist():
             edges, p = self._edge_probabilities(song, pull)

@@ -1,7 +1,7 @@
 """Evaluation of playlist models by the probability of playlists.
 
-Logs are natural. Every model gives an immediate repeat of a song probability 0, so a playlist with one cannot
-distinguish models: means skip it with a warning.
+Logs are natural. Every model gives an immediate repeat of a song probability 0, so playlists with such repeats cannot
+distinguish models. Means skip them with a warning.
 """
 
 import warnings

@@ -15,12 +15,15 @@ from musicsim._arrays import Float64Array
 from musicsim._checks import check_whole
 from musicsim.playlist.counts import check_counts
 
+_N_TOP = 5  # topics per song
+_PASSES = 5
+
 
 @dataclass(frozen=True, slots=True)
 class LyricsTopics:
     """Topics of songs' lyrics, from :func:`lyrics_topics`."""
 
-    # topics of each song by decreasing weight, at most `n_top`; empty for a song without words
+    # the first five topics of each song by decreasing weight; empty for a song without words
     topics: list[list[int]]
     # (n_topics, n_words), float64, rows sum to 1: P[word | topic]; 0 for dropped and absent words
     word_probability: Float64Array
@@ -46,13 +49,7 @@ class LyricsTopics:
 
 
 def lyrics_topics(
-    counts: Any,
-    n_topics: int = 32,
-    *,
-    n_top: int = 5,
-    max_share: float = 0.3,
-    n_passes: int = 5,
-    random_state: int | np.random.Generator | None = None,
+    counts: Any, n_topics: int = 32, *, max_share: float = 0.3, random_state: int | np.random.Generator | None = None
 ) -> LyricsTopics:
     """Find the topics of songs from the words of their lyrics.
 
@@ -61,10 +58,8 @@ def lyrics_topics(
     counts : sparse or dense matrix of shape (n_songs, n_words), not negative
         Number of times that each word occurs in each song; a song without lyrics is a row of zeros.
     n_topics : int >= 1; the thesis uses 32
-    n_top : int >= 1; number of topics returned for each song
     max_share : float, 0 < max_share <= 1
         Words in more than this share of the songs with lyrics are dropped; with 1, none are, as in the thesis.
-    n_passes : int >= 1; number of passes over the songs
     random_state : int, numpy Generator or None
 
     Notes
@@ -74,10 +69,8 @@ def lyrics_topics(
     the number of songs. This needs 12 bytes per count, and 8 n_topics bytes per song.
     """
     check_whole("n_topics", n_topics, 1)
-    check_whole("n_top", n_top, 1)
     if not 0 < max_share <= 1:
         raise ValueError(f"max_share={max_share} must be in (0, 1]")
-    check_whole("n_passes", n_passes, 1)
     matrix = check_counts(counts, np.float64, "counts", "how often each word occurs in each song")
     n_songs, n_words = matrix.shape
     n_with_words = np.count_nonzero(np.diff(matrix.indptr))
@@ -94,11 +87,9 @@ def lyrics_topics(
 
     # scikit-learn does not accept a NumPy Generator
     seed = int(np.random.default_rng(random_state).integers(2**31))
-    model = LatentDirichletAllocation(
-        n_topics, learning_method="online", max_iter=n_passes, random_state=seed, n_jobs=1
-    )
+    model = LatentDirichletAllocation(n_topics, learning_method="online", max_iter=_PASSES, random_state=seed, n_jobs=1)
     weight = model.fit_transform(used[rows])
-    order = np.argsort(-weight, axis=1, kind="stable")[:, :n_top]
+    order = np.argsort(-weight, axis=1, kind="stable")[:, :_N_TOP]
     for song, ranked in zip(rows.tolist(), order.tolist(), strict=True):
         topics[song] = ranked
     probability[:, kept] = model.components_ / model.components_.sum(axis=1, keepdims=True)

@@ -28,7 +28,7 @@ def count_shared(
                 met[n_met] = j  # overwritten unless j is new; a branch would often be mispredicted
                 n_met += shared[j] == 0
                 shared[j] += 1
-        # the top is the least similar item; if several are equally similar, the one with the highest number
+        # the top of the heap is the least similar item; of equally similar items, the one with the highest number
         heap = [(0.0, 0) for _ in range(0)]
         least = 0.0
         for j in met[:n_met]:

@@ -25,16 +25,10 @@ BLOCK_ENTRIES = 2_000_000  # maximum number of entries in a thread's array of mo
 
 
 def label_codes(labels: Any, name: str = "labels") -> Int64Array:
-    """Number labels in order of appearance; equal labels get equal numbers.
+    """Number labels in order of appearance, int64 (n,); equal labels get equal numbers.
 
-    Parameters
-    ----------
-    labels : sequence of n numbers, strings or other hashable values; None, nan, blank and -1 are unknown
-    name : str; name of the argument in error messages
-
-    Returns
-    -------
-    ndarray of shape (n,), int64; -1 for unknown labels, otherwise >= 0, possibly with gaps
+    Labels are numbers, strings or other hashable values. Unknown ones (None, nan, blank or -1) get -1. There may be
+    gaps between the numbers. `name` is the name of the argument in error messages.
     """
     import pandas as pd
 
@@ -130,8 +124,8 @@ def _check_rows(entry: Any, n: int, name: str) -> Int64Array:
 class Relevance:
     """Relevant and irrelevant songs for each query.
 
-    Instances are created by :meth:`from_labels`, :meth:`from_lists` and :meth:`from_plays`. At first, each song is
-    usually a query on all songs. :meth:`restrict` selects the queries and the database of a split.
+    Instances are created by :meth:`from_labels`, :meth:`from_lists` and :meth:`from_plays`. Usually, every song is a
+    query at first, and all songs are the database. :meth:`restrict` selects the queries and the database of a split.
 
     Attributes
     ----------
@@ -158,15 +152,15 @@ class Relevance:
     _groups: tuple[Int64Array, Int64Array] | None = None  # groups of the queries, and of the songs in the database
 
     @classmethod
-    def from_labels(cls, y: Any, *, groups: Any = None, artist_filter: bool = True) -> "Relevance":
+    def from_labels(cls, y: Any, *, groups: Any = None) -> "Relevance":
         """Make songs with the same label relevant to each other, and all others irrelevant; 48 bytes per song.
 
         Parameters
         ----------
         y : sequence of shape (n_songs,)
             A song with an unknown label has no relevant songs, and is irrelevant to every other song.
-        groups : sequence of shape (n_songs,), optional; the artist of each song
-        artist_filter : bool; exclude songs by the query's own artist from both sets; needs `groups`
+        groups : sequence of shape (n_songs,), optional
+            The artist of each song; songs by the query's own artist are then excluded from both sets.
         """
         labels = label_codes(y, "y")
         n, n_labels = len(labels), int(labels.max(initial=-1)) + 1
@@ -174,7 +168,8 @@ class Relevance:
         # the last set is empty, for songs with an unknown label
         starts, rows = _compress(labels[known], known, n_labels + 1)
         sets = _Sets(starts, rows, np.where(labels >= 0, labels, n_labels))
-        return cls(n, np.arange(n), sets, labels=(labels, labels))._filter_artists(groups, artist_filter)
+        relevance = cls(n, np.arange(n), sets, labels=(labels, labels))
+        return relevance if groups is None else relevance.exclude_own_group(groups)
 
     @classmethod
     def from_lists(
@@ -184,8 +179,6 @@ class Relevance:
         *,
         irrelevant: Iterable[Any] | None = None,
         outside: bool = False,
-        groups: Any = None,
-        artist_filter: bool = True,
     ) -> "Relevance":
         """Make the rows in each query's list relevant to the query.
 
@@ -198,9 +191,6 @@ class Relevance:
         irrelevant : iterable of n_queries lists of rows, optional
             By default, all rows that are not relevant. A row may be in one list only; rows in neither are excluded.
         outside : bool; if True, the queries are not in the database, even if their number is `n`
-        groups : sequence of shape (n_songs,), optional
-            The artist of each song if the queries are the songs; otherwise see :meth:`exclude_own_group`.
-        artist_filter : bool; exclude songs by the query's own artist from both sets; needs `groups`
         """
         lists = list(lists)
         n = len(lists) if n is None else n
@@ -215,7 +205,7 @@ class Relevance:
                     f"irrelevant has {len(others.set_ids)} lists, but lists has {len(lists)}: pass one list per query."
                 )
             _check_disjoint(relevant, others, n)
-        return cls(n, own, relevant, others)._filter_artists(groups, artist_filter)
+        return cls(n, own, relevant, others)
 
     @classmethod
     def from_plays(
@@ -229,7 +219,7 @@ class Relevance:
         candidates: Any = None,
         artist_filter: bool = True,
     ) -> "Relevance":
-        """For each item, treat as relevant the `k` items that share the most listeners with it.
+        """Make the `k` items that share the most listeners with an item relevant to it.
 
         Parameters
         ----------
@@ -276,7 +266,8 @@ class Relevance:
         # the last set is empty, for songs by unknown artists
         starts, rows = _compress(artist[pair], rows, n_items + 1)
         sets = _Sets(starts, rows, np.where(artists >= 0, artists, n_items))
-        return cls(len(artists), np.arange(len(artists)), sets)._filter_artists(artists, artist_filter)
+        relevance = cls(len(artists), np.arange(len(artists)), sets)
+        return relevance.exclude_own_group(artists) if artist_filter else relevance
 
     def __len__(self) -> int:
         return len(self.own)
@@ -363,31 +354,18 @@ class Relevance:
             self._groups and (self._groups[0][query_rows], self._groups[1][songs]),
         )
 
-    def exclude_own_group(self, groups: Any, query_groups: Any = None) -> "Relevance":
+    def exclude_own_group(self, groups: Any) -> "Relevance":
         """Exclude songs by the query's own artist from both sets (the artist filter).
 
-        Parameters
-        ----------
-        groups : sequence of shape (n_items,); the artist of each song in the database; unknown ones do not match
-        query_groups : sequence of shape (n_queries,), optional; needed if queries are not in the database
+        `groups` is the artist of each song in the database; unknown artists do not match. All queries
+        must be in the database.
         """
-        n = len(groups)
-        if n != self.n_items:
-            raise ValueError(f"groups has {n} entries for {self.n_items} songs: pass one per song.")
-        if query_groups is None:
-            if (self.own < 0).any():
-                raise ValueError("the queries are not in the database: pass their artists as query_groups.")
-            codes = label_codes(groups, "groups")
-            return replace(self, _groups=(codes[self.own], codes))
-        if len(query_groups) != len(self):
-            raise ValueError(
-                f"query_groups has {len(query_groups)} entries for {len(self)} queries: pass one per query."
-            )
-        codes = label_codes([*groups, *query_groups], "groups")
-        return replace(self, _groups=(codes[n:], codes[:n]))
-
-    def _filter_artists(self, groups: Any, artist_filter: bool) -> "Relevance":
-        return self.exclude_own_group(groups) if artist_filter and groups is not None else self
+        codes = label_codes(groups, "groups")
+        if len(codes) != self.n_items:
+            raise ValueError(f"groups has {len(codes)} entries for {self.n_items} songs: pass one per song.")
+        if (self.own < 0).any():
+            raise ValueError("the artist filter needs the artists of the queries, but some are not in the database.")
+        return replace(self, _groups=(codes[self.own], codes))
 
     def _check_query(self, i: int) -> int:
         if not 0 <= i < len(self):

@@ -302,16 +302,16 @@ def test_fit_accepts_songs_or_frames(rng):
 # --- number of codewords, parameters, errors ---------------------------------------------------------
 
 
-@given(n_frames=st.integers(1, 10**7), maximum=st.sampled_from([16, 64, 1024, 2048]), per_codeword=st.integers(1, 200))
-def test_suggested_size_follows_rule(n_frames, maximum, per_codeword):
-    n = suggest_n_codewords(n_frames, maximum, per_codeword)
-    allowed = [p for p in 2 ** np.arange(24) if p * per_codeword <= n_frames and 16 <= p <= maximum]
+@given(n_frames=st.integers(1, 10**7), maximum=st.sampled_from([16, 64, 1024, 2048]))
+def test_suggested_size_follows_rule(n_frames, maximum):
+    n = suggest_n_codewords(n_frames, maximum)
+    allowed = [p for p in 2 ** np.arange(24) if p * 50 <= n_frames and 16 <= p <= maximum]
     assert n == min(max(allowed, default=16), n_frames)
 
 
-@pytest.mark.parametrize("arguments", [(0,), (10, 8, 50, 16), (10, 1024, 0), (10, 1024, 50, 0)])
+@pytest.mark.parametrize("arguments", [(0,), (10, 8)])
 def test_suggestion_rejects_bad_arguments(arguments):
-    with pytest.raises(ValueError, match=r"must be|at least 1"):
+    with pytest.raises(ValueError, match="at least"):
         suggest_n_codewords(*arguments)
 
 

@@ -273,7 +273,7 @@ def test_chords_are_voice_led_and_in_scale():
         scale = {(3 + step) % 12 for step in score.scale}
         diatonic = [p for p in style.parts if p.figure not in ("texture", "chug", "fingerpick")]
         for part in diatonic:
-            notes = synthesis.FIGURES[part.figure](score, part, rng)
+            notes = list(synthesis.FIGURES[part.figure](score, part, rng))
             assert {n.pitch % 12 for n in notes} <= scale
             assert all(0.0 <= n.start < 12 * style.beats and n.length > 0.0 for n in notes)
             assert all(0.0 < n.velocity <= 1.0 for n in notes)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import skew
 
-from musicsim.evaluation import hubness, k_occurrence, nearest_neighbours, share_of_same
+from musicsim.evaluation import hubness, k_occurrence, nearest_neighbours, ranking, share_of_same
 
 LINE = np.array([[0.0], [1.0], [3.0], [7.0]])
 
@@ -13,13 +13,14 @@ def test_neighbors_on_line():
     assert nearest_neighbours(LINE, 2).tolist() == [[1, 2], [0, 2], [1, 0], [2, 1]]
 
 
-def test_neighbors_match_brute_force_for_any_block_size(rng):
+def test_neighbors_match_brute_force_for_any_block_size(rng, monkeypatch):
     X = rng.standard_normal((40, 5))
     D = np.linalg.norm(X[:, None] - X[None], axis=2)
     np.fill_diagonal(D, np.inf)
     truth = np.argsort(D, axis=1, kind="stable")[:, :7]
     for block_rows in (1, 7, 512):
-        np.testing.assert_array_equal(nearest_neighbours(X, 7, block_rows=block_rows), truth)
+        monkeypatch.setattr(ranking, "_NEIGHBOR_ROWS", block_rows)
+        np.testing.assert_array_equal(nearest_neighbours(X, 7), truth)
 
 
 def test_artist_filter_excludes_own_group_except_unknown():

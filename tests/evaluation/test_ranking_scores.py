@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from musicsim.evaluation import bootstrap_pairs, query_scores, ranking_scores
+from musicsim.evaluation import bootstrap_pairs, query_scores, ranking, ranking_scores
 from musicsim.relevance import Relevance
 
 MEASURES = ["auc", "map", "mrr", "ndcg", "precision"]
@@ -151,13 +151,14 @@ def test_queries_with_empty_set_are_counted_as_skipped():
     assert (nothing["n_queries"], nothing["n_skipped"]) == (0, 1)
 
 
-def test_block_size_does_not_change_scores(rng):
+def test_block_size_does_not_change_scores(rng, monkeypatch):
     X = rng.integers(0, 3, size=(40, 2))
     relevance = Relevance.from_labels(rng.integers(5, size=40), groups=rng.integers(9, size=40))
     whole = query_scores(X, X, relevance, 4)
     for block_rows in (1, 7):
-        np.testing.assert_equal(query_scores(X, X, relevance, 4, block_rows=block_rows), whole)
-    means = ranking_scores(X, X, relevance, 4, block_rows=7)
+        monkeypatch.setattr(ranking, "_QUERY_ROWS", block_rows)
+        np.testing.assert_equal(query_scores(X, X, relevance, 4), whole)
+    means = ranking_scores(X, X, relevance, 4)
     assert {name: means[name] for name in whole} == pytest.approx(
         {name: np.nanmean(score) for name, score in whole.items()}
     )

@@ -88,7 +88,7 @@ def test_distance_scores_match_vector_scores(rng):
     Q, X = rng.normal(size=(9, 4)), np.round(rng.normal(size=(30, 4)))
     X[7] = X[3]  # a tie
     relevance = Relevance.from_lists([rng.choice(30, 5, replace=False) for _ in Q], 30, outside=True)
-    by_vectors = query_scores(Q, X, relevance, 7, block_rows=4)
+    by_vectors = query_scores(Q, X, relevance, 7)
     by_distances = distance_scores(np.exp(cdist(Q, X, "sqeuclidean") / 10), relevance, 7)
     assert by_vectors.keys() == by_distances.keys()
     for name, scores in by_vectors.items():

@@ -18,6 +18,10 @@ def _songs(n: int = 12, d: int = 4, seed: int = 0) -> list[np.ndarray]:
     return [rng.normal(size=(60 + 7 * i, d)) @ rng.normal(size=(d, d)) + rng.normal(scale=3, size=d) for i in range(n)]
 
 
+def _fit(songs) -> SongGaussians:
+    return SongGaussians.concatenate([gaussians.fit_parts(frames) for frames in songs])
+
+
 def _distances(X: np.ndarray) -> np.ndarray:
     return np.linalg.norm(X[:, None].astype(float) - X[None], axis=2)
 
@@ -27,14 +31,14 @@ def _distances(X: np.ndarray) -> np.ndarray:
 
 def test_frame_blocks_give_overall_mean_and_covariance():
     songs = _songs()
-    found = gaussians.fit_gaussians(iter(np.array_split(frames, 5)) for frames in songs)
+    found = _fit(iter(np.array_split(frames, 5)) for frames in songs)
     np.testing.assert_allclose(found.means, [frames.mean(0) for frames in songs], rtol=1e-5)
     np.testing.assert_allclose(found.covariances, [np.cov(frames.T) for frames in songs], rtol=1e-4, atol=1e-4)
 
 
 def test_large_offset_keeps_precision():
     frames = np.random.default_rng(0).normal(size=(3000, 2)) + 1e6
-    found = gaussians.fit_gaussians([iter(np.array_split(frames, 7))])
+    found = _fit([iter(np.array_split(frames, 7))])
     np.testing.assert_allclose(found.covariances[0], np.cov(frames.T), rtol=1e-5)
 
 
@@ -64,7 +68,7 @@ def test_single_frame_has_zero_covariance():
 @pytest.mark.parametrize("frames", [np.empty((0, 3)), np.full((4, 3), np.nan)])
 def test_rejects_empty_or_nan_frames(frames: np.ndarray):
     with pytest.raises(ValueError, match=r"frame|NaN"):
-        gaussians.fit_gaussians([frames])
+        _fit([frames])
 
 
 # --- their space ----------------------------------------------------------------------------------
@@ -72,7 +76,7 @@ def test_rejects_empty_or_nan_frames(frames: np.ndarray):
 
 def test_vectors_match_log_euclidean_embedding():
     songs, ridge = _songs(), 0.3
-    found = gaussians.fit_gaussians(songs)
+    found = _fit(songs)
     X = GaussianEmbedding(ridge, level=None).fit_transform(found)
     means = np.array([frames.mean(0) for frames in songs])
     covariances = np.array([np.cov(frames.T) for frames in songs]) + ridge * np.eye(4)
@@ -92,21 +96,21 @@ def test_vectors_match_log_euclidean_embedding():
 def test_song_gain_changes_nothing():
     songs = _songs()
     louder = [frames + np.array([6.0 * (-1) ** i, 0, 0, 0]) for i, frames in enumerate(songs)]
-    plain, gained = (GaussianEmbedding().fit_transform(gaussians.fit_gaussians(s)) for s in (songs, louder))
+    plain, gained = (GaussianEmbedding().fit_transform(_fit(s)) for s in (songs, louder))
     np.testing.assert_allclose(plain, gained, atol=1e-4)
 
 
 def test_distances_are_affine_invariant():
     songs, T = _songs(), np.random.default_rng(1).normal(size=(4, 4))
     plain, turned = (
-        GaussianEmbedding(1e-9, level=None).fit_transform(gaussians.fit_gaussians(s))
+        GaussianEmbedding(1e-9, level=None).fit_transform(_fit(s))
         for s in (songs, [frames @ T + 5 for frames in songs])
     )
     np.testing.assert_allclose(_distances(plain), _distances(turned), rtol=1e-3, atol=1e-3)
 
 
 def test_vectors_are_independent_and_finite():
-    found = gaussians.fit_gaussians([*_songs(100), np.full((50, 4), -30.0)])
+    found = _fit([*_songs(100), np.full((50, 4), -30.0)])
     embedding = GaussianEmbedding().fit(found)
     X = embedding.transform(found)
     np.testing.assert_allclose(X[70:], embedding.transform(found[70:]), atol=1e-5)
@@ -114,7 +118,7 @@ def test_vectors_are_independent_and_finite():
 
 
 def test_merged_populations_equal_overall_population():
-    found = gaussians.fit_gaussians(_songs())
+    found = _fit(_songs())
     means, covariances = found.means.astype(float), found.covariances.astype(float)
     one, other, both = (Population.from_songs(means[s], covariances[s]) for s in (np.s_[:5], np.s_[5:], np.s_[:]))
     joined = one.join(other)
@@ -123,7 +127,7 @@ def test_merged_populations_equal_overall_population():
 
 
 def test_single_song_uses_prior():
-    found = gaussians.fit_gaussians(_songs())
+    found = _fit(_songs())
     of_many = GaussianEmbedding().fit(found)
     prior = Population(1e9, of_many.population_.mean, of_many.population_.covariance)
     alone = GaussianEmbedding(prior=prior).fit(found[:1])
@@ -131,7 +135,7 @@ def test_single_song_uses_prior():
 
 
 def test_rejects_mismatched_input():
-    found = gaussians.fit_gaussians(_songs())
+    found = _fit(_songs())
     with pytest.raises(ValueError, match="must be"):
         SongGaussians(found.means, found.covariances[:, :2], found.n_frames)
     with pytest.raises(ValueError, match="ridge"):
@@ -139,7 +143,7 @@ def test_rejects_mismatched_input():
     with pytest.raises(ValueError, match="gaussians are empty"):
         GaussianEmbedding().fit(found[:0])
     with pytest.raises(ValueError, match="columns"):
-        GaussianEmbedding().fit(found).transform(gaussians.fit_gaussians(_songs(2, 3)))
+        GaussianEmbedding().fit(found).transform(_fit(_songs(2, 3)))
 
 
 # --- axes -----------------------------------------------------------------------------------------
@@ -209,10 +213,10 @@ def test_learned_prior_reproduces_its_songs():
     save_prior(prior, file)
     stored = gaussians.read_prior(BytesIO(file.getvalue()))
     embedding, within = gaussians.fit_embedding(songs)
-    X = embedding.transform(gaussians.fit_gaussians(_songs()))
+    X = embedding.transform(_fit(_songs()))
     _, of_songs = gaussians.song_axes(X, within)
     few, _ = gaussians.fit_embedding(songs[:1], stored.population)
-    np.testing.assert_allclose(few.transform(gaussians.fit_gaussians(_songs())), X, atol=1e-3)
+    np.testing.assert_allclose(few.transform(_fit(_songs())), X, atol=1e-3)
     _, of_one = gaussians.song_axes(X[:1], None, stored.timbre)
     np.testing.assert_allclose(_distances(X @ of_one.T), _distances(X @ of_songs.T), rtol=0.05, atol=0.02)
     F = np.array([some.mean(axis=0) for some in patterns])

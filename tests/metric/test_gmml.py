@@ -149,8 +149,8 @@ def test_label_scatter_matches_loop_over_pairs(rng):
 def test_list_scatter_matches_loop_over_pairs(rng):
     X, y = (
         rng.normal(size=(30, 3)),
-        Relevance.from_lists(
-            [rng.choice(30, rng.integers(0, 5), replace=False) for _ in range(30)], groups=np.arange(30) // 2
+        Relevance.from_lists([rng.choice(30, rng.integers(0, 5), replace=False) for _ in range(30)]).exclude_own_group(
+            np.arange(30) // 2
         ),
     )
     totals, counts = looped(X, y)

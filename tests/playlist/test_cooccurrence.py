@@ -9,13 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
 from musicsim.playlist import PlaylistModel, build_edges
-from musicsim.playlist.cooccurrence import (
-    cooccurrence_clusters,
-    cooccurrence_neighbours,
-    cooccurrence_vectors,
-    group_vectors,
-    nearest_by_direction,
-)
+from musicsim.playlist.cooccurrence import cooccurrence_vectors, group_vectors, nearest_by_direction
 from tests.playlist.graphs import YES_SMALL, read_yes
 
 
@@ -31,6 +25,11 @@ def dense_information(playlists, n_songs, window):
     with np.errstate(divide="ignore", invalid="ignore"):
         information = np.log(counts * counts.sum() / np.outer(seen, seen))
     return np.where(counts > 0, np.maximum(information, 0), 0)
+
+
+def cooccurrence_clusters(playlists, n_songs, sizes=(16, 64, 256, 800), *, n_repeats=3, random_state=0, **options):
+    vectors = cooccurrence_vectors(playlists, n_songs, random_state=random_state, **options)
+    return group_vectors(vectors, sizes, n_repeats=n_repeats, random_state=random_state)
 
 
 def walks_in_worlds(rng, worlds, count, length):
@@ -187,12 +186,12 @@ def test_nearest_by_direction_are_those_of_all_cosines(seed, n_nearest):
 def test_neighbours_by_company_are_of_the_same_world():
     rng = np.random.default_rng(3)
     worlds = [np.arange(12), np.arange(12, 24), np.arange(24, 36)]
-    near = cooccurrence_neighbours(walks_in_worlds(rng, worlds, 120, 8), 40, 12, random_state=0)
+    near = nearest_by_direction(cooccurrence_vectors(walks_in_worlds(rng, worlds, 120, 8), 40, random_state=0), 12)
     for world in worlds:
         assert np.isin(near[world], world).all()
     assert (near[36:] == -1).all()
     with pytest.raises(ValueError, match="n_nearest=1"):
-        cooccurrence_neighbours([[0, 1]], 2, 1)
+        nearest_by_direction(np.eye(2), 1)
 
 
 @pytest.mark.long
@@ -208,9 +207,10 @@ def test_neighbours_explain_radio_playlists_better_than_groups_alone():
         "cooccurrence_clusters": cooccurrence_clusters(train, n, random_state=0),
         "song_weight": plays,
     }
+    near = nearest_by_direction(cooccurrence_vectors(train, n, random_state=0), 300)
     groups, both = (
         PlaylistModel(build_edges(n, **known, **more), max_iter=60, tol=1e-5).fit(train)
-        for more in ({}, {"cooccurrence_neighbours": cooccurrence_neighbours(train, n, random_state=0)})
+        for more in ({}, {"cooccurrence_neighbours": near})
     )
     gains = [m.mean_transition_log_probability(test) for m in (groups, both)]
     assert gains[1] > gains[0] + 0.1

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from musicsim.playlist import PlaylistModel, build_edges, cooccurrence_neighbours
+from musicsim.playlist import PlaylistModel, build_edges, cooccurrence_vectors, nearest_by_direction
 from musicsim.playlist.held_out import kind_factors, reweight
 
 
@@ -49,7 +49,7 @@ def test_sparse_lists_are_foretold_better_with_shares_of_lists_kept_apart():
     train, test = lists(200), lists(200)
 
     def graph(made_of):
-        near = cooccurrence_neighbours(made_of, n, 6, random_state=0)
+        near = nearest_by_direction(cooccurrence_vectors(made_of, n, random_state=0), 6)
         return build_edges(n, tags=tags, cooccurrence_neighbours=near)
 
     plain = PlaylistModel(graph(train)).fit(train)

@@ -23,7 +23,6 @@ def test_attributes_of_a_small_graph():
     np.testing.assert_array_equal(graph.incidence.toarray(), SMALL)
     assert (graph.n_songs, graph.n_edges, graph.n_dropped, graph.uniform_edge) == (4, 3, 0, 0)
     assert graph.names == NAMES
-    assert graph.families == ["uniform", "tag", "artist"]
     assert graph.sizes.tolist() == graph.mass.tolist() == [4, 2, 3]
     assert graph.edges_of(1).tolist() == [0, 1, 2]
     assert graph.members(2).tolist() == [1, 2, 3]
@@ -112,11 +111,6 @@ def test_the_edge_of_everyone_is_found_without_its_name():
 )
 def test_names_are_split_at_joints_only(name, parts):
     assert name_parts(name) == parts
-
-
-def test_a_conjunction_names_both_families():
-    graph = Hypergraph(SMALL[:, :1], ["tag:calm & decade:1990-1999"])
-    assert graph.families == ["tag & decade"]
 
 
 @given(arrays(bool, st.tuples(st.integers(2, 8), st.integers(0, 6))))

@@ -24,7 +24,7 @@ def lyrics(seed, shares):
 @pytest.fixture
 def two_topics():
     shares = [1.0] * 60 + [0.0] * 60 + [0.8, 0.2]
-    return lyrics_topics(lyrics(0, shares), 2, n_top=2, max_share=0.9, random_state=0)
+    return lyrics_topics(lyrics(0, shares), 2, max_share=0.9, random_state=0)
 
 
 def test_songs_of_one_vocabulary_share_their_first_topic(two_topics):
@@ -60,9 +60,9 @@ def test_songs_without_words_have_no_topics():
     counts = lyrics(0, [1.0, 0.0] * 10)
     counts[3] = 0
     counts[4, :20] = 0  # only the word that occurs in all songs
-    topics = lyrics_topics(counts, 4, n_top=3, max_share=0.9, random_state=0).topics
+    topics = lyrics_topics(counts, 8, max_share=0.9, random_state=0).topics
     assert topics[3] == topics[4] == []
-    assert {len(song) for i, song in enumerate(topics) if i not in (3, 4)} == {3}
+    assert {len(song) for i, song in enumerate(topics) if i not in (3, 4)} == {5}
     assert all(len(set(song)) == len(song) for song in topics)
 
 
@@ -91,10 +91,8 @@ def test_words_reach_the_reason_of_a_step(two_topics):
     ("arguments", "message"),
     [
         ({"n_topics": 0}, "n_topics=0"),
-        ({"n_top": 0}, "n_top=0"),
         ({"max_share": 0.0}, "max_share=0.0"),
         ({"max_share": 1.1}, "max_share=1.1"),
-        ({"n_passes": 0}, "n_passes=0"),
         ({"counts": [[-1, 2]]}, "counts must be finite and not negative"),
         ({"counts": [[np.nan, 2]]}, "counts must be finite and not negative"),
     ],
