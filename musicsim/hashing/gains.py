@@ -10,7 +10,6 @@ changes by the difference between their gains. So the document with the higher g
   because a swap does not change it, and lambdas are divided by the sum of their weights.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -92,14 +91,12 @@ def make_gains(score: str, y: Any, n_rows: int) -> Gains:
         return RelevanceGains(_check_relevance(y, n_rows))
     if isinstance(y, Relevance):
         raise ValueError(f"y is a Relevance, which requires score='retrieval', not score={score!r}.")
-    if score == "hierarchy":
-        return LabelGains(_levels(y, n_rows))
     if score == "regression":
         return TargetGains(_targets(y, n_rows))
-    codes = label_codes(y, "y")
+    codes = _levels(y) if score == "hierarchy" else label_codes(y, "y")[:, None]
     _check_length(codes, n_rows)
-    _check_labels([codes])
-    return LabelGains(codes[:, None])
+    _check_labels(codes)
+    return LabelGains(codes)
 
 
 def keep_targets(gains: Float64Array, queries: Float64Array, documents: Float64Array, n_targets: int) -> None:
@@ -122,11 +119,11 @@ def _check_length(y: npt.NDArray, n_rows: int) -> None:
         raise ValueError(f"y has {len(y)} entries, but X has {n_rows} rows; pass one entry per row.")
 
 
-def _check_labels(levels: Iterable[Int64Array]) -> None:
-    """Raise ValueError unless some level has two different labels, one of which occurs twice."""
-    for codes in levels:
-        counts = np.unique(codes[codes >= 0], return_counts=True)[1]
-        if len(np.unique(codes)) > 1 and (counts > 1).any():
+def _check_labels(codes: Int64Array) -> None:
+    """Raise ValueError unless some level (column) has two different labels, one of which occurs twice."""
+    for level in codes.T:
+        counts = np.unique(level[level >= 0], return_counts=True)[1]
+        if len(np.unique(level)) > 1 and (counts > 1).any():
             return
     raise ValueError("y must have at least two different labels, one of which occurs twice.")
 
@@ -143,14 +140,11 @@ def _check_relevance(y: Any, n_rows: int) -> Relevance:
     return y
 
 
-def _levels(y: Any, n_rows: int) -> Int64Array:
+def _levels(y: Any) -> Int64Array:
     table = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y, dtype=object)
     if table.ndim != 2 or not table.shape[1]:
         raise ValueError(f"y has shape {table.shape}; with score='hierarchy', it must be (n_rows, levels).")
-    codes = np.stack([label_codes(list(level), "y") for level in table.T], axis=1)
-    _check_length(codes, n_rows)
-    _check_labels(codes.T)
-    return codes
+    return np.stack([label_codes(list(level), "y") for level in table.T], axis=1)
 
 
 def _targets(y: Any, n_rows: int) -> Float64Array:

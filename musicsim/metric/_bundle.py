@@ -30,9 +30,9 @@ _MASTER_STEPS = {True: 60, False: 300}  # Maximum number of steps for a linear p
 _MASTER_SHARE = 0.1  # (*) is solved until its gap is this share of the predicted decrease
 # Number of rounds that planes without weight are kept: at first, and after the objective has stagnated.
 _KEPT, _KEPT_LATE = 40, 150
-# The objective stagnates if it falls by less than _STAGNATION * tol (relative) within _WINDOW cuts. Then mu is lowered
-# every _PATIENCE cuts.
-_WINDOW, _STAGNATION, _PATIENCE = 8, 1.0, 5
+# The objective stagnates if it falls by less than tol (relative) within _WINDOW cuts. Then mu is lowered, every
+# _PATIENCE cuts.
+_WINDOW, _PATIENCE = 8, 5
 _BOUND_FALL = 16.0  # Factor by which mu is divided when (*) is solved for the bound alone
 _BOUND_GAIN = 0.05  # If a bound closes less than this share of the gap, the wait for the next one is doubled
 _NULLS = 10  # Number of steps without gain after which mu is doubled
@@ -130,7 +130,7 @@ class _Steering:
                 self.mu, self._n_null = 2.0 * self.mu, 0
         past = self._objectives
         past.append(best)
-        stagnates = len(past) > _WINDOW and past[-1 - _WINDOW] - best < _STAGNATION * self._tol * best
+        stagnates = len(past) > _WINDOW and past[-1 - _WINDOW] - best < self._tol * best
         if stagnates and len(past) - self._last_stagnation >= _PATIENCE and self.mu > self._lowest:
             if self._last_stagnation == 0:
                 self._lowest, self.max_age = self.mu / _SLOWEST, _KEPT_LATE

@@ -71,8 +71,22 @@ class KernelProjections:
         return [L.T @ L for L in self.components_]
 
     def _check_new(self, kernels: Any) -> list[Float64Array]:
+        """Return kernels between new songs and training songs; raise ValueError if a shape or number is not valid."""
         check_is_fitted(self)
-        return new_kernels(kernels, self.n_kernels_in_, self.n_songs_in_)
+        matrices = [np.asarray(kernel, dtype=np.float64) for kernel in _as_list(kernels)]
+        if len(matrices) != self.n_kernels_in_:
+            raise ValueError(
+                f"kernels contains {len(matrices)} matrices, but the model was fitted on {self.n_kernels_in_}."
+            )
+        shape = len(matrices[0]), self.n_songs_in_
+        for i, kernel in enumerate(matrices):
+            if kernel.shape != shape:
+                raise ValueError(
+                    f"kernels[{i}] has shape {kernel.shape}; it must be {shape}, new songs by training songs."
+                )
+            if not np.isfinite(kernel).all():
+                raise ValueError(f"kernels[{i}] contains NaN or infinite values.")
+        return matrices
 
     def _project(self, kernels: list[Float64Array]) -> Float64Array:
         return np.concatenate([K @ L.T for K, L in zip(kernels, self.components_, strict=True)], axis=1)
@@ -86,25 +100,6 @@ def training_kernels(kernels: Any) -> list[Float64Array]:
     matrices = [_symmetrize(kernel, i) for i, kernel in enumerate(_as_list(kernels))]
     if any(len(kernel) != len(matrices[0]) for kernel in matrices):
         raise ValueError(f"kernels have {[len(kernel) for kernel in matrices]} songs; they must be for the same songs.")
-    return matrices
-
-
-def new_kernels(kernels: Any, n_kernels: int, n_songs: int) -> list[Float64Array]:
-    """Return kernels between new songs and training songs.
-
-    Raises ValueError unless there are `n_kernels`, each finite and of shape (n_new, n_songs).
-    """
-    matrices = [np.asarray(kernel, dtype=np.float64) for kernel in _as_list(kernels)]
-    if len(matrices) != n_kernels:
-        raise ValueError(f"kernels contains {len(matrices)} matrices, but the model was fitted on {n_kernels}.")
-    for i, kernel in enumerate(matrices):
-        if kernel.ndim != 2 or kernel.shape[1] != n_songs or len(kernel) != len(matrices[0]):
-            raise ValueError(
-                f"kernels[{i}] has shape {kernel.shape}; it must be ({len(matrices[0])}, {n_songs}), "
-                f"new songs by training songs."
-            )
-        if not np.isfinite(kernel).all():
-            raise ValueError(f"kernels[{i}] contains NaN or infinite values.")
     return matrices
 
 

@@ -1,6 +1,5 @@
 """Partial order embedding: learn a space whose distances agree with comparisons (thesis 2.3 and 2.4)."""
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -29,21 +28,17 @@ _CHOICES = {
 
 
 def share_in_order(embedding: npt.ArrayLike, comparisons: npt.ArrayLike) -> float:
-    """Return the share of comparisons that hold in an embedding; a comparison of equal distances does not hold.
+    """Return the share of comparisons that hold in an embedding (the generalized AUC of thesis 2.C).
 
     Parameters
     ----------
     embedding : array-like of shape (n_songs, r)
     comparisons : int array-like of shape (m, 4)
-        Rows (i, j, k, l) for d(i, j) < d(k, l).
+        Rows (i, j, k, l) for d(i, j) < d(k, l). A comparison of equal distances does not hold.
 
     Returns
     -------
     float, or NaN without comparisons
-
-    Notes
-    -----
-    The generalized AUC of thesis 2.C.
     """
     Y = np.ascontiguousarray(embedding, dtype=np.float64)
     if Y.ndim != 2 or not np.isfinite(Y).all():
@@ -173,8 +168,8 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
             to end the fit with the best result so far.
         """
         self._check_parameters()
-        if self.max_rank is not None and not (isinstance(self.max_rank, Integral) and self.max_rank >= 1):
-            raise ValueError(f"max_rank={self.max_rank!r} must be None, or a whole number of at least 1.")
+        if self.max_rank is not None:
+            check_whole("max_rank", self.max_rank, 1)
         matrices = training_kernels(_list_kernels(kernels))
         n = len(matrices[0])
         rows = _check_training(comparisons, n)

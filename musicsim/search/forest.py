@@ -38,7 +38,7 @@ class SpillForest(ProbedIndex):
     Attributes
     ----------
     center_, axes_ : float32 ndarrays of shape (n_features,) and (n_features, n_axes)
-    n_samples_, n_features_in_, n_axes_, n_leaves_, depth_ : int
+    n_samples_, n_features_in_, n_axes_, n_leaves_ : int
     nbytes_ : int
         Memory in addition to the rows: ``n_axes_`` plus 8 to 11 bytes per tree and row if leaves are full. The
         total is about 900 MB for 8 trees over a million rows with 100 axes.

@@ -32,9 +32,6 @@ class Cells(Leaves):
     def n_cells(self) -> int:
         return len(self.leaves) - 1
 
-    def depth(self) -> int:
-        return 1
-
     def add(self, Y: Float32Array, first: int) -> None:
         """Add rows (n, width), numbered starting at `first`, to the cells with the nearest centers."""
         centers = np.empty((self.n_cells, Y.shape[1]), np.float32)

@@ -42,7 +42,7 @@ class SpillTree(TreeIndex):
 
     Attributes
     ----------
-    n_samples_, n_features_in_, n_leaves_, depth_ : int
+    n_samples_, n_features_in_, n_leaves_ : int
     nbytes_ : int
         Memory in addition to the rows.
 

@@ -75,11 +75,6 @@ class TreeIndex(VectorIndex):
         return self.trees_.n_leaves
 
     @property
-    def depth_(self) -> int:
-        """Number of splits on the longest path from a root to a leaf."""
-        return self.trees_.depth()
-
-    @property
     def nbytes_(self) -> int:
         """Memory in bytes, in addition to the rows."""
         return self.trees_.nbytes

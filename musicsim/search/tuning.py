@@ -185,7 +185,7 @@ def tune(
     k: int = 10,
     recall: float = 0.95,
     *,
-    settings: Iterable[SpillForest | PartitionIndex | dict[str, Any]] | None = None,
+    settings: Iterable[SpillForest | PartitionIndex] = _SETTINGS,
     n_queries: int = 400,
     n_jobs: int | None = -1,
     random_state: int | np.random.Generator | None = None,
@@ -199,21 +199,18 @@ def tune(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-    settings : iterable of SpillForest, PartitionIndex or dict, optional
-        Indexes to try, or dicts with parameters of :class:`SpillForest`; they are not changed. By default eight
-        settings that suit most data.
+    settings : iterable of SpillForest and PartitionIndex
+        Indexes to try; they are not changed. By default eight settings that suit most data.
     k, recall, n_queries, random_state : as in :func:`calibrate`
-    n_jobs : int or None
-        Number of threads of the indexes: None is one thread, -1 is one per core.
+    n_jobs : as in :class:`SpillTree`
 
     Returns
     -------
     SpillForest, PartitionIndex or ExactIndex, fitted
         An exact index if there are fewer than 5,000 rows, or if comparing with every row is as fast. Other indexes have
-        ``calibration_``, a :class:`Calibration`, and ``trials_``, a list with one dict per setting. A dict holds the
-        parameters, the unfitted ``index``, the chosen ``n_probes`` and the resulting ``recall`` of the training
-        queries. The dict also holds ``ceiling`` (the recall with 16 times as many probes), ``seconds`` per query,
-        ``nbytes``.
+        ``calibration_``, a :class:`Calibration`, and ``trials_``, a list with one dict per setting. Each dict contains
+        the parameters, the unfitted ``index``, the chosen ``n_probes``, the ``recall`` of the training queries,
+        ``ceiling`` (the recall with 16 times as many probes), ``seconds`` per query, and ``nbytes``.
     """
     _check(k, recall, n_queries)
     rows = check_rows(X, "X")
@@ -233,8 +230,7 @@ def tune(
     # the time to compare with every row is proportional to the number of rows
     exact_seconds = _measure_seconds(partial(ExactIndex().fit(sample).query, k=k), queries[1])
     exact_seconds = exact_seconds * len(rows) / len(sample)
-    for options in _SETTINGS if settings is None else settings:
-        setting = SpillForest(**options) if isinstance(options, dict) else options
+    for setting in settings:
         index = build(setting, sample)
         n_probes = _least_probes(index, queries[0], recall)
         more_probes = min(_PROBE_FACTOR * n_probes, index.n_leaves_)
