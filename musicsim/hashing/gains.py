@@ -22,43 +22,35 @@ SCORES = ("classification", "retrieval", "hierarchy", "regression")
 
 
 class _Uniform:
-    """Base class that draws documents uniformly from all rows."""
+    """Base class that draws documents uniformly from the rows of a table of labels or targets."""
 
-    def __init__(self, n_rows: int) -> None:
-        self._n_rows = n_rows
+    def __init__(self, table: npt.NDArray[Any]) -> None:
+        self._table = table
 
     def documents(self, queries: Int64Array, n: int, rng: np.random.Generator) -> Int64Array:
         """Draw at most `n` different documents for `queries`."""
-        return rng.choice(self._n_rows, min(n, self._n_rows), replace=False)
+        return rng.choice(len(self._table), min(n, len(self._table)), replace=False)
 
 
 class LabelGains(_Uniform):
     """Gains for classification (one level) and a hierarchy, whose levels go from the widest class to the narrowest."""
 
-    def __init__(self, labels: Int64Array) -> None:
-        super().__init__(len(labels))
-        self._labels = labels
-
     def gains(self, queries: Int64Array, documents: Int64Array) -> Float64Array:
         """Return gains (n_queries, n_documents), NaN for documents excluded from the ranking of a query."""
         shared = np.zeros((len(queries), len(documents)))
         equal = np.ones(shared.shape, bool)
-        for level in self._labels.T:
+        for level in self._table.T:
             query_labels = level[queries, None]
             equal &= (query_labels == level[documents]) & (query_labels >= 0)
             shared += equal
-        shared /= self._labels.shape[1]
+        shared /= self._table.shape[1]
         shared[queries[:, None] == documents] = np.nan
         return shared
 
 
 class TargetGains(_Uniform):
-    def __init__(self, targets: Float64Array) -> None:
-        super().__init__(len(targets))
-        self._targets = targets
-
     def gains(self, queries: Int64Array, documents: Int64Array) -> Float64Array:
-        gains = -np.square(self._targets[queries, None] - self._targets[documents])
+        gains = -np.square(self._table[queries, None] - self._table[documents])
         gains[queries[:, None] == documents] = np.nan
         return np.asarray(gains)
 

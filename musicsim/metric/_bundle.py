@@ -6,9 +6,8 @@ Each round solves
 
 over the current planes, calls the oracle at the solution, and adds the oracle's plane. In plain bundle methods, Y is
 the best metric so far. The mean over many queries is nearly smooth, so such a proximal step is hardly better than a
-gradient step. Therefore, Y is extrapolated as in Nesterov's method, and reset when the objective rises. A plane is a
-lower bound on the slack no matter where it was cut, so the gap of :class:`~musicsim.metric._problem.Search` is valid
-for any steps.
+gradient step. Therefore, Y is extrapolated as in Nesterov's method, and reset when the objective rises. Every plane is
+a lower bound on the slack, so the gap of :class:`~musicsim.metric._problem.Search` is valid for any sequence of steps.
 
 Far from the optimum, mu follows the ratio of the true decrease to the predicted one (Kiwiel, 1990). If the objective
 stagnates before the bound closes the gap, mu is lowered and planes are kept longer, because the bound needs planes on

@@ -49,9 +49,9 @@ def solve_cutting_plane(problem: Problem, search: Search, inner: Inner) -> None:
 class ADMM:
     """Alternating directions for the current planes (algorithm 4.2): `n_steps` steps per call; Z, U and rho are kept.
 
-    The paper starts with rho = 1 whatever the scale of the data. If C is large, W is then far from Z after a few steps,
-    and progress is slow. For a task with the shape of CAL10K, the objective was twice the optimum after 30 s. Here, rho
-    starts each call at the scale of the problem, and (4.15) lowers it. The objective was then 1.17 times the optimum.
+    The paper starts with rho = 1 for any scale of the data. If C is large, W is then far from Z after a few steps, and
+    progress is slow. Here, rho starts each call at the scale of the problem, and (4.15) lowers it. For a task with the
+    shape of CAL10K, the objective after 30 s was 1.17 instead of 2 times the optimum.
 
     If few rankings are possible, the method may stagnate: W does not change, the oracle returns a known plane, and the
     next call repeats the last call. The iterates then circle around the solution. The model exceeds its minimum by C

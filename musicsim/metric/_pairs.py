@@ -1,9 +1,9 @@
 """Most violated rankings by AUC if all songs are queries: process pairs of songs instead of queries and songs.
 
-For AUC, a song's score alone determines whether it comes before a relevant song. Therefore, both products of
-:mod:`musicsim.metric.oracles` take half the multiplications. The score of song j for query i and the score of i for j
-share the product x_i^T W x_j. X^T A X is added to its transpose, so the weights of (i, j) and (j, i) are added before
-they are multiplied by X. Rows are processed in blocks: each block with itself and with the songs after it.
+For AUC, a song's score alone determines whether it comes before a relevant song. Therefore, both matrix products of
+:mod:`musicsim.metric.oracles` need only half the multiplications. The score of song j for query i and the score of i
+for j share the product x_i^T W x_j. In the second product, the weights of (i, j) and (j, i) are added before they are
+multiplied by X. Rows are processed in blocks: each block with itself and with the songs after it.
 """
 
 from collections.abc import Iterator

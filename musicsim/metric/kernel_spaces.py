@@ -97,7 +97,16 @@ def training_kernels(kernels: Any) -> list[Float64Array]:
 
     Raises ValueError if there are no kernels, one is not square, finite and symmetric, or their sizes differ.
     """
-    matrices = [_symmetrize(kernel, i) for i, kernel in enumerate(_as_list(kernels))]
+    matrices = []
+    for i, kernel in enumerate(_as_list(kernels)):
+        K = np.asarray(kernel, dtype=np.float64)
+        if K.ndim != 2 or K.shape[0] != K.shape[1] or len(K) < 2:
+            raise ValueError(f"kernels[{i}] has shape {K.shape}; it must be square, with at least two songs.")
+        if not np.isfinite(K).all():
+            raise ValueError(f"kernels[{i}] contains NaN or infinite values.")
+        if not np.allclose(K, K.T, rtol=1e-6, atol=1e-6 * np.abs(K).max(initial=0.0)):
+            raise ValueError(f"kernels[{i}] is not symmetric.")
+        matrices.append(0.5 * (K + K.T))
     if any(len(kernel) != len(matrices[0]) for kernel in matrices):
         raise ValueError(f"kernels have {[len(kernel) for kernel in matrices]} songs; they must be for the same songs.")
     return matrices
@@ -110,17 +119,6 @@ def _as_list(kernels: Any) -> list[Any]:
     if np.ndim(kernels[0]) != 2:
         raise ValueError("kernels must be a sequence of matrices, even if there is only one.")
     return kernels
-
-
-def _symmetrize(kernel: Any, i: int) -> Float64Array:
-    K = np.asarray(kernel, dtype=np.float64)
-    if K.ndim != 2 or K.shape[0] != K.shape[1] or len(K) < 2:
-        raise ValueError(f"kernels[{i}] has shape {K.shape}; it must be square, with at least two songs.")
-    if not np.isfinite(K).all():
-        raise ValueError(f"kernels[{i}] contains NaN or infinite values.")
-    if not np.allclose(K, K.T, rtol=1e-6, atol=1e-6 * np.abs(K).max(initial=0.0)):
-        raise ValueError(f"kernels[{i}] is not symmetric.")
-    return 0.5 * (K + K.T)
 
 
 def _full_map(K: Float64Array, max_rank: int | None) -> Axes:
@@ -144,8 +142,8 @@ def _spectrum(K: Float64Array, max_rank: int | None) -> tuple[Float64Array, Floa
     # start Lanczos from a vector that is the same in every run, and unlikely to be orthogonal to an eigenvector
     start = np.random.default_rng(0).standard_normal(len(K))
     values, vectors = eigsh(K, k=max_rank, which="LA", v0=start)
-    # Relative to the largest eigenvalue, the many values near 0 are equal, so a clearly negative one is found quickly.
-    # Finding a negative value much closer to 0 may take longer than decomposing K.
+    # Lanczos is fast if K has a clearly negative eigenvalue, far from the many eigenvalues near 0. Finding a negative
+    # eigenvalue much closer to 0 may take longer than decomposing K.
     reversed_K = LinearOperator(K.shape, matvec=lambda x: values[-1] * x - K @ x, dtype=np.float64)
     largest = eigsh(reversed_K, k=1, which="LA", v0=start, tol=1e-3, return_eigenvectors=False)
     return values, vectors, float(values[-1] - largest[0])

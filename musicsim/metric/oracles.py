@@ -57,8 +57,7 @@ class Oracle:
     ``(128 * 8 + 16 * 12) * n_songs`` bytes per thread. The sets take 4 bytes per relevant song, and 4 bytes per
     irrelevant song or per other song, whichever are fewer; with `pairs`, they take twice as much.
 
-    The result does not depend on the number of threads (``numba.get_num_threads()``). Raises ValueError if no query has
-    both relevant and irrelevant songs.
+    The result does not depend on the number of threads. Raises ValueError if no query has both sets.
     """
 
     def __init__(
@@ -176,11 +175,10 @@ class Oracle:
 
 @dataclass(frozen=True, slots=True)
 class _Sets:
-    """The sets of the queries that have both sets, in a single array.
+    """The relevant and irrelevant songs of the queries that have both, in a single array.
 
     The relevant songs of query s are ``items[start[s, 0] : start[s, 1]]``. The entries up to ``start[s, 2]`` are its
-    irrelevant songs. For queries marked by `inverted`, these entries are instead the songs in neither set, because
-    those are fewer.
+    irrelevant songs or, if `inverted`, the songs in neither set, because those are fewer.
     """
 
     queries: Int64Array

@@ -8,10 +8,9 @@ _FEW = 4  # If fewer than one in this many planes has weight, copying those with
 
 
 class Planes:
-    """Planes xi >= loss_i - <W, psi_i>, with the structure kernel H of equation 4.12.
+    """Planes xi >= loss_i - <W, psi_i>; `loss` is (m,), `psi` is (m, size), and `gram` is H of equation 4.12.
 
-    `loss` is (m,), `psi` is (m, size), and `gram` contains H_ij = <psi_i, psi_j>. Memory: 8 `size` bytes per plane, in
-    one array that grows by doubling.
+    Memory: 8 `size` bytes per plane, in one array that grows by doubling.
     """
 
     def __init__(self, size: int) -> None:

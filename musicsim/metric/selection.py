@@ -41,8 +41,8 @@ class MLRCV(LinearMetric, BaseEstimator):
     scoring : "auc", "map", "mrr", "ndcg" or "precision", optional
         By default the loss of `mlr`.
     tolerance : float >= 0
-        Tolerance in standard errors of the mean difference from the best C, over all validation queries. With 0, the
-        best C is chosen.
+        Number of standard errors of the mean difference from the best C, over all validation queries. With 0, the best
+        C is chosen.
 
     Attributes
     ----------

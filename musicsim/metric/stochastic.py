@@ -1,16 +1,13 @@
 """Stochastic cutting planes: each cut uses a new sample of the queries (after Yu and Joachims, 2008).
 
-This solver is for data with which one full cut, O(n_queries n_songs d), takes too long. The plane of a sample bounds
-the slack of this sample only, so no step is rejected. Every round is a proximal step over the planes of the last
-rounds, with the mu that the bundle method found on a first sample. The metric is the mean over the second half of the
-rounds. One full cut at the end computes its exact objective.
+Use this solver only if one full cut, O(n_queries n_songs d), takes too long. The plane of a sample bounds the slack of
+this sample only, so its objective cannot show whether a step was good, and all steps are taken. Every round is a
+proximal step over the planes of the last rounds, with the mu that the bundle method found on a first sample. The metric
+is the mean over the second half of the rounds. One full cut at the end computes its exact objective.
 
 The samples of a pass partition the queries, and their mean slack is the slack of all queries. So the mean plane of a
 pass is a plane for all queries, even though each sample was cut at a different metric. The lower bound uses these
 planes and the plane of the full cut; without a complete pass, it uses only the latter.
-
-On 2,122 songs with 200 queries per cut, the result is 0.9% above the optimum after the work of ten full cuts. The
-deterministic method needs no more work there, so use samples only if a full cut is impossible.
 """
 
 from dataclasses import replace

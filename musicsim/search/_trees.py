@@ -26,8 +26,8 @@ from musicsim.search.code_kernels import BLOCK, code_size, encode
 from musicsim.search.split_kernels import RULES, split
 
 _DEEPEST = 1 << 30
-# A tree is regrown if it holds each row this many times as often as when it was grown. If new rows are denser than the
-# first rows, each new row falls into many overlaps, and each later split of a leaf copies the row again.
+# A tree is regrown if its number of copies per row has grown by this factor. If new rows are denser than the first
+# rows, each new row falls into many overlaps, and each later split of a leaf copies the row again.
 _MAX_COPIED = 2.0
 
 

@@ -28,7 +28,7 @@ class CompactIndex(VectorIndex):
     n_bits : int from 1 to 1024
         Number of bits in a code.
     ratio : int >= 1
-        Number of candidates per result; at least 1,000 rows are candidates, and all rows as near as the last candidate.
+        Number of candidates per result. At least 1,000 rows are candidates, and so are all rows that tie with the last.
     n_learned : int >= 2
         Number of rows from which the codes are learned.
     n_jobs, random_state : as in :class:`SpillTree`

@@ -3,9 +3,6 @@
 Vectors and durations select *candidates* without an (n, n) matrix. The MFCCs of each pair are then aligned at the best
 offset. The pair is the same recording only if the *changes* of its MFCCs agree. Another performance, a remix, or a
 song with the same drum loop has different changes at different times, even if it sounds similar.
-
-Conventions: durations and offsets are in seconds of decoded sound; a pair is (lower row, higher row); similarities are
-at most 1.
 """
 
 from collections.abc import Callable, Iterator
@@ -143,7 +140,7 @@ def find_candidates(
     ----------
     X : float ndarray of shape (n_songs, n_dimensions), finite
         Song vectors for which ``1 - d^2 / 2`` is a similarity, where d is the Euclidean distance.
-    durations : ndarray of shape (n_songs,), seconds, finite
+    durations : ndarray of shape (n_songs,), seconds of decoded sound, finite
         Songs whose durations differ by more than max(3 s, 3%) are never a pair.
     rows : int array-like, optional
         Find only pairs with at least one of these rows (such as new songs); by default all pairs.
@@ -256,7 +253,7 @@ class _Comparison:
             return -1.0, 0
         # short excerpts could miss the true offset, and comparing such short songs completely is cheap
         if min(len(a), len(b)) >= 3 * MAX_OFFSET // _STRIDE:
-            agreement, offset = _coarse(a, b, MAX_OFFSET // _STRIDE, min(len(a), len(b)) / 2)
+            agreement, offset = _coarse(a, b, min(len(a), len(b)) / 2)
             if 0.0 < agreement < _MIN_EXCERPT:  # an agreement of 0 means that the excerpt is constant
                 return agreement, offset * _STRIDE
         return _align(self._whole(first), self._whole(second))
@@ -298,7 +295,7 @@ def _changes(frames: FloatingArray) -> Float32Array:
 def _align(a: Float32Array, b: Float32Array) -> tuple[float, int]:
     """Return the best agreement and its offset in frames: b[t + offset] matches a[t]; (-1, 0) without overlap."""
     least = max(_MIN_OVERLAP * min(len(a), len(b)), _MIN_OVERLAP_S * SAMPLE_RATE / HOP - 2 * _CHANGE)
-    agreement, coarse = _coarse(a[::_STRIDE], b[::_STRIDE], MAX_OFFSET // _STRIDE, least / _STRIDE)
+    agreement, coarse = _coarse(a[::_STRIDE], b[::_STRIDE], least / _STRIDE)
     if agreement == -1.0:
         return -1.0, 0
     best, best_offset = -1.0, 0
@@ -315,10 +312,11 @@ def _align(a: Float32Array, b: Float32Array) -> tuple[float, int]:
     return min(best, 1.0), best_offset  # because of rounding, the agreement may exceed 1
 
 
-def _coarse(a: Float32Array, b: Float32Array, max_offset: int, least: float) -> tuple[float, int]:
-    """Return the highest mean correlation over at least `least` common rows, and its offset; (-1, 0) without one."""
+def _coarse(a: Float32Array, b: Float32Array, least: float) -> tuple[float, int]:
+    """Return the highest mean correlation over at least `least` common rows, and its offset in strides, or (-1, 0)."""
     from scipy.fft import irfft, next_fast_len, rfft
 
+    max_offset = MAX_OFFSET // _STRIDE
     offsets = np.arange(-max_offset, max_offset + 1)
     starts, ends = np.maximum(0, -offsets), np.minimum(len(a), len(b) - offsets)
     fits = (ends - starts >= least) & (ends > starts)

@@ -49,8 +49,8 @@ class SpillTree(TreeIndex):
     Notes
     -----
     A tree of depth D holds each row ``(1 + 2 * spill) ** D`` times on average, and each takes 4 bytes. With a spill of
-    0.1 and a depth of 13, this is 10.7 times. Equal rows cannot be split and stay in one leaf. If added rows make the
-    tree hold each row twice as often as when it was grown, it is regrown over all rows.
+    0.1 and a depth of 13, this is 10.7 times. Equal rows cannot be split and stay in one leaf. If added rows double the
+    mean number of copies per row, the tree is regrown over all rows.
     """
 
     _LEAVES: ClassVar = Trees

@@ -38,8 +38,8 @@ _SETTINGS: tuple[SpillForest | PartitionIndex, ...] = (
 )
 TRIAL_ROWS = 100_000
 _AS_FAST = 1.1  # A setting that needs less memory is preferred if it is slower by at most this factor
-# With more rows than in the trial, codes distinguish near rows less well. So a setting must have a reserve: with this
-# many times its probes, it must miss at most a third as many neighbors as the requested recall allows.
+# With more rows than in the trial, codes distinguish near rows less well, so a setting must have a reserve. With its
+# probes multiplied by this factor, it may miss at most a third of the neighbors that the requested recall allows.
 _PROBE_FACTOR = 16
 # If an index over all rows is slower than predicted by more than this factor, the next setting is also built.
 _SLOWER = 2.0
@@ -53,7 +53,7 @@ class Calibration:
     k: int
     n_probes: int
     goal: float  # requested recall
-    # Mean recall of the check queries. Probes were added until the recall reached the goal, so it is lower only if
+    # Mean recall of the check queries. Probes were added until it reached the goal, so it is below the goal only if
     # every leaf is scanned. The recall of other queries may be lower by about `error`.
     recall: float
     error: float  # standard error of the recall
@@ -140,7 +140,7 @@ def calibrate(
     recall : float in (0, 1]
         Mean share of the `k` true neighbors among the results.
     n_queries : int >= 2
-        Number of rows for choosing the number of probes, and of different rows for checking it. The calibration takes
+        Number of random rows that choose the number of probes, and of other rows that check it. The calibration takes
         ``2 * n_queries`` exact searches.
     random_state : int, numpy.random.Generator or None
 
@@ -263,7 +263,7 @@ def _shortfall(index: Any) -> float:
 
 
 def _order_trials(trials: list[dict[str, Any]], recall: float, *, is_complete: bool) -> list[dict[str, Any]]:
-    """Return the trials to build: the best, then the others by time unless all rows were tried (`is_complete`)."""
+    """Return the trials to build: only the best if all rows were tried (`is_complete`), or all, with the best first."""
     # if codes rank too few of the true neighbors, more probes do not help
     able = [trial for trial in trials if trial["recall"] >= recall - 1e-12]
     safe = [trial for trial in able if is_complete or 1.0 - trial["ceiling"] <= (1.0 - recall) / 3]
