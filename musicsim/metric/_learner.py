@@ -101,7 +101,7 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         end_state = None
         with one_blas_thread():  # the matrices are small; two threads were four times slower
             if self.n_queries is not None and self.n_queries < oracle.n_queries:
-                solve_stochastic(problem, search, oracle, int(self.n_queries), np.random.default_rng(self.random_state))
+                solve_stochastic(problem, search, int(self.n_queries), np.random.default_rng(self.random_state))
             elif self.solver == "bundle":
                 end_state = solve_bundle(problem, search, state)
             elif self.solver == "admm":

@@ -48,10 +48,17 @@ class KernelSpaces:
     def components(self, flat: Float64Array) -> list[Float64Array]:
         """Return, per kernel, a factor (r_k, n_songs) of W = L^T L; it has no rows if the kernel is not used."""
         blocks = self.cone.blocks(flat)
-        return [
-            _pull_back(coordinates, next(blocks)) if len(coordinates.weights) else np.empty((0, len(self.songs)))
-            for coordinates in self._maps
-        ]
+        factors = []
+        for coordinates in self._maps:
+            if not len(coordinates.weights):
+                factors.append(np.empty((0, len(self.songs))))
+            elif isinstance(coordinates, Axes):
+                L = factor(next(blocks))
+                factors.append(L[np.abs(L).max(axis=1) > 0] @ coordinates.basis.T)
+            else:
+                L = np.sqrt(coordinates.metric(next(blocks)))
+                factors.append(L[np.flatnonzero(np.diag(L))])
+        return factors
 
 
 class KernelProjections:
@@ -156,12 +163,3 @@ def _diagonal_map(K: Float64Array) -> Columns:
     except np.linalg.LinAlgError:
         raise ValueError("a kernel has a negative eigenvalue; it must be positive semidefinite.") from None
     return Columns.from_songs(np.where(np.diag(K) > 0, K, 0.0), np.diag(K))
-
-
-def _pull_back(coordinates: Axes | Columns, block: Float64Array) -> Float64Array:
-    """Return a factor of W^k, computed from the metric in scaled coordinates."""
-    if isinstance(coordinates, Axes):
-        L = factor(block)
-        return L[np.abs(L).max(axis=1) > 0] @ coordinates.basis.T
-    L = np.sqrt(coordinates.metric(block))
-    return L[np.flatnonzero(np.diag(L))]

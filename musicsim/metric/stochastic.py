@@ -52,11 +52,9 @@ class Passes:
             self.planes.retire(np.zeros(len(self.planes)), _KEPT)
 
 
-def solve_stochastic(
-    problem: Problem, search: Search, oracle: Oracle, n_queries: int, rng: np.random.Generator
-) -> None:
+def solve_stochastic(problem: Problem, search: Search, n_queries: int, rng: np.random.Generator) -> None:
     """Use all cuts of the search: all except the last are made on samples of at most `n_queries` queries."""
-    passes = Passes(oracle, n_queries, problem.cone.size, rng)
+    passes = Passes(problem.oracle, n_queries, problem.cone.size, rng)
     n_first = min(_FIRST_CUTS, max(1, (search.max_cuts - 1) // 2))
     first = Search(
         search.tol, problem, n_first, lambda step, _best: search.note_sampled(step["objective"], step["n_planes"])
