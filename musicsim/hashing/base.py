@@ -33,10 +33,10 @@ class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Notes
         -----
-        The code of a row does not depend on the process, the number of threads or the machine (with IEEE floats),
-        because rows and weights are rounded to grids on which sums are exact in any order. A projection of exactly 0,
-        for which h is 0.5, gives the bit 0. In every column, rows are clipped at 8 times the largest distance between a
-        training row and the mean.
+        The code of a row does not depend on the process, the number of threads or the machine (with IEEE floats). To
+        achieve this, rows and weights are rounded to grids on which sums are exact in any order. A projection of
+        exactly 0, for which h is 0.5, gives the bit 0. In every column, rows are clipped at 8 times the largest
+        distance between a training row and the mean.
         """
         check_is_fitted(self)
         rows: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)

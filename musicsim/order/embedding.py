@@ -93,8 +93,8 @@ def _check_training(comparisons: npt.ArrayLike, n_songs: int) -> Int64Array:
 class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
     """Embed songs, from one or several kernels, so that distances agree with comparisons.
 
-    The objective is ``min over W^p >= 0 of sum_p <W^p, K^p> + C / m * sum of max(0, 1 + d(i, j) - d(k, l))``, where the
-    squared distances are ``d(x, y) = sum_p (K_x^p - K_y^p)^T W^p (K_x^p - K_y^p)`` (algorithms 2.3 and 2.4).
+    The objective is ``min over W^p >= 0 of sum_p <W^p, K^p> + C / m * sum of max(0, 1 + d(i, j) - d(k, l))``. Squared
+    distances are ``d(x, y) = sum_p (K_x^p - K_y^p)^T W^p (K_x^p - K_y^p)`` (algorithms 2.3 and 2.4).
 
     Parameters
     ----------
@@ -212,8 +212,8 @@ def _list_kernels(kernels: Any) -> Any:
 class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
     """A linear metric of songs whose distances agree with comparisons.
 
-    The objective is ``min over W >= 0 of trace(W) + C / m * sum of max(0, 1 + d(i, j) - d(k, l))``, where the squared
-    distances are ``d(x, y) = (x - y)^T W (x - y)`` (algorithm 2.2).
+    The objective is ``min over W >= 0 of trace(W) + C / m * sum of max(0, 1 + d(i, j) - d(k, l))``. Squared distances
+    are ``d(x, y) = (x - y)^T W (x - y)`` (algorithm 2.2).
 
     Parameters
     ----------

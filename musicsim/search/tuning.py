@@ -209,8 +209,9 @@ def tune(
     SpillForest, PartitionIndex or ExactIndex, fitted
         An exact index if there are fewer than 5,000 rows, or if comparing with every row is as fast. Other indexes have
         ``calibration_``, a :class:`Calibration`, and ``trials_``, a list with one dict per setting. Each dict contains
-        the parameters, the unfitted ``index``, the chosen ``n_probes``, the ``recall`` of the training queries,
-        ``ceiling`` (the recall with 16 times as many probes), ``seconds`` per query, and ``nbytes``.
+        the parameters, the unfitted ``index``, the chosen ``n_probes`` and the ``recall`` of the training queries.
+        Further entries are ``ceiling`` (the recall with 16 times as many probes), ``seconds`` per query, and
+        ``nbytes``.
     """
     _check(k, recall, n_queries)
     rows = check_rows(X, "X")
