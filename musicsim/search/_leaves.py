@@ -38,8 +38,8 @@ class Leaves:
     items: Int32Array
     codes: Int8Array
     step: float = 1.0
-    seeds: tuple[int, ...] = ()
-    sizes: Int64Array = field(default_factory=lambda: np.zeros(3, np.int64))
+    seeds: tuple[int, ...]
+    sizes: Int64Array
     """Numbers of inner nodes, leaves and slots in use."""
     copies: float = 1.0
     """Mean number of copies of a row in each tree when the tree was grown."""

@@ -38,8 +38,8 @@ _SETTINGS: tuple[SpillForest | PartitionIndex, ...] = (
 )
 TRIAL_ROWS = 100_000
 _AS_FAST = 1.1  # A setting that needs less memory is preferred if it is slower by at most this factor
-# With more rows than in the trial, codes distinguish near rows less well, so a setting must have a reserve. With its
-# probes multiplied by this factor, it may miss at most a third of the neighbors that the requested recall allows.
+# With more rows than in the trial, codes distinguish near rows less well, so a setting must have a reserve. With this
+# many times its probes, it may miss at most a third of the neighbors that the goal allows it to miss.
 _PROBE_FACTOR = 16
 # If an index over all rows is slower than predicted by more than this factor, the next setting is also built.
 _SLOWER = 2.0
