@@ -32,12 +32,14 @@ from musicsim.demo import SongPlan, plan_collection, render
 from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.refresh.fitting import fit_sound, parts_of
-from musicsim.search import DuplicatePair, find_duplicates, group_pairs
+from musicsim.search import find_duplicates, group_pairs
+from musicsim.search.duplicates import find_candidates
 
 RATES = (32000, 44100, 48000)
 REAL_S = 30.0
 """Seconds of each real recording that are copied."""
 MANY, COLUMNS = 20_000, 200
+_LEAST_WITHOUT_FRAMES = 0.995
 
 Song = tuple[float, SongFrames]  # seconds, stored features
 Songs = dict[str, Song]  # kind -> song, including "original"
@@ -174,9 +176,17 @@ class _Space:
         return self._model.transform(of_song for _, of_song in songs)
 
 
-def _pairs(X: Float32Array, songs: Sequence[Song], frames: bool = True, **options: Any) -> list[DuplicatePair]:
+def _pairs(X: Float32Array, songs: Sequence[Song], frames: bool = True, **options: Any) -> list[tuple[int, int, float]]:
+    """Return rows and similarity of each pair; without frames, pairs with nearly equal vectors and durations."""
     durations = np.array([seconds for seconds, _ in songs])
-    return find_duplicates(X, durations, lambda row: songs[row][1].mfcc if frames else None, **options)
+    if frames:
+        found = find_duplicates(X, durations, lambda row: songs[row][1].mfcc, **options)
+        return [(pair.first, pair.second, pair.similarity) for pair in found]
+    return [
+        (first, second, similarity)
+        for first, second, similarity in find_candidates(X, durations)
+        if similarity >= _LEAST_WITHOUT_FRAMES and abs(durations[first] - durations[second]) <= 0.25
+    ]
 
 
 def _by_kind(originals: list[Song], others: list[Songs], space: _Space, X: Float32Array) -> Iterator[dict[str, Any]]:
@@ -189,11 +199,11 @@ def _by_kind(originals: list[Song], others: list[Songs], space: _Space, X: Float
         row: dict[str, Any] = {"kind": kind, "songs": len(owners)}
         for suffix, frames in (("", True), (", no frames", False)):
             pairs = _pairs(both, songs, frames)
-            own = [pair for pair in pairs if of[pair.first] == of[pair.second]]
+            own = [similarity for first, second, similarity in pairs if of[first] == of[second]]
             row[f"found{suffix}"] = len(own) / len(owners)
             row[f"false pairs{suffix}"] = len(pairs) - len(own)
             if frames:
-                row["lowest agreement found"] = min((pair.similarity for pair in own), default=None)
+                row["lowest agreement found"] = min(own, default=None)
         yield row
 
 
@@ -201,7 +211,7 @@ def _together(copies: list[Songs], space: _Space) -> dict[str, Any]:
     """Group all duplicates of all songs as one collection."""
     songs = [song for kinds in copies for song in kinds.values()]
     truth = np.repeat(np.arange(len(copies)), [len(kinds) for kinds in copies])
-    groups = group_pairs(len(songs), _pairs(space.vectors(songs), songs))
+    groups = group_pairs(len(songs), [pair[:2] for pair in _pairs(space.vectors(songs), songs)])
     joined = {(group, song) for group, song in zip(groups.tolist(), truth.tolist(), strict=True)}
     return {
         "kind": "all copies of all songs",
@@ -220,7 +230,7 @@ def _published(folder: Path, pool: Pool) -> dict[str, Any]:
     family_of = np.repeat(np.arange(len(families)), [len(family) for family in families])
     X = _Space(songs, 0).vectors(songs)
     # there are more duplicates of one excerpt than a song has candidates by default
-    found = {(pair.first, pair.second) for pair in _pairs(X, songs, max_candidates=len(songs))}
+    found = {pair[:2] for pair in _pairs(X, songs, max_candidates=len(songs))}
     # these are cut to 4 and 5 s, which is more than 3 s shorter than the rest
     same = {
         (i, j)
@@ -253,7 +263,7 @@ def _timed(seed: int) -> list[dict[str, Any]]:
         ("all 30 s long", np.full(MANY, 30.0)),
     ):
         start = time.perf_counter()
-        find_duplicates(X, durations, lambda row: None)
+        list(find_candidates(X, durations))
         rows.append({"kind": f"candidates, {name}", "songs": MANY, "seconds": time.perf_counter() - start})
     walk = rng.standard_normal((40, 20_672, 13)).cumsum(axis=1).astype(np.float16)
     near = X[:1] + 1e-3 * X[:200]

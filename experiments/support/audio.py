@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from experiments.demo import TRAINING_FRAMES
+from experiments.support.pieces import mutual_proximity
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.codebook import Codebook, suggest_n_codewords
 from musicsim.evaluation import hubness
@@ -20,7 +21,6 @@ from musicsim.library import Library
 from musicsim.metric import GMML, MLR, LGMMLByExample
 from musicsim.mixtures import MixtureSpace, SemanticMultinomials, SongMixtures, fit_mixtures, kl_divergences
 from musicsim.relevance import Relevance
-from musicsim.search import mutual_proximity
 
 __all__ = [
     "GMM",

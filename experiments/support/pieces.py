@@ -10,9 +10,9 @@ import numpy as np
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.evaluation import hubness
 from musicsim.library import Library, Song
-from musicsim.search import mutual_proximity
+from musicsim.search import MutualProximity
 
-__all__ = ["MEASURES", "Pieces", "Scores", "euclidean", "labelled", "scores", "with_proximity"]
+__all__ = ["MEASURES", "Pieces", "Scores", "euclidean", "labelled", "mutual_proximity", "scores", "with_proximity"]
 
 MEASURES = ("P@1", "P@5", "package", "within")
 MIN_PIECES = 5
@@ -107,6 +107,15 @@ def euclidean(X: Float64Array) -> Float64Array:
 
     distances: Float64Array = cdist(X, X)
     return distances
+
+
+def mutual_proximity(
+    D: Float64Array, mean_q: Float64Array, std_q: Float64Array, mean_x: Float64Array, std_x: Float64Array
+) -> Float64Array:
+    """Adjust distances of any kind, (n_queries, n), by the moments of the queries and of the songs."""
+    proximity, rows = MutualProximity(), np.arange(len(mean_x))
+    proximity.mean_, proximity.std_ = mean_x, std_x
+    return np.stack([proximity.rescore(d, rows, own) for d, *own in zip(D, mean_q, std_q, strict=True)])
 
 
 def with_proximity(D: Float64Array, share: float) -> Float64Array:

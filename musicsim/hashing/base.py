@@ -11,7 +11,7 @@ from musicsim.hashing._kernels import MAX_BITS
 from musicsim.hashing.packing import pack_bits
 
 ROWS_AT_ONCE = 4096  # Number of rows in a block; a transform takes about 16 bytes times (columns + bits) per row
-_MAX_ENTRY = 1e140  # Squares of numbers between 1 / _MAX_ENTRY and this, and sums of them, do not overflow or underflow
+_MAX_ENTRY = 1e140  # Sums of squares of numbers between 1 / _MAX_ENTRY and _MAX_ENTRY neither overflow nor underflow
 
 
 class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -33,8 +33,8 @@ class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Notes
         -----
-        The code of a row does not depend on the process, the number of threads or the machine (with IEEE floats). For
-        this, rows and weights are rounded to grids on which the projection is exact in any order. A projection of
+        The code of a row does not depend on the process, the number of threads or the machine (with IEEE floats). To
+        achieve this, rows and weights are rounded to grids on which sums are exact in any order. A projection of
         exactly 0, for which h is 0.5, gives the bit 0. In every column, rows are clipped at 8 times the largest
         distance between a training row and the mean.
         """
@@ -71,7 +71,7 @@ def principal_axes(centered: Float64Array, max_axes: int) -> tuple[Float64Array,
     """
     variances, axes = np.linalg.eigh(centered.T @ centered / len(centered))
     variances, axes = variances[::-1], axes[:, ::-1]
-    # smaller variances are rounding errors of the largest variance
+    # variances below this share of the largest are rounding errors
     r = min(int(np.count_nonzero(variances > 1e-10 * variances[0])), max_axes)
     variances, axes = variances[:r], axes[:, :r]
     largest = axes[np.abs(axes).argmax(axis=0), np.arange(r)]

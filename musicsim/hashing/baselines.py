@@ -33,8 +33,7 @@ class RandomProjectionHash(BitHash):
     """
 
     def __init__(self, n_bits: int = 64, *, random_state: int | np.random.Generator | None = None) -> None:
-        self.n_bits = n_bits
-        self.random_state = random_state
+        self.n_bits, self.random_state = n_bits, random_state
 
     def fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
         """Draw the hyperplanes.

@@ -10,7 +10,6 @@ changes by the difference between their gains. So the document with the higher g
   because a swap does not change it, and lambdas are divided by the sum of their weights.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -23,43 +22,35 @@ SCORES = ("classification", "retrieval", "hierarchy", "regression")
 
 
 class _Uniform:
-    """Base class that draws documents uniformly from all rows."""
+    """Base class that draws documents uniformly from the rows of a table of labels or targets."""
 
-    def __init__(self, n_rows: int) -> None:
-        self._n_rows = n_rows
+    def __init__(self, table: npt.NDArray[Any]) -> None:
+        self._table = table
 
     def documents(self, queries: Int64Array, n: int, rng: np.random.Generator) -> Int64Array:
         """Draw at most `n` different documents for `queries`."""
-        return rng.choice(self._n_rows, min(n, self._n_rows), replace=False)
+        return rng.choice(len(self._table), min(n, len(self._table)), replace=False)
 
 
 class LabelGains(_Uniform):
     """Gains for classification (one level) and a hierarchy, whose levels go from the widest class to the narrowest."""
 
-    def __init__(self, labels: Int64Array) -> None:
-        super().__init__(len(labels))
-        self._labels = labels
-
     def gains(self, queries: Int64Array, documents: Int64Array) -> Float64Array:
         """Return gains (n_queries, n_documents), NaN for documents excluded from the ranking of a query."""
         shared = np.zeros((len(queries), len(documents)))
         equal = np.ones(shared.shape, bool)
-        for level in self._labels.T:
+        for level in self._table.T:
             query_labels = level[queries, None]
             equal &= (query_labels == level[documents]) & (query_labels >= 0)
             shared += equal
-        shared /= self._labels.shape[1]
+        shared /= self._table.shape[1]
         shared[queries[:, None] == documents] = np.nan
         return shared
 
 
 class TargetGains(_Uniform):
-    def __init__(self, targets: Float64Array) -> None:
-        super().__init__(len(targets))
-        self._targets = targets
-
     def gains(self, queries: Int64Array, documents: Int64Array) -> Float64Array:
-        gains = -np.square(self._targets[queries, None] - self._targets[documents])
+        gains = -np.square(self._table[queries, None] - self._table[documents])
         gains[queries[:, None] == documents] = np.nan
         return np.asarray(gains)
 
@@ -92,14 +83,12 @@ def make_gains(score: str, y: Any, n_rows: int) -> Gains:
         return RelevanceGains(_check_relevance(y, n_rows))
     if isinstance(y, Relevance):
         raise ValueError(f"y is a Relevance, which requires score='retrieval', not score={score!r}.")
-    if score == "hierarchy":
-        return LabelGains(_levels(y, n_rows))
     if score == "regression":
         return TargetGains(_targets(y, n_rows))
-    codes = label_codes(y, "y")
+    codes = _levels(y) if score == "hierarchy" else label_codes(y, "y")[:, None]
     _check_length(codes, n_rows)
-    _check_labels([codes])
-    return LabelGains(codes[:, None])
+    _check_labels(codes)
+    return LabelGains(codes)
 
 
 def keep_targets(gains: Float64Array, queries: Float64Array, documents: Float64Array, n_targets: int) -> None:
@@ -122,11 +111,11 @@ def _check_length(y: npt.NDArray, n_rows: int) -> None:
         raise ValueError(f"y has {len(y)} entries, but X has {n_rows} rows; pass one entry per row.")
 
 
-def _check_labels(levels: Iterable[Int64Array]) -> None:
-    """Raise ValueError unless some level has two different labels, one of which occurs twice."""
-    for codes in levels:
-        counts = np.unique(codes[codes >= 0], return_counts=True)[1]
-        if len(np.unique(codes)) > 1 and (counts > 1).any():
+def _check_labels(codes: Int64Array) -> None:
+    """Raise ValueError unless some level (column) has two different labels, one of which occurs twice."""
+    for level in codes.T:
+        counts = np.unique(level[level >= 0], return_counts=True)[1]
+        if len(np.unique(level)) > 1 and (counts > 1).any():
             return
     raise ValueError("y must have at least two different labels, one of which occurs twice.")
 
@@ -143,14 +132,11 @@ def _check_relevance(y: Any, n_rows: int) -> Relevance:
     return y
 
 
-def _levels(y: Any, n_rows: int) -> Int64Array:
+def _levels(y: Any) -> Int64Array:
     table = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y, dtype=object)
     if table.ndim != 2 or not table.shape[1]:
         raise ValueError(f"y has shape {table.shape}; with score='hierarchy', it must be (n_rows, levels).")
-    codes = np.stack([label_codes(list(level), "y") for level in table.T], axis=1)
-    _check_length(codes, n_rows)
-    _check_labels(codes.T)
-    return codes
+    return np.stack([label_codes(list(level), "y") for level in table.T], axis=1)
 
 
 def _targets(y: Any, n_rows: int) -> Float64Array:

@@ -35,7 +35,7 @@ def bin_vote(codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike
     ndarray of shape (m,) or (m, levels), of the type of the labels (object for a list of strings)
 
         - Ties go to the label with more votes in the nearest bin, then to the first label in order.
-        - A label is unknown if none of the neighbors that agree so far has a label.
+        - The label of a level is unknown if no neighbor that agrees with the levels above has a known label.
 
     Raises
     ------

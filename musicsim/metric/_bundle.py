@@ -6,9 +6,8 @@ Each round solves
 
 over the current planes, calls the oracle at the solution, and adds the oracle's plane. In plain bundle methods, Y is
 the best metric so far. The mean over many queries is nearly smooth, so such a proximal step is hardly better than a
-gradient step. Therefore, Y is extrapolated as in Nesterov's method, and reset when the objective rises. A plane is a
-lower bound on the slack no matter where it was cut, so the gap of :class:`~musicsim.metric._problem.Search` is valid
-for any steps.
+gradient step. Therefore, Y is extrapolated as in Nesterov's method, and reset when the objective rises. Every plane is
+a lower bound on the slack, so the gap of :class:`~musicsim.metric._problem.Search` is valid for any sequence of steps.
 
 Far from the optimum, mu follows the ratio of the true decrease to the predicted one (Kiwiel, 1990). If the objective
 stagnates before the bound closes the gap, mu is lowered and planes are kept longer, because the bound needs planes on
@@ -30,9 +29,9 @@ _MASTER_STEPS = {True: 60, False: 300}  # Maximum number of steps for a linear p
 _MASTER_SHARE = 0.1  # (*) is solved until its gap is this share of the predicted decrease
 # Number of rounds that planes without weight are kept: at first, and after the objective has stagnated.
 _KEPT, _KEPT_LATE = 40, 150
-# The objective stagnates if it falls by less than _STAGNATION * tol (relative) within _WINDOW cuts. Then mu is lowered
-# every _PATIENCE cuts.
-_WINDOW, _STAGNATION, _PATIENCE = 8, 1.0, 5
+# The objective stagnates if it falls by less than tol (relative) within _WINDOW cuts. Then mu is lowered, every
+# _PATIENCE cuts.
+_WINDOW, _PATIENCE = 8, 5
 _BOUND_FALL = 16.0  # Factor by which mu is divided when (*) is solved for the bound alone
 _BOUND_GAIN = 0.05  # If a bound closes less than this share of the gap, the wait for the next one is doubled
 _NULLS = 10  # Number of steps without gain after which mu is doubled
@@ -130,7 +129,7 @@ class _Steering:
                 self.mu, self._n_null = 2.0 * self.mu, 0
         past = self._objectives
         past.append(best)
-        stagnates = len(past) > _WINDOW and past[-1 - _WINDOW] - best < _STAGNATION * self._tol * best
+        stagnates = len(past) > _WINDOW and past[-1 - _WINDOW] - best < self._tol * best
         if stagnates and len(past) - self._last_stagnation >= _PATIENCE and self.mu > self._lowest:
             if self._last_stagnation == 0:
                 self._lowest, self.max_age = self.mu / _SLOWEST, _KEPT_LATE

@@ -11,7 +11,7 @@ from musicsim._checks import check_number
 
 _SYMMETRY = 1e-8  # Largest difference from the transpose, relative to the largest entry, that is ignored as rounding
 _MIN_SHARE = 1e-12  # Minimum size of a scatter, relative to the other scatter
-# If `reg` is above 0, it is raised to at least this times d^2, because rounding could make a scatter singular.
+# A `reg` above 0 is raised to at least this times d^2, because otherwise rounding could make a scatter singular.
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
 
 

@@ -93,7 +93,7 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             W = np.zeros(cone.size) if best is None else best
             return bool(callback is not None and callback({**step, "components": lambda: components(W)}))
 
-        oracle = Oracle(songs, relevance, self.loss, self.k, self.structure, widths=cone.widths)
+        oracle = Oracle(songs, relevance, self.loss, int(self.k), self.structure, cone.widths)
         has_row_norms = self.regularizer == "l21" and self.structure == "full"
         penalty: Regularizer = RowNorms(cone) if has_row_norms else Trace(cone)
         problem = Problem(oracle, cone, penalty, float(self.C))
@@ -101,13 +101,13 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         end_state = None
         with one_blas_thread():  # the matrices are small; two threads were four times slower
             if self.n_queries is not None and self.n_queries < oracle.n_queries:
-                solve_stochastic(problem, search, oracle, int(self.n_queries), np.random.default_rng(self.random_state))
+                solve_stochastic(problem, search, int(self.n_queries), np.random.default_rng(self.random_state))
             elif self.solver == "bundle":
                 end_state = solve_bundle(problem, search, state)
             elif self.solver == "admm":
-                solve_cutting_plane(problem, search, lambda p: ADMM(p, self.admm_steps))
+                solve_cutting_plane(problem, search, ADMM(problem, self.admm_steps))
             else:
-                solve_cutting_plane(problem, search, lambda p: Subgradient(p, self.tol))
+                solve_cutting_plane(problem, search, Subgradient(problem, self.tol))
         assert search.best is not None
         self.objective_, self.dual_bound_ = search.objective, search.dual_bound
         self.n_cuts_, self.n_projections_, self.n_queries_ = search.n_cuts, cone.n_projections, oracle.n_queries

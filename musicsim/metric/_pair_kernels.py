@@ -6,9 +6,9 @@ from numba import njit
 from musicsim.metric._kernels import count_below, dot
 
 TILE = 128
-"""Number of columns processed together: with as many rows, they fit into the second-level cache."""
+"""Number of columns processed together; a tile with the same number of rows fits into the second-level cache."""
 _FEW_ABOVE = 8  # If at most one in this many scores is above a threshold, these scores are processed one by one
-_PADDING = 8  # Extra columns, because rows whose length is a power of two would share few cache lines
+_PADDING = 8  # Extra columns; rows whose length is a power of two would compete for the same cache lines
 
 
 @njit(cache=True, nogil=True)
@@ -26,7 +26,7 @@ def rank_relevant(left, right, norms, first, last, begins, relevant, ranked, sco
 
 @njit(cache=True, nogil=True)
 def _count(s, row, column, begins, thresholds, barred_begins, barred, values, counts, lows, placed):
-    """Count, for each song from `column` on, the thresholds of a row below its score; 0 for barred songs.
+    """Count, for each song starting at `column`, the thresholds of a row below its score; 0 for barred songs.
 
     Returns the sum of score times count; ``placed[c]`` is the number of songs with count c.
     """

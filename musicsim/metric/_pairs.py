@@ -1,9 +1,9 @@
 """Most violated rankings by AUC if all songs are queries: process pairs of songs instead of queries and songs.
 
-For AUC, a song's score alone determines whether it comes before a relevant song. Therefore, both products of
-:mod:`musicsim.metric.oracles` take half the multiplications. The score of song j for query i and the score of i for j
-share the product x_i^T W x_j. X^T A X is added to its transpose, so the weights of (i, j) and (j, i) are added before
-they are multiplied by X. Rows are processed in blocks: each block with itself and with the songs after it.
+For AUC, a song's score alone determines whether it comes before a relevant song. Therefore, both matrix products of
+:mod:`musicsim.metric.oracles` need only half the multiplications. The score of song j for query i and the score of i
+for j share the product x_i^T W x_j. In the second product, the weights of (i, j) and (j, i) are added before they are
+multiplied by X. Rows are processed in blocks: each block with itself and with the songs after it.
 """
 
 from collections.abc import Iterator
@@ -34,13 +34,11 @@ class Pairs:
     def build(
         cls, n_songs: int, queries: Int64Array, items: Int32Array, start: Int64Array, inverted: BoolArray
     ) -> Self | None:
-        """Convert sets of queries; None if few songs are queries, a query occurs twice, or many songs are unranked."""
+        """Convert the sets of different queries; return None if few songs are queries or many songs are unranked."""
+        if len(queries) < _MIN_SHARE * n_songs or not inverted.all():
+            return None
         slots = np.full(n_songs, -1)
         slots[queries] = np.arange(len(queries))
-        is_query = slots >= 0
-        n_queries = np.count_nonzero(is_query)
-        if n_queries < len(queries) or n_queries < _MIN_SHARE * n_songs or not inverted.all():
-            return None
         empty = np.empty(0, dtype=np.int32)
         relevant = [items[start[s, 0] : start[s, 1]] if s >= 0 else empty for s in slots.tolist()]
         barred = [np.sort(items[start[s, 0] : start[s, 2]]) if s >= 0 else empty for s in slots.tolist()]
@@ -50,7 +48,7 @@ class Pairs:
             relevant=np.concatenate(relevant),
             barred_begins=np.concatenate([[0], np.cumsum(n_barred)]),
             barred=np.concatenate(barred),
-            units=np.where(is_query, 2.0 / np.maximum(n_relevant * (n_songs - n_barred), 1), 0.0),
+            units=np.where(slots >= 0, 2.0 / np.maximum(n_relevant * (n_songs - n_barred), 1), 0.0),
         )
 
     def rankings(

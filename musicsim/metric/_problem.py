@@ -52,8 +52,7 @@ class Problem:
         with self.measure("oracle"):
             # a low-rank factor saves time
             is_low_rank = W.factors is not None and sum(map(len, W.factors)) < sum(self.cone.widths)
-            metric = {"L": W.factors} if is_low_rank else {"W": W.point}
-            cut = self.oracle.cut(**metric, slots=self.slots)
+            cut = self.oracle.cut(W.point, W.factors if is_low_rank else None, slots=self.slots)
         return cut, self.penalty.value(W.point) + self.C * max(0.0, cut.slack)
 
     def scale(self, loss: float, psi: Float64Array) -> float:

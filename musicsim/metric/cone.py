@@ -40,10 +40,8 @@ class Cone:
         self.weights = np.ones(d) if weights is None else np.asarray(weights, dtype=np.float64)
         self.size = d if structure == "diagonal" else sum(w * w for w in self.widths)
         self.n_projections = 0
-        if structure == "diagonal":
-            self.unit = self.weights
-        else:
-            self.unit = np.concatenate([np.diag(r).ravel() for r in self._split(self.weights)])
+        matrices = (np.diag(r).ravel() for r in self._split(self.weights))
+        self.unit = self.weights if structure == "diagonal" else np.concatenate([*matrices])
 
     def _split(self, columns: Float64Array) -> list[Float64Array]:
         return np.split(columns, np.cumsum(self.widths)[:-1])
@@ -59,16 +57,13 @@ class Cone:
             start += w * w
 
     def project(self, flat: Float64Array) -> Projection:
-        """Project the symmetric part of a flat metric onto the cone, in the Frobenius norm.
-
-        Blocks that are already inside the cone are detected by a Cholesky decomposition, which is forty times faster
-        than eigenvalues.
-        """
+        """Project the symmetric part of a flat metric onto the cone, in the Frobenius norm."""
         if self.structure == "diagonal":
             return Projection(np.maximum(flat, 0.0), None)
         points, factors = [], []
         for matrix in self.blocks(flat):
             block = 0.5 * (matrix + matrix.T)
+            # a Cholesky decomposition shows that a block is inside the cone forty times faster than eigenvalues
             lower, info = linalg.lapack.dpotrf(block, lower=1, clean=1)
             if info == 0:
                 points.append(block.ravel())

@@ -4,8 +4,8 @@ The curvature of the slack along a pair of columns grows with the product of the
 first-order method is therefore slow along columns of small variance. Mapping the songs by any invertible B gives the
 same problem for B^-T W B^-1, with an adapted penalty. B consists of the principal axes, each divided by a power of its
 standard deviation. The power 1 gives equal curvature, and the power 0 leaves the penalty unchanged. A power of 1/2
-needed the fewest cuts (28; with 0, 51). Directions in which all songs are equal are dropped, because the best metric
-is 0 there.
+needed the fewest cuts: 28, against 51 with the power 0. Directions in which all songs are equal are dropped, because
+the best metric is 0 there.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ import numpy as np
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 
 _POWER = 0.5
-_ZERO = 1e-7  # Deviation, relative to the largest, below which a direction is constant: about the root of rounding
+_ZERO = 1e-7  # Deviation, relative to the largest, below which a direction is constant; rounding errors are about 1e-8
 _ROUNDING = 1e-12  # Deviation, relative to the root mean square of X, below which a column is constant
 
 
@@ -40,11 +40,6 @@ class Axes:
         varies = _varies(deviations, X)
         scale = deviations[varies] ** -_POWER
         return cls(scale**2, axes[:, varies] * scale)
-
-    @classmethod
-    def identity(cls, n_columns: int) -> "Axes":
-        """Return the columns of X unchanged, for a penalty that depends on the coordinates."""
-        return cls(np.ones(n_columns), np.eye(n_columns))
 
     def apply(self, X: Float64Array) -> Float64Array:
         return X @ self.basis

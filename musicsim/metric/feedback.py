@@ -16,6 +16,7 @@ from musicsim._arrays import Float64Array, FloatingArray
 from musicsim._checks import check_number
 from musicsim.metric._geometric import geometric_mean_metric
 from musicsim.metric.linear import factor
+from musicsim.metric.scatter import scatter_across
 
 _BLOCK_ENTRIES = 4_000_000  # Number of entries in a block of songs: 32 MB
 _STRONGEST = 1e9  # Higher strengths exceed double precision
@@ -142,17 +143,9 @@ def _change(ups: Float64Array, downs: Float64Array, strength: float) -> tuple[Fl
     up, down = ups @ directions.T, downs @ directions.T
     k = len(directions)
     similar = np.concatenate([np.zeros((1, k)), up])
-    S = _mean_scatters(up, similar, len(up))
-    D = _mean_scatters(down, similar, len(similar))
+    S = scatter_across(up, similar).total / max(len(up), 1)
+    D = scatter_across(down, similar).total / len(similar)
     return directions, geometric_mean_metric(np.eye(k) + strength / scale * S, np.eye(k) + strength / scale * D)
-
-
-def _mean_scatters(rows: Float64Array, others: Float64Array, n_others: int) -> Float64Array:
-    """Sum (a - b)(a - b)^T / n_others over all rows a and others b."""
-    if not len(rows):
-        return np.zeros((rows.shape[1],) * 2)
-    cross = np.outer(rows.sum(axis=0), others.sum(axis=0))
-    return (len(others) * rows.T @ rows + len(rows) * others.T @ others - cross - cross.T) / n_others
 
 
 def adapt_weights(

@@ -1,6 +1,5 @@
 """Geometric mean metric learning: a metric in closed form (Su, King, Lyu, SIGIR 2017, algorithm 1)."""
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from musicsim._arrays import Float64Array
+from musicsim._checks import check_whole
 from musicsim.metric._geometric import check_mean_parameters, geometric_mean_metric, prior_metric, regularize
 from musicsim.metric._learner import as_relevance
 from musicsim.metric.linear import LinearMetric, factor
@@ -131,8 +131,8 @@ class GMML(LinearMetric, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_mean_parameters(self.t, self.reg)
-        if self.n_pairs is not None and not (isinstance(self.n_pairs, Integral) and self.n_pairs >= 1):
-            raise ValueError(f"n_pairs={self.n_pairs!r} must be None, or a whole number of at least 1.")
+        if self.n_pairs is not None:
+            check_whole("n_pairs", self.n_pairs, 1)
 
     def _learn(self, songs: Float64Array, similar: Scatter, dissimilar: Scatter) -> Self:
         prior = prior_metric(self.prior, songs)

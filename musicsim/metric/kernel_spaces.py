@@ -48,10 +48,17 @@ class KernelSpaces:
     def components(self, flat: Float64Array) -> list[Float64Array]:
         """Return, per kernel, a factor (r_k, n_songs) of W = L^T L; it has no rows if the kernel is not used."""
         blocks = self.cone.blocks(flat)
-        return [
-            _pull_back(coordinates, next(blocks)) if len(coordinates.weights) else np.empty((0, len(self.songs)))
-            for coordinates in self._maps
-        ]
+        factors = []
+        for coordinates in self._maps:
+            if not len(coordinates.weights):
+                factors.append(np.empty((0, len(self.songs))))
+            elif isinstance(coordinates, Axes):
+                L = factor(next(blocks))
+                factors.append(L[np.abs(L).max(axis=1) > 0] @ coordinates.basis.T)
+            else:
+                L = np.sqrt(coordinates.metric(next(blocks)))
+                factors.append(L[np.flatnonzero(np.diag(L))])
+        return factors
 
 
 class KernelProjections:
@@ -71,8 +78,22 @@ class KernelProjections:
         return [L.T @ L for L in self.components_]
 
     def _check_new(self, kernels: Any) -> list[Float64Array]:
+        """Return kernels between new songs and training songs; raise ValueError if a shape or number is not valid."""
         check_is_fitted(self)
-        return new_kernels(kernels, self.n_kernels_in_, self.n_songs_in_)
+        matrices = [np.asarray(kernel, dtype=np.float64) for kernel in _as_list(kernels)]
+        if len(matrices) != self.n_kernels_in_:
+            raise ValueError(
+                f"kernels contains {len(matrices)} matrices, but the model was fitted on {self.n_kernels_in_}."
+            )
+        shape = len(matrices[0]), self.n_songs_in_
+        for i, kernel in enumerate(matrices):
+            if kernel.shape != shape:
+                raise ValueError(
+                    f"kernels[{i}] has shape {kernel.shape}; it must be {shape}, new songs by training songs."
+                )
+            if not np.isfinite(kernel).all():
+                raise ValueError(f"kernels[{i}] contains NaN or infinite values.")
+        return matrices
 
     def _project(self, kernels: list[Float64Array]) -> Float64Array:
         return np.concatenate([K @ L.T for K, L in zip(kernels, self.components_, strict=True)], axis=1)
@@ -83,28 +104,18 @@ def training_kernels(kernels: Any) -> list[Float64Array]:
 
     Raises ValueError if there are no kernels, one is not square, finite and symmetric, or their sizes differ.
     """
-    matrices = [_symmetrize(kernel, i) for i, kernel in enumerate(_as_list(kernels))]
+    matrices = []
+    for i, kernel in enumerate(_as_list(kernels)):
+        K = np.asarray(kernel, dtype=np.float64)
+        if K.ndim != 2 or K.shape[0] != K.shape[1] or len(K) < 2:
+            raise ValueError(f"kernels[{i}] has shape {K.shape}; it must be square, with at least two songs.")
+        if not np.isfinite(K).all():
+            raise ValueError(f"kernels[{i}] contains NaN or infinite values.")
+        if not np.allclose(K, K.T, rtol=1e-6, atol=1e-6 * np.abs(K).max(initial=0.0)):
+            raise ValueError(f"kernels[{i}] is not symmetric.")
+        matrices.append(0.5 * (K + K.T))
     if any(len(kernel) != len(matrices[0]) for kernel in matrices):
         raise ValueError(f"kernels have {[len(kernel) for kernel in matrices]} songs; they must be for the same songs.")
-    return matrices
-
-
-def new_kernels(kernels: Any, n_kernels: int, n_songs: int) -> list[Float64Array]:
-    """Return kernels between new songs and training songs.
-
-    Raises ValueError unless there are `n_kernels`, each finite and of shape (n_new, n_songs).
-    """
-    matrices = [np.asarray(kernel, dtype=np.float64) for kernel in _as_list(kernels)]
-    if len(matrices) != n_kernels:
-        raise ValueError(f"kernels contains {len(matrices)} matrices, but the model was fitted on {n_kernels}.")
-    for i, kernel in enumerate(matrices):
-        if kernel.ndim != 2 or kernel.shape[1] != n_songs or len(kernel) != len(matrices[0]):
-            raise ValueError(
-                f"kernels[{i}] has shape {kernel.shape}; it must be ({len(matrices[0])}, {n_songs}), "
-                f"new songs by training songs."
-            )
-        if not np.isfinite(kernel).all():
-            raise ValueError(f"kernels[{i}] contains NaN or infinite values.")
     return matrices
 
 
@@ -115,17 +126,6 @@ def _as_list(kernels: Any) -> list[Any]:
     if np.ndim(kernels[0]) != 2:
         raise ValueError("kernels must be a sequence of matrices, even if there is only one.")
     return kernels
-
-
-def _symmetrize(kernel: Any, i: int) -> Float64Array:
-    K = np.asarray(kernel, dtype=np.float64)
-    if K.ndim != 2 or K.shape[0] != K.shape[1] or len(K) < 2:
-        raise ValueError(f"kernels[{i}] has shape {K.shape}; it must be square, with at least two songs.")
-    if not np.isfinite(K).all():
-        raise ValueError(f"kernels[{i}] contains NaN or infinite values.")
-    if not np.allclose(K, K.T, rtol=1e-6, atol=1e-6 * np.abs(K).max(initial=0.0)):
-        raise ValueError(f"kernels[{i}] is not symmetric.")
-    return 0.5 * (K + K.T)
 
 
 def _full_map(K: Float64Array, max_rank: int | None) -> Axes:
@@ -149,8 +149,8 @@ def _spectrum(K: Float64Array, max_rank: int | None) -> tuple[Float64Array, Floa
     # start Lanczos from a vector that is the same in every run, and unlikely to be orthogonal to an eigenvector
     start = np.random.default_rng(0).standard_normal(len(K))
     values, vectors = eigsh(K, k=max_rank, which="LA", v0=start)
-    # Relative to the largest eigenvalue, the many values near 0 are equal, so a clearly negative one is found quickly.
-    # Finding a negative value much closer to 0 may take longer than decomposing K.
+    # Lanczos is fast if K has a clearly negative eigenvalue, far from the many eigenvalues near 0. Finding a negative
+    # eigenvalue much closer to 0 may take longer than decomposing K.
     reversed_K = LinearOperator(K.shape, matvec=lambda x: values[-1] * x - K @ x, dtype=np.float64)
     largest = eigsh(reversed_K, k=1, which="LA", v0=start, tol=1e-3, return_eigenvectors=False)
     return values, vectors, float(values[-1] - largest[0])
@@ -163,12 +163,3 @@ def _diagonal_map(K: Float64Array) -> Columns:
     except np.linalg.LinAlgError:
         raise ValueError("a kernel has a negative eigenvalue; it must be positive semidefinite.") from None
     return Columns.from_songs(np.where(np.diag(K) > 0, K, 0.0), np.diag(K))
-
-
-def _pull_back(coordinates: Axes | Columns, block: Float64Array) -> Float64Array:
-    """Return a factor of W^k, computed from the metric in scaled coordinates."""
-    if isinstance(coordinates, Axes):
-        L = factor(block)
-        return L[np.abs(L).max(axis=1) > 0] @ coordinates.basis.T
-    L = np.sqrt(coordinates.metric(block))
-    return L[np.flatnonzero(np.diag(L))]

@@ -54,11 +54,11 @@ class LGMML(BaseEstimator):
         Use the features unchanged, z-scored over the training documents, or z-scored within each query.
     t, prior, reg : as in :class:`GMML`
     margin : float > 0
-        zeta. The initial phi sums to 1, so a score is a mean of g over anchors.
+        zeta, in units of the score. At first, phi sums to 1, so the score is a mean of -t_r exp(-t_r).
     learning_rate : float > 0
         mu in the first epoch, in units of the initial weight 1 / m; it decreases as 1 / sqrt(epoch).
     n_epochs : int >= 1
-        An epoch uses as many tuples as there are relevant documents (warp), or as many queries as there are (ndcg).
+        Number of epochs. An epoch draws one tuple per relevant document (warp), or one query per training query (ndcg).
     batch_size : int >= 1
         Number of tuples or queries per step.
     k : int >= 1
@@ -83,9 +83,8 @@ class LGMML(BaseEstimator):
     -----
     Two signs in the paper are wrong. A violator is a p- with f(p-) + zeta > f(p+), unlike in equation 18 and algorithm
     2. Unlike equation 13, equation 22 has no minus sign. The function t exp(-t) increases only up to t = 1. Without
-    scaling, distant documents would get scores like those of anchors. The method :meth:`predict` warns if many
-    documents are beyond 1. A phi_q exists only for training queries; other queries share one phi (the paper does not
-    specify this).
+    scaling, distant documents would get scores like those of anchors. :meth:`predict` warns if many distances exceed 1.
+    A phi_q exists only for training queries; other queries share one phi (the paper does not specify this).
 
     Time: O(m (n_drawn d^2 + d^3)) for the metrics, O(n m d^2) once for the distances, or O(n m d) if diagonal, and
     O(n m) per epoch. Memory: 4 n m + 8 m d^2 bytes, a few copies of X, and 8 n_queries m bytes with `per_query`.
@@ -251,31 +250,42 @@ class LGMML(BaseEstimator):
     def _learn_weights(
         self, queries: Queries, table: Float32Array, rng: np.random.Generator, progress: Callable[..., bool]
     ) -> None:
-        m = table.shape[1]
-        steps = _Steps(self, queries, table, rng)
+        m, k, batch, n_epochs = table.shape[1], int(self.k), int(self.batch_size), int(self.n_epochs)
+        state = rng.integers(1, 2**63, 1, dtype=np.uint64)
+        # L in equation 16
+        ranks = np.concatenate([[0.0], np.cumsum(1.0 / np.log2(np.arange(2.0, queries.lower.max() + 2.0)))])
+        gains = queries.gains(k)
+
+        def take_steps(chosen: Int64Array, n_steps: int, phi: Float64Array, rate: float, total: Float64Array) -> float:
+            """Change `phi` in place, and add it to `total` after every step; return the mean loss."""
+            common = table, queries.lower, queries.starts, chosen, phi, rate, float(self.margin), batch, n_steps
+            if self.loss == "warp":
+                return float(warp_steps(*common, ranks, state, total))
+            return float(ndcg_steps(*common, gains, k, state, total))
+
         rate = float(self.learning_rate) / m
         phi, total, n_summed = np.full(m, 1.0 / m), np.zeros(m), 0
         self.history_: list[dict[str, Any]] = []
         group = np.diff(queries.starts)
-        for epoch in range(1, int(self.n_epochs) + 1):
-            if epoch == int(self.n_epochs) // 2 + 1:
+        n_drawn = np.count_nonzero(queries.lower) if self.loss == "warp" else len(queries.usable)
+        n_steps = -(-int(n_drawn) // batch)
+        for epoch in range(1, n_epochs + 1):
+            if epoch == n_epochs // 2 + 1:
                 total[:], n_summed = 0.0, 0
-            loss = steps.take(queries.usable, steps.per_epoch, phi, rate / np.sqrt(epoch), total)
-            n_summed += steps.per_epoch
+            loss = take_steps(queries.usable, n_steps, phi, rate / np.sqrt(epoch), total)
+            n_summed += n_steps
             self.weights_ = total / n_summed
-            scores = score_groups(-sum_weighted(table, self.weights_), queries.y, group, (int(self.k),))
+            scores = score_groups(-sum_weighted(table, self.weights_), queries.y, group, (k,))
             self.history_.append({"epoch": epoch, "loss": loss, "ndcg": float(scores[f"ndcg@{self.k}"].mean())})
             if progress(stage="weights", **self.history_[-1]):
                 break
         if not self.per_query:
             return
         self.query_weights_ = np.tile(self.weights_, (len(group), 1))
-        rate /= np.sqrt(self.n_epochs)
         for number, q in enumerate(queries.usable, 1):
             own, total = self.weights_.copy(), np.zeros(m)
-            n_steps = int(self.n_epochs)
-            steps.take(queries.usable[number - 1 : number], n_steps, own, rate, total)
-            self.query_weights_[q] = total / n_steps
+            take_steps(queries.usable[number - 1 : number], n_epochs, own, rate / np.sqrt(n_epochs), total)
+            self.query_weights_[q] = total / n_epochs
             if progress(stage="queries", n_queries=number):
                 break
 
@@ -291,28 +301,6 @@ class LGMML(BaseEstimator):
         if numbers.size and (numbers.min() < 0 or numbers.max() >= len(self.query_weights_)):
             raise ValueError(f"queries must be numbers of training queries, 0 to {len(self.query_weights_) - 1}.")
         return self.query_weights_[numbers]
-
-
-class _Steps:
-    def __init__(self, ranker: LGMML, queries: Queries, table: Float32Array, rng: np.random.Generator) -> None:
-        self._ranker, self._queries, self._table = ranker, queries, table
-        self._state = rng.integers(1, 2**63, 1, dtype=np.uint64)
-        self._is_warp = ranker.loss == "warp"
-        n = np.count_nonzero(queries.lower) if self._is_warp else len(queries.usable)
-        self.per_epoch = -(-int(n) // int(ranker.batch_size))
-        largest = int(queries.lower.max())
-        # L in equation 16
-        self._ranks = np.concatenate([[0.0], np.cumsum(1.0 / np.log2(np.arange(2.0, largest + 2.0)))])
-        self._gains = queries.gains(int(ranker.k))
-
-    def take(self, queries: Int64Array, n_steps: int, phi: Float64Array, rate: float, total: Float64Array) -> float:
-        """Change `phi` in place, and add it to `total` after every step; return the mean loss."""
-        ranker, q = self._ranker, self._queries
-        margin, batch = float(ranker.margin), int(ranker.batch_size)
-        common = self._table, q.lower, q.starts, queries, phi, rate, margin, batch, n_steps
-        if self._is_warp:
-            return float(warp_steps(*common, self._ranks, self._state, total))
-        return float(ndcg_steps(*common, self._gains, int(ranker.k), self._state, total))
 
 
 def _rounding(n: int | Int64Array, largest: Float64Array) -> Float64Array:

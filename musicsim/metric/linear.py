@@ -51,7 +51,7 @@ def factor(metric: npt.ArrayLike, spectral_mass: float = 1.0) -> Float64Array:
         raise ValueError(f"spectral_mass={spectral_mass} must be above 0 and at most 1.")
     values, vectors = np.linalg.eigh(np.asarray(metric, dtype=np.float64))
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    # smaller eigenvalues are rounding errors of the largest eigenvalue
+    # eigenvalues below this share of the largest are rounding errors
     is_kept = values > 1e-13 * values[0]
     if spectral_mass < 1:
         before = np.concatenate([[0.0], np.cumsum(values)[:-1]])

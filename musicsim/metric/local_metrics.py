@@ -12,7 +12,8 @@ from musicsim.metric.scatter import scatter_across, scatter_within
 QUANTILE = 0.95
 """Share of the documents within distance 1 of an anchor, on average over anchors."""
 _MAX_CANDIDATES = 100  # Maximum number of documents that are tried as anchors
-# Ideal documents lie on the line through the two means, beyond the mean of the relevant documents by these multiples.
+# Ideal documents are on the line from the mean of the irrelevant documents through the mean of the relevant ones. They
+# are beyond the second mean by these multiples of the distance between the two.
 _BEYOND = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)
 _NDCG_AT = 10
 _BLOCK_ENTRIES = 65_536  # A block of this size fits into the cache of a core
@@ -38,10 +39,6 @@ class Queries:
         is_new = np.concatenate([[True], (y[1:] != y[:-1]) | (query[1:] != query[:-1])])
         first = np.maximum.accumulate(np.where(is_new, rows, 0))
         return cls(X, y, starts, first - starts[query], np.flatnonzero(y[starts[1:] - 1] > y[starts[:-1]]))
-
-    def rows(self, queries: Int64Array) -> Int64Array:
-        """Return the rows of the documents of the given queries, query by query."""
-        return np.concatenate([np.arange(self.starts[q], self.starts[q + 1]) for q in queries])
 
     def gains(self, k: int) -> Float64Array:
         """Return (2^label - 1) divided by the query's best DCG@k, (n,)."""
@@ -128,7 +125,7 @@ def learn_local_metrics(
     n_queries = min(n_queries, len(documents.usable))
     for number in range(1, n_metrics + 1):
         drawn = np.sort(rng.choice(documents.usable, n_queries, replace=False))
-        rows = documents.rows(drawn)
+        rows = np.concatenate([np.arange(documents.starts[q], documents.starts[q + 1]) for q in drawn])
         is_up = documents.lower[rows] > 0
         ups, downs = documents.X[rows[is_up]], documents.X[rows[~is_up]]
         columns = np.sort(rng.choice(len(prior), n_columns, replace=False))
@@ -168,7 +165,7 @@ def _learn_metric(
 ) -> Float64Array:
     """Return the metric of the given columns; it is 0 in all other columns."""
     within = scatter_within(ups)
-    # with a single relevant document there are no similar pairs, so only the prior is known
+    # a single relevant document does not form a pair, so only the prior counts
     similar = within.mean() if within.n_pairs else np.eye(ups.shape[1])
     S, D = regularize(similar, scatter_across(ups, downs).mean(), prior, reg)
     if structure == "diagonal":

@@ -155,7 +155,7 @@ class MLR(LinearMetric, RankingLearner):
         if self.structure == "diagonal":
             coordinates = Columns.from_songs(songs)
         elif self.regularizer == "l21":
-            coordinates = Axes.identity(songs.shape[1])
+            coordinates = Axes(np.ones(songs.shape[1]), np.eye(songs.shape[1]))
         else:
             coordinates = Axes.principal(songs)
         width = len(coordinates.weights)

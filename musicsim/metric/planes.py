@@ -2,16 +2,15 @@
 
 import numpy as np
 
-from musicsim._arrays import Float64Array, Int64Array
+from musicsim._arrays import Float64Array
 
 _FEW = 4  # If fewer than one in this many planes has weight, copying those with weight is faster
 
 
 class Planes:
-    """Planes xi >= loss_i - <W, psi_i>, with the structure kernel H of equation 4.12.
+    """Planes xi >= loss_i - <W, psi_i>; `loss` is (m,), `psi` is (m, size), and `gram` is H of equation 4.12.
 
-    `loss` is (m,), `psi` is (m, size), `gram` contains H_ij = <psi_i, psi_j>, and `age` is the number of rounds since a
-    plane last had weight. Memory: 8 `size` bytes per plane, in one array that grows by doubling.
+    Memory: 8 `size` bytes per plane, in one array that grows by doubling.
     """
 
     def __init__(self, size: int) -> None:
@@ -19,7 +18,7 @@ class Planes:
         self._loss = np.empty(16)
         self._psi = np.empty((16, size))
         self._gram = np.empty((16, 16))
-        self._age = np.empty(16, dtype=np.int64)
+        self._age = np.empty(16, dtype=np.int64)  # number of rounds since the plane last had weight
 
     def __len__(self) -> int:
         return self._n
@@ -35,10 +34,6 @@ class Planes:
     @property
     def gram(self) -> Float64Array:
         return self._gram[: self._n, : self._n]
-
-    @property
-    def age(self) -> Int64Array:
-        return self._age[: self._n]
 
     def add(self, loss: float, psi: Float64Array) -> None:
         n = self._n
@@ -65,9 +60,10 @@ class Planes:
 
     def retire(self, weights: Float64Array, oldest: int) -> Float64Array:
         """Age the planes without weight, drop those older than `oldest` rounds, and return the remaining weights."""
-        self._age[: self._n] += 1
-        self._age[: self._n][weights > 1e-9 * weights.sum()] = 0
-        keep = np.flatnonzero(self.age <= oldest)
+        age = self._age[: self._n]
+        age += 1
+        age[weights > 1e-9 * weights.sum()] = 0
+        keep = np.flatnonzero(age <= oldest)
         if len(keep) == self._n:
             return weights
         m = len(keep)

@@ -17,9 +17,9 @@ from musicsim.evaluation import ArtistSplit, query_scores
 from musicsim.metric._learner import as_relevance
 from musicsim.metric.linear import LinearMetric
 from musicsim.metric.mlr import MLR
+from musicsim.metric.oracles import LOSSES
 from musicsim.relevance import Relevance
 
-_SCORES = ("auc", "map", "mrr", "ndcg", "precision")
 DEFAULT_CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 
 
@@ -41,8 +41,8 @@ class MLRCV(LinearMetric, BaseEstimator):
     scoring : "auc", "map", "mrr", "ndcg" or "precision", optional
         By default the loss of `mlr`.
     tolerance : float >= 0
-        Tolerance in standard errors of the mean difference from the best C, over all validation queries. With 0, the
-        best C is chosen.
+        Number of standard errors of the mean difference from the best C, over all validation queries. With 0, the best
+        C is chosen.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class MLRCV(LinearMetric, BaseEstimator):
         """
         template = MLR() if self.mlr is None else self.mlr
         scoring = template.loss if self.scoring is None else self.scoring
-        check_choice("scoring", scoring, _SCORES)
+        check_choice("scoring", scoring, LOSSES)
         Cs = np.unique(np.asarray(self.Cs, dtype=np.float64))
         if len(Cs) == 0 or not (np.isfinite(Cs) & (Cs > 0)).all():
             raise ValueError(f"Cs={self.Cs!r} must contain at least one number, and all numbers must be above 0.")

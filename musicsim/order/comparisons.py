@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import BoolArray, Int64Array
+from musicsim._checks import check_choice
 from musicsim.order._kernels import acyclic_edges, redundant_edges
 
 REACH_BYTES = 1 << 28
@@ -93,8 +94,7 @@ def clean_comparisons(
     Memory: a quarter of a GiB, and about 150 bytes per comparison.
     """
     all_rows = check_comparisons(comparisons)
-    if contradictions not in {"drop", "majority", "keep"}:
-        raise ValueError(f"contradictions={contradictions!r} must be 'drop', 'majority' or 'keep'.")
+    check_choice("contradictions", contradictions, ("drop", "majority", "keep"))
     if reduce and not acyclic:
         raise ValueError("reduce=True needs acyclic=True: the reduction of a graph with cycles is not unique.")
     rng = np.random.default_rng(random_state)

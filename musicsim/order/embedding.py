@@ -1,6 +1,5 @@
 """Partial order embedding: learn a space whose distances agree with comparisons (thesis 2.3 and 2.4)."""
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -29,21 +28,17 @@ _CHOICES = {
 
 
 def share_in_order(embedding: npt.ArrayLike, comparisons: npt.ArrayLike) -> float:
-    """Return the share of comparisons that hold in an embedding; a comparison of equal distances does not hold.
+    """Return the share of comparisons that hold in an embedding (the generalized AUC of thesis 2.C).
 
     Parameters
     ----------
     embedding : array-like of shape (n_songs, r)
     comparisons : int array-like of shape (m, 4)
-        Rows (i, j, k, l) for d(i, j) < d(k, l).
+        Rows (i, j, k, l) for d(i, j) < d(k, l). A comparison of equal distances does not hold.
 
     Returns
     -------
     float, or NaN without comparisons
-
-    Notes
-    -----
-    The generalized AUC of thesis 2.C.
     """
     Y = np.ascontiguousarray(embedding, dtype=np.float64)
     if Y.ndim != 2 or not np.isfinite(Y).all():
@@ -98,8 +93,8 @@ def _check_training(comparisons: npt.ArrayLike, n_songs: int) -> Int64Array:
 class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
     """Embed songs, from one or several kernels, so that distances agree with comparisons.
 
-    The objective is ``min over W^p >= 0 of sum_p <W^p, K^p> + C / m * sum of max(0, 1 + d(i, j) - d(k, l))``, where the
-    squared distances are ``d(x, y) = sum_p (K_x^p - K_y^p)^T W^p (K_x^p - K_y^p)`` (algorithms 2.3 and 2.4).
+    The objective is ``min over W^p >= 0 of sum_p <W^p, K^p> + C / m * sum of max(0, 1 + d(i, j) - d(k, l))``. Squared
+    distances are ``d(x, y) = sum_p (K_x^p - K_y^p)^T W^p (K_x^p - K_y^p)`` (algorithms 2.3 and 2.4).
 
     Parameters
     ----------
@@ -173,8 +168,8 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
             to end the fit with the best result so far.
         """
         self._check_parameters()
-        if self.max_rank is not None and not (isinstance(self.max_rank, Integral) and self.max_rank >= 1):
-            raise ValueError(f"max_rank={self.max_rank!r} must be None, or a whole number of at least 1.")
+        if self.max_rank is not None:
+            check_whole("max_rank", self.max_rank, 1)
         matrices = training_kernels(_list_kernels(kernels))
         n = len(matrices[0])
         rows = _check_training(comparisons, n)
@@ -217,8 +212,8 @@ def _list_kernels(kernels: Any) -> Any:
 class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
     """A linear metric of songs whose distances agree with comparisons.
 
-    The objective is ``min over W >= 0 of trace(W) + C / m * sum of max(0, 1 + d(i, j) - d(k, l))``, where the squared
-    distances are ``d(x, y) = (x - y)^T W (x - y)`` (algorithm 2.2).
+    The objective is ``min over W >= 0 of trace(W) + C / m * sum of max(0, 1 + d(i, j) - d(k, l))``. Squared distances
+    are ``d(x, y) = (x - y)^T W (x - y)`` (algorithm 2.2).
 
     Parameters
     ----------

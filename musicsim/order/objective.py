@@ -7,38 +7,12 @@ between 0 and C / m. Let t >= 1 be such that sum(a psi) is below t times the gra
 sum(a) / t is a lower bound on the optimum. Both solvers use it as their certificate.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import sparse
 
-from musicsim._arrays import Float64Array, Int32Array, Int64Array
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.metric.cone import Cone, Projection
 from musicsim.order._kernels import pair_distances
-
-
-@dataclass(frozen=True, slots=True)
-class _Pairs:
-    """The different pairs of songs, and the entries of a symmetric matrix that receive the weights of the pairs."""
-
-    ends: Int64Array
-    near: Int64Array
-    far: Int64Array
-    entries: Int64Array
-    columns: Int32Array
-    starts: Int32Array
-
-    @classmethod
-    def build(cls, comparisons: Int64Array, n_songs: int) -> "_Pairs":
-        low_first = np.sort(comparisons.reshape(-1, 2), axis=1)
-        keys, places = np.unique(low_first[:, 0] * n_songs + low_first[:, 1], return_inverse=True)
-        ends = np.stack(np.divmod(keys, n_songs), axis=1)
-        near, far = places.reshape(-1, 2).T
-        rows = np.concatenate([ends[:, 0], ends[:, 1]])
-        columns = np.concatenate([ends[:, 1], ends[:, 0]])
-        by_row = np.lexsort((columns, rows))
-        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_songs))])
-        return cls(ends, near, far, by_row % len(ends), columns[by_row].astype(np.int32), starts.astype(np.int32))
 
 
 class Objective:
@@ -52,17 +26,27 @@ class Objective:
         self.cone, self.n_comparisons = cone, len(comparisons)
         self.weight = C / len(comparisons)
         self._songs = songs - songs.mean(axis=0)
-        self._pairs = _Pairs.build(comparisons, len(songs))
         ends = np.cumsum(cone.widths)
         self._columns = [slice(end - w, end) for end, w in zip(ends, cone.widths, strict=True)]
+        # the different pairs of songs, and the numbers of the nearer and the farther pair of each comparison
+        n = len(songs)
+        low_first = np.sort(comparisons.reshape(-1, 2), axis=1)
+        keys, places = np.unique(low_first[:, 0] * n + low_first[:, 1], return_inverse=True)
+        self._pairs = np.stack(np.divmod(keys, n), axis=1)
+        self._near, self._far = places.reshape(-1, 2).T
+        # the entries of a symmetric matrix that receive the weights of the pairs: pair, column, start of each row
+        rows, columns = np.concatenate([self._pairs, self._pairs[:, ::-1]]).T
+        by_row = np.lexsort((columns, rows))
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
+        self._entries = by_row % len(keys), columns[by_row].astype(np.int32), starts.astype(np.int32)
 
     def penalty(self, flat: Float64Array) -> float:
         return float(self.cone.unit @ flat)
 
     def margins(self, W: Projection) -> Float64Array:
         """Return <W, psi> for each comparison: the difference between its squared distances, which is linear in W."""
-        squares = pair_distances(self._map(W), self._pairs.ends)
-        return squares[self._pairs.far] - squares[self._pairs.near]
+        squares = pair_distances(self._map(W), self._pairs)
+        return squares[self._far] - squares[self._near]
 
     def _map(self, W: Projection) -> Float64Array:
         """Map the songs to coordinates in which Euclidean distance is the distance given by W."""
@@ -76,11 +60,11 @@ class Objective:
 
     def combine(self, weights: Float64Array) -> Float64Array:
         """Return the sum of weights times psi, flat: one sparse matrix between two products with the songs (2.B)."""
-        pairs, X = self._pairs, self._songs
-        n_pairs = len(pairs.ends)
-        sums = np.bincount(pairs.far, weights, n_pairs) - np.bincount(pairs.near, weights, n_pairs)
-        off_diagonal = sparse.csr_array((sums[pairs.entries], pairs.columns, pairs.starts), shape=(len(X), len(X)))
-        degrees = np.bincount(pairs.ends.ravel(), np.repeat(sums, 2), len(X))
+        X, n_pairs = self._songs, len(self._pairs)
+        sums = np.bincount(self._far, weights, n_pairs) - np.bincount(self._near, weights, n_pairs)
+        entries, columns, starts = self._entries
+        off_diagonal = sparse.csr_array((sums[entries], columns, starts), shape=(len(X), len(X)))
+        degrees = np.bincount(self._pairs.ravel(), np.repeat(sums, 2), len(X))
         folded = degrees[:, None] * X - off_diagonal @ X
         if self.cone.structure == "diagonal":
             return np.asarray(np.einsum("ij,ij->j", folded, X))

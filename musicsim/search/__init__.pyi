@@ -8,7 +8,6 @@ from .forest import SpillForest as SpillForest
 from .hamming import HammingIndex as HammingIndex
 from .partition import PartitionIndex as PartitionIndex
 from .proximity import MutualProximity as MutualProximity
-from .proximity import mutual_proximity as mutual_proximity
 from .spill_tree import SpillTree as SpillTree
 from .tuning import Calibration as Calibration
 from .tuning import calibrate as calibrate

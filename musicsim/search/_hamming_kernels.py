@@ -1,11 +1,11 @@
 """Compiled loops over bit codes: scan all codes, or probe tables of buckets.
 
 Codes are stored in *planes*, uint32 (n_planes, room): the first 32 bits of every code, then the next 32, and so on.
-In this layout, the registers of any processor hold several codes. A *tile* is TILE codes. Their distances are summed in
-registers, and single codes are examined only if the smallest distance is below the query's limit.
+With this layout, a vector register of any size can process several codes. A *tile* consists of TILE codes. Their
+distances are summed in registers, and single codes are examined only if the smallest sum is below the query's limit.
 
 A result is the number ``distance << 32 | id``, so results sort by distance, then by id. A heap of the k nearest codes
-stores the negated results, so that the worst one comes first.
+contains the negated results, so that the worst one comes first.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ TILE = 64
 
 ID_BITS = 32
 DISTANCE_BITS = 15
-"""Number of bits for the distance in a result; results of several queries store the query number above them."""
+"""Number of bits for the distance in a result; in results of several queries, the query number is above them."""
 
 _LANES = 16
 _VECTOR = ir.VectorType(ir.IntType(32), _LANES)
@@ -32,7 +32,7 @@ _BLOCK = 64 * TILE  # Codes compared with every query before the next block, so 
 # Number of planes compared at first; doubled if too many tiles of a block have to be compared in full.
 _FIRST_PLANES = 2
 _MAX_MISSES = _BLOCK // TILE // 8
-_AHEAD = 8  # How many buckets, and codes within them, are prefetched
+_AHEAD = 8  # Number of buckets, and of codes, that are prefetched
 
 
 def _bit_count(typingctx, number):
@@ -207,10 +207,10 @@ def fill_table(rows, start, width, offsets, ids, codes):
 
 @njit(cache=True, nogil=True)
 def _was_probed(words, keys, starts, widths, table, ring):
-    """Return whether a bucket with this code was probed before the buckets at `ring` bits from `keys[table]`.
+    """Return whether a code found in `table` is also in a bucket of another table that was probed earlier.
 
-    `keys` are the query's buckets. Tables before `table` were probed up to this ring, and the other tables up to the
-    previous one.
+    `keys` are the query's own buckets. The tables before `table` were probed up to `ring` bits away from them, and the
+    tables after it up to ``ring - 1`` bits away.
     """
     for j in range(len(starts)):
         if j != table:
@@ -222,7 +222,7 @@ def _was_probed(words, keys, starts, widths, table, ring):
 
 @njit(cache=True, nogil=True)
 def _collect_candidates(offsets, ids, codes, key, end, masks, word, bound, costs, most, candidates, candidate_codes):
-    """Collect possible results from the buckets around a key: their ids, and their codes if buckets hold codes.
+    """Collect candidates from the buckets around a key: their ids, and their codes if buckets hold codes.
 
     Returns the number of candidates, the number of probed buckets, and the cost. Stops when the cost exceeds `most`.
     """
@@ -279,10 +279,11 @@ def probe(rows, starts, widths, offsets, ids, codes, masks, rings, queries, boun
     """Probe the buckets nearest to each query's own bucket, ring by ring, until no other bucket can hold a result.
 
     The tables are those of :class:`musicsim.search._hamming_tables.Tables`; `rows` is not read if buckets hold codes.
-    Results, ``distance << 32 | id``, are below `bounds`, int64 (n_queries,); each is lowered to the k-th nearest
-    result. `heaps`, `sizes`, `shown` and the returned results are as in :func:`scan`. `costs`, int64 (2,), are for
-    opening a bucket and comparing a code. A query that would cost more than `budget` is given up: its heap is empty,
-    and no result of it exceeds its bound. Returns the results and a mask of given-up queries, bool (n_queries,).
+    Results, ``distance << 32 | id``, must be below `bounds`, int64 (n_queries,). A query's bound is lowered to its k-th
+    nearest result. `heaps`, `sizes`, `shown` and the returned results are as in :func:`scan`. `costs`, int64 (2,), are
+    the costs of opening a bucket and of comparing a code. A query that would cost more than `budget` is given up: its
+    results are discarded, but its bound stays valid. Returns the results and a mask of given-up queries, bool
+    (n_queries,).
 
     With m tables, consider a code that differs from the query in at most m r + j bits. Either one of
     the first j + 1 tables sees at most r differing bits, or another table sees at most r - 1 (Norouzi, Punjani, Fleet,

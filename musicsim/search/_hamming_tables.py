@@ -18,7 +18,7 @@ _SAVED = ("rows", "offsets", "ids", "codes")
 # bucket. If they hold only ids, the two costs are similar.
 _PER_BUCKET, _PER_BUCKET_OF_IDS = 16, 1
 _NARROWEST, _WIDEST = 8, 24
-_RINGS = 5  # Largest number of set bits in a mask; with wide tables, only the first rings pay off
+_RINGS = 5  # Maximum number of set bits in a mask of a wide table; probing more buckets takes longer than a scan
 _ALL_RINGS_BELOW = 12
 # Nanoseconds to open a bucket and to compare a code in the bucket, for buckets of codes and of ids (measured on AMD
 # EPYC).
@@ -33,7 +33,7 @@ class Tables:
     - ``offsets``, uint32 (n_tables, 2 ** width + 1): first slot of each bucket.
     - ``ids``, uint32 (n_tables, n): the id in each slot; ascending within a bucket.
     - ``codes``, uint64 (n_tables, n): the code in each slot if a code is a single word, otherwise (n_tables, 0).
-    - ``starts``, ``widths``, int64 (n_tables,): the bits that each table uses; the first table is the widest.
+    - ``starts``, ``widths``, int64 (n_tables,): first bit and number of bits of each table; the first is the widest.
     - ``masks``, uint32: numbers below ``2 ** widths[0]``, sorted by their number of set bits.
     - ``rings``, int64 (n_rings + 1,): offset in ``masks`` of each number of set bits.
 

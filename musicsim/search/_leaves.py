@@ -20,15 +20,16 @@ from musicsim.search.code_kernels import BLOCK
 
 SMALLEST = float(np.finfo(np.float32).tiny)
 
-_UINT64 = (1 << 64) - 1
+UINT64 = (1 << 64) - 1
 _META = "trees.json"
 _FORMAT = 3
+_BLOCK_ROWS = 16_384
 _LOOSEST = 1.5  # Arrays are compacted if they have more than this many slots per used slot
 
 
 @dataclass(slots=True, kw_only=True)
 class Leaves:
-    """Leaves as arrays; see the module. The arrays have spare room at the end; `sizes` states how much is in use."""
+    """Leaves as arrays with spare room at the end; `sizes` states how much of it is in use."""
 
     PARTS: ClassVar[dict[str, type[np.generic]]] = {"leaves": np.int64, "items": np.int32, "codes": np.int8}
     """Saved arrays and their types."""
@@ -37,8 +38,8 @@ class Leaves:
     items: Int32Array
     codes: Int8Array
     step: float = 1.0
-    seeds: tuple[int, ...] = ()
-    sizes: Int64Array = field(default_factory=lambda: np.zeros(3, np.int64))
+    seeds: tuple[int, ...]
+    sizes: Int64Array
     """Numbers of inner nodes, leaves and slots in use."""
     copies: float = 1.0
     """Mean number of copies of a row in each tree when the tree was grown."""
@@ -61,10 +62,6 @@ class Leaves:
     def nbytes(self) -> int:
         """Size of all arrays in bytes."""
         return sum(getattr(self, part).nbytes for part in self.PARTS)
-
-    def depth(self) -> int:
-        """Return the number of steps on the longest path from a root to a leaf."""
-        raise NotImplementedError
 
     def fits(self, d: int, n: int) -> bool:
         """Return whether every stored number points to a leaf, or to one of n rows of width d."""
@@ -114,7 +111,7 @@ class Leaves:
         return (
             all(getattr(self, part).dtype == dtype for part, dtype in self.PARTS.items())
             and self.sizes.shape == (3,)
-            and all(type(seed) is int and 0 <= seed <= _UINT64 for seed in self.seeds)
+            and all(type(seed) is int and 0 <= seed <= UINT64 for seed in self.seeds)
             and 0 < self.step < np.inf
             and 1 <= self.copies < np.inf
         )
@@ -125,9 +122,9 @@ class Leaves:
         return all_within(first, 0, n_slots) and bool(((size >= 0) & (size <= room) & (first + room <= n_slots)).all())
 
 
-def find_code_step(Y: Float32Array, block_rows: int = 16_384) -> float:
-    """Return the smallest quantization step with which codes can represent all rows (n, width)."""
-    maxima = (float(np.abs(Y[i : i + block_rows]).max()) for i in range(0, len(Y), block_rows))
+def find_code_step(Y: Float32Array) -> float:
+    """Return the smallest step with which codes can represent all rows (n, width)."""
+    maxima = (float(np.abs(Y[i : i + _BLOCK_ROWS]).max()) for i in range(0, len(Y), _BLOCK_ROWS))
     return find_step(max(maxima, default=0.0))
 
 

@@ -18,8 +18,8 @@ LINE = 16  # Number of float32 values in a cache line
 
 _BATCH = 8  # Number of branches followed together, so that memory can be prefetched for all of them
 _AHEAD = 4  # Number of rows prefetched ahead of the comparison
-# Rounding error of an inner product, relative to the query's length. Within it, a query counts as being on both sides
-# of a split.
+# Rounding error of an inner product, relative to the query's length. A query this close to a threshold is treated as
+# being on both sides of the split.
 _ROUNDING = np.float32(1e-6)
 # A neighbor's margin is the query's margin plus a Gaussian step, so the neighbor is on the query's side of a split with
 # probability Phi(z). Approximations: (_ROOT - _FALL z)^2 for -log Phi(z), _SLOPE z + _BEND z^2 for the log odds.
@@ -130,8 +130,8 @@ def _take_first(front, front_nodes, n_front, at, keys, n, flat, entries, width):
 def _descend(query, flat, links, entries, sharpness, at, keys, doubts, n, front, front_nodes, owners, n_front):
     """Follow n branches to their leaves in parallel; append the sides not taken to the queue, unordered.
 
-    The key of such a side is its branch's key plus the log odds against the side. For each branch, `doubts` sums the
-    uncertainty about the sides taken. `owners` holds the branch that each side belongs to.
+    The key of a side not taken is its branch's key plus the log odds against this side. `doubts` sums, for each branch,
+    the uncertainty about the sides taken. `owners` contains the branch of each side not taken.
     """
     d = query.shape[0]
     width = d + N_LINKS
@@ -201,7 +201,7 @@ def keep_best(best, best_ids, n_found, distance, number):
 
 @njit(cache=True, nogil=True)
 def _scan(leaf, leaves, items, codes, query, unit, shown, table, n_entered, keys, numbers, n_found):
-    """Collect the rows of a leaf that are among the best so far, each once; return the hash set and both counts."""
+    """Collect the rows of a leaf that are among the best so far, each once; return the hash set and the two counts."""
     n_best, block_keys, one = keys.shape[0], np.empty(BLOCK, np.float32), np.uint64(1)
     worst = -keys[0] if n_found == n_best else np.float32(np.inf)
     end = leaves[leaf, 0] + leaves[leaf, 1]

@@ -24,7 +24,7 @@ _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 def check_rows(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Array:
-    """Return two-dimensional float32 rows with finite distances; rows before `first` are known to be valid."""
+    """Return two-dimensional float32 rows whose distances are finite; rows before `first` are not checked."""
     array: Float32Array = np.asarray(rows, dtype=np.float32)
     if array.ndim != 2:
         raise ValueError(f"{name} has shape {array.shape}; it must be two-dimensional, with one song per row.")
@@ -99,17 +99,17 @@ class Index(Estimator):
         """
         self._check_is_fitted("n_samples_")
         removed = np.atleast_1d(np.asarray(ids))
-        if removed.size and not np.issubdtype(removed.dtype, np.integer):
+        if not removed.size:
+            return
+        if not np.issubdtype(removed.dtype, np.integer):
             raise ValueError(f"ids has type {removed.dtype}; ids must be whole numbers.")
-        if removed.size and not (removed.min() >= 0 and removed.max() < self.n_samples_):
-            raise ValueError(
-                f"ids range from {removed.min()} to {removed.max()}, but the index has {self.n_samples_} rows."
-            )
-        if removed.size:
-            # copied, because a query on another thread has already counted the rows it may return
-            shown = self._shown.copy() if len(self._shown) else np.ones(self.n_samples_, np.uint8)
-            shown[removed.astype(np.int64)] = 0
-            self._shown = shown
+        low, high = removed.min(), removed.max()
+        if low < 0 or high >= self.n_samples_:
+            raise ValueError(f"ids range from {low} to {high}, but the index has {self.n_samples_} rows.")
+        # copied, because a query on another thread may have counted the rows of the old mask
+        shown = self._shown.copy() if len(self._shown) else np.ones(self.n_samples_, np.uint8)
+        shown[removed.astype(np.int64)] = 0
+        self._shown = shown
 
     def save(self, folder: str | Path) -> None:
         """Save the index to a folder, which is replaced as a whole. Bit codes are saved, but vectors are not.

@@ -20,15 +20,14 @@ import numpy as np
 from musicsim._arrays import Float32Array, Int32Array, Int64Array
 from musicsim._checks import check_choice, check_whole
 from musicsim.search import tree_kernels as kernels
-from musicsim.search._leaves import Leaves, all_within
+from musicsim.search._leaves import UINT64, Leaves, all_within
 from musicsim.search._rows import read_only
 from musicsim.search.code_kernels import BLOCK, code_size, encode
 from musicsim.search.split_kernels import RULES, split
 
 _DEEPEST = 1 << 30
-_UINT64 = (1 << 64) - 1  # Path numbers of deep nodes are truncated to 64 bits, as in the kernels
-# A tree is regrown if it holds each row this many times as often as when it was grown. If new rows are denser than the
-# first rows, each new row falls into many overlaps, and each later split of a leaf copies the row again.
+# A tree is regrown if its number of copies per row has grown by this factor. If new rows are denser than the first
+# rows, each new row falls into many overlaps, and each later split of a leaf copies the row again.
 _MAX_COPIED = 2.0
 
 
@@ -72,15 +71,6 @@ class Trees(Leaves):
 
     nodes: Float32Array
     roots: Int32Array
-
-    def depth(self) -> int:
-        """Return the number of splits on the longest path from a root to a leaf."""
-        links = self.nodes.view(np.int32)[:, -3:]
-        reached, depth = self.roots[self.roots >= 0], 0
-        while len(reached):
-            children = links[reached, :2].ravel()
-            reached, depth = children[children >= 0], depth + 1
-        return depth
 
     def add(self, rows: Float32Array, first: int, X: Float32Array, growth: Growth) -> bool:
         """Insert rows into every tree; return False if too many copies require regrowing."""
@@ -170,7 +160,7 @@ def grow_trees(X: Float32Array, growth: Growth, seeds: Sequence[int], threads: i
                 _link(top, roots, part, len(top))
                 node.view(np.int32)[-1] = part.parent
                 for side, rows in enumerate((left, right)):
-                    path = 2 * part.path + side & _UINT64
+                    path = 2 * part.path + side & UINT64  # truncated as in the kernels
                     next_parts.append(_Part(rows, part.tree, part.depth + 1, path, len(top), side))
                 top.append(node)
             parts = next_parts
@@ -189,7 +179,7 @@ def _split(
     projections, scratch = np.empty((2, len(part.ids)), np.float32)
     b_r, b_l, _, n_right = split(
         X, part.ids, rule, spill, growth.whole, n_sample, n_iterations, n_directions,
-        np.uint64(seed + part.path & _UINT64), node[: X.shape[1]], projections, scratch,
+        np.uint64(seed + part.path & UINT64), node[: X.shape[1]], projections, scratch,
     )  # fmt: skip
     if n_right == 0:
         return None

@@ -40,7 +40,7 @@ class VectorIndex(Index):
         return self._search(Q, k, allowed, self._fill_nearest)
 
     def add(self, X: npt.ArrayLike) -> Int64Array:
-        """Add rows to a fitted index, which is rebuilt if its axes or leaves no longer suit the rows; return int64 ids.
+        """Add rows, and return their int64 ids; the index is rebuilt if its axes or leaves do not suit all rows.
 
         Parameters
         ----------

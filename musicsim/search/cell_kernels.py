@@ -7,7 +7,7 @@ from musicsim.search._query_kernels import LINE, prefetch, project, rank_rows
 from musicsim.search.code_kernels import BLOCK, GROUP, code_size, find_below, lowest_bit, put_code, round_query
 from musicsim.search.tree_kernels import enlarge_leaf
 
-# Number of bytes of a cell's codes that are prefetched before a scan; the processor prefetches the rest by itself.
+# Number of bytes of a cell's codes that are prefetched before a scan; the processor then prefetches the rest.
 _PREFETCHED = 2048
 
 
@@ -167,9 +167,9 @@ def probe_cells(X, Q, center, axes, leaves, items, codes, step, shown, n_probes,
 
     Scans `n_probes` cells; if they hold fewer than `n_best` rows, scans four times as many until there are enough. The
     best rows by code are ranked by exact distance. The parameters are as in
-    :func:`musicsim.search._query_kernels.probe`. Codes have an additional column: the distance from a row to the space
-    of the axes. This distance is 0 for queries, so squared distances are computed as if the two offsets were
-    orthogonal.
+    :func:`musicsim.search._query_kernels.probe`. Codes have an additional column, the row's distance from the space of
+    the axes; for a query, it is 0. The query's own offset from this space is ignored: it would add the same number to
+    all squared distances if it were orthogonal to the offsets of the rows.
     """
     d, n_cells = axes.shape[1], leaves[0, 1]
     query, code = np.zeros(d + 1, np.float32), np.empty(code_size(d + 1) - GROUP, np.int8)

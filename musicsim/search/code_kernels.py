@@ -2,8 +2,8 @@
 
 A code holds the rounded coordinates of a row in units of a step. Codes are stored in blocks of 32 slots: the first four
 columns of every slot, then the next four, and so on, padded to whole groups of four. The last four bytes of each slot
-hold the squared length of its code. One read fills a register of any size. A query is rounded in the same way and
-compared by integer products, whose sums fit into 32 bits for up to 133,000 columns.
+hold the squared length of its code. With this layout, a single read fills a vector register of any size. A query is
+rounded in the same way and compared by integer products, whose sums fit into 32 bits for up to 133,000 columns.
 """
 
 from typing import Any
@@ -172,7 +172,7 @@ lowest_bit: Any = intrinsic(_count_zeros)
 def find_below(codes, slot, n, query, unit, limit, keys):
     """Return a bit mask of the rows, among the first n slots of a block, that are nearer than a float32 limit.
 
-    The block begins at `slot`; n may exceed BLOCK. Bit i stands for slot i. `query` and `unit` are those of
+    The block begins at `slot`; n may exceed BLOCK. Bit i is for slot i. `query` and `unit` are those of
     :func:`round_query`. Fills `keys`, float32 (BLOCK,), with squared distances minus the squared length of the query,
     in steps.
     """

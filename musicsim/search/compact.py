@@ -1,6 +1,5 @@
 """Search by bit codes in memory, with the results ranked by vectors that stay on disk."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
@@ -29,13 +28,10 @@ class CompactIndex(VectorIndex):
     n_bits : int from 1 to 1024
         Number of bits in a code.
     ratio : int >= 1
-        Number of candidates per result; at least 1,000 rows are candidates, and all rows as near as the last candidate.
+        Number of candidates per result. At least 1,000 rows are candidates, and so are all rows that tie with the last.
     n_learned : int >= 2
         Number of rows from which the codes are learned.
-    n_jobs : int or None
-        Number of threads for many queries: None is one thread, -1 is one per core.
-    random_state : int, Generator or None
-        Seed for the sample and for learning the codes.
+    n_jobs, random_state : as in :class:`SpillTree`
 
     Attributes
     ----------
@@ -53,8 +49,8 @@ class CompactIndex(VectorIndex):
 
     Codes cannot tell rows apart within a group that is much tighter than songs usually are. Therefore, all rows as near
     as the last candidate become candidates, up to four times as many. If there are more, they are sampled evenly in the
-    order of their ids. In a group of 30,000 rows with the same code, 4,000 rows are compared. The index finds 13% of
-    the nearest rows, and may miss even a row that equals the query. A query needs 36 bytes per row that is as near as
+    order of their ids. For example, 4,000 of 30,000 rows with the same code are compared. The index then finds 13% of
+    the nearest rows, and may even miss a row that equals the query. A query needs 36 bytes per row that is as near as
     the last candidate.
     """
 
@@ -85,10 +81,8 @@ class CompactIndex(VectorIndex):
         rng = np.random.default_rng(self.random_state)
         sample = rows[np.sort(rng.permutation(len(rows))[: self.n_learned])]
         self.hash_ = self._learn_hash(sample, int(rng.integers(2**31)))
-        first, *others = self._blocks(rows)
-        self._codes = HammingIndex("scan", n_jobs=self.n_jobs).fit(self._encode(first))
-        for block in others:
-            self._codes.add(self._encode(block))
+        self._codes = HammingIndex("scan", n_jobs=self.n_jobs).fit(self._encode(rows[:0]))
+        self._insert(rows, 0)
         return self
 
     def _learn_hash(self, sample: Float32Array, seed: int) -> RankHash:
@@ -102,9 +96,6 @@ class CompactIndex(VectorIndex):
         _, near = ExactIndex().fit(sample).query(sample, k + 1)
         lists = [row[row != i][:k] for i, row in enumerate(near)]
         return hashing.fit(sample, Relevance.from_lists(lists, n=len(sample)))
-
-    def _blocks(self, rows: Float32Array) -> Iterator[Float32Array]:
-        return (rows[start : start + _BLOCK_ROWS] for start in range(0, max(len(rows), 1), _BLOCK_ROWS))
 
     def _encode(self, rows: Float32Array) -> Uint64Array:
         return self.hash_.transform(rows) if len(rows) else np.empty((0, -(-self.n_bits // 64)), np.uint64)
@@ -129,8 +120,8 @@ class CompactIndex(VectorIndex):
             distances[i], ids[i] = exact[order], rows[order]
 
     def _insert(self, rows: Float32Array, first: int) -> None:
-        for block in self._blocks(rows):
-            self._codes.add(self._encode(block))
+        for start in range(0, len(rows), _BLOCK_ROWS):
+            self._codes.add(self._encode(rows[start : start + _BLOCK_ROWS]))
 
     def _write(self, folder: Path) -> None:
         self._codes.save(folder / "codes")

@@ -3,9 +3,6 @@
 Vectors and durations select *candidates* without an (n, n) matrix. The MFCCs of each pair are then aligned at the best
 offset. The pair is the same recording only if the *changes* of its MFCCs agree. Another performance, a remix, or a
 song with the same drum loop has different changes at different times, even if it sounds similar.
-
-Conventions: durations and offsets are in seconds of decoded sound; a pair is (lower row, higher row); similarities are
-at most 1.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,13 +26,16 @@ _CHANGE = 8
 _STRIDE = 4  # Only every fourth change is used, because adjacent changes share most of their frames
 _MIN_OVERLAP = 0.75  # Minimum share of the shorter song that must overlap the other song
 _MIN_OVERLAP_S = 1.0
-_MIN_POWER = 1e-6  # Columns of changes are constant if the product of their summed squares is below this (dB^4)
+_MIN_POWER = 1e-6  # Two columns of changes are constant if the product of their summed squares is below this (dB^4)
 # A 40-second excerpt excludes most candidates; whole songs are read only for pairs that may be the same. Excerpts of
 # different songs have an agreement below 0.3; those of poor duplicates, 0.7 or more (experiments.duplicates).
 _EXCERPT = slice(round(10 * SAMPLE_RATE / HOP), round(50 * SAMPLE_RATE / HOP))
 _MIN_EXCERPT = 0.4
 # Cache sizes: an excerpt takes 35 kB, and all changes of a four-minute song take 830 kB.
 _KEPT_EXCERPTS, _KEPT_SONGS = 4096, 64
+BLOCK_ROWS = 512  # Number of songs whose distances are computed together
+MAX_OFFSET = round(5.0 * SAMPLE_RATE / HOP)  # Largest shift between the two songs, in frames
+LEAST_AGREEMENT = 0.82  # Minimum agreement between the changes of two songs
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,8 @@ class DuplicatePair:
 
     first: int  # the lower row
     second: int  # the higher row
-    similarity: float  # if `verified`, agreement of changes (at most 1); otherwise, `1 - d^2 / 2` of the vectors
-    offset_s: float | None  # time t in `first` is time t + offset_s in `second`, in seconds; None if not verified
-    verified: bool  # False if frames were missing, so that only vectors and durations were compared
+    similarity: float  # agreement of the changes, at most 1
+    offset_s: float  # time t in `first` is time t + offset_s in `second`, in seconds
 
 
 def find_duplicates(
@@ -55,39 +54,17 @@ def find_duplicates(
     frames_of: Callable[[int], FloatingArray | None],
     *,
     rows: npt.ArrayLike | None = None,
-    least_agreement: float = 0.82,
     least_similarity: float = 0.6,
-    least_similarity_unverified: float = 0.995,
-    tolerance_unverified_s: float = 0.25,
     max_candidates: int = 10,
-    max_offset_s: float = 5.0,
-    block_rows: int = 512,
 ) -> list[DuplicatePair]:
     """Find all pairs of songs that are the same recording.
 
     Parameters
     ----------
-    X : float ndarray of shape (n_songs, n_dimensions), finite
-        Song vectors for which ``1 - d^2 / 2`` is a similarity, where d is the Euclidean distance.
-    durations : ndarray of shape (n_songs,), seconds, finite
-        Songs whose durations differ by more than max(3 s, 3%) are never a pair.
+    X, durations, rows, least_similarity, max_candidates : as in :func:`find_candidates`
     frames_of : callable
         Takes a row number and returns the song's MFCCs, (n_frames, n_columns), or None if missing. The first 13 columns
         are used. Frames must be 256 samples apart at 22,050 Hz. Any float type is allowed.
-    rows : int array-like, optional
-        Find only pairs with at least one of these rows (such as new songs); by default all pairs.
-    least_agreement : float in (0, 1]
-        Minimum agreement between the changes in the MFCCs of two songs.
-    least_similarity : float <= 1
-        Minimum similarity between the vectors of candidates.
-    least_similarity_unverified, tolerance_unverified_s : float
-        Minimum similarity and maximum difference in duration if frames are missing.
-    max_candidates : int >= 1
-        Number of most similar songs that each song is compared with.
-    max_offset_s : float >= 0, seconds
-        Largest shift between the two songs.
-    block_rows : int >= 1
-        Number of songs whose distances are computed together.
 
     Returns
     -------
@@ -100,49 +77,28 @@ def find_duplicates(
 
     False positives: speed changes of 1% or less (3% in sounds of a few seconds), and some transpositions by a semitone.
     False negatives: telephone quality (8 kHz), some MP3s encoded at 64 kbit/s with LAME's fastest setting, and songs
-    with a part cut out in the middle, which have two offsets. Silence and steady tones are never verified.
+    with a part cut out in the middle, which have two offsets. Pairs that consist only of silence or steady tones, and
+    pairs without frames, are never found.
     """
-    X, durations, queries = _check_songs(X, durations, rows)
-    for name, value, is_valid in (
-        ("least_agreement", least_agreement, 0 < least_agreement <= 1),
-        ("least_similarity", least_similarity, least_similarity <= 1),
-        ("least_similarity_unverified", least_similarity_unverified, least_similarity_unverified <= 1),
-        ("max_candidates", max_candidates, max_candidates >= 1),
-        ("max_offset_s", max_offset_s, max_offset_s >= 0),
-        ("block_rows", block_rows, block_rows >= 1),
-    ):
-        if not is_valid:
-            raise ValueError(f"{name}={value} is out of range; see the docstring of find_duplicates.")
-    comparison = _Comparison(frames_of, round(max_offset_s * SAMPLE_RATE / HOP))
+    comparison = _Comparison(frames_of)
     pairs = []
-    for first, second, similarity in _candidates(X, durations, queries, least_similarity, max_candidates, block_rows):
-        result = comparison.best(first, second)
-        if result is None:
-            difference = abs(durations[first] - durations[second])
-            if similarity >= least_similarity_unverified and difference <= tolerance_unverified_s:
-                pairs.append(DuplicatePair(first, second, similarity, None, False))
-            continue
-        agreement, offset = result
-        if agreement >= least_agreement:
-            pairs.append(DuplicatePair(first, second, agreement, offset * HOP / SAMPLE_RATE, True))
+    for first, second, _ in find_candidates(X, durations, rows, least_similarity, max_candidates):
+        agreement, offset = comparison.best(first, second)
+        if agreement >= LEAST_AGREEMENT:
+            pairs.append(DuplicatePair(first, second, agreement, offset * HOP / SAMPLE_RATE))
     return sorted(pairs, key=lambda pair: (pair.first, pair.second))
 
 
-def group_pairs(n: int, pairs: list[DuplicatePair]) -> Int64Array:
-    """Return the group number of each of n songs, int64 (n,): songs connected by pairs have the same number.
+def group_pairs(n: int, pairs: npt.ArrayLike) -> Int64Array:
+    """Return the group number of each of n songs: songs connected by pairs of rows, (m, 2), have the same number.
 
-    Groups are numbered from 0, in the order of their first songs. Raises ValueError if a row of a pair is outside
-    0..n-1.
+    Groups are numbered from 0, in the order of their first songs.
     """
-    if n == 0 and not pairs:
-        return np.empty(0, np.int64)
-    ends = np.array([(p.first, p.second) for p in pairs], dtype=np.int64).reshape(-1, 2)
-    if len(ends) and not (ends.min() >= 0 and ends.max() < n):
-        raise ValueError(f"a pair has row {ends.max() if ends.max() >= n else ends.min()}; rows must be 0 to {n - 1}.")
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    graph = coo_array((np.ones(len(ends), np.int8), (ends[:, 0], ends[:, 1])), shape=(n, n))
+    first, second = np.asarray(pairs, dtype=np.int64).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(first), np.int8), (first, second)), shape=(n, n))
     labels = connected_components(graph, directed=False)[1]
     # scipy does not specify the order of its labels
     _, firsts, groups = np.unique(labels, return_index=True, return_inverse=True)
@@ -150,30 +106,6 @@ def group_pairs(n: int, pairs: list[DuplicatePair]) -> Int64Array:
 
 
 # --- candidates -------------------------------------------------------------------------------
-
-
-def _check_songs(
-    X: FloatingArray, durations: FloatingArray, rows: npt.ArrayLike | None
-) -> tuple[Float32Array, Float64Array, Int64Array]:
-    vectors: Float32Array = np.asanyarray(X, dtype=np.float32)
-    seconds: Float64Array = np.asarray(durations, dtype=np.float64)
-    if vectors.ndim != 2:
-        raise ValueError(f"X has shape {vectors.shape}; it must be two-dimensional, with one song per row.")
-    n_songs = len(vectors)
-    if seconds.shape != (n_songs,):
-        raise ValueError(f"durations has shape {seconds.shape}; it must be ({n_songs},), one duration per row of X.")
-    for name, array in (("X", vectors), ("durations", seconds)):
-        if not np.isfinite(array).all():
-            raise ValueError(f"{name} contains NaN or infinite values.")
-    if rows is None:
-        return vectors, seconds, np.arange(n_songs, dtype=np.int64)
-    numbers = np.asarray(rows)
-    if numbers.size and not np.issubdtype(numbers.dtype, np.integer):
-        raise ValueError(f"rows has type {numbers.dtype}; rows must be whole numbers.")
-    queries = np.unique(numbers.astype(np.int64))
-    if len(queries) and not (queries[0] >= 0 and queries[-1] < n_songs):
-        raise ValueError(f"rows range from {queries[0]} to {queries[-1]}, but X has {n_songs} songs.")
-    return vectors, seconds, queries
 
 
 def _tolerance(longer: Float64Array) -> Float64Array:
@@ -195,28 +127,46 @@ def _mask_comparable(lengths: Float64Array, queries: Float64Array) -> BoolArray:
     return np.cumsum(n_begun[:-1]) > 0
 
 
-def _candidates(
-    X: Float32Array,
-    durations: Float64Array,
-    queries: Int64Array,
-    least_similarity: float,
-    max_candidates: int,
-    block_rows: int,
+def find_candidates(
+    X: FloatingArray,
+    durations: FloatingArray,
+    rows: npt.ArrayLike | None = None,
+    least_similarity: float = 0.6,
+    max_candidates: int = 10,
 ) -> Iterator[tuple[int, int, float]]:
-    """Yield row, higher row and similarity for the nearest songs of similar duration, in the order of durations."""
-    order = np.argsort(durations, kind="stable")
-    order = order[_mask_comparable(durations[order], durations[queries])]
-    lengths = durations[order]
+    """Yield row, higher row and similarity of each pair of similar songs with similar durations.
+
+    Parameters
+    ----------
+    X : float ndarray of shape (n_songs, n_dimensions), finite
+        Song vectors for which ``1 - d^2 / 2`` is a similarity, where d is the Euclidean distance.
+    durations : ndarray of shape (n_songs,), seconds of decoded sound, finite
+        Songs whose durations differ by more than max(3 s, 3%) are never a pair.
+    rows : int array-like, optional
+        Find only pairs with at least one of these rows (such as new songs); by default all pairs.
+    least_similarity : float <= 1
+        Minimum similarity between the vectors.
+    max_candidates : int >= 1
+        Number of most similar songs that each song is paired with.
+    """
+    vectors: Float32Array = np.asanyarray(X, dtype=np.float32)
+    seconds: Float64Array = np.asarray(durations, dtype=np.float64)
+    if not (np.isfinite(vectors).all() and np.isfinite(seconds).all()):
+        raise ValueError("X or durations contains NaN or infinite values.")
+    queries = np.arange(len(vectors)) if rows is None else np.unique(np.asarray(rows, dtype=np.int64))
+    order = np.argsort(seconds, kind="stable")
+    order = order[_mask_comparable(seconds[order], seconds[queries])]
+    lengths = seconds[order]
     # 2qr - |r|^2 is a single product: the last column is -|r|^2 / 2 for a song and 1 for a query
-    songs = np.empty((len(order), X.shape[1] + 1), np.float32)
-    songs[:, :-1] = X[order]
+    songs = np.empty((len(order), vectors.shape[1] + 1), np.float32)
+    songs[:, :-1] = vectors[order]
     songs[:, -1] = -0.5 * np.einsum("ij,ij->i", songs[:, :-1], songs[:, :-1])
-    place = np.empty(len(X), dtype=np.int64)
+    place = np.empty(len(vectors), dtype=np.int64)
     place[order] = np.arange(len(order))
     places = np.sort(place[queries])
     parts = [np.empty((0, 3))]
-    for start in range(0, len(places), block_rows):
-        block = places[start : start + block_rows]
+    for start in range(0, len(places), BLOCK_ROWS):
+        block = places[start : start + BLOCK_ROWS]
         parts.append(np.column_stack(_find_neighbors(songs, lengths, block, least_similarity, max_candidates)))
     pairs = np.concatenate(parts)
     pairs[:, :2].sort(axis=1)
@@ -228,7 +178,8 @@ def _candidates(
         yield first, second, float(similarity)
 
 
-Neighbors = tuple[Int64Array, Int64Array, Float64Array]  # row of the query, row of the neighbor, similarity
+Neighbors = tuple[Int64Array, Int64Array, Float64Array]
+"""Row of the query, row of the neighbor, similarity."""
 
 
 def _find_neighbors(
@@ -290,22 +241,22 @@ def _keep_nearest(q: Int64Array, r: Int64Array, similarity: Float64Array, k: int
 class _Comparison:
     """Comparison of two rows, first by excerpts, then by whole songs unless the excerpts exclude the pair."""
 
-    def __init__(self, frames_of: Callable[[int], FloatingArray | None], max_offset: int) -> None:
-        self._frames_of, self._max_offset = frames_of, max_offset
+    def __init__(self, frames_of: Callable[[int], FloatingArray | None]) -> None:
+        self._frames_of = frames_of
         self._excerpt = lru_cache(maxsize=_KEPT_EXCERPTS)(self._read_excerpt)
         self._whole = lru_cache(maxsize=_KEPT_SONGS)(self._read_whole)
 
-    def best(self, first: int, second: int) -> tuple[float, int] | None:
-        """Return the best agreement and its offset in frames; None if frames are missing."""
+    def best(self, first: int, second: int) -> tuple[float, int]:
+        """Return the best agreement and its offset in frames; (-1, 0) if frames are missing."""
         a, b = self._excerpt(first), self._excerpt(second)
         if a is None or b is None:
-            return None
+            return -1.0, 0
         # short excerpts could miss the true offset, and comparing such short songs completely is cheap
-        if min(len(a), len(b)) >= 3 * self._max_offset // _STRIDE:
-            agreement, offset = _coarse(a, b, self._max_offset // _STRIDE, min(len(a), len(b)) / 2)
+        if min(len(a), len(b)) >= 3 * MAX_OFFSET // _STRIDE:
+            agreement, offset = _coarse(a, b, min(len(a), len(b)) / 2)
             if 0.0 < agreement < _MIN_EXCERPT:  # an agreement of 0 means that the excerpt is constant
                 return agreement, offset * _STRIDE
-        return _align(self._whole(first), self._whole(second), self._max_offset)
+        return _align(self._whole(first), self._whole(second))
 
     def _read_excerpt(self, row: int) -> Float32Array | None:
         frames = self._frames_of(row)
@@ -313,9 +264,7 @@ class _Comparison:
 
     def _read_whole(self, row: int) -> Float32Array:
         frames = self._frames_of(row)
-        if frames is None:
-            raise ValueError(f"frames_of returned frames for row {row} at first, but None later.")
-        return _changes(frames)
+        return _changes(frames) if frames is not None else np.empty((0, _N_CONTOURS), np.float32)
 
 
 @lru_cache(maxsize=1)
@@ -343,14 +292,14 @@ def _changes(frames: FloatingArray) -> Float32Array:
     return means[_CHANGE:] - means[:-_CHANGE]
 
 
-def _align(a: Float32Array, b: Float32Array, max_offset: int) -> tuple[float, int]:
+def _align(a: Float32Array, b: Float32Array) -> tuple[float, int]:
     """Return the best agreement and its offset in frames: b[t + offset] matches a[t]; (-1, 0) without overlap."""
     least = max(_MIN_OVERLAP * min(len(a), len(b)), _MIN_OVERLAP_S * SAMPLE_RATE / HOP - 2 * _CHANGE)
-    agreement, coarse = _coarse(a[::_STRIDE], b[::_STRIDE], max_offset // _STRIDE, least / _STRIDE)
+    agreement, coarse = _coarse(a[::_STRIDE], b[::_STRIDE], least / _STRIDE)
     if agreement == -1.0:
         return -1.0, 0
     best, best_offset = -1.0, 0
-    low, high = max((coarse - 1) * _STRIDE, -max_offset), min((coarse + 1) * _STRIDE, max_offset)
+    low, high = max((coarse - 1) * _STRIDE, -MAX_OFFSET), min((coarse + 1) * _STRIDE, MAX_OFFSET)
     for offset in range(low, high + 1):
         x, y = a[max(0, -offset) :], b[max(0, offset) :]
         n = min(len(x), len(y))
@@ -363,10 +312,11 @@ def _align(a: Float32Array, b: Float32Array, max_offset: int) -> tuple[float, in
     return min(best, 1.0), best_offset  # because of rounding, the agreement may exceed 1
 
 
-def _coarse(a: Float32Array, b: Float32Array, max_offset: int, least: float) -> tuple[float, int]:
-    """Return the highest mean correlation over at least `least` common rows, and its offset; (-1, 0) without one."""
+def _coarse(a: Float32Array, b: Float32Array, least: float) -> tuple[float, int]:
+    """Return the highest mean correlation over at least `least` common rows, and its offset in strides, or (-1, 0)."""
     from scipy.fft import irfft, next_fast_len, rfft
 
+    max_offset = MAX_OFFSET // _STRIDE
     offsets = np.arange(-max_offset, max_offset + 1)
     starts, ends = np.maximum(0, -offsets), np.minimum(len(a), len(b) - offsets)
     fits = (ends - starts >= least) & (ends > starts)

@@ -6,12 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Int64Array, Uint8Array
-from musicsim._checks import check_whole
 from musicsim.search._rows import check_rows
 from musicsim.search._vector_index import VectorIndex
 
-# Number of distances in memory at a time. For a single query, more rows are processed at a time to save loop overhead.
-PART_ENTRIES = 1 << 22
+# Numbers of queries and of distances in memory at a time; with fewer queries, more rows are compared at a time.
+BLOCK_QUERIES, PART_ENTRIES = 256, 1 << 22
 # Number of candidates beyond the k nearest. |x|^2 - 2qx loses digits, so exact differences decide between candidates.
 # If rounding cannot separate any of these candidates, all rows within the rounding error are compared.
 _SPARE = 16
@@ -22,18 +21,14 @@ _BLOCK_ROWS = 16_384
 class ExactIndex(VectorIndex):
     """Nearest neighbors by brute force: the ground truth for other indexes.
 
-    Parameters
-    ----------
-    block_rows : int >= 1
-        Number of queries compared at a time. Memory: 16 MB of distances, and ``12 * block_rows * k`` bytes.
-
     Attributes
     ----------
     n_samples_, n_features_in_ : int
-    """
 
-    def __init__(self, block_rows: int = 256) -> None:
-        self.block_rows = block_rows
+    Notes
+    -----
+    Memory of a query: 16 MB of distances, and 3 k kB.
+    """
 
     def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
         """Store the rows.
@@ -42,7 +37,6 @@ class ExactIndex(VectorIndex):
         ----------
         X : array-like of shape (n_samples, n_features); a float32 memory map is not copied
         """
-        check_whole("block_rows", self.block_rows, 1)
         self._take(check_rows(X, "X"))
         self._center = _medians(self._X)
         self._longest = self._farthest = 0.0
@@ -57,8 +51,8 @@ class ExactIndex(VectorIndex):
     ) -> None:
         rows = np.flatnonzero(shown.view(np.bool_)) if len(shown) else None
         k = ids.shape[1]
-        for start in range(0, len(Q), self.block_rows):
-            centered = Q[start : start + self.block_rows] - self._center
+        for start in range(0, len(Q), BLOCK_QUERIES):
+            centered = Q[start : start + BLOCK_QUERIES] - self._center
             values, candidates = self._candidates(centered, min(k + _SPARE, n_shown), rows)
             limits = values[:, k - 1] + 2 * self._rounding_errors(centered)
             for i, limit in enumerate(limits):

@@ -38,7 +38,7 @@ class SpillForest(ProbedIndex):
     Attributes
     ----------
     center_, axes_ : float32 ndarrays of shape (n_features,) and (n_features, n_axes)
-    n_samples_, n_features_in_, n_axes_, n_leaves_, depth_ : int
+    n_samples_, n_features_in_, n_axes_, n_leaves_ : int
     nbytes_ : int
         Memory in addition to the rows: ``n_axes_`` plus 8 to 11 bytes per tree and row if leaves are full. The
         total is about 900 MB for 8 trees over a million rows with 100 axes.
@@ -46,8 +46,9 @@ class SpillForest(ProbedIndex):
     Notes
     -----
     The index uses multi-probe search. A neighbor is assumed to differ from the query by a Gaussian step with the same
-    standard deviation along every axis. The margins then say how likely a neighbor is to be on either side of a split.
-    Trees in which the query is deep inside its leaf come first. Building needs another ``4 * n_axes_`` bytes per row.
+    standard deviation along every axis. The margin of a split then gives the probability that a neighbor is on the
+    other side. Trees in which the query is deep inside its leaf come first. Building needs another ``4 * n_axes_``
+    bytes per row.
 
     Axes, codes and leaves are fitted to the rows present when the index was built. The index is rebuilt over all rows
 
@@ -129,11 +130,7 @@ class SpillForest(ProbedIndex):
 
 
 def _sharpness(trees: Trees, Y: Float32Array) -> Float32Array:
-    """Return the inverse of the RMS difference between neighbors along an axis, of shape (1,).
-
-    The difference is estimated from the nearest rows within some leaves; a factor of two does not change the order of
-    branches.
-    """
+    """Return the inverse of the RMS difference between neighbors along an axis, (1,), estimated within some leaves."""
     chosen = np.unique(np.linspace(0, trees.n_leaves - 1, _SPACING_LEAVES).astype(np.int64)) if trees.n_leaves else ()
     means = []
     for leaf in chosen:

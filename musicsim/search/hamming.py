@@ -38,13 +38,11 @@ class HammingIndex(Index):
     Parameters
     ----------
     method : "scan" or "balls"
-        "scan" compares the query with every code. "balls" opens buckets of codes that agree with the query in some
-        bits, or differ from it in a few bits. If too many buckets might hold results, it scans. The results are the
-        same.
+        "scan" compares the query with every code. "balls" only opens buckets of codes that differ from the query in at
+        most a few of the bucket's bits, and scans if too many buckets might hold results. The results are the same.
     n_bits : int, optional
         Number of bits that are compared, starting with the lowest bit of the first word; by default 64 per word.
-    n_jobs : int or None
-        Number of threads for many queries: None is one thread, -1 is one per core.
+    n_jobs : as in :class:`SpillTree`
 
     Attributes
     ----------
@@ -177,11 +175,6 @@ class HammingIndex(Index):
                 distances.append(part_distances[start:end])
                 ids.append(part_ids[start:end])
         return distances, ids
-
-    @property
-    def n_built_(self) -> int:
-        """Number of codes in the tables of "balls"; all other codes are scanned."""
-        return 0 if self._tables is None else self._tables.n_codes
 
     @property
     def nbytes_(self) -> int:

@@ -32,9 +32,6 @@ class Cells(Leaves):
     def n_cells(self) -> int:
         return len(self.leaves) - 1
 
-    def depth(self) -> int:
-        return 1
-
     def add(self, Y: Float32Array, first: int) -> None:
         """Add rows (n, width), numbered starting at `first`, to the cells with the nearest centers."""
         centers = np.empty((self.n_cells, Y.shape[1]), np.float32)
@@ -155,7 +152,7 @@ class PartitionIndex(ProbedIndex):
     n_probes : int >= 1
         Number of cells that a query scans. :func:`musicsim.search.tune` chooses it for a given recall.
     explained : float in (0, 1]
-        Share of the variance that the main axes keep. Fewer axes are faster and smaller, but need more exact distances.
+        Share of the variance that the main axes keep. Fewer axes save time and memory, but may need a higher `ranked`.
     ranked : float >= 1
         Number of rows per result whose exact distance is computed, in addition to ten rows.
     n_jobs, random_state : as in :class:`SpillTree`

@@ -42,15 +42,15 @@ class SpillTree(TreeIndex):
 
     Attributes
     ----------
-    n_samples_, n_features_in_, n_leaves_, depth_ : int
+    n_samples_, n_features_in_, n_leaves_ : int
     nbytes_ : int
         Memory in addition to the rows.
 
     Notes
     -----
     A tree of depth D holds each row ``(1 + 2 * spill) ** D`` times on average, and each takes 4 bytes. With a spill of
-    0.1 and a depth of 13, this is 10.7 times. Equal rows cannot be split and stay in one leaf. If added rows make the
-    tree hold each row twice as often as when it was grown, it is regrown over all rows.
+    0.1 and a depth of 13, this is 10.7 times. Equal rows cannot be split and stay in one leaf. If added rows double the
+    mean number of copies per row, the tree is regrown over all rows.
     """
 
     _LEAVES: ClassVar = Trees

@@ -1,7 +1,7 @@
 """Compiled loops that split nodes of spill trees: directions and thresholds.
 
-Random numbers come from a hashed counter (splitmix64) that starts from the tree's seed and the node's path. So a tree
-does not depend on which thread grows which part.
+Random numbers come from a hashed counter (splitmix64) that starts with the tree's seed and the node's path. Therefore,
+the tree is the same no matter which thread grows which part.
 """
 
 import numpy as np

@@ -20,11 +20,11 @@ _BASIS_ROWS, _BASIS_ROWS_PER_COLUMN = 5_000, 5
 _BLOCK_ROWS = 16_384
 # An index that has grown by more than this factor is rebuilt, because its axes, codes and leaves fit its first rows.
 _MAX_GROWTH = 2.0
-# An index is rebuilt if the codes of more than this share, and more than this number, of its rows are clipped.
-# Up to ten clipped rows do no harm: they are always among the best by code, so their exact distances are compared.
+# An index is rebuilt if more than this share of its codes, and more than this number of codes, are clipped.
+# Up to ten clipped rows do no harm: they are always among the best by code, so they are ranked by exact distance.
 _MAX_CLIPPED_SHARE, _ALWAYS_ALLOWED_CLIPPED = 0.01, 10
 _MIN_EXPLAINED = 0.999  # The index is rebuilt if axes keep less than min(explained, this) * explained of the variance
-# Number of scattered rows that can be compared while a leaf is scanned: a minimum, and as a share of the leaf's rows.
+# Number of single rows that can be compared in the time of scanning a leaf: a minimum, and a share of the leaf's rows.
 ROWS_PER_LEAF, _SHARE_OF_LEAF = 12, 1 / 8
 
 
@@ -73,11 +73,6 @@ class TreeIndex(VectorIndex):
     def n_leaves_(self) -> int:
         """Number of leaves in all trees."""
         return self.trees_.n_leaves
-
-    @property
-    def depth_(self) -> int:
-        """Number of splits on the longest path from a root to a leaf."""
-        return self.trees_.depth()
 
     @property
     def nbytes_(self) -> int:
@@ -241,7 +236,7 @@ class ProbedIndex(TreeIndex):
     def _probe(
         self, Q: Float32Array, n_probes: int, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
     ) -> None:
-        """Fill distances and ids from the leaves. Of the arrays, only `shown` may be empty, which allows all rows."""
+        """Fill distances and ids from the leaves. An empty `shown` allows all rows; the other arrays are not empty."""
         raise NotImplementedError
 
 

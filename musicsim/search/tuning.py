@@ -38,8 +38,8 @@ _SETTINGS: tuple[SpillForest | PartitionIndex, ...] = (
 )
 TRIAL_ROWS = 100_000
 _AS_FAST = 1.1  # A setting that needs less memory is preferred if it is slower by at most this factor
-# With more rows than in the trial, codes distinguish near rows less well. So a setting must have a reserve: with this
-# many times its probes, it must miss at most a third as many neighbors as the requested recall allows.
+# With more rows than in the trial, codes distinguish near rows less well, so a setting must have a reserve. With this
+# many times its probes, it may miss at most a third of the neighbors that the goal allows it to miss.
 _PROBE_FACTOR = 16
 # If an index over all rows is slower than predicted by more than this factor, the next setting is also built.
 _SLOWER = 2.0
@@ -53,7 +53,7 @@ class Calibration:
     k: int
     n_probes: int
     goal: float  # requested recall
-    # Mean recall of the check queries. Probes were added until the recall reached the goal, so it is lower only if
+    # Mean recall of the check queries. Probes were added until it reached the goal, so it is below the goal only if
     # every leaf is scanned. The recall of other queries may be lower by about `error`.
     recall: float
     error: float  # standard error of the recall
@@ -140,7 +140,7 @@ def calibrate(
     recall : float in (0, 1]
         Mean share of the `k` true neighbors among the results.
     n_queries : int >= 2
-        Number of rows for choosing the number of probes, and of different rows for checking it. The calibration takes
+        Number of random rows that choose the number of probes, and of other rows that check it. The calibration takes
         ``2 * n_queries`` exact searches.
     random_state : int, numpy.random.Generator or None
 
@@ -185,7 +185,7 @@ def tune(
     k: int = 10,
     recall: float = 0.95,
     *,
-    settings: Iterable[SpillForest | PartitionIndex | dict[str, Any]] | None = None,
+    settings: Iterable[SpillForest | PartitionIndex] = _SETTINGS,
     n_queries: int = 400,
     n_jobs: int | None = -1,
     random_state: int | np.random.Generator | None = None,
@@ -199,20 +199,18 @@ def tune(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-    settings : iterable of SpillForest, PartitionIndex or dict, optional
-        Indexes to try, or dicts with parameters of :class:`SpillForest`; they are not changed. By default eight
-        settings that suit most data.
+    settings : iterable of SpillForest and PartitionIndex
+        Indexes to try; they are not changed. By default eight settings that suit most data.
     k, recall, n_queries, random_state : as in :func:`calibrate`
-    n_jobs : int or None
-        Number of threads of the indexes: None is one thread, -1 is one per core.
+    n_jobs : as in :class:`SpillTree`
 
     Returns
     -------
     SpillForest, PartitionIndex or ExactIndex, fitted
         An exact index if there are fewer than 5,000 rows, or if comparing with every row is as fast. Other indexes have
-        ``calibration_``, a :class:`Calibration`, and ``trials_``, a list with one dict per setting. A dict holds the
-        parameters, the unfitted ``index``, the chosen ``n_probes`` and the resulting ``recall`` of the training
-        queries. The dict also holds ``ceiling`` (the recall with 16 times as many probes), ``seconds`` per query,
+        ``calibration_``, a :class:`Calibration`, and ``trials_``, a list with one dict per setting. Each dict contains
+        the parameters, the unfitted ``index``, the chosen ``n_probes`` and the ``recall`` of the training queries.
+        Further entries are ``ceiling`` (the recall with 16 times as many probes), ``seconds`` per query, and
         ``nbytes``.
     """
     _check(k, recall, n_queries)
@@ -233,8 +231,7 @@ def tune(
     # the time to compare with every row is proportional to the number of rows
     exact_seconds = _measure_seconds(partial(ExactIndex().fit(sample).query, k=k), queries[1])
     exact_seconds = exact_seconds * len(rows) / len(sample)
-    for options in _SETTINGS if settings is None else settings:
-        setting = SpillForest(**options) if isinstance(options, dict) else options
+    for setting in settings:
         index = build(setting, sample)
         n_probes = _least_probes(index, queries[0], recall)
         more_probes = min(_PROBE_FACTOR * n_probes, index.n_leaves_)
@@ -267,7 +264,7 @@ def _shortfall(index: Any) -> float:
 
 
 def _order_trials(trials: list[dict[str, Any]], recall: float, *, is_complete: bool) -> list[dict[str, Any]]:
-    """Return the trials to build: the best, then the others by time unless all rows were tried (`is_complete`)."""
+    """Return the trials to build: only the best if all rows were tried (`is_complete`), or all, with the best first."""
     # if codes rank too few of the true neighbors, more probes do not help
     able = [trial for trial in trials if trial["recall"] >= recall - 1e-12]
     safe = [trial for trial in able if is_complete or 1.0 - trial["ceiling"] <= (1.0 - recall) / 3]

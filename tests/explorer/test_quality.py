@@ -11,7 +11,7 @@ from musicsim.explorer.evaluation.quality import evaluate, load_held_out, measur
 from musicsim.explorer.models.artifacts import save_report
 from musicsim.explorer.search.query import find_similar
 from musicsim.library.db.columns import Labels, SongColumns
-from musicsim.search import ExactIndex, MutualProximity, mutual_proximity
+from musicsim.search import ExactIndex, MutualProximity
 from tests.learning import RANKED
 
 
@@ -55,8 +55,8 @@ def brute_lists(of, *, reduced, filtered):
     X = of.X.astype(np.float64)
     D = np.linalg.norm(X[:, None] - X[None], axis=2)
     if reduced:
-        moments = of.proximity.mean_, of.proximity.std_
-        D = mutual_proximity(D, *moments, *moments)
+        moments, rows = zip(of.proximity.mean_, of.proximity.std_, strict=True), np.arange(len(D))
+        D = np.stack([of.proximity.rescore(d, rows, own) for d, own in zip(D, moments, strict=True)])
     np.fill_diagonal(D, np.inf)
     if filtered:
         groups = np.array([song.group for song in of.songs_at()])

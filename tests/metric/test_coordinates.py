@@ -58,12 +58,6 @@ def test_columns_preserve_distances_and_penalty(songs, rng):
         np.testing.assert_allclose(columns.apply(songs).std(axis=0), songs[:, columns.columns].std(axis=0) ** 0.5)
 
 
-def test_unchanged_axes_are_identity(songs, rng):
-    axes = Axes.identity(6)
-    np.testing.assert_array_equal(axes.apply(songs), songs)
-    np.testing.assert_array_equal(axes.weights, np.ones(6))
-
-
 def test_constant_column_is_dropped(songs):
     songs[:, 4] = 7.0
     axes = Axes.principal(songs)

@@ -56,7 +56,7 @@ def test_metrics_are_scaled_means_of_sampled_queries():
     found = learn_local_metrics(
         queries, 2, every, "full", "document", 0.5, np.eye(4), 0.0, 4, np.random.default_rng(0), lambda n: False
     )
-    rows = queries.rows(queries.usable)
+    rows = np.concatenate([np.arange(queries.starts[q], queries.starts[q + 1]) for q in queries.usable])
     up = queries.lower[rows] > 0
     U, V = queries.X[rows[up]], queries.X[rows[~up]]
     n = len(U)

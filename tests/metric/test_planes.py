@@ -27,7 +27,6 @@ def assert_same(planes, listed):
     psi = np.array([entry["psi"] for entry in listed.entries]).reshape(len(planes), 5)
     np.testing.assert_array_equal(planes.psi, psi)
     np.testing.assert_array_equal(planes.loss, [entry["loss"] for entry in listed.entries])
-    np.testing.assert_array_equal(planes.age, [entry["age"] for entry in listed.entries])
     # a product of the row with the matrix, or of both matrices: sums of 5 numbers near 1 in another order
     np.testing.assert_allclose(planes.gram, psi @ psi.T, rtol=0, atol=1e-13)
 

@@ -36,11 +36,11 @@ def _assert_by_definition(answers, X, Q, k, allowed=None):
 
 # whole numbers: products and sums are exact, so ties agree on both sides
 @settings(max_examples=50)
-@given(st.integers(1, 30), st.integers(1, 4), st.integers(1, 35), st.integers(0, 2**31), st.integers(1, 5))
-def test_query_equals_the_definition_ties_included(n, d, k, seed, block_rows):
+@given(st.integers(1, 30), st.integers(1, 4), st.integers(1, 35), st.integers(0, 2**31))
+def test_query_equals_the_definition_ties_included(n, d, k, seed):
     rng = np.random.default_rng(seed)
     X, Q = rng.integers(0, 3, (n, d)).astype(np.float32), rng.integers(0, 3, (4, d)).astype(np.float32)
-    _assert_by_definition(ExactIndex(block_rows=block_rows).fit(X).query(Q, k), X, Q, k)
+    _assert_by_definition(ExactIndex().fit(X).query(Q, k), X, Q, k)
 
 
 @settings(max_examples=80)
@@ -54,7 +54,8 @@ def test_rows_compared_part_by_part_give_the_same(n, n_values, k, seed, entries,
     allowed = None if share is None else rng.random(n) < share
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "PART_ENTRIES", entries)
-        answers = ExactIndex(block_rows).fit(X).query(Q, k, allowed=allowed)
+        patch.setattr(module, "BLOCK_QUERIES", block_rows)
+        answers = ExactIndex().fit(X).query(Q, k, allowed=allowed)
     _assert_by_definition(answers, X, Q, k, allowed)
 
 
@@ -231,12 +232,6 @@ def test_one_bad_row_among_many_is_found():
         ExactIndex().fit(X)
 
 
-@pytest.mark.parametrize("block_rows", [0, -1])
-def test_block_rows_out_of_range_is_named(block_rows):
-    with pytest.raises(ValueError, match=f"block_rows={block_rows}"):
-        ExactIndex(block_rows).fit(np.eye(3))
-
-
 def test_nothing_can_be_asked_before_fit():
     for act in (lambda i: i.query([[0.0]]), lambda i: i.add([[0.0]]), lambda i: i.remove(0)):
         with pytest.raises(NotFittedError):
@@ -244,4 +239,5 @@ def test_nothing_can_be_asked_before_fit():
 
 
 def test_clone_keeps_the_parameters():
-    assert clone(ExactIndex(block_rows=7)).block_rows == 7
+    assert clone(PartitionIndex(7.0)).cells == 7.0
+    assert clone(ExactIndex()).get_params() == {}

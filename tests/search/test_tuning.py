@@ -77,7 +77,7 @@ def test_tune_takes_no_forest_that_is_slower_than_all_rows(task, trial_rows, mon
     monkeypatch.setattr(tuning, "EXACT_BELOW", 1000)
     # every leaf must be visited, and has one row
     X = np.random.default_rng(0).standard_normal((1500, 20)).astype(np.float32)
-    options |= {"settings": [{"n_trees": 10, "leaf_size": 1}], "n_queries": 10}
+    options |= {"settings": [SpillForest(10, 1)], "n_queries": 10}
     assert isinstance(tune(X, K, 1.0, **options), ExactIndex)
 
 

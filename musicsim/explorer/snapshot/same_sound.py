@@ -27,9 +27,7 @@ def groups(songs: Sequence[Song], pairs: Iterable[SamePair]) -> list[list[Song]]
         return []
     ids = sorted({i for p in same for i in (p.first_id, p.second_id)})
     row_of = {song_id: row for row, song_id in enumerate(ids)}
-    joined = [
-        search.DuplicatePair(row_of[p.first_id], row_of[p.second_id], p.similarity, p.offset_s, True) for p in same
-    ]
+    joined = [(row_of[p.first_id], row_of[p.second_id]) for p in same]
     by_label: dict[int, list[Song]] = {}
     for song_id, label in zip(ids, search.group_pairs(len(ids), joined).tolist(), strict=True):
         by_label.setdefault(label, []).append(by_id[song_id])
@@ -63,9 +61,7 @@ def find_new_duplicates(library: Library, progress: Callable[..., None]) -> None
     rows = np.flatnonzero(np.isin(ids, list(new)))
     pairs = []
     for pair in search.find_duplicates(X, durations, frames_of, rows=rows):
-        # an offset proves that frames were compared; vectors and durations alone would join songs with the same drums
-        if pair.offset_s is not None:
-            first, second = int(ids[pair.first]), int(ids[pair.second])
-            sign = 1.0 if first < second else -1.0
-            pairs.append(SamePair(min(first, second), max(first, second), pair.similarity, sign * pair.offset_s))
+        first, second = int(ids[pair.first]), int(ids[pair.second])
+        sign = 1.0 if first < second else -1.0
+        pairs.append(SamePair(min(first, second), max(first, second), pair.similarity, sign * pair.offset_s))
     library.duplicates.enter(pairs, ids[rows].tolist())
