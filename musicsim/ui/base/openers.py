@@ -21,7 +21,7 @@ from musicsim.hooks import load_hooks
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
 from musicsim.public import is_public
-from musicsim.ui.base.keys import CHOSEN, LIBRARY, MODEL, NOT_HERE, SECTIONS, Key, forget_library_state
+from musicsim.ui.base.keys import CHOSEN, LIBRARY, MODEL, NOT_HERE, SECTIONS, Key, close_dialog, forget_library_state
 
 BY_STATE: dict[str | type[Any], Callable[[Any], Any]] = {
     Library: lambda library: (library.folder, library.revision),
@@ -107,6 +107,8 @@ def warm_up() -> None:
 def take_address(page: str) -> None:
     """Follow the URL if the browser changed it (a link, Back, Forward), then update it to the state of the session."""
     query, last = dict(st.query_params), _ADDRESS.get()
+    if last is not None and last[0] != page:
+        close_dialog()
     is_plain_link = (last is None or last[0] != page) and not query
     if last != (page, query) and not is_plain_link:
         _follow(query)

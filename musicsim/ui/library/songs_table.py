@@ -11,6 +11,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import EDITABLE
 from musicsim.public import is_public
+from musicsim.ui.base.keys import DIALOG, close_dialog, subject_of
 from musicsim.ui.base.openers import BY_STATE
 from musicsim.ui.base.text import clean
 from musicsim.ui.components.downloads import table_download
@@ -18,6 +19,7 @@ from musicsim.ui.components.listening import play_songs
 from musicsim.wording import clock, count
 
 _KEY = "library_songs"
+_EDIT = "edit tags"  # a dialog; its subject are song ids
 _SEVERAL = "several values: unchanged"
 # Widths are in pixels. Streamlit would derive them from the first rows, which may have no artist.
 _COLUMNS: dict[str, Any] = {
@@ -124,6 +126,9 @@ def show_songs(snapshot: Snapshot, *, busy: bool = False) -> None:
     if chosen:
         with actions:
             _show_actions(library, chosen, edited, is_owner=is_owner)
+    to_edit = subject_of(_EDIT)
+    if to_edit is not None and (songs := library.songs(to_edit)):
+        _edit(library, songs)
 
 
 def _show_actions(library: Library, chosen: Sequence[Song], edited: set[int], *, is_owner: bool) -> None:
@@ -131,16 +136,17 @@ def _show_actions(library: Library, chosen: Sequence[Song], edited: set[int], *,
         f"Play {count(len(chosen), 'song')}" if len(chosen) > 1 else "Play", icon=":material/play_arrow:",
         on_click=play_songs, args=(library, chosen), key="library_play",
     )  # fmt: skip
-    if is_owner and st.button("Edit tags", icon=":material/edit:", key="library_edit"):
-        _edit(library, chosen)
-    if is_owner and any(s.id in edited for s in chosen):
+    ids = [song.id for song in chosen]
+    if is_owner:
+        st.button("Edit tags", icon=":material/edit:", key="library_edit", on_click=DIALOG.set, args=((_EDIT, ids),))
+    if is_owner and not edited.isdisjoint(ids):
         st.button(
             "Reset to file tags", icon=":material/undo:", key="library_undo",
-            on_click=library.edits.undo, args=([s.id for s in chosen],),
+            on_click=library.edits.undo, args=(ids,),
         )  # fmt: skip
 
 
-@st.dialog("Edit tags")
+@st.dialog("Edit tags", on_dismiss=close_dialog)
 def _edit(library: Library, songs: Sequence[Song]) -> None:
     """Show the tags that songs share; save only tags that the user changes, and only in the library."""
     title = count(len(songs), "song") if len(songs) > 1 else f"“{clean(songs[0].title)}”"
@@ -162,4 +168,5 @@ def _edit(library: Library, songs: Sequence[Song]) -> None:
     except ValueError as error:
         st.error(str(error))
         return
+    close_dialog()
     st.rerun()
