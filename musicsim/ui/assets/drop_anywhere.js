@@ -44,7 +44,7 @@ const state = { given: false, taken: null };
 
 export default function ({ data }) {
   if (state.given && state.taken !== data.taken && document.querySelector(BOX)) {
-    document.querySelector(BUTTON)?.click(); // the box has done its work
+    document.querySelector(BUTTON)?.click(); // closes the popover with the box
     state.given = false;
   }
   state.taken = data.taken;

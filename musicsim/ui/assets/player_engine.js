@@ -17,8 +17,8 @@ const FADE_STEP_MS = 40;
 const LEVEL_LUFS = -18; // as in ReplayGain 2.0; songs are only made quieter, never louder
 const MAX_FAILED = 10; // consecutive songs; then the player stops
 const MAX_LATELY = 100; // songs that are not repeated automatically
-// A play counts once this much was heard, or half of the song. A skip is a step to the next song before that, but not
-// while browsing, and not shortly before the end.
+// A song counts as played after this time, or half of the song. Going to the next song before that is a skip, except in
+// the first seconds, when people browse, and near the end.
 const PLAYED_S = 30;
 const BROWSED_S = 5;
 const ENDS_AT = 0.9; // share of the song
@@ -130,7 +130,7 @@ class Engine {
     this.failed = new Set();
     this.errored = false;
     this.finished = false;
-    this.wanted = false; // whether to play: a song that fails to load leaves the element paused
+    this.wanted = false; // true if the user wants music; a song that fails to load leaves the element paused
     this.lately = []; // ids of played songs, the latest last
     this.radio = ""; // address of more songs
     this.plays = ""; // address for reports of plays and skips
@@ -163,7 +163,7 @@ class Engine {
     for (const other of document.querySelectorAll("audio")) if (!this.sounds.includes(other)) other.pause();
   }
 
-  /** Notice when the app cannot be reached: then no click has an effect. */
+  /** Notice when the app cannot be reached, because clicks then have no effect. */
   watchApp() {
     const app = document.querySelector("[data-testid=stApp]");
     const name = "data-test-connection-state";
@@ -174,25 +174,24 @@ class Engine {
     };
     if (app) new MutationObserver(look).observe(app, { attributeFilter: [name] });
     for (const event of ["online", "offline"]) window.addEventListener(event, look);
-    // a connection that was cut without a word looks open for minutes; so each click checks it
+    // a connection that breaks silently looks open for minutes, so each click checks it
     document.addEventListener("click", () => this.probe(), true);
   }
 
-  /** Ask the app whether it is there; if it is not, say so and ask again until it is. */
+  /** Check that the app answers; if not, tell the user and check again until it does. */
   async probe() {
     if (this.isProbing) return;
     this.isProbing = true;
     clearTimeout(this.nextProbe);
-    const isThere = await fetch(resolve(this.base, "/_stcore/health"), {
-      cache: "no-store",
-      signal: AbortSignal.timeout(PROBE_MS),
-    }).then(
-      (answer) => answer.ok,
-      () => false,
-    );
+    const isThere = await this.isThere();
     this.isProbing = false;
     if (isThere === this.isLost) this.setLost(!isThere);
     if (!isThere) this.nextProbe = setTimeout(() => this.probe(), PROBE_PAUSE_MS);
+  }
+
+  isThere() {
+    const options = { cache: "no-store", signal: AbortSignal.timeout(PROBE_MS) };
+    return fetch(resolve(this.base, "/_stcore/health"), options).then(({ ok }) => ok, () => false);
   }
 
   setLost(isLost) {
@@ -202,13 +201,8 @@ class Engine {
 
   /** Load the page again if the app can be reached. */
   async retry() {
-    try {
-      const answer = await fetch(resolve(this.base, "/_stcore/health"), { cache: "no-store" });
-      if (answer.ok) location.reload();
-    } catch (error) {
-      this.view?.notify("The app still cannot be reached. Is it running?", "error");
-      console.debug("player: no app", error);
-    }
+    if (await this.isThere()) location.reload();
+    else this.view?.notify("The app still cannot be reached. Is it running?", "error");
   }
 
   addPageStyle() {
@@ -291,7 +285,7 @@ class Engine {
     this.queueChanged();
   }
 
-  /** Replace the queue around the current song; without it among them, `nBefore` of the songs count as played. */
+  /** Replace the queue around the current song; if the new queue lacks it, it comes after the first `nBefore` songs. */
   follow(entries, nBefore) {
     const { track } = this;
     const at = track ? entries.findIndex((entry) => entry.song_id === track.song_id) : -1;
@@ -329,7 +323,7 @@ class Engine {
     this.wanted = play;
     const { track } = this;
     const isReady = this.spare.track?.uid === track.uid && !this.spare.audio.error && at === undefined;
-    // some browsers allow only the element of a click to play, so use the same one if possible
+    // some browsers let only the element play that a click started, so use the same one if possible
     if (isReady && this.settings.between !== "off") {
       [this.deck, this.spare] = [this.spare, this.deck];
       this.leaving = this.spare;

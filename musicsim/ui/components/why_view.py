@@ -14,7 +14,7 @@ from musicsim.explorer.search.why_groups import Share
 from musicsim.explorer.search.why_sides import explain_result
 from musicsim.explorer.snapshot.map_columns import PALETTE, UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.ui.base.frame import asset
+from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import DIALOG, close_dialog, subject_of
 from musicsim.ui.base.text import clean, plain
 from musicsim.ui.base.uploads import EXAMPLE
@@ -25,7 +25,7 @@ _LETTERS = "ABCDEF"
 _MAX_EXAMPLES = 5  # maximum number of examples whose similarities are listed
 _MIN_SHARE = 5e-4  # smallest share for which a bar is shown
 _COLORS = PALETTE[: len(_LETTERS)]
-_DIALOG = "why"  # its subject is the song id of a result, and the name of the list; "" until shown
+_DIALOG = "why"  # about the song id of a result and the name of its list, which is empty until shown
 
 
 def ask_why(other_id: int) -> None:
@@ -141,8 +141,7 @@ def _show_waves(snapshot: Snapshot, why: Why, one: Side, other: Side) -> None:
         {"letter": letter, "colour": color, "words": words}
         for letter, color, words in zip(_LETTERS, _COLORS, why.shared, strict=False)
     ]
-    component = st.components.v2.component("musicsim_two_waves", css=asset("two_waves.css"), js=asset("two_waves.js"))
-    component(key="why_waves", data={"slots": slots, "sides": sides}, height="content")
+    component("two_waves", "elements")(key="why_waves", data={"slots": slots, "sides": sides}, height="content")
 
 
 def _address(snapshot: Snapshot, side: Side) -> str | None:
@@ -178,7 +177,7 @@ def _shares_figure(parts: Sequence[Share], shared: Sequence[str]) -> go.Figure:
         "texttemplate": "%{x:.1f}", "textposition": "outside", "cliponaxis": False, "orientation": "h",
         "hoverinfo": "skip",
     }  # fmt: skip
-    for name in names:  # above its bar, because a bar to the left would separate labels of the axis from the others
+    for name in names:  # above its bar: a negative bar would separate labels on the axis from the other bars
         figure.add_annotation(x=0, y=name, text=name, showarrow=False, xanchor="left", yshift=27 if after else 22)
     if after:
         figure.add_bar(x=before, y=names, name="before learning", marker={"color": UNKNOWN_COLOUR}, **text)
