@@ -24,7 +24,7 @@ from musicsim.wording import clock, count
 
 _MIN_LENGTH, _DEFAULT_LENGTH, _MAX_LENGTH = 2, 8, 30
 _MAX_REASONS = 8
-_STEP = "blind step"  # a dialog; its subject is a playlist's number, and the place of a song in it
+_STEP = "blind step"  # name of a dialog about the place of a song in one of the playlists
 _LABELS: dict[blind.Choice, str] = {"left": "List 1 is better", "same": "No difference", "right": "List 2 is better"}
 _SHORTCUTS: dict[blind.Choice, str] = {"left": "1", "same": "0", "right": "2"}
 _CONFIRMATIONS: dict[blind.Choice, str] = {
@@ -92,11 +92,10 @@ def _choose(snapshot: Snapshot) -> tuple[blind.Contender, blind.Contender]:
     if _FIRST.get() not in choices:
         _FIRST.set(in_use)
     left, right = st.columns(2, gap="medium")
-    _FIRST.keep()
     first = left.selectbox(
         "Compare",
         choices,
-        key=_FIRST.name,
+        **_FIRST.widget(),
         format_func=_label,
         help="A model, or one of its dialects, whose playlists are compared.",
     )
@@ -104,9 +103,8 @@ def _choose(snapshot: Snapshot) -> tuple[blind.Contender, blind.Contender]:
     if _SECOND.get() not in others:
         opponent = blind.opponent_of(snapshot.library, first.model_id) if first != blind.SHUFFLE else in_use
         _SECOND.set(opponent if opponent in others else others[0])
-    _SECOND.keep()
     second = right.selectbox(
-        "with", others, key=_SECOND.name, format_func=_label,
+        "with", others, **_SECOND.widget(), format_func=_label,
         help="The shuffle is the baseline that every model should beat.",
     )  # fmt: skip
     return first, second
@@ -121,14 +119,13 @@ def _request(snapshot: Snapshot) -> PlaylistRequest:
     if first is not None and snapshot.rows_of([first])[0] < 0:
         first = None
         _SONG.set(None)
-    _LENGTH.keep()
     left, right = st.columns([3, 1], gap="medium")
     with left:
         find_songs(
             snapshot, "First song of both", key=f"{_SONG.name}_finder", chosen=[] if first is None else [first],
             on_change=lambda ids: _SONG.set(next(iter(ids), None)), placeholder="random each time", most=1,
         )  # fmt: skip
-    length = right.number_input("Songs", _MIN_LENGTH, _MAX_LENGTH, key=_LENGTH.name)
+    length = right.number_input("Songs", _MIN_LENGTH, _MAX_LENGTH, **_LENGTH.widget())
     return PlaylistRequest(length=int(length), first=first)
 
 

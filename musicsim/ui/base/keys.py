@@ -45,10 +45,6 @@ class Key(Generic[T]):
         self.get()  # Streamlit needs the default before it draws the widget
         return {"key": self.name, "persist_state": "session"}
 
-    def keep(self) -> None:
-        """Keep a widget's value while its page is not shown; otherwise Streamlit drops it."""
-        self.set(self.get())
-
 
 MODEL: Key[str | None] = Key("model", lambda: None, "id of the model that the pages use", per_library=True)
 LIBRARY: Key[str] = Key("library", lambda: library_folders()[0].name, "name of the open library")

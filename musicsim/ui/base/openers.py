@@ -97,7 +97,7 @@ def warm_up() -> None:
         _ = codebook.Codebook, playlist.PlaylistModel, search.ExactIndex  # each attribute access loads a module
         current.find("a")  # otherwise, with a million songs, the first letter typed would take seconds
         parse_words(current, "a")
-        # Streamlit collects garbage after every run of a page; this excludes the objects of all modules
+        # exempt the objects of all modules from the garbage collection after every run of a page
         gc.collect()
         gc.freeze()
 

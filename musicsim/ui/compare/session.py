@@ -2,9 +2,10 @@
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def pending_question(snapshot: Snapshot, answers: Sequence[Judgment], listener: 
     ahead = _AHEAD.get()
     if ahead is None or ahead.state != _state(snapshot, listener):
         # this takes the pending question into account, but not its answer, because one answer changes little
-        future = _POOL.submit(_compute_next, snapshot, *_arguments(snapshot, answers, listener, pending))
+        future = _POOL.submit(_question_after(snapshot, answers, listener, pending))
         _AHEAD.set(_Ahead(_state(snapshot, listener), future))
     return pending.question
 
@@ -106,27 +107,22 @@ def _take_next(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -
     _AHEAD.set(None)
     if ahead is not None and ahead.state == _state(snapshot, listener):
         return ahead.question.result()
-    return _compute_next(snapshot, *_arguments(snapshot, answers, listener))
+    return _question_after(snapshot, answers, listener)()
 
 
-def _arguments(
+def _question_after(
     snapshot: Snapshot, answers: Sequence[Judgment], listener: str, *pending: Pending
-) -> tuple[list[Judgment], str, str, int, list[int]]:
-    """Return the arguments for :func:`_compute_next`; skipped and pending questions become answers without a choice."""
-    unanswered = [
+) -> Callable[[], Question]:
+    """Return a function that computes the next question; it does not use the session, so that a thread can call it."""
+    unanswered = [  # skipped and pending questions count as answers without a choice
         Judgment(-1, time.time(), other.listener, other.question.form, other.question.song_ids, None)
         for other in (*_SKIPPED.get(), *pending)
         if other.library == snapshot.library.folder
     ]
-    return [*answers, *unanswered], listener, FORM.get(), N_SONGS.get(), [_SEED.get(), TURN.get()]
-
-
-def _compute_next(
-    snapshot: Snapshot, answers: list[Judgment], listener: str, form: str, n_songs: int, seed: list[int]
-) -> Question:
-    """Return the next question; runs in a thread, so it must not use the session."""
-    rng = np.random.default_rng(seed)
-    return next_question(snapshot, answers, listener=listener, form=form, n_songs=n_songs, rng=rng)
+    return partial(
+        next_question, snapshot, [*answers, *unanswered], listener=listener, form=FORM.get(), n_songs=N_SONGS.get(),
+        rng=np.random.default_rng([_SEED.get(), TURN.get()]),
+    )  # fmt: skip
 
 
 def act(kind: str, at: int, chosen: int | None = None) -> None:
@@ -151,7 +147,7 @@ def act(kind: str, at: int, chosen: int | None = None) -> None:
     elif kind == "choose" and chosen is not None:
         question = pending.question
         if chosen in range(int(question.form == "like"), len(question.song_ids)):
-            _save(pending, int(chosen))  # a browser may send true for 1
+            _save(pending, int(chosen))  # an int, because a browser may send true for 1
 
 
 def rename(library: Library, old: str, new: str) -> None:

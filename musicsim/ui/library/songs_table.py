@@ -19,7 +19,7 @@ from musicsim.ui.components.listening import play_songs
 from musicsim.wording import clock, count
 
 _KEY = "library_songs"
-_EDIT = "edit tags"  # a dialog; its subject are song ids
+_EDIT = "edit tags"  # name of a dialog about song ids
 _SEVERAL = "several values: unchanged"
 # Widths are in pixels. Streamlit would derive them from the first rows, which may have no artist.
 _COLUMNS: dict[str, Any] = {
@@ -57,22 +57,18 @@ def _table(songs: Sequence[Song], edited: set[int], *, is_owner: bool) -> pd.Dat
         "track": pd.array([s.track for s in songs], dtype="Int64"),
         "year": pd.array([s.year for s in songs], dtype="Int64"),
         "genre": [s.genre or "" for s in songs],
-        "seconds": [round(s.duration_s, 1) for s in songs],
-        "tempo": [_round(s.tempo) for s in songs],
+        "seconds": [s.duration_s for s in songs],
+        "tempo": [s.tempo for s in songs],
         "key": [s.key_words for s in songs],
-        "loudness": [_round(s.loudness, 1) for s in songs],
-        "brightness": [_round(s.brightness) for s in songs],
-        "energy": [_round(s.energy) for s in songs],
+        "loudness": [s.loudness for s in songs],
+        "brightness": [s.brightness for s in songs],
+        "energy": [s.energy for s in songs],
         "notes": [s.notes for s in songs],
         "edited": ["edited" if s.id in edited else "" for s in songs],
     }
     if is_owner:
         columns["file"] = [clean(s.path) for s in songs]
-    return pd.DataFrame(columns)
-
-
-def _round(value: float | None, digits: int = 0) -> float | None:
-    return None if value is None else round(value, digits)
+    return pd.DataFrame(columns).round({"seconds": 1, "tempo": 0, "loudness": 1, "brightness": 0, "energy": 0})
 
 
 _cache = st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)

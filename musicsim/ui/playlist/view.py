@@ -23,7 +23,7 @@ from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, can_redo, can_un
 from musicsim.ui.playlist.request_form import MAX_SONGS
 from musicsim.wording import capitalize, count
 
-_ADD, _STEP = "add songs", "step"  # dialogs; their subject is the place of a song
+_ADD, _STEP = "add songs", "step"  # names of dialogs about the place of a song
 _N_MORE = 5  # songs to generate at the end
 _MAX_REASONS = 8
 _YEARS = re.compile(r"( and)? from \d{4}(-\d{4})?$")
@@ -162,7 +162,7 @@ def _add(snapshot: Snapshot, place: int, kind: MatchKind, value: str) -> None:
 def merge_alike(reasons: list[Edge], first: str) -> list[Edge]:
     """Merge reasons that differ only in the years, such as “both from 2015” and “both from 2015-2024”."""
     merged: dict[str, Edge] = {}
-    for edge in sorted(reasons, key=lambda edge: edge.reason != first):  # whose words stay
+    for edge in sorted(reasons, key=lambda edge: edge.reason != first):  # the words of the first one are kept
         same = merged.setdefault(_YEARS.sub("", edge.reason), replace(edge, probability=0.0))
         merged[_YEARS.sub("", edge.reason)] = replace(same, probability=same.probability + edge.probability)
     return list(merged.values())

@@ -42,11 +42,7 @@ _DEFAULT = TrainingRequest()
 _CS = tuple(round(10 ** (half / 2), 1 if half < 2 else 0) for half in range(13))
 _CHART_HEIGHT = 280
 
-_KEY_NAMES = {"supervision": "kind", "random_state": "seed"}  # fields whose session entry has a different name
-_KEYS = {
-    field: option_key(f"train_{_KEY_NAMES.get(field, field)}", TrainingRequest, field)
-    for field in options_of(TrainingRequest)
-}
+_KEYS = {field: option_key(f"train_{field}", TrainingRequest, field) for field in options_of(TrainingRequest)}
 _KEYS["quick"] = Key("train_quick", lambda: True, "False if all methods are tried at once")
 _KEYS["C"] = Key("train_C", lambda: 1000.0, "C, if the user sets it manually")
 _SUPERVISION: Key[str] = _KEYS["supervision"]
@@ -58,8 +54,6 @@ _WATCHED: Key[int | None] = Key("train_watched", lambda: None, "id of the traini
 
 def show_start(snapshot: Snapshot, *, busy: bool) -> None:
     """Show a choice of supervision and a button that starts training; `snapshot` is under the model Sound."""
-    for key in (*_KEYS.values(), _MANUAL_C):
-        key.keep()
     assert snapshot.record is not None
     task = ask_coverage(snapshot)
     task.wait(AT_ONCE_S)
@@ -149,7 +143,7 @@ def _show_method(library: Library) -> None:
     is_ranking = _METHOD.get() == RANKING
     losses = [loss for loss in LOSSES if loss != ORDER or _SUPERVISION.get() == ANSWERS]
     st.selectbox(**_widget("loss"), options=losses, format_func=LOSSES.__getitem__, disabled=_METHOD.get() == AUTOMATIC)
-    is_manual = st.toggle("Set regularization C manually", key=_MANUAL_C.name, disabled=not is_ranking)
+    is_manual = st.toggle("Set regularization C manually", **_MANUAL_C.widget(), disabled=not is_ranking)
     st.select_slider(
         **_widget("C"), options=_CS, format_func=lambda C: f"{C:,g}", disabled=not (is_manual and is_ranking)
     )
@@ -159,7 +153,7 @@ def _show_method(library: Library) -> None:
 
 
 def _widget(field: str) -> dict[str, Any]:
-    return describe(TrainingRequest, field) | {"key": _KEYS[field].name}
+    return describe(TrainingRequest, field) | _KEYS[field].widget()
 
 
 def _number(field: str) -> dict[str, Any]:
@@ -193,7 +187,7 @@ def _show_more_options(library: Library) -> None:
 
 
 def _start(library: Library) -> None:
-    """Start training with the chosen options; as a callback, this includes the last typed value."""
+    """Start training with the chosen options; in a callback, these include the value typed last."""
     values = {field: key.get() for field, key in _KEYS.items()} | {
         "C": float(_C.get()) if _MANUAL_C.get() and _METHOD.get() == RANKING else None,
         "listener": _LISTENER.get() if _SUPERVISION.get() == ANSWERS else "",
@@ -239,7 +233,9 @@ def _show_running(library: Library, job: Job) -> None:
     status = (
         f"Attempt {job.done + 1:,} of {job.total:,}" if job.done < job.total else capitalize(job.message or "starting")
     )
-    status = "Paused" if job.state == "paused" else plain(status) + _time_left(job.seconds_left)
+    if job.seconds_left is not None:
+        status += f" · about {count(max(1, round(job.seconds_left / 60)), 'minute')} left"
+    status = "Paused" if job.state == "paused" else plain(status)
     st.progress(job.share, text=f"**{plain(job.arguments['name'])}** · {status}")
     has_steps = _has_steps(job)
     facts = [clock(max(0.0, time.time() - job.created_at))]
@@ -261,10 +257,6 @@ def _show_running(library: Library, job: Job) -> None:
         )  # fmt: skip
         if is_stopping:
             st.caption("Canceling…" if job.cancel_requested else "Keeping the best metric so far…")
-
-
-def _time_left(seconds: float | None) -> str:
-    return "" if seconds is None else f" · about {count(max(1, round(seconds / 60)), 'minute')} left"
 
 
 def _show_ended(library: Library, job: Job) -> None:
