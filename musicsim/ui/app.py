@@ -53,7 +53,6 @@ _MOVED = {
 
 @visitor_may
 def _redirect(request: Request) -> RedirectResponse:
-    """Redirect a former address to its page."""
     root, _, name = request.url.path.rstrip("/").rpartition("/")
     page, section = _MOVED[name]
     query = "&".join(filter(None, (section, request.url.query)))

@@ -7,16 +7,16 @@ const ENGINE = Symbol.for("musicsim.player");
 const PRESENTED = "musicsim-presentation"; // class of the document, and key in the tab's storage
 const RESTART_AFTER_S = 3; // after this time, "previous" restarts the current song
 const PRELOAD_BEFORE_END_S = 25;
-const ASK_BEFORE_END_S = 60; // for more songs: a large library needs this long
+const ASK_BEFORE_END_S = 60; // more songs are requested this early, because a large library takes long
 const ORPHAN_PAUSE_MS = 4000; // a sound without controls must stop
 const GAPLESS_S = 0.05; // the time that a loaded song needs to start
-const LOST_MS = 1500; // a short pause of the connection is not shown
+const LOST_MS = 1500; // shorter interruptions of the connection are not shown
 const PROBE_MS = 6000; // a busy app answers within this time
 const PROBE_PAUSE_MS = 3000;
 const FADE_STEP_MS = 40;
 const LEVEL_LUFS = -18; // as in ReplayGain 2.0; songs are only made quieter, never louder
-const MAX_FAILED = 10; // consecutive songs; then the player stops
-const MAX_LATELY = 100; // songs that are not repeated automatically
+const MAX_FAILED = 10; // number of consecutive failures after which the player stops
+const MAX_LATELY = 100; // number of the latest songs, which are not repeated automatically
 // A song counts as played after this time, or half of the song. Going to the next song before that is a skip, except in
 // the first seconds, when people browse, and near the end.
 const PLAYED_S = 30;
@@ -307,7 +307,7 @@ class Engine {
     this.view?.send("event", this.events);
   }
 
-  /** Return the thumb on a song: that of the last click, even if Python's latest message is older. */
+  /** Return the thumb on a song; the last click counts even if Python has not confirmed it yet. */
   thumb(song) {
     const clicked = this.events.findLast((event) => event.kind === "thumb" && event.song_id === song);
     return clicked ? clicked.value : (this.thumbs.get(song) ?? 0);

@@ -74,14 +74,14 @@ def read_event(key: str, name: str) -> Any:
 def subject_of(dialog: str) -> Any:
     """Return the subject of a dialog, such as a song id, or None if the dialog is not open.
 
-    A dialog is opened by setting :data:`DIALOG`, and stays open when the page runs again, for example after a job.
+    To open a dialog, set :data:`DIALOG`. The dialog stays open when the page runs again, for example after a job.
     """
     name, subject = DIALOG.get() or ("", None)
     return subject if name == dialog else None
 
 
 def close_dialog() -> None:
-    """Close the open dialog; a dialog's `on_dismiss`."""
+    """Close the open dialog; every dialog needs this as its `on_dismiss`."""
     DIALOG.set(None)
 
 

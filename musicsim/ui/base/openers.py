@@ -1,4 +1,4 @@
-"""The library, model and song that a session shows, as in its URL, and objects that all sessions share."""
+"""A session's library, model and song, which are in its URL, and the objects that all sessions share."""
 
 import gc
 import threading
@@ -105,7 +105,7 @@ def warm_up() -> None:
 
 
 def take_address(page: str) -> None:
-    """Follow the URL if the browser changed it (a link, Back, Forward), then update it to the state of the session."""
+    """Follow the URL if the user changed it by a link, Back or Forward; then write the session's state to it."""
     query, last = dict(st.query_params), _ADDRESS.get()
     if last is not None and last[0] != page:
         close_dialog()

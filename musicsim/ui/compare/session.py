@@ -28,7 +28,7 @@ _POOL = ThreadPoolExecutor(1, thread_name_prefix="compare")
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A question for a listener about songs in the library whose folder is given."""
+    """A question for a listener about songs of the library in the folder `library`."""
 
     library: Path
     listener: str
@@ -91,7 +91,7 @@ def pending_question(snapshot: Snapshot, answers: Sequence[Judgment], listener: 
 
 
 def _is_valid(pending: Pending, snapshot: Snapshot, listener: str) -> bool:
-    """Return True if a question has the chosen form, existing songs, and this library and listener."""
+    """Return True if a question has the chosen form and size, and is about songs of this library for this listener."""
     question = pending.question
     is_chosen = (question.form, len(question.song_ids)) == (FORM.get(), N_SONGS.get())
     is_here = (pending.library, pending.listener) == (snapshot.library.folder, listener)

@@ -160,9 +160,9 @@ def mount(
 
     Call it before the page runs, because a page that calls ``st.stop()`` also ends the shell. `on_event` is called as a
     widget's callback, before the next run of the script; it may change the session, call :func:`play` or
-    ``st.switch_page``. `thumbs` are -1, 0 or 1 by song id. `radio` is the
-    address of the tracks that continue the queue, to which the browser adds the parameters ``song`` and ``lately``.
-    `plays` is the address for reports of plays and skips; empty to report none.
+    ``st.switch_page``. `thumbs` are -1, 0 or 1 by song id. `radio` is the address of the tracks that continue the
+    queue; the browser adds the parameters ``song`` and ``lately``. `plays` is the address for reports of plays and
+    skips; if it is empty, none are reported.
     """
     link = _LINK.get()
     link.on_event = on_event

@@ -80,7 +80,7 @@ def _load_songs(library: Library, words: tuple[str, ...], is_owner: bool) -> tup
     songs = library.songs(_matching(library, words)[:_MAX_LISTED])
     edited = set(library.edits.all(song.id for song in songs))
     table = _table(songs, edited, is_owner=is_owner)
-    table["length"] = [clock(s.duration_s).rjust(8) for s in songs]  # as text, 10:05 would come before 4:51
+    table["length"] = [clock(s.duration_s).rjust(8) for s in songs]  # padded, because as text, 10:05 comes before 4:51
     if is_owner:
         table["folder"] = [clean(s.place) for s in songs]
     return songs, edited, table

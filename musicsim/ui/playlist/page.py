@@ -61,7 +61,6 @@ def _show_playlist(snapshot: Snapshot, walker: Walk, tabs: dict[str, Tab]) -> No
 
 
 def _show_sections(tabs: dict[str, Tab]) -> None:
-    """Show links to the other sections of the page."""
     with st.container(horizontal=True):
         for name, tab in tabs.items():
             st.button(tab.title, key=f"playlist_to_{name}", on_click=_SECTION.set, args=(name,))

@@ -94,7 +94,7 @@ def fit_form(snapshot: Snapshot) -> None:
         if present != chosen_ids(name):
             choose(name, present)
     length = max(1, min(_LENGTH.get(), MAX_SONGS, snapshot.n_indexed))
-    if _LENGTH.get() != length:  # set only if needed: this overwrites what the user is typing
+    if _LENGTH.get() != length:  # set only if needed, because this overwrites what the user is typing
         _LENGTH.set(length)
     fit_filters(KEYS, choices_of(snapshot))
 

@@ -1,4 +1,4 @@
-"""The request as a sentence: each of its parts opens the options that it states."""
+"""The request as a sentence; a click on a part of it opens the options of that part."""
 
 from collections.abc import Callable
 from functools import partial

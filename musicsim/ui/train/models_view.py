@@ -46,7 +46,6 @@ def use_button(library: Library, record: ModelRecord, *, where: str, is_primary:
 
 
 def _rename_button(library: Library, record: ModelRecord) -> None:
-    """Show a popover that renames a model."""
     key: Key[str] = Key(f"card_name_{record.id}", lambda: record.name, "new name of a model")
 
     def rename() -> None:
@@ -60,7 +59,6 @@ def _rename_button(library: Library, record: ModelRecord) -> None:
 
 
 def _delete_button(library: Library, record: ModelRecord, *, busy: bool) -> None:
-    """Show a popover that deletes a model after confirmation."""
     is_built_in = record.kind in BUILT_IN
 
     def delete() -> None:

@@ -53,7 +53,7 @@ _WATCHED: Key[int | None] = Key("train_watched", lambda: None, "id of the traini
 
 
 def show_start(snapshot: Snapshot, *, busy: bool) -> None:
-    """Show a choice of supervision and a button that starts training; `snapshot` is under the model Sound."""
+    """Show a choice of supervision and a button that starts training; `snapshot` uses the model Sound."""
     assert snapshot.record is not None
     task = ask_coverage(snapshot)
     task.wait(AT_ONCE_S)
@@ -90,7 +90,7 @@ def show_start(snapshot: Snapshot, *, busy: bool) -> None:
 
 
 def show_options(snapshot: Snapshot) -> None:
-    """Show what else could be learned from, and the options for training; `snapshot` is under the model Sound."""
+    """Show what else could be learned from, and the options for training; `snapshot` uses the model Sound."""
     covered: list[Coverage] | None = value_of(ask_coverage(snapshot))
     lacking = [c for c in covered or () if not c.is_enough]
     if lacking:
@@ -199,7 +199,7 @@ def _start(library: Library) -> None:
 
 
 def select_training(kind: str) -> None:
-    """Choose the kind of supervision of the next training, and the section of the Train page that starts it."""
+    """Choose the supervision for the next training, and open the section of the Train page that starts it."""
     _SUPERVISION.set(kind)
     SECTIONS["train"].set("train")
 
@@ -297,7 +297,7 @@ def _show_charts(points: list[dict[str, Any]], job: Job) -> None:
 
 
 def _has_steps(job: Job) -> bool:
-    """Return True if the training job has steps; metrics in closed form only try settings."""
+    """Return True if the training has steps; methods in closed form only try settings."""
     return job.arguments["settings"].get("method", RANKING) == RANKING
 
 
@@ -333,7 +333,7 @@ def _fits(points: list[dict[str, Any]]) -> list[tuple[int, int]]:
 
 
 def _insert_gaps(points: list[dict[str, Any]], name: str) -> tuple[list[int | None], list[float | None]]:
-    """Return cut numbers and values with a gap between fits; values not shown on a log scale become None."""
+    """Return cut numbers and values with a gap between fits; values that a log scale cannot show become None."""
     x: list[int | None] = []
     y: list[float | None] = []
     for start, end in _fits(points):
