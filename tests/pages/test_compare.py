@@ -263,7 +263,7 @@ def test_first_song_cannot_be_chosen_in_like_question(full, survey):
 
 def ahead(app: AppTest) -> tuple[int, ...]:
     """Return the question after the current one, once it is computed."""
-    return app.session_state["compare_ahead"].question.result().song_ids
+    return app.session_state["compare_ahead"][1].result().song_ids
 
 
 def test_next_question_is_computed_while_current_one_stays(full, survey):

@@ -52,9 +52,7 @@ class Sound {
 
   /** Play passages one after the other; if they are already playing, stop. */
   toggle(items) {
-    const same = (a, b) => a?.passage === b?.passage;
-    const running = same(this.playing, items[0]) || (items.length > 1 && same(this.playing, items[1]));
-    if (running) return this.stop();
+    if (items.some(({ passage }) => passage === this.playing?.passage)) return this.stop();
     this.queue = [...items];
     return this.advance();
   }
@@ -65,8 +63,8 @@ class Sound {
     pagePlayer()?.pause();
     this.message = "";
     this.playing = next;
-    const url = addressOf(next.side);
-    if (!url) return this.fail();
+    if (!next.side.url) return this.fail();
+    const url = new URL(next.side.url.slice(1), pagePlayer()?.base ?? document.baseURI).href;
     if (this.audio.src !== url) this.audio.src = url;
     this.seek();
     this.audio.play().catch((error) => error.name === "AbortError" || this.fail());
@@ -110,11 +108,6 @@ class Sound {
   }
 }
 
-/** Return the URL of a side's audio. */
-function addressOf(side) {
-  return side.url ? new URL(side.url.slice(1), pagePlayer()?.base ?? document.baseURI).href : "";
-}
-
 // -------------------------------------------------------------------------------------- drawing
 
 class Side {
@@ -145,13 +138,9 @@ class Side {
     return made;
   }
 
-  isPlaying(passage) {
-    return this.sound.playing?.passage === passage;
-  }
-
   render() {
     this.data.passages.forEach((passage, i) => {
-      const playing = this.isPlaying(passage);
+      const playing = this.sound.playing?.passage === passage;
       const when = `${clock(passage.start_s)} to ${clock(passage.end_s)}`;
       const label = `${playing ? "Stop" : "Play"} ${when} of ${this.data.title}`;
       this.buttons[i].setAttribute("aria-label", label);

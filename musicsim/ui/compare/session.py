@@ -44,21 +44,15 @@ class Answer:
     answer_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Ahead:
-    """The question after the pending one, computed while songs play; it is valid only for one `state`."""
-
-    state: tuple[Any, ...]
-    question: "Future[Question]"
-
-
 FORM: Key[str] = Key("compare_form", lambda: FORMS[0], "kind of question, one of FORMS")
 N_SONGS: Key[int] = Key("compare_n_songs", lambda: 3, "number of songs in a question")
 LISTENER: Key[str | None] = Key("compare_listener", lambda: None, "name of the person who answers")
 SHOW_NAMES: Key[bool] = Key("compare_names", lambda: False, "True if song names are shown before the answer")
 _PENDING: Key[Pending | None] = Key("compare_asked", lambda: None, "the pending question")
 _PUT_OFF: Key[list[Pending]] = Key("compare_put_off", list, "questions that were pending when an answer was undone")
-_AHEAD: Key[_Ahead | None] = Key("compare_ahead", lambda: None, "the question after the pending one")
+_AHEAD: Key[tuple[tuple[Any, ...], "Future[Question]"] | None] = Key(
+    "compare_ahead", lambda: None, "state of the session, and for this state, the question after the pending one"
+)
 _ANSWERS: Key[list[Answer]] = Key("compare_given", list, "this session's answers, oldest first")
 _SKIPPED: Key[list[Pending]] = Key("compare_skipped", list, "questions skipped in this session")
 TURN: Key[int] = Key("compare_turn", lambda: 0, "number of the pending question, sent with each action")
@@ -82,11 +76,11 @@ def pending_question(snapshot: Snapshot, answers: Sequence[Judgment], listener: 
             pending = Pending(snapshot.library.folder, listener, _take_next(snapshot, answers, listener))
         _PENDING.set(pending)
         TURN.set(TURN.get() + 1)
-    ahead = _AHEAD.get()
-    if ahead is None or ahead.state != _state(snapshot, listener):
+    state, _ = _AHEAD.get() or (None, None)
+    if state != _state(snapshot, listener):
         # this takes the pending question into account, but not its answer, because one answer changes little
         future = _POOL.submit(_question_after(snapshot, answers, listener, pending))
-        _AHEAD.set(_Ahead(_state(snapshot, listener), future))
+        _AHEAD.set((_state(snapshot, listener), future))
     return pending.question
 
 
@@ -103,10 +97,10 @@ def _state(snapshot: Snapshot, listener: str) -> tuple[Any, ...]:
 
 
 def _take_next(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> Question:
-    ahead = _AHEAD.get()
+    state, question = _AHEAD.get() or (None, None)
     _AHEAD.set(None)
-    if ahead is not None and ahead.state == _state(snapshot, listener):
-        return ahead.question.result()
+    if question is not None and state == _state(snapshot, listener):
+        return question.result()
     return _question_after(snapshot, answers, listener)()
 
 

@@ -1,7 +1,7 @@
 """Training: the form, the running job with its curves, and its outcome."""
 
 import time
-from itertools import pairwise
+from itertools import groupby
 from typing import Any
 
 import plotly.graph_objects as go
@@ -326,30 +326,29 @@ def _trials_figure(points: list[dict[str, Any]], settings: dict[str, Any]) -> go
     return figure
 
 
-def _fits(points: list[dict[str, Any]]) -> list[tuple[int, int]]:
-    starts = [0] if points else []
-    starts += [i for i, (a, b) in enumerate(pairwise(points), 1) if a["C"] != b["C"]]
-    return list(pairwise([*starts, len(points)]))
+def _fits(points: list[dict[str, Any]]) -> list[list[tuple[int, dict[str, Any]]]]:
+    """Return the numbered points of each fit; a new fit begins where C changes."""
+    return [list(fit) for _, fit in groupby(enumerate(points, 1), key=lambda numbered: numbered[1]["C"])]
 
 
 def _insert_gaps(points: list[dict[str, Any]], name: str) -> tuple[list[int | None], list[float | None]]:
     """Return cut numbers and values with a gap between fits; values that a log scale cannot show become None."""
     x: list[int | None] = []
     y: list[float | None] = []
-    for start, end in _fits(points):
-        x += [*range(start + 1, end + 1), None]
-        y += [point[name] if point[name] > 0 else None for point in points[start:end]] + [None]
+    for fit in _fits(points):
+        x += [*(number for number, _ in fit), None]
+        y += [*(point[name] if point[name] > 0 else None for _, point in fit), None]
     return x, y
 
 
 def _add_frame(figure: go.Figure, title: str, points: list[dict[str, Any]]) -> go.Figure:
     """Give both figures the same size and style, so that nothing moves while points arrive."""
-    for start, end in _fits(points):
-        C = points[start]["C"]
-        figure.add_vline(start + 0.5, line={"width": 1, "color": UNKNOWN_COLOUR, "dash": "dot"})
-        if end - start >= len(points) / 12:  # label the fit only if there is enough space
+    for fit in _fits(points):
+        number, C = fit[0][0], fit[0][1]["C"]
+        figure.add_vline(number - 0.5, line={"width": 1, "color": UNKNOWN_COLOUR, "dash": "dot"})
+        if len(fit) >= len(points) / 12:  # label the fit only if there is enough space
             figure.add_annotation(
-                x=start + 1, y=1, yref="paper", text="all songs" if C is None else f"C = {C:,g}",
+                x=number, y=1, yref="paper", text="all songs" if C is None else f"C = {C:,g}",
                 showarrow=False, xanchor="left", yanchor="bottom", font={"size": 10},
             )  # fmt: skip
     figure.update_layout(
