@@ -1,7 +1,7 @@
 // The engine of the music player: queue, sound and keys. Each browser tab has one engine, stored on `window`, with two
 // <audio> elements in document.body, one of them for the next song. So Streamlit's mounting and removing of elements
-// does not affect the sound. The view is in player.js; player.py joins the two files into one module, because a
-// component has only one script.
+// does not affect the sound. The view is in player.js; player.py joins elements.js and these two files into one module,
+// because a component has only one script.
 
 const ENGINE = Symbol.for("musicsim.player");
 const PRESENTED = "musicsim-presentation"; // class of the document, and key in the tab's storage
@@ -145,7 +145,7 @@ class Engine {
     this.spare = new Deck(this);
     this.leaving = null; // the deck that is fading out
     this.nameDecks();
-    this.addPageStyle();
+    document.head.append(element("style", { textContent: PAGE_CSS }));
     document.addEventListener("keydown", (event) => onKey(this, event));
     // "play" does not bubble, so listen in the capture phase
     document.addEventListener("play", ({ target }) => this.sounds.includes(target) || this.pause(), { capture: true });
@@ -203,12 +203,6 @@ class Engine {
   async retry() {
     if (await this.isThere()) location.reload();
     else this.view?.notify("The app still cannot be reached. Is it running?", "error");
-  }
-
-  addPageStyle() {
-    const style = document.createElement("style");
-    style.textContent = PAGE_CSS;
-    document.head.append(style);
   }
 
   get audio() {
