@@ -29,15 +29,15 @@ from musicsim.ui.components.listening import player_routes
 from musicsim.ui.components.song_map import map_script_routes
 
 _log = logging.getLogger(__name__)
-# Otherwise a rerun of the page discards a rerun of a fragment that still waits, and with it the click that caused it.
-# It would also start a thread for each message from a page, for which the event loop waits.
+# With fast reruns, a rerun of the page discards waiting reruns of its fragments, and the clicks that caused them. Each
+# message from a page would also start a thread, for which the event loop waits.
 _OPTIONS = {"runner.fastReruns": False}
 _VISITOR_OPTIONS = {
     "server.headless": True,
     "server.maxUploadSize": VISITORS_MB,
     "server.disconnectedSessionTTL": 30,  # seconds
     "client.showErrorDetails": "none",
-    "runner.postScriptGC": False,  # with twenty sessions, it took longer than the run; Python still collects garbage
+    "runner.postScriptGC": False,  # with twenty sessions, it took longer than the script; Python still collects garbage
 }
 _MAX_FORM_BYTES = 1 << 20  # maximum size of the multipart request, without the uploaded file
 
@@ -49,12 +49,11 @@ _MOVED = {
     "compare": ("train", "section=compare"),
     "evaluate": ("research", ""),
 }
-"""Page and query by former address."""
+"""Page and query, keyed by former address."""
 
 
 @visitor_may
 def _redirect(request: Request) -> RedirectResponse:
-    """Redirect a former address to its page."""
     root, _, name = request.url.path.rstrip("/").rpartition("/")
     page, section = _MOVED[name]
     query = "&".join(filter(None, (section, request.url.query)))
@@ -62,7 +61,7 @@ def _redirect(request: Request) -> RedirectResponse:
 
 
 def _collect_garbage() -> None:
-    """Collect garbage and release memory; takes a tenth of a second, so this runs between requests."""
+    """Collect garbage and release memory once all visitors have left, because this takes a tenth of a second."""
     gc.collect()
     release_memory()
 

@@ -89,7 +89,7 @@ def _report_lost_model() -> None:
 
 
 def draw() -> None:
-    """Draw the frame, and inside it the page that the URL names."""
+    """Draw the frame around the page that the URL names."""
     st.set_page_config(page_title="musicsim", page_icon=ICON, layout="wide")
     st.logo(LOGO, size="large")
     st.html(f"<style>{FRAME_CSS}</style>")

@@ -32,8 +32,9 @@ NOTHING = Rate(None, 0, 0.0, 1.0, None)
 def card_buttons(monkeypatch):
     """A button for every action of the cards: AppTest cannot click into the component."""
 
-    def cards(now, asked, *, turn, on_action, **rest):
-        show_cards(now, asked, turn=turn, on_action=on_action, **rest)
+    def cards(now, asked):
+        show_cards(now, asked)
+        turn, on_action = compare_session.TURN.get(), compare_session.act
         for place in range(len(asked.song_ids)):
             st.button(f"choose {place}", on_click=on_action, args=("choose", turn, place))
         for kind in ("unsure", "skip", "undo", "heard", "nonsense"):
@@ -262,7 +263,7 @@ def test_first_song_cannot_be_chosen_in_like_question(full, survey):
 
 def ahead(app: AppTest) -> tuple[int, ...]:
     """Return the question after the current one, once it is computed."""
-    return app.session_state["compare_ahead"].question.result().song_ids
+    return app.session_state["compare_ahead"][1].result().song_ids
 
 
 def test_next_question_is_computed_while_current_one_stays(full, survey):
@@ -435,7 +436,7 @@ def test_training_on_answers_is_one_click_away(full, survey):
         full.judgments.add("me", "odd", ids[start : start + 3], 1)
     press(app, "choose 1", "Train on these answers")
     assert app.session_state["train_section"] == "train"
-    assert app.session_state["train_kind"] == "answers"
+    assert app.session_state["train_supervision"] == "answers"
 
 
 # --- export and import ----------------------------------------------------------------------------

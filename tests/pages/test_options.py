@@ -103,11 +103,10 @@ def test_search_form_has_every_option_with_help(full):
 def test_training_form_has_every_option_with_help(full, monkeypatch):
     monkeypatch.setattr(coverage, "coverage", lambda _: [Coverage(kind, 30, 1.0, "") for kind in KINDS])
     app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run().switch_page(PAGES["train"])
-    app.session_state["train_kind"], app.session_state["train_more"] = "answers", True
+    app.session_state["train_supervision"], app.session_state["train_more"] = "answers", True
     shown = widgets(app.run())
-    keys = {"supervision": "kind", "random_state": "seed"}
     for field, option in options_of(TrainingRequest).items():
-        assert shown[f"train_{keys.get(field, field)}"] == (option.label, option.help), field
+        assert shown[f"train_{field}"] == (option.label, option.help), field
 
 
 @pytest.fixture

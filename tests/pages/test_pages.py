@@ -403,3 +403,16 @@ def test_genre_spellings_are_merged_and_undone(full):
     assert any("No genre has more than one spelling" in c.value for c in app.caption)
     app.button(key="genres_part").click().run()
     assert full.song(odd.id).genre == genre.upper()
+
+
+def test_tags_are_edited_in_dialog_that_stays_open(full):
+    song = full.songs()[0]
+    app = open_page("library")
+    app.session_state["dialog"] = ("edit tags", [song.id])  # AppTest cannot select rows
+    app.run()
+    app.run()  # as at the end of a job
+    app.text_input(key="edit_genre").set_value("Fado")
+    next(button for button in app.button if button.label == "Save").click().run()
+    assert not app.exception
+    assert full.song(song.id).genre == "Fado"
+    assert not app.get("dialog")

@@ -390,7 +390,17 @@ def test_transition_is_explained(full):
     shares = [float(re.search(r"(\d+)%", p.proto.text)[1]) for p in app.get("progress")]
     assert sum(shares) == pytest.approx(100, abs=0.5 * len(shares)), "whole per cents"
     assert sum(":material/check:" in p.proto.text for p in app.get("progress")) == 1
-    press(app, "keep 5")  # a click elsewhere
+    press(app, "playlist_another_way")
+    assert not app.get("dialog")
+
+
+@pytest.mark.parametrize("opener", ["why 2", "insert 1"])
+def test_dialog_stays_open_until_page_is_left(full, opener):
+    app = press(drawn(), opener)
+    app.run()  # as at the end of a job
+    assert len(app.get("dialog")) == 1
+    app.switch_page(PAGES["library"]).run()
+    app.switch_page(PAGES["playlist"]).run()
     assert not app.get("dialog")
 
 

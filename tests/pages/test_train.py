@@ -83,7 +83,7 @@ def test_single_song_cannot_be_trained_on(store, tmp_path, monkeypatch):
 def test_insufficient_supervision_cannot_be_chosen(learned):
     app = open_page("train")
     assert not app.exception
-    choice = app.selectbox(key="train_kind")
+    choice = app.selectbox(key="train_supervision")
     assert choice.value == "genre"
     assert choice.options == ["Genres (30 songs)", "Artists (30 songs)", "Folders (30 songs)"]
     (lacking,) = [caption for caption in app.caption if "need data" in caption.value]
@@ -96,7 +96,7 @@ def test_training_starts_with_chosen_settings(learned, monkeypatch):
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
     app = open_page("train")
-    app.selectbox(key="train_kind").set_value("artist").run()
+    app.selectbox(key="train_supervision").set_value("artist").run()
     assert app.text_input(key="train_name").placeholder == "Artists"
     app.selectbox(key="train_method").set_value("ranking").run()
     app.selectbox(key="train_loss").set_value("ndcg")
@@ -326,7 +326,7 @@ def test_conflicting_thumbs_on_duplicates_do_not_break_page(learned):
     learned.judgments.rate_results(second, {other: -1})
     app = open_page("train")
     assert not app.exception
-    assert app.selectbox(key="train_kind").value == "genre"
+    assert app.selectbox(key="train_supervision").value == "genre"
 
 
 def test_unreadable_supervision_shows_error_next_to_others(learned, monkeypatch):

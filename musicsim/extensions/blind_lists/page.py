@@ -14,7 +14,7 @@ from musicsim.extensions.blind_lists import blind_test as blind
 from musicsim.library import Library
 from musicsim.public import visitor_may
 from musicsim.ui.base import openers
-from musicsim.ui.base.keys import Key
+from musicsim.ui.base.keys import DIALOG, Key, close_dialog, subject_of
 from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.components.listening import follow
@@ -24,6 +24,7 @@ from musicsim.wording import clock, count
 
 _MIN_LENGTH, _DEFAULT_LENGTH, _MAX_LENGTH = 2, 8, 30
 _MAX_REASONS = 8
+_STEP = "blind step"  # name of a dialog about the place of a song in one of the playlists
 _LABELS: dict[blind.Choice, str] = {"left": "List 1 is better", "same": "No difference", "right": "List 2 is better"}
 _SHORTCUTS: dict[blind.Choice, str] = {"left": "1", "same": "0", "right": "2"}
 _CONFIRMATIONS: dict[blind.Choice, str] = {
@@ -48,9 +49,6 @@ _ANSWERS: Key[list[tuple[Path, int]]] = Key(
 _FIRST: Key[blind.Contender | None] = Key("blind_first", lambda: None, "one of the two contenders")
 _SECOND: Key[blind.Contender | None] = Key("blind_second", lambda: None, "the other contender")
 _SONG: Key[int | None] = Key("blind_song", lambda: None, "id of the first song of both playlists")
-_WHY: Key[tuple[int, int] | None] = Key(
-    "blind_why", lambda: None, "playlist number, and position in it of the song whose transition is explained"
-)
 _LENGTH: Key[int] = Key("blind_length", lambda: _DEFAULT_LENGTH, "number of songs in each playlist")
 
 
@@ -94,11 +92,10 @@ def _choose(snapshot: Snapshot) -> tuple[blind.Contender, blind.Contender]:
     if _FIRST.get() not in choices:
         _FIRST.set(in_use)
     left, right = st.columns(2, gap="medium")
-    _FIRST.keep()
     first = left.selectbox(
         "Compare",
         choices,
-        key=_FIRST.name,
+        **_FIRST.widget(),
         format_func=_label,
         help="A model, or one of its dialects, whose playlists are compared.",
     )
@@ -106,9 +103,8 @@ def _choose(snapshot: Snapshot) -> tuple[blind.Contender, blind.Contender]:
     if _SECOND.get() not in others:
         opponent = blind.opponent_of(snapshot.library, first.model_id) if first != blind.SHUFFLE else in_use
         _SECOND.set(opponent if opponent in others else others[0])
-    _SECOND.keep()
     second = right.selectbox(
-        "with", others, key=_SECOND.name, format_func=_label,
+        "with", others, **_SECOND.widget(), format_func=_label,
         help="The shuffle is the baseline that every model should beat.",
     )  # fmt: skip
     return first, second
@@ -123,14 +119,13 @@ def _request(snapshot: Snapshot) -> PlaylistRequest:
     if first is not None and snapshot.rows_of([first])[0] < 0:
         first = None
         _SONG.set(None)
-    _LENGTH.keep()
     left, right = st.columns([3, 1], gap="medium")
     with left:
         find_songs(
             snapshot, "First song of both", key=f"{_SONG.name}_finder", chosen=[] if first is None else [first],
             on_change=lambda ids: _SONG.set(next(iter(ids), None)), placeholder="random each time", most=1,
         )  # fmt: skip
-    length = right.number_input("Songs", _MIN_LENGTH, _MAX_LENGTH, key=_LENGTH.name)
+    length = right.number_input("Songs", _MIN_LENGTH, _MAX_LENGTH, **_LENGTH.widget())
     return PlaylistRequest(length=int(length), first=first)
 
 
@@ -158,8 +153,7 @@ def _show_pair(snapshot: Snapshot, question: _Question) -> None:
         with column:
             st.markdown(f"**List {number}**" + (f" · {plain(contender.name)}" if is_answered else ""))
             _show_playlist(snapshot, drawn, number, is_answered=is_answered)
-    step = _WHY.get()
-    _WHY.set(None)
+    step = subject_of(_STEP)
     if is_answered and step is not None:
         number, place = step
         drawn, contender = sides[number - 1]
@@ -192,7 +186,7 @@ def _show_playlist(snapshot: Snapshot, drawn: GeneratedPlaylist, number: int, *,
             return
         follow(action, snapshot, songs)
         if action.kind == "why":
-            _WHY.set((number, action.index))
+            DIALOG.set((_STEP, (number, action.index)))
         elif action.kind == "similar":
             st.toast("Listen now starts from this song.", icon=":material/check_circle:")
 
@@ -205,7 +199,7 @@ def _show_playlist(snapshot: Snapshot, drawn: GeneratedPlaylist, number: int, *,
         st.caption(plain("; ".join(drawn.notes).capitalize() + "."))
 
 
-@st.dialog("Why this step?")
+@st.dialog("Why this step?", on_dismiss=close_dialog)
 def _explain(drawn: GeneratedPlaylist, index: int, contender: blind.Contender) -> None:
     previous, song, used = drawn.songs[index - 1], drawn.songs[index], drawn.edges[index]
     st.markdown(f"From **{plain(previous.title)}** to **{plain(song.title)}**")

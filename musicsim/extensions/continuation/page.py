@@ -36,9 +36,8 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     if _CHOSEN.get() not in kinds:
         _CHOSEN.set(kinds[0])
     if len(kinds) > 1:
-        _CHOSEN.keep()
         st.segmented_control(
-            "Lists", kinds, key=_CHOSEN.name, required=True,
+            "Lists", kinds, **_CHOSEN.widget(), required=True,
             format_func=lambda kind: f"{kind.capitalize()} ({n_long[kind]:,})",
         )  # fmt: skip
     kind = _CHOSEN.get()

@@ -67,7 +67,6 @@ def _draw_guesses(snapshot: Snapshot, target: str) -> None:
             f"Undo {n_songs:,} {target}{'s' * (n_songs != 1)}", icon=":material/undo:", key=f"{target}s_back",
             on_click=_undo, args=(snapshot.library, target, accepted[1]),
         )  # fmt: skip
-    _BY[target].keep()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         choices = st.container(width="content"), st.container(width=320)
     model_id, by = snapshot.record.id if snapshot.record else None, _BY[target].get()
@@ -78,7 +77,7 @@ def _draw_guesses(snapshot: Snapshot, target: str) -> None:
         st.info(plain(str(error)), icon=":material/info:")
     if result is None or result.guesses:
         choices[0].segmented_control(
-            "Guess from", VOTERS, required=True, key=_BY[target].name, format_func=_VOTER_LABELS.__getitem__,
+            "Guess from", VOTERS, required=True, **_BY[target].widget(), format_func=_VOTER_LABELS.__getitem__,
             help=_CODES_HELP,
         )  # fmt: skip
     if result is None:

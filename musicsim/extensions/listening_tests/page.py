@@ -45,9 +45,8 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     if tests:
         if _CHOSEN.get() not in tests:
             _CHOSEN.set(next(iter(tests)))
-        _CHOSEN.keep()
         name = {test.id: plain(test.name) for test in tests.values()}
-        chosen = st.selectbox("Test", list(tests), key=_CHOSEN.name, format_func=name.__getitem__, width=420)
+        chosen = st.selectbox("Test", list(tests), **_CHOSEN.widget(), format_func=name.__getitem__, width=420)
         _draw_test(library, tests[chosen])
     # with a key for each number of tests, the form closes after a new test
     with st.expander(

@@ -40,9 +40,8 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         return
     if _MODEL.get() not in names:
         _MODEL.set(next(iter(names)))
-    _MODEL.keep()
     chosen = st.selectbox(
-        "Compare with", list(names), key=_MODEL.name, format_func=lambda model_id: plain(names[model_id]),
+        "Compare with", list(names), **_MODEL.widget(), format_func=lambda model_id: plain(names[model_id]),
         help="A model with your own vectors or a different representation. It is compared with Sound, each before and "
         "after training.",
     )  # fmt: skip

@@ -1,32 +1,13 @@
 // Songs to compare by ear; the listener hears each of them, and answers with a click or a key. The songs play in the
 // page's player, which is called without a round trip to Python. Answers are sent to Python as one trigger, "action",
-// with their turn. All strings come from file tags or people, and are set as text, never as markup.
+// with their turn.
 
 const LOOK_MS = 250; // interval for polling the player, which notifies only its own view
 const HEARD_MS = 2000; // playing time after which a song counts as heard
-const MAX_LOOK_MS = 1500; // a tab in the background is polled less often; a suspended one is not playing
+const MAX_LOOK_MS = 1500; // a background tab polls less often; after a longer pause, the tab was suspended and silent
 const PATIENCE_MS = 5000; // after this time, an unanswered action may be sent again
 const PLAY = "M8 5.5v13l11-6.5z";
 const PAUSE = "M8 5.5h3v13H8zM13.5 5.5h3v13h-3z";
-
-const pagePlayer = () => window[Symbol.for("musicsim.player")];
-
-function element(tag, properties = {}, ...children) {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children);
-  return made;
-}
-
-function icon(path) {
-  const space = "http://www.w3.org/2000/svg";
-  const drawing = document.createElementNS(space, "svg");
-  drawing.setAttribute("viewBox", "0 0 24 24");
-  drawing.setAttribute("aria-hidden", "true");
-  const line = document.createElementNS(space, "path");
-  line.setAttribute("d", path);
-  drawing.append(line);
-  return drawing;
-}
 
 /** A button with its key; after a change, the focus returns to the button with this `name`. */
 function button(name, words, key, act, disabled = false) {
@@ -57,7 +38,7 @@ class Comparison {
     this.content = element("div");
     this.status = element("div", { className: "status" }); // never removed, because screen readers would then miss changes
     this.status.setAttribute("role", "status");
-    this.reminder = element("div", { className: "reminder" }); // it tells what is missing before an answer counts
+    this.reminder = element("div", { className: "reminder" }); // says what is missing before an answer counts
     this.reminder.setAttribute("role", "status");
     root.append(this.content, this.reminder, this.status);
     this.closing = new AbortController();
@@ -135,7 +116,7 @@ class Comparison {
     else if (index < this.cards.length) this.answer("choose", index);
   }
 
-  /** Return true if a song has been heard long enough; a song that has no sound but a shown name need not be heard. */
+  /** Return true if a song was heard long enough. A song without sound counts as heard if its name is shown. */
   isHeard({ track, title }) {
     if (!track || this.broken.has(track.url)) return title !== null;
     return (this.heard.get(track.url) ?? 0) >= HEARD_MS;
@@ -338,15 +319,4 @@ class Comparison {
   }
 }
 
-export default function (component) {
-  const { parentElement } = component;
-  let root = parentElement.querySelector(".compare");
-  if (!root) {
-    root = element("div", { className: "compare" });
-    root.dataset.testid = "compare";
-    root.comparison = new Comparison(root);
-    parentElement.append(root);
-  }
-  root.comparison.receive(component);
-  return () => root.comparison.close();
-}
+export default (component) => mount(component, "compare", "compare", Comparison);

@@ -3,11 +3,9 @@
 const BUTTON = ".st-key-listen_sound button";
 const BOX = ".st-key-search_file input[type=file]";
 const STYLE = `
-.musicsim-drop {
   position: fixed; inset: 0; z-index: 1000000; display: grid; place-items: center; pointer-events: none;
   background: color-mix(in srgb, Canvas 82%, transparent); color: CanvasText; font: 600 1.6rem sans-serif;
-  border: 4px dashed #00796b;
-}`;
+  border: 4px dashed #00796b;`;
 
 /** Return the first element of a selector, once it exists. */
 function appearing(selector) {
@@ -32,11 +30,8 @@ async function give(files) {
 
 function overlay() {
   const made = document.createElement("div");
-  made.className = "musicsim-drop";
+  made.style.cssText = STYLE;
   made.textContent = "Drop a sound file to hear similar songs";
-  const style = document.createElement("style");
-  style.textContent = STYLE;
-  made.append(style);
   return made;
 }
 
@@ -44,7 +39,7 @@ const state = { given: false, taken: null };
 
 export default function ({ data }) {
   if (state.given && state.taken !== data.taken && document.querySelector(BOX)) {
-    document.querySelector(BUTTON)?.click(); // the box has done its work
+    document.querySelector(BUTTON)?.click(); // closes the popover with the box
     state.given = false;
   }
   state.taken = data.taken;

@@ -13,7 +13,6 @@ const MOVE_MS = 600;
 const CELL_PX = 3; // size of a density cell
 const DARKEST = 0.42; // opacity at the highest density
 const SHADE = [77, 110, 120]; // a color between ink and accent that no genre has
-const BINOMIAL = [1, 4, 6, 4, 1].map((part) => part / 16);
 const GRID = 96; // cells of the landscape along each axis
 const SHORE = 8; // cells along its edges where it fades out
 const TERRACES = 6;
@@ -223,15 +222,15 @@ class PlainPoints {
 
   paintDensity(context, view, width, height) {
     const [across, down] = [Math.ceil(width / CELL_PX), Math.ceil(height / CELL_PX)];
-    let cells = new Float32Array(across * down);
+    const counts = new Float32Array(across * down);
     const { places, isolated, colours: { codes } } = this;
     for (let i = 0; i < places.n; i += 1) {
       if (isolated && !isolated.has(codes[i])) continue;
       const column = Math.floor((((places.x[i] / FULL - view.x) * view.zoom + 0.5) * width) / CELL_PX);
       const line = Math.floor(((0.5 - (places.y[i] / FULL - view.y) * view.zoom) * height) / CELL_PX);
-      if (column >= 0 && column < across && line >= 0 && line < down) cells[line * across + column] += 1;
+      if (column >= 0 && column < across && line >= 0 && line < down) counts[line * across + column] += 1;
     }
-    cells = smoothed(smoothed(cells, across, 1), across, across).map(Math.log1p);
+    const cells = blurred(counts, across, 1).map(Math.log1p);
     const top = 0.95 * cells.reduce((most, value) => Math.max(most, value), 0);
     const image = new ImageData(across, down);
     for (let i = 0; i < cells.length; i += 1) {
@@ -246,25 +245,6 @@ class PlainPoints {
   resize() {}
 
   close() {}
-}
-
-/** Blur twice across neighboring cells, along rows (step 1) or columns (step = cells per row). */
-function smoothed(cells, across, step) {
-  let from = cells;
-  for (let turn = 0; turn < 2; turn += 1) {
-    const spread = new Float32Array(from.length);
-    for (let i = 0; i < from.length; i += 1) {
-      if (!from[i]) continue;
-      for (let k = -2; k <= 2; k += 1) {
-        const at = i + k * step;
-        if (at < 0 || at >= from.length) continue;
-        if (step === 1 && Math.floor(at / across) !== Math.floor(i / across)) continue;
-        spread[at] += BINOMIAL[k + 2] * from[i];
-      }
-    }
-    from = spread;
-  }
-  return from;
 }
 
 /** A soft landscape under the points: how many songs are nearby, in their mean color. The browser scales the picture. */
@@ -286,7 +266,7 @@ class Landscape {
       planes[3][at] += 1;
     }
     const radius = Math.max(1, Math.round(0.11 * GRID * Math.max(1, n) ** (-1 / 6)));
-    const [red, green, blue, dense] = planes.map((plane) => blurred(plane, radius));
+    const [red, green, blue, dense] = planes.map((plane) => blurred(plane, GRID, radius));
     const top = dense.reduce((most, value) => Math.max(most, value), 1e-9);
     const image = new ImageData(GRID, GRID);
     const shore = (place) => Math.min(1, (Math.min(place, GRID - 1 - place) + 0.5) / SHORE);
@@ -310,15 +290,16 @@ class Landscape {
   }
 }
 
-/** Blur a square of cells with three means along each axis, which are nearly a Gaussian. */
-function blurred(cells, radius) {
+/** Blur rows of `across` cells with three means along each axis, which are nearly a Gaussian. */
+function blurred(cells, across, radius) {
+  const down = cells.length / across;
   let [from, to] = [cells, new Float32Array(cells.length)];
-  for (const [step, line] of [[1, GRID], [GRID, 1]]) {
+  for (const [step, n, line, nLines] of [[1, across, across, down], [across, down, 1, across]]) {
     for (let turn = 0; turn < 3; turn += 1) {
-      for (let first = 0; first < GRID; first += 1) {
+      for (let first = 0; first < nLines; first += 1) {
         let sum = 0;
-        for (let at = -radius; at < GRID; at += 1) {
-          if (at + radius < GRID) sum += from[first * line + (at + radius) * step];
+        for (let at = -radius; at < n; at += 1) {
+          if (at + radius < n) sum += from[first * line + (at + radius) * step];
           if (at - radius > 0) sum -= from[first * line + (at - radius - 1) * step];
           if (at >= 0) to[first * line + at * step] = sum / (2 * radius + 1);
         }

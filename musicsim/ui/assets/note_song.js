@@ -1,4 +1,4 @@
-// Tells Python when the player plays another song than Python knows. It is part of one page, so other pages do not run.
+// Tells Python when the player plays another song than Python knows. Only one page has it, so other pages do not rerun.
 
 const SETTLED_MS = 250; // songs that are skipped or cannot be played in this time are not reported
 

@@ -5,15 +5,6 @@ const NOTICE_MS = 6000;
 const NUDGE_S = 5;
 const EMPTY_TEXT = "Nothing is playing: choose a song";
 
-function clock(seconds) {
-  if (!Number.isFinite(seconds)) return "–:––";
-  const whole = Math.floor(seconds);
-  const hours = Math.floor(whole / 3600);
-  const minutes = Math.floor(whole / 60) % 60;
-  const rest = String(whole % 60).padStart(2, "0");
-  return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
-}
-
 class View {
   constructor(engine, root) {
     this.engine = engine;
@@ -63,7 +54,7 @@ class View {
   /** Connect a panel to the button that opens it, and return the panel. */
   wirePanel(name) {
     const [opener, panel] = [this.part(name), this.part(`${name}-panel`)];
-    // Let the browser link the two: before a click handler ran, the browser would close the panel.
+    // The browser links the two, because it would close the panel before it called a click handler.
     opener.popoverTargetElement = panel;
     this.on(panel, "toggle", ({ newState }) => {
       opener.setAttribute("aria-expanded", String(newState === "open"));
@@ -137,7 +128,7 @@ class View {
     root.dataset.queueLength = String(tracks.length);
     root.dataset.songId = track ? String(track.song_id) : "";
     this.part("title").textContent = track ? track.title : EMPTY_TEXT;
-    this.part("artist").textContent = track ? by(track) : EMPTY_TEXT; // the title is a button, and hidden
+    this.part("artist").textContent = track ? by(track) : EMPTY_TEXT; // the title is hidden if there is no song
     this.part("artist").title = track ? by(track) : "";
     this.renderCover(track);
     this.label("play", state === "playing" ? "Pause" : "Play", " (space)");
@@ -207,20 +198,15 @@ class View {
   }
 
   draw() {
-    const { canvas } = this;
-    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
-    if (!width || !height) return;
-    const scale = window.devicePixelRatio || 1;
-    canvas.width = Math.round(width * scale);
-    canvas.height = Math.round(height * scale);
-    const pen = canvas.getContext("2d");
-    pen.scale(scale, scale);
+    const pen = penOf(this.canvas);
+    if (!pen) return;
+    const { clientWidth: width, clientHeight: height } = this.canvas;
     const { position, duration } = this.engine;
-    const played = duration > 0 ? Math.min(1, position / duration) * width : 0;
+    const played = duration > 0 ? Math.min(1, position / duration) : 0;
     const style = getComputedStyle(this.root);
     const [past, future] = [style.getPropertyValue("--st-primary-color"), style.color];
-    if (this.heights) drawBars(pen, this.heights, { width, height, played, past, future });
-    else drawSeekBar(pen, { width, height, played, past, future });
+    if (this.heights) drawBars(pen, this.heights, { top: 1, tall: height - 2 }, (share) => (share < played ? [past, 1] : [future, 0.32]));
+    else drawSeekBar(pen, { width, height, played: played * width, past, future });
   }
 
   renderQueue() {
@@ -270,21 +256,6 @@ class View {
   }
 }
 
-function drawBars(pen, heights, { width, height, played, past, future }) {
-  const [bar, gap] = [2, 1];
-  const n = Math.max(1, Math.floor((width + gap) / (bar + gap)));
-  for (let i = 0; i < n; i += 1) {
-    const from = Math.floor((i * heights.length) / n);
-    const to = Math.max(from + 1, Math.floor(((i + 1) * heights.length) / n));
-    const peak = Math.max(...heights.slice(from, to));
-    const tall = Math.max(2, Math.min(1, peak) * (height - 2));
-    const x = i * (bar + gap);
-    pen.fillStyle = x < played ? past : future;
-    pen.globalAlpha = x < played ? 1 : 0.32;
-    pen.fillRect(x, (height - tall) / 2, bar, tall);
-  }
-}
-
 function drawSeekBar(pen, { width, height, played, past, future }) {
   const [thick, knob] = [4, 6];
   const middle = height / 2;
@@ -304,23 +275,6 @@ function drawSeekBar(pen, { width, height, played, past, future }) {
 /** Return the artist of a song and, if the player chose the song, the reason. */
 function by({ artist, reason }) {
   return [artist, reason].filter(Boolean).join(" · ");
-}
-
-// Titles come from file tags, so they are set as text, never as markup.
-function element(tag, properties = {}, ...children) {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children);
-  return made;
-}
-
-function icon(path) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", "0 0 24 24");
-  svg.setAttribute("aria-hidden", "true");
-  const line = document.createElementNS(svg.namespaceURI, "path");
-  line.setAttribute("d", path);
-  svg.append(line);
-  return svg;
 }
 
 function queueRow(track, i, current, n) {

@@ -1,24 +1,24 @@
 // The engine of the music player: queue, sound and keys. Each browser tab has one engine, stored on `window`, with two
 // <audio> elements in document.body, one of them for the next song. So Streamlit's mounting and removing of elements
-// does not affect the sound. The view is in player.js; player.py joins the two files into one module, because a
-// component has only one script.
+// does not affect the sound. The view is in player.js; player.py joins elements.js and these two files into one module,
+// because a component has only one script.
 
 const ENGINE = Symbol.for("musicsim.player");
 const PRESENTED = "musicsim-presentation"; // class of the document, and key in the tab's storage
 const RESTART_AFTER_S = 3; // after this time, "previous" restarts the current song
 const PRELOAD_BEFORE_END_S = 25;
-const ASK_BEFORE_END_S = 60; // for more songs: a large library needs this long
+const ASK_BEFORE_END_S = 60; // more songs are requested this early, because a large library takes long
 const ORPHAN_PAUSE_MS = 4000; // a sound without controls must stop
 const GAPLESS_S = 0.05; // the time that a loaded song needs to start
-const LOST_MS = 1500; // a short pause of the connection is not shown
+const LOST_MS = 1500; // shorter interruptions of the connection are not shown
 const PROBE_MS = 6000; // a busy app answers within this time
 const PROBE_PAUSE_MS = 3000;
 const FADE_STEP_MS = 40;
 const LEVEL_LUFS = -18; // as in ReplayGain 2.0; songs are only made quieter, never louder
-const MAX_FAILED = 10; // consecutive songs; then the player stops
-const MAX_LATELY = 100; // songs that are not repeated automatically
-// A play counts once this much was heard, or half of the song. A skip is a step to the next song before that, but not
-// while browsing, and not shortly before the end.
+const MAX_FAILED = 10; // number of consecutive failures after which the player stops
+const MAX_LATELY = 100; // number of the latest songs, which are not repeated automatically
+// A song counts as played after this time, or half of the song. Going to the next song before that is a skip, except in
+// the first seconds, when people browse, and near the end.
 const PLAYED_S = 30;
 const BROWSED_S = 5;
 const ENDS_AT = 0.9; // share of the song
@@ -130,7 +130,7 @@ class Engine {
     this.failed = new Set();
     this.errored = false;
     this.finished = false;
-    this.wanted = false; // whether to play: a song that fails to load leaves the element paused
+    this.wanted = false; // true if the user wants music; a song that fails to load leaves the element paused
     this.lately = []; // ids of played songs, the latest last
     this.radio = ""; // address of more songs
     this.plays = ""; // address for reports of plays and skips
@@ -145,7 +145,7 @@ class Engine {
     this.spare = new Deck(this);
     this.leaving = null; // the deck that is fading out
     this.nameDecks();
-    this.addPageStyle();
+    document.head.append(element("style", { textContent: PAGE_CSS }));
     document.addEventListener("keydown", (event) => onKey(this, event));
     // "play" does not bubble, so listen in the capture phase
     document.addEventListener("play", ({ target }) => this.sounds.includes(target) || this.pause(), { capture: true });
@@ -163,7 +163,7 @@ class Engine {
     for (const other of document.querySelectorAll("audio")) if (!this.sounds.includes(other)) other.pause();
   }
 
-  /** Notice when the app cannot be reached: then no click has an effect. */
+  /** Notice when the app cannot be reached, because clicks then have no effect. */
   watchApp() {
     const app = document.querySelector("[data-testid=stApp]");
     const name = "data-test-connection-state";
@@ -174,25 +174,24 @@ class Engine {
     };
     if (app) new MutationObserver(look).observe(app, { attributeFilter: [name] });
     for (const event of ["online", "offline"]) window.addEventListener(event, look);
-    // a connection that was cut without a word looks open for minutes; so each click checks it
+    // a connection that breaks silently looks open for minutes, so each click checks it
     document.addEventListener("click", () => this.probe(), true);
   }
 
-  /** Ask the app whether it is there; if it is not, say so and ask again until it is. */
+  /** Check that the app answers; if not, tell the user and check again until it does. */
   async probe() {
     if (this.isProbing) return;
     this.isProbing = true;
     clearTimeout(this.nextProbe);
-    const isThere = await fetch(resolve(this.base, "/_stcore/health"), {
-      cache: "no-store",
-      signal: AbortSignal.timeout(PROBE_MS),
-    }).then(
-      (answer) => answer.ok,
-      () => false,
-    );
+    const isThere = await this.isThere();
     this.isProbing = false;
     if (isThere === this.isLost) this.setLost(!isThere);
     if (!isThere) this.nextProbe = setTimeout(() => this.probe(), PROBE_PAUSE_MS);
+  }
+
+  isThere() {
+    const options = { cache: "no-store", signal: AbortSignal.timeout(PROBE_MS) };
+    return fetch(resolve(this.base, "/_stcore/health"), options).then(({ ok }) => ok, () => false);
   }
 
   setLost(isLost) {
@@ -202,19 +201,8 @@ class Engine {
 
   /** Load the page again if the app can be reached. */
   async retry() {
-    try {
-      const answer = await fetch(resolve(this.base, "/_stcore/health"), { cache: "no-store" });
-      if (answer.ok) location.reload();
-    } catch (error) {
-      this.view?.notify("The app still cannot be reached. Is it running?", "error");
-      console.debug("player: no app", error);
-    }
-  }
-
-  addPageStyle() {
-    const style = document.createElement("style");
-    style.textContent = PAGE_CSS;
-    document.head.append(style);
+    if (await this.isThere()) location.reload();
+    else this.view?.notify("The app still cannot be reached. Is it running?", "error");
   }
 
   get audio() {
@@ -291,7 +279,7 @@ class Engine {
     this.queueChanged();
   }
 
-  /** Replace the queue around the current song; without it among them, `nBefore` of the songs count as played. */
+  /** Replace the queue around the current song; if the new queue lacks it, it comes after the first `nBefore` songs. */
   follow(entries, nBefore) {
     const { track } = this;
     const at = track ? entries.findIndex((entry) => entry.song_id === track.song_id) : -1;
@@ -313,7 +301,7 @@ class Engine {
     this.view?.send("event", this.events);
   }
 
-  /** Return the thumb on a song: that of the last click, even if Python's latest message is older. */
+  /** Return the thumb on a song; the last click counts even if Python has not confirmed it yet. */
   thumb(song) {
     const clicked = this.events.findLast((event) => event.kind === "thumb" && event.song_id === song);
     return clicked ? clicked.value : (this.thumbs.get(song) ?? 0);
@@ -329,7 +317,7 @@ class Engine {
     this.wanted = play;
     const { track } = this;
     const isReady = this.spare.track?.uid === track.uid && !this.spare.audio.error && at === undefined;
-    // some browsers allow only the element of a click to play, so use the same one if possible
+    // some browsers let only the element play that a click started, so use the same one if possible
     if (isReady && this.settings.between !== "off") {
       [this.deck, this.spare] = [this.spare, this.deck];
       this.leaving = this.spare;

@@ -16,16 +16,13 @@ function chartFigure(chart) {
 export default function (component) {
   const { data, parentElement } = component;
   const buttons = ["svg", "png"].map((kind) => {
-    const made = document.createElement("button");
-    made.type = "button";
-    made.textContent = kind.toUpperCase();
-    made.setAttribute("aria-label", `Save “${data.name}” as ${kind.toUpperCase()}`);
+    const made = element("button", {
+      type: "button", textContent: kind.toUpperCase(), ariaLabel: `Save “${data.name}” as ${kind.toUpperCase()}`,
+    });
     made.addEventListener("click", () => saveFigure(chartFigure(document.querySelector(`.st-key-${data.chart}`)), data.name, kind));
     return made;
   });
-  const bar = document.createElement("div");
-  bar.className = "musicsim-save";
-  bar.append(`Save ${data.name} as `, ...buttons);
+  const bar = element("div", { className: "musicsim-save" }, `Save ${data.name} as `, ...buttons);
   parentElement.querySelector(".musicsim-save")?.remove();
   parentElement.append(bar);
 }

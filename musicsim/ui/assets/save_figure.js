@@ -12,12 +12,12 @@ function svgElement(name, attributes, ...children) {
 
 /** Return a figure with the page's background and the given parts. */
 function figureOf(width, height, near, ...children) {
-  const style = getComputedStyle(near);
-  const background = [near, ...parentsOf(near)].map((one) => getComputedStyle(one).backgroundColor)
-    .find((colour) => colour !== "rgba(0, 0, 0, 0)") ?? "white";
+  const colour = (one) => getComputedStyle(one).backgroundColor;
+  let behind = near;
+  while (behind && colour(behind) === "rgba(0, 0, 0, 0)") behind = behind.parentElement;
   const figure = svgElement("svg", { xmlns: SAVE_SPACE, width, height, viewBox: `0 0 ${width} ${height}` },
-    svgElement("rect", { width: "100%", height: "100%", fill: background }), ...children);
-  figure.setAttribute("font-family", style.fontFamily);
+    svgElement("rect", { width: "100%", height: "100%", fill: behind ? colour(behind) : "white" }), ...children);
+  figure.setAttribute("font-family", getComputedStyle(near).fontFamily);
   return figure;
 }
 
@@ -33,13 +33,13 @@ function keepLengths(from, copy) {
   });
 }
 
-function parentsOf(element) {
-  return element.parentElement ? [element.parentElement, ...parentsOf(element.parentElement)] : [];
-}
-
 async function saveFigure(figure, name, kind) {
   const svg = new Blob([new XMLSerializer().serializeToString(figure)], { type: "image/svg+xml" });
-  saveBlob(kind === "svg" ? svg : await pngOf(svg, figure), `${name}.${kind}`);
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(kind === "svg" ? svg : await pngOf(svg, figure));
+  link.download = `${name}.${kind}`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
 async function pngOf(svg, figure) {
@@ -56,12 +56,4 @@ async function pngOf(svg, figure) {
   } finally {
     URL.revokeObjectURL(address);
   }
-}
-
-function saveBlob(blob, name) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }

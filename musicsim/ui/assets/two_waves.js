@@ -1,25 +1,9 @@
 // Two songs with the passages in which their shared codewords are strongest. A separate <audio> plays exactly one
-// passage at a time, while the page's player is paused and keeps its queue. All strings come from file tags and are set
-// as text, never as markup.
+// passage at a time, while the page's player is paused and keeps its queue.
 
 const FLAG_PX = 28; // width of a passage's button, however short the passage is
 const STEM_PX = 10; // distance between the buttons and the waveform
 const [DARK, LIGHT] = ["#1f2a2e", "#ffffff"];
-
-const pagePlayer = () => window[Symbol.for("musicsim.player")];
-
-function element(tag, properties = {}, ...children) {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children);
-  return made;
-}
-
-function clock(seconds) {
-  const whole = Math.floor(seconds);
-  const rest = String(whole % 60).padStart(2, "0");
-  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
-  return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
-}
 
 /** Return the relative luminance of a color "#rrggbb" (WCAG 2). */
 function luminance(colour) {
@@ -68,9 +52,7 @@ class Sound {
 
   /** Play passages one after the other; if they are already playing, stop. */
   toggle(items) {
-    const same = (a, b) => a?.passage === b?.passage;
-    const running = same(this.playing, items[0]) || (items.length > 1 && same(this.playing, items[1]));
-    if (running) return this.stop();
+    if (items.some(({ passage }) => passage === this.playing?.passage)) return this.stop();
     this.queue = [...items];
     return this.advance();
   }
@@ -81,8 +63,8 @@ class Sound {
     pagePlayer()?.pause();
     this.message = "";
     this.playing = next;
-    const url = addressOf(next.side);
-    if (!url) return this.fail();
+    if (!next.side.url) return this.fail();
+    const url = new URL(next.side.url.slice(1), pagePlayer()?.base ?? document.baseURI).href;
     if (this.audio.src !== url) this.audio.src = url;
     this.seek();
     this.audio.play().catch((error) => error.name === "AbortError" || this.fail());
@@ -126,11 +108,6 @@ class Sound {
   }
 }
 
-/** Return the URL of a side's audio. */
-function addressOf(side) {
-  return side.url ? new URL(side.url.slice(1), pagePlayer()?.base ?? document.baseURI).href : "";
-}
-
 // -------------------------------------------------------------------------------------- drawing
 
 class Side {
@@ -161,13 +138,9 @@ class Side {
     return made;
   }
 
-  isPlaying(passage) {
-    return this.sound.playing?.passage === passage;
-  }
-
   render() {
     this.data.passages.forEach((passage, i) => {
-      const playing = this.isPlaying(passage);
+      const playing = this.sound.playing?.passage === passage;
       const when = `${clock(passage.start_s)} to ${clock(passage.end_s)}`;
       const label = `${playing ? "Stop" : "Play"} ${when} of ${this.data.title}`;
       this.buttons[i].setAttribute("aria-label", label);
@@ -179,17 +152,14 @@ class Side {
 
   draw() {
     const { canvas, data } = this;
-    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
-    if (!width || !height) return;
-    const scale = window.devicePixelRatio || 1;
-    [canvas.width, canvas.height] = [Math.round(width * scale), Math.round(height * scale)];
-    const pen = canvas.getContext("2d");
-    pen.scale(scale, scale);
+    const pen = penOf(canvas);
+    if (!pen) return;
+    const { clientWidth: width, clientHeight: height } = canvas;
     this.x = (seconds) => (seconds / data.duration_s) * width;
     const ink = getComputedStyle(this.root).color;
     this.drawCurve(pen, height, ink);
     this.drawPassages(pen, width, height);
-    this.drawWave(pen, width, height, ink);
+    this.drawWave(pen, height, ink);
     if (this.sound.playing?.side === data) {
       [pen.globalAlpha, pen.fillStyle] = [1, ink];
       pen.fillRect(this.x(this.sound.audio.currentTime - data.starts_s), STEM_PX, 1.5, height - STEM_PX);
@@ -226,19 +196,12 @@ class Side {
     });
   }
 
-  drawWave(pen, width, height, ink) {
+  drawWave(pen, height, ink) {
     const { peaks, passages, duration_s: duration } = this.data;
-    const n = Math.max(1, Math.floor(width / 3));
-    const room = height - STEM_PX;
-    for (let i = 0; i < n; i += 1) {
-      const [from, to] = [Math.floor((i * peaks.length) / n), Math.floor(((i + 1) * peaks.length) / n)];
-      const tall = Math.max(1, Math.max(0, ...peaks.slice(from, Math.max(to, from + 1))) * (room - 4));
-      const second = ((i + 0.5) / n) * duration;
-      const inside = passages.find(({ start_s: start, end_s: end }) => start <= second && second < end);
-      pen.fillStyle = inside ? this.slots[inside.slot].colour : ink;
-      pen.globalAlpha = inside ? 1 : 0.4;
-      pen.fillRect(i * 3, STEM_PX + (room - tall) / 2, 2, tall);
-    }
+    drawBars(pen, peaks, { top: STEM_PX + 2, tall: height - STEM_PX - 4 }, (share) => {
+      const inside = passages.find(({ start_s: start, end_s: end }) => start <= share * duration && share * duration < end);
+      return inside ? [this.slots[inside.slot].colour, 1] : [ink, 0.4];
+    });
   }
 }
 

@@ -5,41 +5,25 @@ const STEP_S = 0.5;
 const SHORTEST_S = 2;
 const GRIP_PX = 14; // a handle can be dragged from this far away
 
-function clockOf(seconds) {
-  return `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
-}
-
 class WavePart {
   constructor(root) {
     this.root = root;
-    this.canvas = document.createElement("canvas");
-    this.canvas.setAttribute("aria-hidden", "true");
+    this.canvas = element("canvas", { ariaHidden: "true" });
     this.sliders = ["Start", "End"].map((name) => {
-      const slider = document.createElement("input");
-      Object.assign(slider, { type: "range", min: 0, step: STEP_S });
-      slider.setAttribute("aria-label", `${name} of the part, in seconds`);
+      const slider = element("input", { type: "range", min: 0, step: STEP_S, ariaLabel: `${name} of the part, in seconds` });
       slider.addEventListener("input", () => this.set(...this.bounds(), slider));
       slider.addEventListener("change", () => this.send());
       return slider;
     });
-    this.words = document.createElement("span");
-    this.words.setAttribute("role", "status");
-    this.whole = document.createElement("button");
-    Object.assign(this.whole, { type: "button", textContent: "Whole song" });
+    this.words = element("span", { role: "status" });
+    this.whole = element("button", { type: "button", textContent: "Whole song" });
     this.whole.addEventListener("click", () => { this.set(0, this.data.duration_s); this.send(); });
-    const foot = document.createElement("div");
-    foot.className = "foot";
-    foot.append(this.words, this.whole);
-    this.handles = ["start", "end"].map((name) => {
-      const handle = document.createElement("div"); // only to see: the slider below it has the focus and the keys
-      handle.className = `handle ${name}`;
-      handle.setAttribute("aria-hidden", "true");
-      return handle;
-    });
-    const stage = document.createElement("div");
-    stage.className = "stage";
-    stage.append(this.canvas, ...this.sliders, ...this.handles);
-    root.append(stage, foot);
+    // only to see: the slider below a handle has the focus and the keys
+    this.handles = ["start", "end"].map((name) => element("div", { className: `handle ${name}`, ariaHidden: "true" }));
+    root.append(
+      element("div", { className: "stage" }, this.canvas, ...this.sliders, ...this.handles),
+      element("div", { className: "foot" }, this.words, this.whole),
+    );
     this.canvas.addEventListener("pointerdown", (event) => this.begin(event));
     this.canvas.addEventListener("pointermove", (event) => this.held !== undefined && this.set(this.held, this.secondAt(event)));
     this.canvas.addEventListener("pointerup", () => { if (this.held !== undefined) this.send(); this.held = undefined; });
@@ -96,31 +80,21 @@ class WavePart {
   }
 
   paint() {
-    if (!this.data || !this.canvas.clientWidth) return;
+    const pen = this.data && penOf(this.canvas);
+    if (!pen) return;
     const [from, to] = this.bounds();
-    const { clientWidth: width, clientHeight: height } = this.canvas;
-    const ratio = window.devicePixelRatio || 1;
-    Object.assign(this.canvas, { width: width * ratio, height: height * ratio });
-    const context = this.canvas.getContext("2d");
-    context.scale(ratio, ratio);
     const style = getComputedStyle(this.root);
     const { peaks, duration_s: duration } = this.data;
-    for (let x = 0; x < width; x += 3) {
-      const second = (x / width) * duration;
-      const peak = peaks[Math.floor((x / width) * peaks.length)] ?? 0;
-      const isIn = second >= from && second <= to;
-      context.fillStyle = isIn ? style.getPropertyValue("--st-primary-color") : style.color;
-      context.globalAlpha = isIn ? 1 : 0.25;
-      const tall = Math.max(1, peak * height);
-      context.fillRect(x, (height - tall) / 2, 2, tall);
-    }
+    const isIn = (second) => second >= from && second <= to;
+    const looks = { true: [style.getPropertyValue("--st-primary-color"), 1], false: [style.color, 0.25] };
+    drawBars(pen, peaks, { top: 0, tall: this.canvas.clientHeight }, (share) => looks[isIn(share * duration)]);
     [from, to].forEach((second, i) => {
       this.handles[i].style.left = `${(100 * second) / duration}%`;
-      this.handles[i].dataset.time = clockOf(second);
-      this.sliders[i].setAttribute("aria-valuetext", clockOf(second));
+      this.handles[i].dataset.time = clock(second);
+      this.sliders[i].setAttribute("aria-valuetext", clock(second));
     });
     const isWhole = from <= 0 && to >= duration - STEP_S;
-    this.words.textContent = isWhole ? "Drag an end to search with only part of the song." : `Only ${clockOf(from)} to ${clockOf(to)}`;
+    this.words.textContent = isWhole ? "Drag an end to search with only part of the song." : `Only ${clock(from)} to ${clock(to)}`;
     this.whole.hidden = isWhole;
   }
 
@@ -130,16 +104,4 @@ class WavePart {
   }
 }
 
-export default function (component) {
-  const { parentElement } = component;
-  let root = parentElement.querySelector(".musicsim-part");
-  if (!root) {
-    root = document.createElement("div");
-    root.className = "musicsim-part";
-    root.dataset.testid = "wave-part";
-    root.wave = new WavePart(root);
-    parentElement.append(root);
-  }
-  root.wave.receive(component);
-  return () => root.wave.close();
-}
+export default (component) => mount(component, "musicsim-part", "wave-part", WavePart);

@@ -22,9 +22,9 @@ _MAX_TASKS = 60
 
 
 def release_memory() -> None:
-    """Return freed memory, and the pages of files that were read, to the system."""
+    """Give freed memory, and the pages of files that were read, back to the system."""
     release_pages()
-    with suppress(OSError, AttributeError):  # the C library has no such function
+    with suppress(OSError, AttributeError):  # not every C library has this function
         ctypes.CDLL(None).malloc_trim(0)
 
 

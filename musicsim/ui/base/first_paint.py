@@ -17,7 +17,7 @@ from musicsim.ui.base.frame import ICON, PAGES, asset
 
 @cache
 def _page() -> tuple[str, str]:
-    """Return the page and its ETag; a part that this version of Streamlit does not have stays out."""
+    """Return the page and its ETag; a replacement that does not match this version of Streamlit is skipped."""
     html = Path(file_util.get_static_dir(), "index.html").read_text(encoding="utf-8")
     icon = f"data:image/svg+xml,{quote(ICON)}"
     html = html.replace("<title>Streamlit</title>", f"<title>musicsim</title><style>{asset('first_paint.css')}</style>")

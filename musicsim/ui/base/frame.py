@@ -1,9 +1,14 @@
 """Files for the pages: scripts, styles and pictures."""
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import streamlit as st
 
 _UI = Path(__file__).resolve().parents[1]
+_ASSETS = _UI / "assets"
 SHELL = str(_UI / "shell.py")
 """The script that Streamlit runs; it draws the frame and one page inside it."""
 PAGES = {name: str(_UI / name / "page.py") for name in ("listen", "playlist", "train", "library", "research")}
@@ -13,7 +18,14 @@ PAGES = {name: str(_UI / name / "page.py") for name in ("listen", "playlist", "t
 @cache
 def asset(name: str) -> str:
     """Return the content of a text file in ``assets/``."""
-    return (_UI / "assets" / name).read_text(encoding="utf-8")
+    return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+def component(name: str, *before: str, isolate_styles: bool = True) -> Callable[..., Any]:
+    """Return the component with the script `name` after the scripts in `before`, and the style `name` if it exists."""
+    css = asset(f"{name}.css") if (_ASSETS / f"{name}.css").exists() else None
+    js = "".join(asset(f"{part}.js") for part in (*before, name))
+    return st.components.v2.component(f"musicsim_{name}", css=css, js=js, isolate_styles=isolate_styles)
 
 
 ICON = asset("icon.svg")

@@ -45,10 +45,6 @@ class Key(Generic[T]):
         self.get()  # Streamlit needs the default before it draws the widget
         return {"key": self.name, "persist_state": "session"}
 
-    def keep(self) -> None:
-        """Keep a widget's value while its page is not shown; otherwise Streamlit drops it."""
-        self.set(self.get())
-
 
 MODEL: Key[str | None] = Key("model", lambda: None, "id of the model that the pages use", per_library=True)
 LIBRARY: Key[str] = Key("library", lambda: library_folders()[0].name, "name of the open library")
@@ -59,6 +55,7 @@ MARKED: Key[Int64Array] = Key(
     "found", lambda: np.empty(0, dtype=np.int64), "ids of all songs that a search or a lasso marked", per_library=True
 )
 QUEUE_LIBRARY: Key[str] = Key("queue_library", str, "name of the library whose songs are in the player's queue")
+DIALOG: Key[tuple[str, Any] | None] = Key("dialog", lambda: None, "open dialog and its subject", per_library=True)
 NOT_HERE: Key[list[str]] = Key("not_here", list, "parts of the address that were not found")
 SECTIONS: dict[str, Key[str]] = {
     page: Key(f"{page}_section", str, "name of the page's open tab, as in its URL; empty for the first one")
@@ -72,6 +69,20 @@ def read_event(key: str, name: str) -> Any:
     Returns None if it sent nothing, or if the user has left its page in the meantime.
     """
     return st.session_state.get(key, {}).get(name)
+
+
+def subject_of(dialog: str) -> Any:
+    """Return the subject of a dialog, such as a song id, or None if the dialog is not open.
+
+    To open a dialog, set :data:`DIALOG`. The dialog stays open when the page runs again, for example after a job.
+    """
+    name, subject = DIALOG.get() or ("", None)
+    return subject if name == dialog else None
+
+
+def close_dialog() -> None:
+    """Close the open dialog; every dialog needs this as its `on_dismiss`."""
+    DIALOG.set(None)
 
 
 def persistent_keys() -> Iterable[Key[Any]]:

@@ -1,4 +1,4 @@
-"""The library, model and song that a session shows, as in its URL, and objects that all sessions share."""
+"""A session's library, model and song, which are in its URL, and the objects that all sessions share."""
 
 import gc
 import threading
@@ -21,7 +21,7 @@ from musicsim.hooks import load_hooks
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
 from musicsim.public import is_public
-from musicsim.ui.base.keys import CHOSEN, LIBRARY, MODEL, NOT_HERE, SECTIONS, Key, forget_library_state
+from musicsim.ui.base.keys import CHOSEN, LIBRARY, MODEL, NOT_HERE, SECTIONS, Key, close_dialog, forget_library_state
 
 BY_STATE: dict[str | type[Any], Callable[[Any], Any]] = {
     Library: lambda library: (library.folder, library.revision),
@@ -97,7 +97,7 @@ def warm_up() -> None:
         _ = codebook.Codebook, playlist.PlaylistModel, search.ExactIndex  # each attribute access loads a module
         current.find("a")  # otherwise, with a million songs, the first letter typed would take seconds
         parse_words(current, "a")
-        # Streamlit collects garbage after every run of a page; this excludes the objects of all modules
+        # exempt the objects of all modules from the garbage collection after every run of a page
         gc.collect()
         gc.freeze()
 
@@ -105,8 +105,10 @@ def warm_up() -> None:
 
 
 def take_address(page: str) -> None:
-    """Follow the URL if the browser changed it (a link, Back, Forward), then update it to the state of the session."""
+    """Follow the URL if the user changed it by a link, Back or Forward; then write the session's state to it."""
     query, last = dict(st.query_params), _ADDRESS.get()
+    if last is not None and last[0] != page:
+        close_dialog()
     is_plain_link = (last is None or last[0] != page) and not query
     if last != (page, query) and not is_plain_link:
         _follow(query)

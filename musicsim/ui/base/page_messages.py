@@ -19,7 +19,7 @@ _SCRIPT = "app.py"
 
 
 def is_of_a_page(message: bytes) -> bool:
-    """Return True if pages of the app send such messages; others could clear all users' caches or install files."""
+    """Return True for messages that the app's pages send; others could clear all users' caches or install files."""
     sent = BackMsg()
     try:
         sent.ParseFromString(message)

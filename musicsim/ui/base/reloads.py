@@ -14,7 +14,7 @@ from typing import Any
 import streamlit as st
 
 from musicsim.public import is_public
-from musicsim.ui.base.frame import asset
+from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import Key, persistent_keys
 from musicsim.ui.base.uploads import EXAMPLE, Upload
 
@@ -24,7 +24,6 @@ _VISITORS_AGE_S = 1800.0
 MAX_UPLOADED_BYTES = 256 << 20
 """Limit for all saved uploads together; uploads of the least recent sessions are dropped first."""
 
-_COMPONENT = "musicsim_reload"
 _TAB: Key[str] = Key("tab", lambda: secrets.token_urlsafe(32), "key of the tab's state")
 _BEFORE: Key[str] = Key("tab_before", str, "key of the tab's state before the reload, once loaded")
 
@@ -33,9 +32,8 @@ class Sessions:
     """Saved values of sessions, keyed by the key of their tab; thread-safe."""
 
     def __init__(self) -> None:
-        self._states: OrderedDict[str, tuple[float, dict[str, Any]]] = (
-            OrderedDict()
-        )  # values with the time they were saved
+        # each tab's values, with the time at which they were saved
+        self._states: OrderedDict[str, tuple[float, dict[str, Any]]] = OrderedDict()
         self._lock = threading.Lock()
 
     def save(self, tab: str, values: dict[str, Any]) -> None:
@@ -81,11 +79,11 @@ def follow_reload() -> None:
 
     If the user followed a link instead of reloading, values about one library are not loaded.
     """
-    component = st.components.v2.component(_COMPONENT, js=asset("upload_boxes.js") + asset("reload.js"))
     # read in every run, because a callback is lost if the user leaves the page at the same moment
-    sent = component(key=_COMPONENT, data={"tab": _TAB.get()}, height="content", on_before_change=lambda: None).get(
-        "before"
+    state = component("reload", "upload_boxes")(
+        key="musicsim_reload", data={"tab": _TAB.get()}, height="content", on_before_change=lambda: None
     )
+    sent = state.get("before")
     if not isinstance(sent, dict):
         return
     before, is_reload = sent.get("tab"), sent.get("isReload") is True

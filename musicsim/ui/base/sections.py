@@ -73,7 +73,7 @@ def _choose(
     widget: Callable[..., object], label: str, options: Sequence[str], chosen: str, act: Callable[[str], None],
     **arguments: object,
 ) -> None:  # fmt: skip
-    """Show a widget with a value from elsewhere, such as the URL; `act` is called with the user's choice."""
+    """Show a widget whose value is stored elsewhere, such as in the URL; `act` is called with the user's choice."""
     key = f"choose_{label}"
     st.session_state[key] = chosen
     widget(

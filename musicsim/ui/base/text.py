@@ -53,7 +53,7 @@ def interval(mean: float, low: float, high: float, places: int = 3) -> str:
 
 
 def off_if(is_off: object, reason: str, help: str | None = None) -> dict[str, Any]:
-    """Return the arguments of a widget that is disabled under a condition, and then shows the reason as its help."""
+    """Return widget arguments: if `is_off`, the widget is disabled, and its help is the reason."""
     return {"disabled": bool(is_off), "help": reason if is_off else help}
 
 

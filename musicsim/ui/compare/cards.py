@@ -1,18 +1,16 @@
 """The songs of a question side by side; the listener plays them and chooses one, with clicks or keys."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
-
-import streamlit as st
 
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.survey.questions import Question
 from musicsim.library import Library, Song
 from musicsim.library.media.sound import has_sound
-from musicsim.ui.base.frame import asset
+from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import QUEUE_LIBRARY, read_event
 from musicsim.ui.base.text import artist_or_folder, clean
+from musicsim.ui.compare import session
 from musicsim.ui.components.listening import track
 from musicsim.ui.components.player import as_json
 
@@ -20,33 +18,25 @@ _KEY = "compare_cards"
 _QUESTIONS = {"odd": "Which one does not belong?", "like": "Which is more like the first?"}
 
 
-def show_cards(
-    snapshot: Snapshot, question: Question, *, turn: int, is_named: bool, last: tuple[Question, int | None] | None,
-    on_action: Callable[[str, int, int | None], None],
-) -> None:  # fmt: skip
-    """Show a question, with titles and artists if `is_named`.
-
-    `last` is the previous question, which can be undone, and the place of the song chosen (None: unsure). `on_action`
-    is called as a widget's callback with the kind of action, `turn` and the position of the chosen song; see
-    :func:`musicsim.ui.compare.session.act`.
-    """
+def show_cards(snapshot: Snapshot, question: Question) -> None:
+    """Show the pending question, and the previous one, which can be undone."""
 
     def receive() -> None:
         sent = read_event(_KEY, "action")
         if isinstance(sent, dict) and isinstance(sent.get("at"), int):
             chosen = sent.get("chosen")
-            on_action(str(sent.get("kind")), sent["at"], chosen if isinstance(chosen, int) else None)
+            session.act(str(sent.get("kind")), sent["at"], chosen if isinstance(chosen, int) else None)
 
-    component = st.components.v2.component("musicsim_compare", css=asset("compare.css"), js=asset("compare.js"))
-    component(
+    last = session.last_answer(snapshot.library)
+    component("compare", "elements")(
         key=_KEY, height="content", on_action_change=receive,
         data={
-            "turn": turn, "form": question.form, "question": _QUESTIONS[question.form],
+            "turn": session.TURN.get(), "form": question.form, "question": _QUESTIONS[question.form],
             "songs": [
-                _card(snapshot.library, song, _mark(question.form, place), is_named=is_named)
+                _card(snapshot.library, song, _mark(question.form, place), is_named=session.SHOW_NAMES.get())
                 for place, song in enumerate(snapshot.songs_by_id(question.song_ids))
             ],
-            "last": _last(snapshot, *last) if last is not None else None,
+            "last": _last(snapshot, last.pending.question, last.chosen) if last is not None else None,
             "is_queue_ours": QUEUE_LIBRARY.get() == snapshot.library.name,
         },
     )  # fmt: skip

@@ -2,9 +2,10 @@
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ _POOL = ThreadPoolExecutor(1, thread_name_prefix="compare")
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A question for a listener about songs in the library whose folder is given."""
+    """A question for a listener about songs of the library in the folder `library`."""
 
     library: Path
     listener: str
@@ -43,21 +44,15 @@ class Answer:
     answer_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Ahead:
-    """The question after the pending one, computed while songs play; it is valid only for one `state`."""
-
-    state: tuple[Any, ...]
-    question: "Future[Question]"
-
-
 FORM: Key[str] = Key("compare_form", lambda: FORMS[0], "kind of question, one of FORMS")
 N_SONGS: Key[int] = Key("compare_n_songs", lambda: 3, "number of songs in a question")
 LISTENER: Key[str | None] = Key("compare_listener", lambda: None, "name of the person who answers")
 SHOW_NAMES: Key[bool] = Key("compare_names", lambda: False, "True if song names are shown before the answer")
 _PENDING: Key[Pending | None] = Key("compare_asked", lambda: None, "the pending question")
 _PUT_OFF: Key[list[Pending]] = Key("compare_put_off", list, "questions that were pending when an answer was undone")
-_AHEAD: Key[_Ahead | None] = Key("compare_ahead", lambda: None, "the question after the pending one")
+_AHEAD: Key[tuple[tuple[Any, ...], "Future[Question]"] | None] = Key(
+    "compare_ahead", lambda: None, "state of the session, and for this state, the question after the pending one"
+)
 _ANSWERS: Key[list[Answer]] = Key("compare_given", list, "this session's answers, oldest first")
 _SKIPPED: Key[list[Pending]] = Key("compare_skipped", list, "questions skipped in this session")
 TURN: Key[int] = Key("compare_turn", lambda: 0, "number of the pending question, sent with each action")
@@ -81,16 +76,16 @@ def pending_question(snapshot: Snapshot, answers: Sequence[Judgment], listener: 
             pending = Pending(snapshot.library.folder, listener, _take_next(snapshot, answers, listener))
         _PENDING.set(pending)
         TURN.set(TURN.get() + 1)
-    ahead = _AHEAD.get()
-    if ahead is None or ahead.state != _state(snapshot, listener):
+    state, _ = _AHEAD.get() or (None, None)
+    if state != _state(snapshot, listener):
         # this takes the pending question into account, but not its answer, because one answer changes little
-        future = _POOL.submit(_compute_next, snapshot, *_arguments(snapshot, answers, listener, pending))
-        _AHEAD.set(_Ahead(_state(snapshot, listener), future))
+        future = _POOL.submit(_question_after(snapshot, answers, listener, pending))
+        _AHEAD.set((_state(snapshot, listener), future))
     return pending.question
 
 
 def _is_valid(pending: Pending, snapshot: Snapshot, listener: str) -> bool:
-    """Return True if a question has the chosen form, existing songs, and this library and listener."""
+    """Return True if a question has the chosen form and size, and is about songs of this library for this listener."""
     question = pending.question
     is_chosen = (question.form, len(question.song_ids)) == (FORM.get(), N_SONGS.get())
     is_here = (pending.library, pending.listener) == (snapshot.library.folder, listener)
@@ -102,31 +97,26 @@ def _state(snapshot: Snapshot, listener: str) -> tuple[Any, ...]:
 
 
 def _take_next(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> Question:
-    ahead = _AHEAD.get()
+    state, question = _AHEAD.get() or (None, None)
     _AHEAD.set(None)
-    if ahead is not None and ahead.state == _state(snapshot, listener):
-        return ahead.question.result()
-    return _compute_next(snapshot, *_arguments(snapshot, answers, listener))
+    if question is not None and state == _state(snapshot, listener):
+        return question.result()
+    return _question_after(snapshot, answers, listener)()
 
 
-def _arguments(
+def _question_after(
     snapshot: Snapshot, answers: Sequence[Judgment], listener: str, *pending: Pending
-) -> tuple[list[Judgment], str, str, int, list[int]]:
-    """Return the arguments for :func:`_compute_next`; skipped and pending questions become answers without a choice."""
-    unanswered = [
+) -> Callable[[], Question]:
+    """Return a function that computes the next question; it does not use the session, so that a thread can call it."""
+    unanswered = [  # skipped and pending questions count as answers without a choice
         Judgment(-1, time.time(), other.listener, other.question.form, other.question.song_ids, None)
         for other in (*_SKIPPED.get(), *pending)
         if other.library == snapshot.library.folder
     ]
-    return [*answers, *unanswered], listener, FORM.get(), N_SONGS.get(), [_SEED.get(), TURN.get()]
-
-
-def _compute_next(
-    snapshot: Snapshot, answers: list[Judgment], listener: str, form: str, n_songs: int, seed: list[int]
-) -> Question:
-    """Return the next question; runs in a thread, so it must not use the session."""
-    rng = np.random.default_rng(seed)
-    return next_question(snapshot, answers, listener=listener, form=form, n_songs=n_songs, rng=rng)
+    return partial(
+        next_question, snapshot, [*answers, *unanswered], listener=listener, form=FORM.get(), n_songs=N_SONGS.get(),
+        rng=np.random.default_rng([_SEED.get(), TURN.get()]),
+    )  # fmt: skip
 
 
 def act(kind: str, at: int, chosen: int | None = None) -> None:
@@ -151,7 +141,7 @@ def act(kind: str, at: int, chosen: int | None = None) -> None:
     elif kind == "choose" and chosen is not None:
         question = pending.question
         if chosen in range(int(question.form == "like"), len(question.song_ids)):
-            _save(pending, int(chosen))  # a browser may send true for 1
+            _save(pending, int(chosen))  # an int, because a browser may send true for 1
 
 
 def rename(library: Library, old: str, new: str) -> None:

@@ -41,11 +41,7 @@ def show_compare(on_train: Callable[[], None] | None) -> None:
         except MusicsimError as error:
             st.info(plain(error), icon=":material/info:")
         else:
-            last = session.last_answer(library)
-            show_cards(
-                snapshot, question, turn=session.TURN.get(), is_named=session.SHOW_NAMES.get(), on_action=session.act,
-                last=(last.pending.question, last.chosen) if last else None,
-            )  # fmt: skip
+            show_cards(snapshot, question)
     else:
         st.info("Enter the listener's name. Answers are saved under this name.", icon=":material/person:")
     show_survey(library, answers, listener, on_train)

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.library.disk.csv_cells import as_csv
-from musicsim.ui.base.frame import asset
+from musicsim.ui.base.frame import component
 
 
 def show_table(frame: pd.DataFrame, *, name: str, key: str) -> None:
@@ -38,8 +38,7 @@ def table_download(name: str, table: Callable[[], pd.DataFrame], key: str) -> No
 def chart(figure: go.Figure, *, key: str, name: str, options: Any = st) -> None:
     """Show a chart, and in `options` buttons that save it as `name`; `key` must be a unique identifier on the page."""
     st.plotly_chart(figure, key=key, config={"displayModeBar": False})
-    component = st.components.v2.component(
-        "musicsim_save_chart", css=asset("save_chart.css"), js=asset("save_figure.js") + asset("save_chart.js")
-    )
     with options.container():
-        component(key=f"{key}_save", data={"chart": key, "name": name}, height="content")
+        component("save_chart", "elements", "save_figure")(
+            key=f"{key}_save", data={"chart": key, "name": name}, height="content"
+        )

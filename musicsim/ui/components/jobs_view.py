@@ -34,7 +34,7 @@ _ICONS = {
 
 
 def start_job(library: Library, kind: str, **arguments: object) -> None:
-    """Start a job, or put it in line and say so; if that fails, show the error in a toast."""
+    """Start a job. A toast tells the user if the job has to wait or cannot start."""
     with toast_errors():
         job_id = jobs.start(library, kind, arguments)
         if any(job.id == job_id for job in jobs.active(library)[1:]):
@@ -99,7 +99,7 @@ def library_line(library: Library, *, has_actions: bool) -> None:
 
 
 def _offer_to_resume(library: Library) -> None:
-    """After this session has seen a job that was canceled, offer to start it again."""
+    """If the last job in the sidebar was canceled, offer to start it again."""
     last = next((job for job in library.jobs.recent() if job.id == _SEEN.get()), None)
     if last is not None and last.state == "cancelled":
         st.caption(f"{_title(last)}: canceled. Resume?")
@@ -184,7 +184,7 @@ def _show_waiting(library: Library, job: Job) -> None:
 
 
 def watch_one(library: Library, job_id: int | None) -> bool:
-    """Show a job, if any, that waits or runs, and return whether there is one; the sidebar redraws the page later."""
+    """Show a job that waits or runs; return True if there is one. The sidebar reruns the page when the job ends."""
     job = next((job for job in jobs.active(library) if job.id == job_id), None)
     if job is not None:
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -53,16 +53,16 @@ def track(library: Library, song: Song, *, preview: bool = False) -> player.Trac
 def play_songs(
     library: Library, songs: Sequence[Song], start: int = 0, *, preview: bool = False, queue: str = ""
 ) -> None:
-    """Replace the queue by these songs and play; a preview starts the first at its most typical 30 seconds."""
+    """Replace the queue by these songs and play; a preview starts the first one at its most typical 30 seconds."""
     tracks = [track(library, song, preview=preview and place == start) for place, song in enumerate(songs)]
     play_tracks(library, tracks, start, queue=queue)
 
 
 def play_tracks(library: Library, tracks: Sequence[player.Track], start: int = 0, *, queue: str = "") -> None:
-    """Replace the queue by tracks of a library, or of uploads to it, and play; `queue` is its name on Listen."""
+    """Replace the queue by tracks of a library, or of uploads, and play; `queue` is the queue's name on Listen."""
     QUEUE_LIBRARY.set(library.name)
     FOLLOWED.set((queue, tuple(one.song_id for one in tracks)) if queue else FOLLOWED.default())
-    player.play(tracks, start)  # ends a callback of a fragment
+    player.play(tracks, start)  # comes last, because it ends a callback of a fragment
 
 
 def play_preview(snapshot: Snapshot, song_id: int) -> None:
@@ -144,7 +144,7 @@ def play_upload(upload: Upload, duration_s: float) -> None:
 
 
 def upload_track(upload: Upload, duration_s: float) -> player.Track:
-    """Return an upload for the player, which keeps it."""
+    """Return an upload for the player, and keep the upload in the session while it may be played."""
     _PLAYED.set(upload)
     return player.Track(0, upload.name, "", upload_address(upload), duration_s=duration_s)
 

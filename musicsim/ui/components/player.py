@@ -22,7 +22,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from musicsim.ui.base.frame import asset
+from musicsim.ui.base.frame import asset, component
 from musicsim.ui.base.keys import Key, read_event
 
 logger = logging.getLogger(__name__)
@@ -33,8 +33,8 @@ EventKind = Literal["open", "thumb", "more_like_this"]
 _MOUNT_KEY = "musicsim-player"
 _NOTE_KEY = "musicsim-player-note"
 _COURIER_KEY = "musicsim-player-courier"
-# Every run sends a command again for this long: long enough for runs that overtake each other, short enough that a
-# queue of thousands is not sent forever.
+# Every run repeats a command for this long, because runs can overtake each other. The limit keeps a queue of thousands
+# of songs from being sent forever.
 _RESEND_S = 30.0
 
 
@@ -42,13 +42,13 @@ _RESEND_S = 30.0
 class Track:
     """A song for the player; URLs such as ``/songs/12/audio`` are relative to the app's root."""
 
-    song_id: int  # contained in every event; 0, which no song has, for sound from outside the library
+    song_id: int  # part of every event; 0 for sound from outside the library
     title: str
     artist: str
     url: str  # address of the audio; the server must support HTTP range requests
     peaks_url: str = ""  # address of the waveform, a JSON list of floats in [0, 1]; empty for a plain seek bar
     duration_s: float | None = None  # duration that is shown until the browser has measured it
-    start_s: float = 0.0  # start of playback; "previous" returns to its beginning
+    start_s: float = 0.0  # position at which playback starts; the button "previous" goes to second 0 instead
     cover_url: str = ""
     loudness: float | None = None  # loudness in LUFS, to play all songs equally loud; None leaves the volume unchanged
     is_blind: bool = False  # True if the song must stay anonymous: it is not shown, stored or continued from
@@ -86,8 +86,9 @@ class _Link:
     on_event: Callable[[PlayerEvent], None] | None = None
 
     def push(self, kind: str, tracks: Sequence[Track], start: int = 0) -> None:
-        if kind == "follow":  # only the last one counts
-            self.commands = [command for command in self.commands if command.payload["kind"] != kind]
+        # a new queue replaces all earlier commands, and an updated one replaces earlier updates
+        replaced = {"play": ("play", "enqueue", "follow"), "follow": ("follow",)}.get(kind, ())
+        self.commands = [command for command in self.commands if command.payload["kind"] not in replaced]
         self.serial += 1
         payload = {"serial": self.serial, "kind": kind, "start": start, "tracks": [as_json(t) for t in tracks]}
         self.commands.append(_Command(payload))
@@ -123,18 +124,13 @@ def play(tracks: Sequence[Track], start: int = 0) -> None:
     _check_not_empty(tracks)
     if not 0 <= start < len(tracks):
         raise ValueError(f"start={start} must be from 0 to {len(tracks) - 1}: there are {len(tracks)} tracks")
-    link = _LINK.get()
-    link.commands.clear()  # the new queue replaces what was still to be added
-    link.push("play", tracks, start)
-    _deliver(link)
+    _send("play", tracks, start)
 
 
 def enqueue(tracks: Sequence[Track]) -> None:
     """Append tracks to the queue, without playing; raise ValueError for an empty list."""
     _check_not_empty(tracks)
-    link = _LINK.get()
-    link.push("enqueue", tracks)
-    _deliver(link)
+    _send("enqueue", tracks)
 
 
 def follow(tracks: Sequence[Track], n_before: int) -> None:
@@ -142,42 +138,39 @@ def follow(tracks: Sequence[Track], n_before: int) -> None:
 
     If it is not among them, the first `n_before` tracks count as played, and the others come after it.
     """
-    link = _LINK.get()
-    link.push("follow", tracks, n_before)
-    _deliver(link)
+    _send("follow", tracks, n_before)
 
 
 def note_song(known: int | None, on_song: Callable[[int], None]) -> None:
-    """Call `on_song` when the player plays another song than `known`; for one page: the others do not run for it."""
+    """Call `on_song` when the player starts a song other than `known`; only a page that calls this reruns for it."""
 
     def receive() -> None:
         sent = read_event(_NOTE_KEY, "song")
         if isinstance(sent, int):
             on_song(sent)
 
-    st.components.v2.component("musicsim_note_song", js=asset("note_song.js"))(
-        key=_NOTE_KEY, data={"known": known}, height="content", on_song_change=receive
-    )
+    component("note_song")(key=_NOTE_KEY, data={"known": known}, height="content", on_song_change=receive)
 
 
 def mount(
-    *, on_event: Callable[[PlayerEvent], None] | None = None, thumbs: Mapping[int, int] | None = None, radio: str = "",
+    *, on_event: Callable[[PlayerEvent], None] | None = None, thumbs: Mapping[int, int], radio: str = "",
     plays: str = "",
 ) -> None:  # fmt: skip
     """Show the player; the shell calls this once per script run, inside ``with st.bottom:``.
 
     Call it before the page runs, because a page that calls ``st.stop()`` also ends the shell. `on_event` is called as a
     widget's callback, before the next run of the script; it may change the session, call :func:`play` or
-    ``st.switch_page``. `thumbs` are -1, 0 or 1 by song id; with None, the browser remembers clicks. `radio` is the
-    address of the tracks that continue the queue, to which the browser adds the parameters ``song`` and ``lately``.
-    `plays` is the address for reports of plays and skips; empty to report none.
+    ``st.switch_page``. `thumbs` are -1, 0 or 1 by song id. `radio` is the address of the tracks that continue the
+    queue; the browser adds the parameters ``song`` and ``lately``. `plays` is the address for reports of plays and
+    skips; if it is empty, none are reported.
     """
     link = _LINK.get()
     link.on_event = on_event
     data = link.data("player")
     data["radio"], data["plays"] = radio, plays
-    data["thumbs"] = None if thumbs is None else {str(song): int(value) for song, value in thumbs.items()}
-    _component("musicsim_player", with_view=True)(key=_MOUNT_KEY, data=data, height="content", on_event_change=_receive)
+    data["thumbs"] = {str(song): int(value) for song, value in thumbs.items()}
+    player = _component("musicsim_player", html=asset("player.html"), css=asset("player.css"))
+    player(key=_MOUNT_KEY, data=data, height="content", on_event_change=_receive)
     link.slot = st.empty()
 
 
@@ -186,8 +179,10 @@ def _check_not_empty(tracks: Sequence[Track]) -> None:
         raise ValueError("no tracks were given; disable the button while there is nothing to play")
 
 
-def _deliver(link: _Link) -> None:
-    """Send the commands without waiting for the next mount, if there has been one."""
+def _send(kind: str, tracks: Sequence[Track], start: int = 0) -> None:
+    """Send a command; if the player is mounted, without waiting for the next mount."""
+    link = _LINK.get()
+    link.push(kind, tracks, start)
     if link.slot is None:
         return
     if _is_fragment_callback():
@@ -198,8 +193,8 @@ def _deliver(link: _Link) -> None:
     context = get_script_run_ctx()
     in_fragment = context is not None and bool(context.fragment_ids_this_run)
     with nullcontext() if in_fragment else link.slot:
-        # with the serial in the key: a run may send several, and each must be a new element
-        _component("musicsim_player_courier", with_view=False)(
+        # a run may send several commands; the serial number in the key makes each a new element
+        _component("musicsim_player_courier")(
             key=f"{_COURIER_KEY}-{link.serial}", data=link.data("courier"), height="content"
         )
 
@@ -218,14 +213,9 @@ def _is_fragment_callback() -> bool:
     return ThreadState.get().run_location is RunLocation.CALLBACK
 
 
-def _component(name: str, *, with_view: bool) -> Callable[..., Any]:
-    """Register a component; repeating it costs nothing."""
-    return st.components.v2.component(
-        name,
-        html=asset("player.html") if with_view else None,
-        css=asset("player.css") if with_view else None,
-        js=asset("player_engine.js") + asset("player.js"),
-    )
+def _component(name: str, **view: Any) -> Callable[..., Any]:
+    js = asset("elements.js") + asset("player_engine.js") + asset("player.js")
+    return st.components.v2.component(name, js=js, **view)
 
 
 def _receive() -> None:

@@ -20,7 +20,7 @@ from musicsim.explorer.snapshot.map_columns import colouring, from_unit, to_unit
 from musicsim.explorer.snapshot.map_view import map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.public import visitor_may
-from musicsim.ui.base.frame import asset
+from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import read_event
 
 MAX_MARKED = 2_000
@@ -75,7 +75,7 @@ def song_map(
 
     model = snapshot.record.id if snapshot.record else ""
     star = None if query is None or not np.isfinite(query).all() else to_unit(view.home, query[None, :])[0]
-    _component()(
+    component("map", "save_figure", "map_points", isolate_styles=False)(
         key=key, height="content", on_picked_change=pick, on_heard_change=hear, on_outline_change=outline,
         data={
             "map": {"model": model, "library": snapshot.library.name, "revision": snapshot.revision},
@@ -86,11 +86,6 @@ def song_map(
             "alt": f"Map of {len(view.rows):,} songs. Arrow keys move from song to song; Enter plays the song.",
         },
     )  # fmt: skip
-
-
-def _component() -> Callable[..., Any]:
-    js = "".join(map(asset, ("save_figure.js", "map_points.js", "map.js")))
-    return st.components.v2.component("musicsim_map", js=js, css=asset("map.css"), isolate_styles=False)
 
 
 def parse_corners(sent: Any) -> tuple[list[float], list[float]] | None:

@@ -4,10 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import streamlit as st
 
 from musicsim._arrays import Float32Array
-from musicsim.ui.base.frame import asset
+from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import read_event
 
 Part = tuple[float, float]
@@ -27,8 +26,7 @@ def choose_part(
         if isinstance(sent, dict) and sent.get("song") == song:
             on_part(_parse(sent.get("seconds"), duration_s))
 
-    component = st.components.v2.component("musicsim_wave_part", css=asset("wave_part.css"), js=asset("wave_part.js"))
-    component(
+    component("wave_part", "elements")(
         key=key,
         data={"song": song, "peaks": np.round(peaks.astype(float), 3).tolist(), "duration_s": duration_s, "part": part},
         height="content",

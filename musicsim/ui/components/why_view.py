@@ -14,8 +14,8 @@ from musicsim.explorer.search.why_groups import Share
 from musicsim.explorer.search.why_sides import explain_result
 from musicsim.explorer.snapshot.map_columns import PALETTE, UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.ui.base.frame import asset
-from musicsim.ui.base.keys import Key
+from musicsim.ui.base.frame import component
+from musicsim.ui.base.keys import DIALOG, close_dialog, subject_of
 from musicsim.ui.base.text import clean, plain
 from musicsim.ui.base.uploads import EXAMPLE
 from musicsim.ui.components.downloads import chart
@@ -25,14 +25,12 @@ _LETTERS = "ABCDEF"
 _MAX_EXAMPLES = 5  # maximum number of examples whose similarities are listed
 _MIN_SHARE = 5e-4  # smallest share for which a bar is shown
 _COLORS = PALETTE[: len(_LETTERS)]
-_EXPLAINED: Key[tuple[int, str] | None] = Key(
-    "why_asked", lambda: None, "song id of the result to explain, and its list; empty until shown", per_library=True
-)
+_DIALOG = "why"  # about the song id of a result and the name of its list, which is empty until shown
 
 
 def ask_why(other_id: int) -> None:
     """Make :func:`show_why` explain a result until its dialog is closed; for callbacks."""
-    _EXPLAINED.set((other_id, ""))
+    DIALOG.set((_DIALOG, (other_id, "")))
 
 
 def show_why(snapshot: Snapshot, query: Query, seed: str) -> None:
@@ -40,20 +38,18 @@ def show_why(snapshot: Snapshot, query: Query, seed: str) -> None:
 
     `seed` is the name of the list: the dialog does not open again over a different list.
     """
-    other_id, shown_over = _EXPLAINED.get() or (None, "")
-    if other_id is not None and shown_over in ("", seed) and snapshot.songs_by_id([other_id]):
-        _EXPLAINED.set((other_id, seed))
-        why_dialog(snapshot, query, other_id)
+    other_id, shown_over = subject_of(_DIALOG) or (None, "")
+    if other_id is None:
+        return
+    if shown_over in ("", seed) and snapshot.songs_by_id([other_id]):
+        DIALOG.set((_DIALOG, (other_id, seed)))
+        _why_dialog(snapshot, query, other_id)
     else:
-        _close()
+        close_dialog()
 
 
-def _close() -> None:
-    _EXPLAINED.set(None)
-
-
-@st.dialog("Why are these two similar?", width="large", on_dismiss=_close)
-def why_dialog(snapshot: Snapshot, query: Query, other_id: int) -> None:
+@st.dialog("Why are these two similar?", width="large", on_dismiss=close_dialog)
+def _why_dialog(snapshot: Snapshot, query: Query, other_id: int) -> None:
     """Explain a result, given by song id; with several examples, the user chooses the one to compare with."""
     if snapshot.model is None:  # the model of these results has been deleted
         st.info("This library has no model that can explain the similarity.")
@@ -145,8 +141,7 @@ def _show_waves(snapshot: Snapshot, why: Why, one: Side, other: Side) -> None:
         {"letter": letter, "colour": color, "words": words}
         for letter, color, words in zip(_LETTERS, _COLORS, why.shared, strict=False)
     ]
-    component = st.components.v2.component("musicsim_two_waves", css=asset("two_waves.css"), js=asset("two_waves.js"))
-    component(key="why_waves", data={"slots": slots, "sides": sides}, height="content")
+    component("two_waves", "elements")(key="why_waves", data={"slots": slots, "sides": sides}, height="content")
 
 
 def _address(snapshot: Snapshot, side: Side) -> str | None:
@@ -182,7 +177,7 @@ def _shares_figure(parts: Sequence[Share], shared: Sequence[str]) -> go.Figure:
         "texttemplate": "%{x:.1f}", "textposition": "outside", "cliponaxis": False, "orientation": "h",
         "hoverinfo": "skip",
     }  # fmt: skip
-    for name in names:  # above its bar, because a bar to the left would separate labels of the axis from the others
+    for name in names:  # above its bar: a negative bar would separate labels on the axis from the other bars
         figure.add_annotation(x=0, y=name, text=name, showarrow=False, xanchor="left", yshift=27 if after else 22)
     if after:
         figure.add_bar(x=before, y=names, name="before learning", marker={"color": UNKNOWN_COLOUR}, **text)

@@ -40,7 +40,7 @@ _FOUND_BY = {
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A preview of an import into the library in a folder, at one revision; `token` identifies the files."""
+    """A preview of an import, for one revision of the library in the folder `library`; `token` identifies the files."""
 
     token: str
     library: Path
@@ -50,7 +50,7 @@ class _Pending:
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """The report of an import into the library in a folder, and the imported playlists."""
+    """The report of an import into the library in the folder `library`, and the imported playlists."""
 
     library: Path
     report: importing.ImportReport

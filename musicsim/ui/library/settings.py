@@ -1,6 +1,7 @@
 """Folders and settings of a library."""
 
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -48,70 +49,61 @@ def show_folders(snapshot: Snapshot, *, busy: bool) -> None:
     st.caption(f"Files and folders listed in a {IGNORE_FILE} file (gitignore syntax) are ignored, like hidden files.")
 
 
-def _number(library: Library, name: str, label: str, max_value: int, help_text: str) -> None:
-    st.number_input(
-        label, 0, max_value, int(library.settings[name]), key=f"setting_{name}", help=help_text,
-        on_change=lambda: library.set_setting(name, st.session_state[f"setting_{name}"]),
-    )  # fmt: skip
-
-
-def _toggle(library: Library, name: str, label: str, key: str, help_text: str) -> None:
-    st.toggle(
-        label, library.settings[name], key=key, help=help_text,
-        on_change=lambda: library.set_setting(name, st.session_state[key]),
-    )  # fmt: skip
+_NUMBERS = (
+    (
+        ("shortest_s", "Shortest song (seconds)", 3600,
+         "Shorter files are skipped and listed under Failed, where you can add them anyway."),
+        ("n_workers", "Worker processes", 64, "0 = one per core. Use fewer to keep the machine responsive."),
+    ),
+    (
+        ("file_seconds", "Time limit per file (seconds)", 86_400, "A file that takes longer is skipped."),
+        ("file_memory_mb", "Memory limit per file (MB)", 65_536, "A file that needs more is skipped."),
+    ),
+    (
+        ("index_memory_mb", "Memory limit for search (MB)", 1_048_576,
+         "A library of a million songs needs about 700 MB. Above the limit, search uses bit codes of 32 bytes per song "
+         "and keeps the vectors on disk."),
+    ),
+)  # fmt: skip
+"""Name, label, maximum and help of the numbers in each column."""
+_TOGGLES = (
+    ("keep_frames", "Store audio features",
+     "Takes 2.2 kB per second of music. Without stored features, fitting a codebook has to decode every song again."),
+    ("aspects", "Analyze harmony and rhythm",
+     "Takes 2 kB more per song and about 10% more analysis time. The next scan of a folder adds these features to "
+     "songs without them."),
+    ("hub_reduction", "Hub reduction",
+     "A few songs are close to very many others and would appear in most results. With hub reduction, two songs are "
+     "similar only if each is close to the other, compared with the rest of the library."),
+    ("keep_plays", "Store plays",
+     "A play counts after 30 seconds or half of the song. Songs that you often skip appear less in queues and "
+     "playlists. Plays and skips stay in this library."),
+)  # fmt: skip
+"""Name, label and help of the settings that are on or off."""
 
 
 def show_settings(snapshot: Snapshot, *, busy: bool) -> None:
     """Show the settings for scans, search and the model, and backups."""
     library = snapshot.library
-    first, second, third = st.columns(3, gap="large")
-    with first:
-        _number(
-            library, "shortest_s", "Shortest song (seconds)", 3600,
-            "Shorter files are skipped and listed under Failed, where you can add them anyway.",
-        )  # fmt: skip
-        _number(
-            library, "n_workers", "Worker processes", 64, "0 = one per core. Use fewer to keep the machine responsive."
-        )
-    with second:
-        _number(
-            library, "file_seconds", "Time limit per file (seconds)", 86_400, "A file that takes longer is skipped."
-        )
-        _number(library, "file_memory_mb", "Memory limit per file (MB)", 65_536, "A file that needs more is skipped.")
-    with third:
-        _number(
-            library, "index_memory_mb", "Memory limit for search (MB)", 1_048_576,
-            "A library of a million songs needs about 700 MB. Above the limit, search uses bit codes of 32 "
-            "bytes per song and keeps the vectors on disk.",
-        )  # fmt: skip
-        kinds = list(TITLES)
-        st.selectbox(
-            "Search index", kinds, kinds.index(library.settings["index_kind"]), key="setting_index_kind",
-            format_func=TITLES.__getitem__,
-            on_change=lambda: library.set_setting("index_kind", st.session_state["setting_index_kind"]),
-            help=f"“Automatic” compares all songs in libraries of up to {INDEXED_FROM:,}, and uses a partition above. "
-            f"Other choices need at least {CHOSEN_FROM:,} songs. Research > Evaluate > Search measures each kind.",
-        )  # fmt: skip
-    _toggle(
-        library, "keep_frames", "Store audio features", "library_keep_frames",
-        "Takes 2.2 kB per second of music. Without stored features, fitting a codebook has to decode every song again.",
+
+    def save(name: str) -> dict[str, Any]:
+        """Return the key of a widget for a setting, and the callback that saves its value."""
+        key = f"setting_{name}"
+        return {"key": key, "on_change": lambda: library.set_setting(name, st.session_state[key])}
+
+    columns = st.columns(3, gap="large")
+    for column, numbers in zip(columns, _NUMBERS, strict=True):
+        for name, label, max_value, words in numbers:
+            column.number_input(label, 0, max_value, int(library.settings[name]), help=words, **save(name))
+    kinds = list(TITLES)
+    columns[-1].selectbox(
+        "Search index", kinds, kinds.index(library.settings["index_kind"]), format_func=TITLES.__getitem__,
+        help=f"“Automatic” compares all songs in libraries of up to {INDEXED_FROM:,}, and uses a partition above. "
+        f"Other choices need at least {CHOSEN_FROM:,} songs. Research > Evaluate > Search measures each kind.",
+        **save("index_kind"),
     )  # fmt: skip
-    _toggle(
-        library, "aspects", "Analyze harmony and rhythm", "library_aspects",
-        "Takes 2 kB more per song and about 10% more analysis time. The next scan of a folder adds these features to "
-        "songs without them.",
-    )  # fmt: skip
-    _toggle(
-        library, "hub_reduction", "Hub reduction", "library_hub_reduction",
-        "A few songs are close to very many others and would appear in most results. With hub reduction, two songs "
-        "are similar only if each is close to the other, compared with the rest of the library.",
-    )  # fmt: skip
-    _toggle(
-        library, "keep_plays", "Store plays", "library_keep_plays",
-        "A play counts after 30 seconds or half of the song. Songs that you often skip appear less in queues and "
-        "playlists. Plays and skips stay in this library.",
-    )  # fmt: skip
+    for name, label, words in _TOGGLES:
+        st.toggle(label, library.settings[name], help=words, **save(name))
     st.button(
         "Refit the model", icon=":material/model_training:", on_click=start_job, args=(library, "refresh"),
         kwargs={"force": True}, **off_if(not snapshot.n_songs, "There are no songs yet."),

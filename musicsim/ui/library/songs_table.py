@@ -11,6 +11,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import EDITABLE
 from musicsim.public import is_public
+from musicsim.ui.base.keys import DIALOG, close_dialog, subject_of
 from musicsim.ui.base.openers import BY_STATE
 from musicsim.ui.base.text import clean
 from musicsim.ui.components.downloads import table_download
@@ -18,6 +19,7 @@ from musicsim.ui.components.listening import play_songs
 from musicsim.wording import clock, count
 
 _KEY = "library_songs"
+_EDIT = "edit tags"  # name of a dialog about song ids
 _SEVERAL = "several values: unchanged"
 # Widths are in pixels. Streamlit would derive them from the first rows, which may have no artist.
 _COLUMNS: dict[str, Any] = {
@@ -55,22 +57,18 @@ def _table(songs: Sequence[Song], edited: set[int], *, is_owner: bool) -> pd.Dat
         "track": pd.array([s.track for s in songs], dtype="Int64"),
         "year": pd.array([s.year for s in songs], dtype="Int64"),
         "genre": [s.genre or "" for s in songs],
-        "seconds": [round(s.duration_s, 1) for s in songs],
-        "tempo": [_round(s.tempo) for s in songs],
+        "seconds": [s.duration_s for s in songs],
+        "tempo": [s.tempo for s in songs],
         "key": [s.key_words for s in songs],
-        "loudness": [_round(s.loudness, 1) for s in songs],
-        "brightness": [_round(s.brightness) for s in songs],
-        "energy": [_round(s.energy) for s in songs],
+        "loudness": [s.loudness for s in songs],
+        "brightness": [s.brightness for s in songs],
+        "energy": [s.energy for s in songs],
         "notes": [s.notes for s in songs],
         "edited": ["edited" if s.id in edited else "" for s in songs],
     }
     if is_owner:
         columns["file"] = [clean(s.path) for s in songs]
-    return pd.DataFrame(columns)
-
-
-def _round(value: float | None, digits: int = 0) -> float | None:
-    return None if value is None else round(value, digits)
+    return pd.DataFrame(columns).round({"seconds": 1, "tempo": 0, "loudness": 1, "brightness": 0, "energy": 0})
 
 
 _cache = st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)
@@ -82,7 +80,7 @@ def _load_songs(library: Library, words: tuple[str, ...], is_owner: bool) -> tup
     songs = library.songs(_matching(library, words)[:_MAX_LISTED])
     edited = set(library.edits.all(song.id for song in songs))
     table = _table(songs, edited, is_owner=is_owner)
-    table["length"] = [clock(s.duration_s).rjust(8) for s in songs]  # as text, 10:05 would come before 4:51
+    table["length"] = [clock(s.duration_s).rjust(8) for s in songs]  # padded, because as text, 10:05 comes before 4:51
     if is_owner:
         table["folder"] = [clean(s.place) for s in songs]
     return songs, edited, table
@@ -124,6 +122,9 @@ def show_songs(snapshot: Snapshot, *, busy: bool = False) -> None:
     if chosen:
         with actions:
             _show_actions(library, chosen, edited, is_owner=is_owner)
+    to_edit = subject_of(_EDIT)
+    if to_edit is not None and (songs := library.songs(to_edit)):
+        _edit(library, songs)
 
 
 def _show_actions(library: Library, chosen: Sequence[Song], edited: set[int], *, is_owner: bool) -> None:
@@ -131,16 +132,17 @@ def _show_actions(library: Library, chosen: Sequence[Song], edited: set[int], *,
         f"Play {count(len(chosen), 'song')}" if len(chosen) > 1 else "Play", icon=":material/play_arrow:",
         on_click=play_songs, args=(library, chosen), key="library_play",
     )  # fmt: skip
-    if is_owner and st.button("Edit tags", icon=":material/edit:", key="library_edit"):
-        _edit(library, chosen)
-    if is_owner and any(s.id in edited for s in chosen):
+    ids = [song.id for song in chosen]
+    if is_owner:
+        st.button("Edit tags", icon=":material/edit:", key="library_edit", on_click=DIALOG.set, args=((_EDIT, ids),))
+    if is_owner and not edited.isdisjoint(ids):
         st.button(
             "Reset to file tags", icon=":material/undo:", key="library_undo",
-            on_click=library.edits.undo, args=([s.id for s in chosen],),
+            on_click=library.edits.undo, args=(ids,),
         )  # fmt: skip
 
 
-@st.dialog("Edit tags")
+@st.dialog("Edit tags", on_dismiss=close_dialog)
 def _edit(library: Library, songs: Sequence[Song]) -> None:
     """Show the tags that songs share; save only tags that the user changes, and only in the library."""
     title = count(len(songs), "song") if len(songs) > 1 else f"“{clean(songs[0].title)}”"
@@ -162,4 +164,5 @@ def _edit(library: Library, songs: Sequence[Song]) -> None:
     except ValueError as error:
         st.error(str(error))
         return
+    close_dialog()
     st.rerun()

@@ -1,7 +1,8 @@
 """Generate playlists and parts of playlists; every public function is for widget callbacks."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -22,40 +23,31 @@ def _new_seed() -> int:
     return secrets.randbelow(2**31)
 
 
-def _form_request(snapshot: Snapshot) -> PlaylistRequest | None:
-    """Return the request in the form; if it is not valid, set :data:`TROUBLE` to the reason and return None."""
+@contextmanager
+def _report_trouble() -> Iterator[None]:
+    """If the request is not valid or cannot be fulfilled, set :data:`TROUBLE` to the reason."""
     try:
-        return request_of(snapshot)
-    except ValueError as error:
-        TROUBLE.set(safe_message(error))
-        return None
-
-
-def _generate(walker: Walk, request: PlaylistRequest, seed: int) -> GeneratedPlaylist | None:
-    """Return a playlist; if the request cannot be fulfilled, set :data:`TROUBLE` to the reason and return None."""
-    try:
-        drawn = walker.generate(request, random_state=seed)
+        yield
     except (MusicsimError, ValueError) as error:
         TROUBLE.set(safe_message(error))
-        return None
+
+
+def _generate(walker: Walk, request: PlaylistRequest, seed: int) -> GeneratedPlaylist:
+    drawn = walker.generate(request, random_state=seed)
     if not drawn.songs:
-        TROUBLE.set("No song matches your request: relax the limits or choose different songs.")
-        return None
+        raise ValueError("No song matches your request: relax the limits or choose different songs.")
     return drawn
 
 
+@_report_trouble()
 def draw(snapshot: Snapshot, walker: Walk, *, keeps_pins: bool = True) -> None:
     """Generate a playlist for the request in the form; pinned songs stay in place."""
-    request = _form_request(snapshot)
-    if request is None:
-        return
+    request = request_of(snapshot)
     draft = PLAYLIST.get() if keeps_pins else None
     pinned = draft.kept.difference(request.stops) if draft else frozenset[int]()
     keep = {place: i for place, i in enumerate(draft.song_ids) if i in pinned} if draft else {}
     seed = _new_seed() if request.seed is None else request.seed
     drawn = _generate(walker, replace(request, keep=keep), seed)
-    if drawn is None:
-        return
     draft = PlaylistDraft.from_drawn(drawn, request, seed, pinned)
     change(draft)
     remember_drawn(draft.song_ids)
@@ -74,22 +66,19 @@ def _path(snapshot: Snapshot, draft: PlaylistDraft, keep: Mapping[int, int], len
     return {"first": None, "through": ()}
 
 
+@_report_trouble()
 def _redraw(
     snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, keep: Mapping[int, int], length: int, *,
     without: frozenset[int] = frozenset(),
 ) -> None:  # fmt: skip
     """Regenerate all positions not in `keep` for the request in the form; the old songs get less weight."""
-    request = _form_request(snapshot)
-    if request is None:
-        return
+    request = request_of(snapshot)
     request = replace(
         request, length=length, minutes=None, keep=keep, exclude=request.exclude | without,
         rested=request.rested | (set(draft.song_ids) - set(keep.values())), **_path(snapshot, draft, keep, length),
     )  # fmt: skip
     seed = _new_seed()
-    drawn = _generate(walker, request, seed)
-    if drawn is not None:
-        change(draft.redraw(drawn, request.dialect, seed))
+    change(draft.redraw(_generate(walker, request, seed), request.dialect, seed))
 
 
 def redraw_one(snapshot: Snapshot, walker: Walk, index: int) -> None:

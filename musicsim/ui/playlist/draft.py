@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Self
 
+from pydantic import BaseModel, ValidationError
+
 from musicsim.explorer.playlists.walk import Edge, GeneratedPlaylist
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -12,6 +14,17 @@ from musicsim.library import SavedPlaylist
 from musicsim.ui.base.keys import LIBRARY, Key
 
 _MAX_DRAFTS = 60
+
+
+class _Details(BaseModel):
+    """The JSON that is saved with a playlist's songs."""
+
+    # two song ids, reason, probability and label of each step; version 1.0.0 saved no labels
+    taken: list[tuple[int, int, str, float, str] | tuple[int, int, str, float]] = []
+    seed: int | None = None
+    dialect: str | None = None
+    notes: tuple[str, ...] = ()
+    kept: list[int] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,29 +52,24 @@ class PlaylistDraft:
     @classmethod
     def from_saved(cls, playlist: SavedPlaylist, snapshot: Snapshot) -> "PlaylistDraft":
         """Return a draft of a saved playlist, with its saved :meth:`details`."""
-        details = playlist.details or {}
-        notes, dialect, kept, seed = (details.get(name) for name in ("notes", "dialect", "kept", "seed"))
+        try:
+            details = _Details.model_validate(playlist.details or {})
+        except ValidationError:
+            details = _Details()
+        edges = {(here, there): Edge(*step) for here, there, *step in details.taken}
         draft = cls(
-            playlist.song_ids,
-            _parse_edges(details.get("taken")),
-            frozenset(i for i in kept if isinstance(i, int)) if isinstance(kept, list) else frozenset(),
-            tuple(str(note) for note in notes) if isinstance(notes, list) else (),
-            seed if isinstance(seed, int) else None,
-            dialect=dialect if isinstance(dialect, str) else None,
+            playlist.song_ids, edges, frozenset(details.kept), details.notes, details.seed, dialect=details.dialect,
             saved_id=playlist.id,
-        )
+        )  # fmt: skip
         return draft.skip_absent(snapshot)
 
     def details(self) -> dict[str, Any]:
         """Return the JSON that is saved with the songs."""
         steps = [(pair, self.edges[pair]) for pair in pairwise(self.song_ids) if pair in self.edges]
-        return {
-            "taken": [[*pair, edge.reason, edge.probability, edge.label] for pair, edge in steps],
-            "seed": self.seed,
-            "dialect": self.dialect,
-            "notes": list(self.notes),
-            "kept": [i for i in self.song_ids if i in self.kept],
-        }
+        return _Details(
+            taken=[(*pair, edge.reason, edge.probability, edge.label) for pair, edge in steps],
+            seed=self.seed, dialect=self.dialect, notes=self.notes, kept=[i for i in self.song_ids if i in self.kept],
+        ).model_dump(mode="json")  # fmt: skip
 
     def _replace_songs(self, ids: Sequence[int], **changes: Any) -> "PlaylistDraft":
         return replace(self, song_ids=tuple(ids), kept=self.kept & set(ids), saved_id=None, **changes)
@@ -121,18 +129,6 @@ def present_ids(snapshot: Snapshot, ids: Sequence[int]) -> tuple[int, ...]:
 def _edges(drawn: GeneratedPlaylist) -> dict[tuple[int, int], Edge]:
     pairs = pairwise(song.id for song in drawn.songs)
     return {pair: edge for pair, edge in zip(pairs, drawn.edges[1:], strict=True) if edge is not None}
-
-
-def _parse_edges(steps: Any) -> dict[tuple[int, int], Edge]:
-    """Parse edges in the format of :meth:`PlaylistDraft.details`; invalid ones are skipped."""
-    edges = {}
-    for step in steps if isinstance(steps, list) else []:
-        if not isinstance(step, list) or len(step) != 5:
-            continue
-        here, there, reason, probability, label = step
-        if isinstance(here, int) and isinstance(there, int) and isinstance(probability, int | float):
-            edges[here, there] = Edge(str(reason), float(probability), str(label))
-    return edges
 
 
 _HISTORIES: Key[dict[str, tuple[tuple[PlaylistDraft, ...], int]]] = Key(

@@ -7,8 +7,6 @@ The hook ``below_playlist`` is ``function(snapshot: Snapshot, songs: Sequence[So
 playlist, only for the owner.
 """
 
-from functools import partial
-
 import streamlit as st
 
 from musicsim.explorer.playlists.walk import Walk
@@ -47,7 +45,7 @@ def _show_playlist(snapshot: Snapshot, walker: Walk, tabs: dict[str, Tab]) -> No
         PLAYLIST.set(draft)
     saved = show_address(snapshot)
     st.html(f"<style>{asset('playlist.css')}</style>")
-    show_sentence(snapshot, walker, partial(_show_sections, tabs))
+    show_sentence(snapshot, walker, tabs)
     show_bar(snapshot, walker, draft)
     trouble = TROUBLE.get()
     TROUBLE.set("")
@@ -58,13 +56,6 @@ def _show_playlist(snapshot: Snapshot, walker: Walk, tabs: dict[str, Tab]) -> No
         _show_lists(snapshot)
     else:
         _show_draft(snapshot, walker, draft, f"Saved as “{plain(saved.name)}”." if saved else "")
-
-
-def _show_sections(tabs: dict[str, Tab]) -> None:
-    """Show links to the other sections of the page."""
-    with st.container(horizontal=True):
-        for name, tab in tabs.items():
-            st.button(tab.title, key=f"playlist_to_{name}", on_click=_SECTION.set, args=(name,))
 
 
 def _show_lists(snapshot: Snapshot) -> None:

@@ -19,7 +19,7 @@ from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, change, present_
 MAX_SONGS = options_of(PlaylistRequest)["length"].max_asked or 0
 _MAX_REMEMBERED = 100
 _HOUR_S = 3600.0
-_MAX_PER_HOUR = 40  # more songs per hour are too short for an hour to be a usual length
+_MAX_PER_HOUR = 40  # above this number, songs are too short for a default length of one hour
 
 _LIBRARY: Key[str] = Key("playlist_form_of", str, "name of the library that the form's values are for", is_kept=True)
 _STARTED: Key[int | None] = Key(
@@ -64,14 +64,14 @@ def request_of(snapshot: Snapshot) -> PlaylistRequest:
 
 
 def plan_around(ids: list[int]) -> None:
-    """Show the Playlist page without a playlist; the next one is to stay close to these songs."""
+    """Clear the Playlist page, and make its request stay close to these songs."""
     PLAYLIST.set(None)
     SECTIONS["playlist"].set("")
     KEYS["like"].set(ids)
 
 
 def open_draft(snapshot: Snapshot, draft: PlaylistDraft) -> None:
-    """Make a finished playlist the current one; the next one is to have as many songs."""
+    """Make a finished playlist the current one, and request as many songs for the next one."""
     fit_form(snapshot)
     change(draft)
     SECTIONS["playlist"].set("")
@@ -87,20 +87,20 @@ def fit_form(snapshot: Snapshot) -> None:
         LENGTH_BY.set("minutes" if _has_hours(snapshot) else "songs")
         _LIBRARY.set(snapshot.library.name)
     if PLAYLIST.get() is None and CHOSEN.get() not in (None, _STARTED.get()):
-        _FIRST.set(CHOSEN.get())  # the user chose "Playlist from here" on another page
+        _FIRST.set(CHOSEN.get())  # the song chosen on Listen
         _STARTED.set(CHOSEN.get())
     for name in ("first", *_SONGS):
         present = list(present_ids(snapshot, chosen_ids(name)))
         if present != chosen_ids(name):
             choose(name, present)
     length = max(1, min(_LENGTH.get(), MAX_SONGS, snapshot.n_indexed))
-    if _LENGTH.get() != length:  # set only if needed: this overwrites what the user is typing
+    if _LENGTH.get() != length:  # set only if needed, because this overwrites what the user is typing
         _LENGTH.set(length)
     fit_filters(KEYS, choices_of(snapshot))
 
 
 def _has_hours(snapshot: Snapshot) -> bool:
-    """Return True if an hour is a usual length: there is music for several, and songs are not very short."""
+    """Return True if one hour is a good default length: the library has several hours, and songs are not very short."""
     durations = snapshot.columns.duration_s
     return bool(durations.sum() > 2 * _HOUR_S and durations.mean() * _MAX_PER_HOUR > _HOUR_S)
 

@@ -20,7 +20,7 @@ from musicsim.ui.playlist.request_form import open_draft, playlists_of
 from musicsim.wording import count
 
 MAX_NAME = 100
-_MAX_TITLE = 45  # so that two titles are a name
+_MAX_TITLE = 45  # so that two titles fit into a name
 _MAX_LISTED = 200  # maximum number of playlists in a select box; if there are more, the user types to search
 _PARAMETER = "playlist"
 
@@ -51,7 +51,7 @@ def show_address(snapshot: Snapshot) -> SavedPlaylist | None:
     _FOLLOWED.set(True)
     draft = PLAYLIST.get()
     saved = playlists_of(snapshot).get(draft.saved_id) if draft and draft.saved_id is not None else None
-    # a playlist that replaced another one may have its id
+    # the id may belong to a playlist that has replaced this one
     if saved is None or draft is None or present_ids(snapshot, saved.song_ids) != draft.song_ids:
         st.query_params.pop(_PARAMETER, None)
         return None

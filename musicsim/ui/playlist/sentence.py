@@ -1,6 +1,6 @@
-"""The request as a sentence: each of its parts opens the options that it states."""
+"""The request as a sentence; a click on a part of it opens the options of that part."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -11,8 +11,10 @@ from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.playlist import DIRECTIONS, PREFERENCES, PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.ui.base.keys import SECTIONS
 from musicsim.ui.base.openers import choices_of
 from musicsim.ui.base.option_widgets import describe, limits
+from musicsim.ui.base.sections import Tab
 from musicsim.ui.base.text import plain, shorten
 from musicsim.ui.components.filter_widgets import RANGES, filter_values, filter_widgets
 from musicsim.ui.components.song_finder import find_songs
@@ -27,8 +29,8 @@ _WIDTH = 340  # pixels, so that it fits on a phone
 _PREFERRED = {"any": "songs", "familiar": "familiar songs", "unheard": "unheard songs"}
 
 
-def show_sentence(snapshot: Snapshot, walker: Walk, show_sections: Callable[[], None]) -> None:
-    """Show the sentence; `show_sections` draws the links to the other sections of the page."""
+def show_sentence(snapshot: Snapshot, walker: Walk, tabs: Mapping[str, Tab]) -> None:
+    """Show the sentence; the part *More options* has links to the other sections of the page, `tabs`."""
     fit_form(snapshot)
     if KEYS["dialect"].get() not in {"", *(d.name for d in walker.dialects)}:
         KEYS["dialect"].set("")
@@ -38,7 +40,7 @@ def show_sentence(snapshot: Snapshot, walker: Walk, show_sections: Callable[[], 
         ("to", "end", _names(snapshot, "through"), partial(_edit_songs, snapshot, "through", "No song")),
         ("", "course", _course(), _edit_course),
         ("using", "songs", _songs(snapshot), partial(_edit_filters, snapshot)),
-        ("", "more", ": ".join(filter(None, ("More options", _others()))), partial(_edit_others, walker)),
+        ("", "more", ": ".join(filter(None, ("More options", _others()))), partial(_edit_others, walker, tabs)),
     )
     with st.container(horizontal=True, vertical_alignment="center", key="playlist_sentence"):
         for before, name, words, edit in parts:
@@ -49,8 +51,6 @@ def show_sentence(snapshot: Snapshot, walker: Walk, show_sections: Callable[[], 
                 st.container(width="stretch" if name == "songs" else _WIDTH),
             ):
                 edit()
-                if name == "more":
-                    show_sections()
 
 
 def _length() -> str:
@@ -149,7 +149,7 @@ def _edit_filters(snapshot: Snapshot) -> None:
         filter_widgets(PlaylistRequest, KEYS, choices_of(snapshot))
 
 
-def _edit_others(walker: Walk) -> None:
+def _edit_others(walker: Walk, tabs: Mapping[str, Tab]) -> None:
     _show_dialects(walker)
     st.slider(**_widget("surprise"), min_value=0.0, max_value=1.0, step=0.05, format="percent")
     dialect = KEYS["dialect"].get() or None
@@ -163,6 +163,9 @@ def _edit_others(walker: Walk) -> None:
     draft = PLAYLIST.get()
     if draft is not None and draft.seed is not None:
         st.caption(f"The seed of this playlist is {draft.seed}.")
+    with st.container(horizontal=True):
+        for name, tab in tabs.items():
+            st.button(tab.title, key=f"playlist_to_{name}", on_click=SECTIONS["playlist"].set, args=(name,))
 
 
 def _show_dialects(walker: Walk) -> None:

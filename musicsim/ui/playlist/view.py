@@ -12,7 +12,7 @@ from musicsim.explorer.playlists.walk import Edge, GeneratedPlaylist, Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.ui.base import openers
-from musicsim.ui.base.keys import Key
+from musicsim.ui.base.keys import DIALOG, close_dialog, subject_of
 from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.components.listening import enqueue_songs, play_preview, play_songs
 from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
@@ -23,8 +23,7 @@ from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, can_redo, can_un
 from musicsim.ui.playlist.request_form import MAX_SONGS
 from musicsim.wording import capitalize, count
 
-_WHY: Key[int | None] = Key("playlist_why", lambda: None, "place of the song for which the preceding step is explained")
-_ADD_AT: Key[int | None] = Key("playlist_add_at", lambda: None, "place at which to add songs")
+_ADD, _STEP = "add songs", "step"  # names of dialogs about the place of a song
 _N_MORE = 5  # songs to generate at the end
 _MAX_REASONS = 8
 _YEARS = re.compile(r"( and)? from \d{4}(-\d{4})?$")
@@ -63,7 +62,7 @@ def _show_menu(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft) -> None:
     choices: dict[str, Callable[[], object]] = {
         "Start over without pins": partial(actions.draw, snapshot, walker, keeps_pins=False),
         "Add to queue": lambda: enqueue_songs(snapshot.library, snapshot.songs_at(rows)),
-        "Add songs": partial(_ADD_AT.set, len(ids)),
+        "Add songs": partial(DIALOG.set, (_ADD, len(ids))),
     }
     n_more = min(_N_MORE, min(MAX_SONGS, snapshot.n_indexed) - len(ids))
     if n_more > 0:
@@ -104,13 +103,11 @@ def show_rows(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, drawn: Gen
         for song, edge in zip(drawn.songs, drawn.edges, strict=True)
     ]
     song_list(rows, key="playlist_rows", on_action=partial(_act, snapshot, walker), editable=True)
-    why, place = _WHY.get(), _ADD_AT.get()
-    _WHY.set(None)
-    _ADD_AT.set(None)
+    place, step = subject_of(_ADD), subject_of(_STEP)
     if place is not None:
         _add_dialog(snapshot, place)
-    if why is not None and why < len(draft.song_ids):
-        _why_dialog(snapshot, walker, draft, why)
+    elif step is not None and step < len(draft.song_ids):
+        _why_dialog(snapshot, walker, draft, step)
 
 
 def _act(snapshot: Snapshot, walker: Walk, action: Action) -> None:
@@ -122,7 +119,7 @@ def _act(snapshot: Snapshot, walker: Walk, action: Action) -> None:
     elif action.kind == "move" and 0 <= action.to < len(draft.song_ids):
         change(draft.move(action.index, action.to))
     elif action.kind == "insert":
-        _ADD_AT.set(action.index + 1)
+        DIALOG.set((_ADD, action.index + 1))
     elif action.kind == "drop":
         change(draft.drop(action.index))
     elif action.kind == "keep":
@@ -132,10 +129,10 @@ def _act(snapshot: Snapshot, walker: Walk, action: Action) -> None:
     elif action.kind == "redraw":
         actions.redraw_after(snapshot, walker, action.index)
     elif action.kind == "why" and action.index > 0:
-        _WHY.set(action.index)
+        DIALOG.set((_STEP, action.index))
 
 
-@st.dialog("Add songs")
+@st.dialog("Add songs", on_dismiss=close_dialog)
 def _add_dialog(snapshot: Snapshot, place: int) -> None:
     draft = PLAYLIST.get()
     before = snapshot.songs_by_id(draft.song_ids[place - 1 : place]) if draft is not None else []
@@ -147,6 +144,7 @@ def _add_dialog(snapshot: Snapshot, place: int) -> None:
 
 
 def _add(snapshot: Snapshot, place: int, kind: MatchKind, value: str) -> None:
+    close_dialog()
     draft = PLAYLIST.get()
     if draft is None:
         return
@@ -170,7 +168,7 @@ def merge_alike(reasons: list[Edge], first: str) -> list[Edge]:
     return list(merged.values())
 
 
-@st.dialog("Why this step?")
+@st.dialog("Why this step?", on_dismiss=close_dialog)
 def _why_dialog(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, place: int) -> None:
     pair = draft.song_ids[place - 1], draft.song_ids[place]
     (first_title, _), (second_title, _) = snapshot.names_at(snapshot.rows_of(pair))
@@ -196,6 +194,7 @@ def _why_dialog(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, place: i
         "Another song", icon=":material/alt_route:", key="playlist_another_way", type="primary",
         help="Replaces the second song.",
     ):  # fmt: skip
+        close_dialog()
         actions.redraw_one(snapshot, walker, place)
         st.rerun()
 

@@ -52,10 +52,9 @@ def _choose_dialect(dialects: Sequence[Dialect]) -> str:
         return ""
     if _DIALECT.get() not in names:
         _DIALECT.set("")
-    _DIALECT.keep()
     return str(
         st.selectbox(
-            "Dialect", ["", *names], key=_DIALECT.name, width=360,
+            "Dialect", ["", *names], **_DIALECT.widget(), width=360,
             format_func=lambda name: name or _ALL,
             help="A kind of playlist with its own weights, shown next to those of all playlists.",
         )

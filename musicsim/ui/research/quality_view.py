@@ -35,7 +35,7 @@ _KIND: Key[str | None] = Key("evaluate_kind", lambda: None, "kind of ground trut
 
 _MAX_GENRES = 30
 _MAX_LABEL = 22
-_DENSE = 0.4  # smallest share whose cell hides the page
+_DENSE = 0.4  # smallest share that is shown as an opaque cell
 _MAX_TEXT_CELLS = 16  # maximum number of genres for which numbers fit into the cells
 _MAX_LISTED = 10
 _MEASURES = {
@@ -47,7 +47,7 @@ _MEASURES = {
 
 def scores_key(snapshot: Snapshot, kind: str) -> Hashable:
     """Return the task key for the scores with one kind of ground truth; it changes when the scores do."""
-    # answers and thumbs do not change the library's revision; otherwise each one would redraw every page
+    # answers and thumbs change this mark, but not the library's revision, because that would redraw every page
     mark = snapshot.library.judgments.mark(*{ANSWERS: FORMS, JUDGEMENTS: (RESULT,)}.get(kind, ()))
     return task_key(snapshot, f"scores by {kind} {mark} split {_SPLIT.get()}")
 
@@ -58,6 +58,11 @@ def _ask_scores(snapshot: Snapshot, kind: str) -> Task:
         scores_key(snapshot, kind),
         lambda progress: quality.measure_scores(snapshot, kind, split=split, progress=progress),
     )
+
+
+def _scores(snapshot: Snapshot, kind: str) -> quality.Scores | None:
+    scores: quality.Scores | None = result_of(desk().find(scores_key(snapshot, kind)))
+    return scores
 
 
 def _ask_lists(snapshot: Snapshot) -> Task:
@@ -116,9 +121,8 @@ def choose_kind(covered: list[Coverage] | None, options: Any = st) -> str | None
         return None
     if _KIND.get() not in available:
         _KIND.set(next(iter(available)))
-    _KIND.keep()
     kind = options.selectbox(
-        "Ground truth", list(available), key=_KIND.name, help="A model's rankings are compared with these data.",
+        "Ground truth", list(available), **_KIND.widget(), help="A model's rankings are compared with these data.",
         format_func=lambda name: f"{KINDS[name].words} ({available[name].share:.0%} of all songs)",
     )  # fmt: skip
     options.caption(plain(f"{available[kind].detail}. Evaluated on the {available[kind].n_songs:,} songs it covers."))
@@ -130,9 +134,8 @@ def _choose_split(snapshot: Snapshot, options: DeltaGenerator) -> None:
     if _SPLIT.get() not in names:
         _SPLIT.set("")
     if names:
-        _SPLIT.keep()
         options.selectbox(
-            "Split", ["", *names], key=_SPLIT.name,
+            "Split", ["", *names], **_SPLIT.widget(),
             format_func=lambda name: (
                 f"{name}: test songs are compared with training songs" if name else "None: all songs are compared"
             ),
@@ -147,30 +150,24 @@ def _models_table(snapshot: Snapshot, others: Sequence[ModelRecord], kind: str, 
     own = snapshot.record
     if own is None:
         return
-    of_others = {record.id: openers.snapshot(record.id) for record in others}
-    missing = {i for i, other in of_others.items() if result_of(desk().find(scores_key(other, kind))) is None}
-    trained = quality.load_held_out(snapshot.library, own)
-    _show_verdict(snapshot, own, kind, trained)
-    rows = [_table_row(snapshot, own, kind, trained)]
-    for record in others:
-        if record.id not in missing:
-            report = quality.load_held_out(snapshot.library, record)
-            rows.append(_table_row(of_others[record.id], record, kind, report))
+    _show_verdict(snapshot, own, kind)
+    models = [(own, snapshot), *((record, openers.snapshot(record.id)) for record in others)]
+    rows = [_table_row(model, record, kind) for record, model in models if record is own or _scores(model, kind)]
     columns = [name for name in rows[0] if any(row[name] for row in rows)]
     frame = pd.DataFrame([{name: row[name] for name in columns} for row in rows])
     st.table(frame, hide_index=True, border="horizontal")
     with more:
         _explain_table(snapshot, kind)
         table_download("models", lambda: frame, "evaluate_models")
-        if missing:
+        if len(rows) < len(models):
             st.button(
-                f"Evaluate all {len(others) + 1} models", icon=":material/calculate:", key="evaluate_all_models",
+                f"Evaluate all {len(models)} models", icon=":material/calculate:", key="evaluate_all_models",
                 on_click=_ALL.set, args=(snapshot.library.name,),
             )  # fmt: skip
 
 
-def _show_verdict(snapshot: Snapshot, record: ModelRecord, kind: str, trained: quality.HeldOut | None) -> None:
-    scores: quality.Scores | None = result_of(desk().find(scores_key(snapshot, kind)))
+def _show_verdict(snapshot: Snapshot, record: ModelRecord, kind: str) -> None:
+    scores, trained = _scores(snapshot, kind), quality.load_held_out(snapshot.library, record)
     if trained is not None:
         target = f" They use the model's own target: {KINDS[trained.kind].words}." if trained.kind != kind else ""
         st.info(
@@ -191,9 +188,9 @@ def _show_verdict(snapshot: Snapshot, record: ModelRecord, kind: str, trained: q
     (st.success if is_proven else st.info)(" ".join(sentences), icon=":material/insights:")
 
 
-def _table_row(snapshot: Snapshot, record: ModelRecord, kind: str, report: quality.HeldOut | None) -> dict[str, str]:
+def _table_row(snapshot: Snapshot, record: ModelRecord, kind: str) -> dict[str, str]:
     row = {"Model": plain(record.name)}
-    scores: quality.Scores | None = result_of(desk().find(scores_key(snapshot, kind)))
+    scores, report = _scores(snapshot, kind), quality.load_held_out(snapshot.library, record)
     both: quality.ListsOfBoth | None = result_of(desk().find(task_key(snapshot, "lists")))
     for name, title in RANKED.items():
         row[title] = format_figure(scores.figures[name]) if scores else ""
@@ -213,8 +210,7 @@ def format_figure(figure: quality.Figure) -> str:
 
 
 def _explain_table(snapshot: Snapshot, kind: str) -> None:
-    scores: quality.Scores | None = result_of(_ask_scores(snapshot, kind))
-    facts = []
+    scores, facts = _scores(snapshot, kind), []
     if scores is not None:
         facts.append(f"Means over {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped")
         facts += [f"{scores.n_left_out:,} not sampled"] if scores.n_left_out else []
@@ -298,9 +294,8 @@ def _show_confusions(confusion: quality.Confusion, more: DeltaGenerator) -> None
             hovertemplate="%{z:.0%} of the songs nearest to %{y} are %{x}<extra></extra>", xgap=1, ygap=1,
         )
     )  # fmt: skip
-    if (
-        len(columns) <= _MAX_TEXT_CELLS
-    ):  # as annotations: the color of the page's text suits pale cells on dark pages, too
+    # as annotations, because the color of the page's text suits pale cells on dark pages, too
+    if len(columns) <= _MAX_TEXT_CELLS:
         for (y, x), share in np.ndenumerate(largest.shares):
             if share >= 0.005:
                 font = {"color": "#0b1f24"} if share >= _DENSE else None

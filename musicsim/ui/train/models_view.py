@@ -46,24 +46,19 @@ def use_button(library: Library, record: ModelRecord, *, where: str, is_primary:
 
 
 def _rename_button(library: Library, record: ModelRecord) -> None:
-    """Show a popover that renames a model."""
-    is_built_in = record.kind in BUILT_IN
     key: Key[str] = Key(f"card_name_{record.id}", lambda: record.name, "new name of a model")
 
     def rename() -> None:
         with toast_errors():
             library.models.rename(record.id, key.get())
 
-    with st.popover(
-        "Rename", icon=":material/edit:", **off_if(is_built_in, "Built-in models cannot be renamed.")
-    ):  # fmt: skip
-        key.keep()
-        st.text_input("Name", key=key.name, max_chars=MAX_NAME)
+    is_off = off_if(record.kind in BUILT_IN, "Built-in models cannot be renamed.")
+    with st.popover("Rename", icon=":material/edit:", **is_off):
+        st.text_input("Name", **key.widget(), max_chars=MAX_NAME)
         st.button("Rename it", key=f"card_rename_{record.id}", type="primary", on_click=rename)
 
 
 def _delete_button(library: Library, record: ModelRecord, *, busy: bool) -> None:
-    """Show a popover that deletes a model after confirmation."""
     is_built_in = record.kind in BUILT_IN
 
     def delete() -> None:
@@ -174,18 +169,16 @@ def _show_import(library: Library) -> None:
 
 
 def _show_representations(library: Library, *, busy: bool) -> None:
-    for key in (_REPRESENTATION, _CODEWORDS, _TAU):
-        key.keep()
     st.markdown("**Other song features**")
     kind = st.selectbox(
-        "Features", list_addable(), key=_REPRESENTATION.name,
+        "Features", list_addable(), **_REPRESENTATION.widget(),
         format_func=lambda name: representations()[name].description,
         help="Models to compare or to train on. Mixtures of Gaussians take longest: seconds per song.",
     )  # fmt: skip
     left, right = st.columns([4, 3])
     options: dict[str, Any] = {"disabled": kind not in CODEWORDS, "required": True}
-    left.segmented_control("Codewords", [256, 512, 1024, 2048], key=_CODEWORDS.name, **options)
-    right.segmented_control("Codewords per frame (top-τ)", [1, 2, 4, 8], key=_TAU.name, **options)
+    left.segmented_control("Codewords", [256, 512, 1024, 2048], **_CODEWORDS.widget(), **options)
+    right.segmented_control("Codewords per frame (top-τ)", [1, 2, 4, 8], **_TAU.widget(), **options)
 
     def represent() -> None:
         settings = RepresentationSettings(_REPRESENTATION.get(), _CODEWORDS.get(), _TAU.get())

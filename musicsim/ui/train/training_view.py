@@ -1,7 +1,7 @@
 """Training: the form, the running job with its curves, and its outcome."""
 
 import time
-from itertools import pairwise
+from itertools import groupby
 from typing import Any
 
 import plotly.graph_objects as go
@@ -42,11 +42,7 @@ _DEFAULT = TrainingRequest()
 _CS = tuple(round(10 ** (half / 2), 1 if half < 2 else 0) for half in range(13))
 _CHART_HEIGHT = 280
 
-_KEY_NAMES = {"supervision": "kind", "random_state": "seed"}  # fields whose session entry has a different name
-_KEYS = {
-    field: option_key(f"train_{_KEY_NAMES.get(field, field)}", TrainingRequest, field)
-    for field in options_of(TrainingRequest)
-}
+_KEYS = {field: option_key(f"train_{field}", TrainingRequest, field) for field in options_of(TrainingRequest)}
 _KEYS["quick"] = Key("train_quick", lambda: True, "False if all methods are tried at once")
 _KEYS["C"] = Key("train_C", lambda: 1000.0, "C, if the user sets it manually")
 _SUPERVISION: Key[str] = _KEYS["supervision"]
@@ -57,9 +53,7 @@ _WATCHED: Key[int | None] = Key("train_watched", lambda: None, "id of the traini
 
 
 def show_start(snapshot: Snapshot, *, busy: bool) -> None:
-    """Show a choice of supervision and a button that starts training; `snapshot` is under the model Sound."""
-    for key in (*_KEYS.values(), _MANUAL_C):
-        key.keep()
+    """Show a choice of supervision and a button that starts training; `snapshot` uses the model Sound."""
     assert snapshot.record is not None
     task = ask_coverage(snapshot)
     task.wait(AT_ONCE_S)
@@ -96,7 +90,7 @@ def show_start(snapshot: Snapshot, *, busy: bool) -> None:
 
 
 def show_options(snapshot: Snapshot) -> None:
-    """Show what else could be learned from, and the options for training; `snapshot` is under the model Sound."""
+    """Show what else could be learned from, and the options for training; `snapshot` uses the model Sound."""
     covered: list[Coverage] | None = value_of(ask_coverage(snapshot))
     lacking = [c for c in covered or () if not c.is_enough]
     if lacking:
@@ -149,7 +143,7 @@ def _show_method(library: Library) -> None:
     is_ranking = _METHOD.get() == RANKING
     losses = [loss for loss in LOSSES if loss != ORDER or _SUPERVISION.get() == ANSWERS]
     st.selectbox(**_widget("loss"), options=losses, format_func=LOSSES.__getitem__, disabled=_METHOD.get() == AUTOMATIC)
-    is_manual = st.toggle("Set regularization C manually", key=_MANUAL_C.name, disabled=not is_ranking)
+    is_manual = st.toggle("Set regularization C manually", **_MANUAL_C.widget(), disabled=not is_ranking)
     st.select_slider(
         **_widget("C"), options=_CS, format_func=lambda C: f"{C:,g}", disabled=not (is_manual and is_ranking)
     )
@@ -159,7 +153,7 @@ def _show_method(library: Library) -> None:
 
 
 def _widget(field: str) -> dict[str, Any]:
-    return describe(TrainingRequest, field) | {"key": _KEYS[field].name}
+    return describe(TrainingRequest, field) | _KEYS[field].widget()
 
 
 def _number(field: str) -> dict[str, Any]:
@@ -193,7 +187,7 @@ def _show_more_options(library: Library) -> None:
 
 
 def _start(library: Library) -> None:
-    """Start training with the chosen options; as a callback, this includes the last typed value."""
+    """Start training with the chosen options; in a callback, these include the value typed last."""
     values = {field: key.get() for field, key in _KEYS.items()} | {
         "C": float(_C.get()) if _MANUAL_C.get() and _METHOD.get() == RANKING else None,
         "listener": _LISTENER.get() if _SUPERVISION.get() == ANSWERS else "",
@@ -205,7 +199,7 @@ def _start(library: Library) -> None:
 
 
 def select_training(kind: str) -> None:
-    """Choose the kind of supervision of the next training, and the section of the Train page that starts it."""
+    """Choose the supervision for the next training, and open the section of the Train page that starts it."""
     _SUPERVISION.set(kind)
     SECTIONS["train"].set("train")
 
@@ -239,7 +233,9 @@ def _show_running(library: Library, job: Job) -> None:
     status = (
         f"Attempt {job.done + 1:,} of {job.total:,}" if job.done < job.total else capitalize(job.message or "starting")
     )
-    status = "Paused" if job.state == "paused" else plain(status) + _time_left(job.seconds_left)
+    if job.seconds_left is not None:
+        status += f" · about {count(max(1, round(job.seconds_left / 60)), 'minute')} left"
+    status = "Paused" if job.state == "paused" else plain(status)
     st.progress(job.share, text=f"**{plain(job.arguments['name'])}** · {status}")
     has_steps = _has_steps(job)
     facts = [clock(max(0.0, time.time() - job.created_at))]
@@ -261,10 +257,6 @@ def _show_running(library: Library, job: Job) -> None:
         )  # fmt: skip
         if is_stopping:
             st.caption("Canceling…" if job.cancel_requested else "Keeping the best metric so far…")
-
-
-def _time_left(seconds: float | None) -> str:
-    return "" if seconds is None else f" · about {count(max(1, round(seconds / 60)), 'minute')} left"
 
 
 def _show_ended(library: Library, job: Job) -> None:
@@ -305,7 +297,7 @@ def _show_charts(points: list[dict[str, Any]], job: Job) -> None:
 
 
 def _has_steps(job: Job) -> bool:
-    """Return True if the training job has steps; metrics in closed form only try settings."""
+    """Return True if the training has steps; methods in closed form only try settings."""
     return job.arguments["settings"].get("method", RANKING) == RANKING
 
 
@@ -334,30 +326,29 @@ def _trials_figure(points: list[dict[str, Any]], settings: dict[str, Any]) -> go
     return figure
 
 
-def _fits(points: list[dict[str, Any]]) -> list[tuple[int, int]]:
-    starts = [0] if points else []
-    starts += [i for i, (a, b) in enumerate(pairwise(points), 1) if a["C"] != b["C"]]
-    return list(pairwise([*starts, len(points)]))
+def _fits(points: list[dict[str, Any]]) -> list[list[tuple[int, dict[str, Any]]]]:
+    """Return the numbered points of each fit; a new fit begins where C changes."""
+    return [list(fit) for _, fit in groupby(enumerate(points, 1), key=lambda numbered: numbered[1]["C"])]
 
 
 def _insert_gaps(points: list[dict[str, Any]], name: str) -> tuple[list[int | None], list[float | None]]:
-    """Return cut numbers and values with a gap between fits; values not shown on a log scale become None."""
+    """Return cut numbers and values with a gap between fits; values that a log scale cannot show become None."""
     x: list[int | None] = []
     y: list[float | None] = []
-    for start, end in _fits(points):
-        x += [*range(start + 1, end + 1), None]
-        y += [point[name] if point[name] > 0 else None for point in points[start:end]] + [None]
+    for fit in _fits(points):
+        x += [*(number for number, _ in fit), None]
+        y += [*(point[name] if point[name] > 0 else None for _, point in fit), None]
     return x, y
 
 
 def _add_frame(figure: go.Figure, title: str, points: list[dict[str, Any]]) -> go.Figure:
     """Give both figures the same size and style, so that nothing moves while points arrive."""
-    for start, end in _fits(points):
-        C = points[start]["C"]
-        figure.add_vline(start + 0.5, line={"width": 1, "color": UNKNOWN_COLOUR, "dash": "dot"})
-        if end - start >= len(points) / 12:  # label the fit only if there is enough space
+    for fit in _fits(points):
+        number, C = fit[0][0], fit[0][1]["C"]
+        figure.add_vline(number - 0.5, line={"width": 1, "color": UNKNOWN_COLOUR, "dash": "dot"})
+        if len(fit) >= len(points) / 12:  # label the fit only if there is enough space
             figure.add_annotation(
-                x=start + 1, y=1, yref="paper", text="all songs" if C is None else f"C = {C:,g}",
+                x=number, y=1, yref="paper", text="all songs" if C is None else f"C = {C:,g}",
                 showarrow=False, xanchor="left", yanchor="bottom", font={"size": 10},
             )  # fmt: skip
     figure.update_layout(

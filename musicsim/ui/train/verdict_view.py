@@ -28,15 +28,14 @@ _QUERY: Key[int | None] = Key("verdict_example", lambda: None, "id of the query 
 
 def show_verdict(snapshot: Snapshot, *, busy: bool) -> None:
     """Show the verdict on one learned model, if there is any; by default, the newest one."""
-    reports = {m.id: (m, report_of(snapshot.library, m)) for m in snapshot.library.models.all()}
-    reports = {model_id: pair for model_id, pair in reports.items() if pair[1]}
+    models = snapshot.library.models.all()
+    reports = {m.id: (m, report) for m in models if (report := report_of(snapshot.library, m))}
     if not reports:
         return
     newest = list(reports)[-1]
     if _NEWEST.get() != newest or _SHOWN.get() not in reports:
         _NEWEST.set(newest)
         _SHOWN.set(newest)
-    _SHOWN.keep()
     record, report = reports[str(_SHOWN.get())]
     _show_headline(snapshot, record, report, busy=busy)
     details = st.expander("Details", icon=":material/table_chart:", key="verdict_details", on_change="rerun")
@@ -44,7 +43,7 @@ def show_verdict(snapshot: Snapshot, *, busy: bool) -> None:
         return
     with details:
         if len(reports) > 1:
-            st.selectbox("Model", list(reports), key=_SHOWN.name, format_func=lambda i: reports[i][0].name, width=360)
+            st.selectbox("Model", list(reports), **_SHOWN.widget(), format_func=lambda i: reports[i][0].name, width=360)
         _show_scores(report)
         _show_changes(snapshot, report["changed"])
 
@@ -109,12 +108,11 @@ def _show_changes(snapshot: Snapshot, changes: list[dict[str, Any]]) -> None:
         return
     if _QUERY.get() not in changes_by_query:
         _QUERY.set(next(iter(changes_by_query)))
-    _QUERY.keep()
     st.markdown(f"**The {len(changes_by_query)} songs whose results changed most**")
     query, left, right = st.columns(3, gap="medium")
     with query:
         st.selectbox(
-            "Query", list(changes_by_query), key=_QUERY.name, format_func=lambda i: songs[i].label,
+            "Query", list(changes_by_query), **_QUERY.widget(), format_func=lambda i: songs[i].label,
             label_visibility="collapsed",
         )  # fmt: skip
         change = changes_by_query[_QUERY.get()]
