@@ -55,7 +55,7 @@ _BUNDLE = ArchiveKind(
     ". Download it again, or write a new one.",
     mode=0o644,
 )
-_IN_USE, _UNPACKING = ".used", ".lock"  # files locked by processes that use a folder, and by the one that unpacks it
+_IN_USE, _UNPACKING = ".used", ".lock"  # endings of the locks of an unpacked folder: in use, and being unpacked
 _BITRATE = 96_000  # bitrate of excerpts
 _SONGS_AT_ONCE = 1000
 _META = {"schema_version", "revision", "settings", "colours"}  # the only keys allowed in the table `meta`
@@ -73,8 +73,8 @@ def write_bundle(
 ) -> BundleReport:
     """Write a bundle of a library; an existing bundle is replaced once the new one is complete.
 
-    The active and built-in models are included; `models` names others. Models whose features these share are added,
-    too. `with_excerpts` adds the most typical 30 seconds of each song.
+    A bundle contains the active and built-in models, the models named in `models`, and all models that provide
+    features for these. `with_excerpts` adds the most typical 30 seconds of each song.
     """
     store = library.models
     records = [store.get(), *map(store.find, models), *(record for record in store.all() if record.kind in BUILT_IN)]
@@ -154,7 +154,7 @@ def _add_excerpts(library: Library, archive: ArchiveWriter, work: Path, suffix: 
 
 
 def unpack_bundle(stream: BinaryIO, name: str, target: Path, progress: Progress) -> None:
-    """Unpack a bundle, called `name` in messages, into an empty folder. After an error, the folder is unusable."""
+    """Unpack a bundle, which messages call `name`, into an empty folder. After an error, the folder is unusable."""
     with _BUNDLE.refusing(name):
         _BUNDLE.unpack(stream, name, target, progress)
         progress("checking the database", 0, 0)
@@ -170,7 +170,7 @@ def unpack_bundle(stream: BinaryIO, name: str, target: Path, progress: Progress)
 
 
 def _check_is_public(library: Library) -> None:
-    """Raise ValueError if the database has private data, or paths of other files, which the app might serve."""
+    """Raise ValueError if the database has private data, or paths outside the bundle, which the app might serve."""
     with library.engine.connect() as connection:
         meta = {str(row.key): str(row.value) for row in connection.execute(sa.select(schema.meta))}
         names = {key for key in meta if not key.startswith(CHANGES_PREFIX)}
@@ -243,7 +243,7 @@ def _mark_used(home: Path, file: Path) -> int:
 
 def _remove_unused(folder: Path) -> None:
     for mark in folder.glob(f"*{_IN_USE}"):
-        with suppress(OSError), mark.open("rb") as stream:  # OSError: in use, removed by another process, or not ours
+        with suppress(OSError), mark.open("rb") as stream:  # fails if the folder is in use or the mark is unreadable
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             file = Path(os.fsdecode(stream.read()))
             if file.is_file() and _key(file, file.stat()) == mark.stem:

@@ -60,7 +60,7 @@ FILLED: dict[str, dict[str, str]] = {
     },
     "duplicates": {name: f"s.{name}" for name in ("first_id", "second_id", "similarity", "offset_s", "is_same")},
     "tags": {"song_id": "s.song_id", "tag": "s.tag", "source": "''", "weight": "max(s.weight)"},
-    # tastes stay private: only the tercile of a song's play count is stored, and each song has its own listener
+    # listeners stay private: only the tercile of each song's play count is stored, under a listener of its own
     "plays": {"listener": "song_id", "song_id": "song_id", "source": "''", "count": "third_of(n)"},
     "playlists": {
         "id": "s.id",
@@ -147,7 +147,7 @@ def _add_functions(
 
     @cache
     def stand_in(folder: str) -> str:
-        """Return a unique name that replaces the path of a folder, for songs that are grouped by folder."""
+        """Return a unique name that replaces the path of a folder; songs without an artist are grouped by folder."""
         path = schema.path_of(folder)
         group = artist_group(None, path, roots)
         if group is None:

@@ -38,8 +38,8 @@ def status(
     trust_cluster: _TrustCluster = False,
 ) -> None:
     """Show the cluster's state, its workers and its dashboard."""
-    with open_library(library, create=True) as lib:
-        state = cluster_state(lib, cluster, trusted=trust_cluster)
+    with open_library(library, create=True) as lib, choosing(cluster, trusted=trust_cluster):
+        state = cluster_state(lib)
     if as_json:
         emit(asdict(state))
         return

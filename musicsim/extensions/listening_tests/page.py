@@ -54,7 +54,8 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         "New listening test", expanded=not tests, key=f"listening_form_{len(tests)}", icon=":material/add:"
     ):
         _draw_form(library)
-        _draw_upload(library)
+        with st.popover("Repeat a test from its file", icon=":material/upload_file:"):
+            _draw_upload(library)
 
 
 def _draw_form(library: Library) -> None:
@@ -94,11 +95,6 @@ def _draw_form(library: Library) -> None:
 
 
 def _draw_upload(library: Library) -> None:
-    with st.popover("Repeat a test from its file", icon=":material/upload_file:"):
-        _draw_upload_box(library)
-
-
-def _draw_upload_box(library: Library) -> None:
     file = st.file_uploader("The test (JSON)", ["json"], key="listening_file")
     if file is not None and st.button("Use this file", key="listening_use", icon=":material/upload_file:"):
         try:
@@ -125,9 +121,10 @@ def _add(library: Library, test: ListeningTest, n_listeners: int) -> None:
 
 
 def _invite(library: Library, test_id: int, n: int) -> None:
-    known = len(store.ListeningTestStore(library).listeners(test_id))
+    tests = store.ListeningTestStore(library)
+    known = len(tests.listeners(test_id))
     try:
-        store.ListeningTestStore(library).invite(test_id, [f"Listener {known + i + 1}" for i in range(n)])
+        tests.invite(test_id, [f"Listener {known + i + 1}" for i in range(n)])
     except ValueError as error:
         _PROBLEM.set(str(error))
 

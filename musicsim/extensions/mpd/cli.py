@@ -72,13 +72,8 @@ def _report(action: str, chosen: PlaylistSongs, unknown: Sequence[Song], *, as_j
     ids, notes = {song.id for song in unknown}, list(chosen.notes)
     sent = [song for song in chosen.songs if song.id not in ids]
     if as_json:
-        console.emit(
-            {
-                "songs": list(map(console.song_json, sent)),
-                "unknown": list(map(console.song_json, unknown)),
-                "notes": notes,
-            }
-        )
+        songs, lacking = (list(map(console.song_json, part)) for part in (sent, unknown))
+        console.emit({"songs": songs, "unknown": lacking, "notes": notes})
     else:
         console.echo("\n".join([f"{count(len(sent), 'song')} {action} in MPD.", *notes]))
         for song in unknown:

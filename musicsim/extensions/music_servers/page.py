@@ -47,7 +47,7 @@ def _draw_server(library: Library, connection: Connection, counts: tuple[int, in
     facts += [f"{n_ambiguous:,} to match"] if n_ambiguous else []
     facts += [f"synced {day_of(connection.synced_at)}" if connection.synced_at else "not synced yet"]
     lists = ServerSongs(library).lists(connection.name)
-    facts += [f"{len(lists)} playlist{'s' * (len(lists) != 1)} written"] if lists else []
+    facts += [f"{count(len(lists), 'playlist')} written"] if lists else []
     name = connection.name
     with st.container(border=True):
         st.markdown(
@@ -74,13 +74,9 @@ def _draw_server(library: Library, connection: Connection, counts: tuple[int, in
             with st.popover("Remove", icon=":material/delete:", **off_if(busy, BUSY)):
                 st.write("Removes its songs without a local file from this library. Nothing changes on the server.")
                 st.button(
-                    "Remove server", type="primary", key=f"server_remove_{name}", on_click=_remove, args=(library, name)
-                )
-
-
-def _remove(library: Library, name: str) -> None:
-    with toast_errors():
-        remove(library, name)
+                    "Remove server", type="primary", key=f"server_remove_{name}",
+                    on_click=toast_errors()(remove), args=(library, name),
+                )  # fmt: skip
 
 
 def _draw_form(library: Library, *, is_first: bool) -> None:
@@ -140,10 +136,5 @@ def _draw_choice(library: Library, server: str, song: ServerSong, labels: dict[i
         )  # fmt: skip
         st.button(
             "Choose", icon=":material/check:", key=f"server_choose_{number}",
-            on_click=_choose, args=(library, server, song.id, chosen),
+            on_click=toast_errors()(ServerSongs(library).choose), args=(server, song.id, chosen),
         )  # fmt: skip
-
-
-def _choose(library: Library, server: str, server_id: str, song_id: int | None) -> None:
-    with toast_errors():
-        ServerSongs(library).choose(server, server_id, song_id)

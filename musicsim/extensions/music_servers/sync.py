@@ -42,7 +42,7 @@ class KnownAlbum:
     songs: tuple[str, ...]  # song ids
 
 
-Albums = dict[str, KnownAlbum]  # maps each id to its album; empty if some songs on the server belong to no album
+Albums = dict[str, KnownAlbum]  # keyed by album id; empty if some songs on the server are not in an album
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def albums_of(listing: Listing, albums: Mapping[str, ServerAlbum]) -> Albums:
 
 
 def read_changes(client: Subsonic, before: Albums, n_songs: int) -> AlbumChanges | None:
-    """Read the songs in new and changed albums; None if there are none, or if listing all songs would be faster."""
+    """Read the songs in new and changed albums; None without such albums, or if listing all songs would be faster."""
     current = client.albums() if before else {}
     if not current:
         return None
@@ -101,7 +101,7 @@ def read_changes(client: Subsonic, before: Albums, n_songs: int) -> AlbumChanges
         try:
             songs = {song.id: song for song in client.album(album_id)}
         except RefusedError as error:
-            if not error.is_not_found:  # not found: the album has just been deleted
+            if not error.is_not_found:  # the album may have just been deleted
                 raise
             songs = {}
         changes.songs.update(songs)
@@ -143,8 +143,8 @@ class SyncReport:
 def sync(library: Library, connection: Connection, progress: Progress, *, everything: bool = False) -> SyncReport:
     """Read and match a server's songs, and import its user's listening data.
 
-    If the server reports no changes, only stars and recent plays are read. If its albums show the changes, only songs
-    in changed albums are read. Otherwise, with `everything`, and once a day, all songs are listed.
+    If the server reports no changes, only stars and recent plays are read. If the list of albums shows what changed,
+    only the songs in changed albums are read. In all other cases, and once a day, or with `everything`, all are read.
     """
     started, started_at = time.monotonic(), time.time()
     report = SyncReport(connection.name)
@@ -273,7 +273,7 @@ class SongFinder:
         return replace(song, candidates=tuple((near or ids)[:_MAX_CANDIDATES]))
 
     def _first_copy(self, song_id: int) -> int:
-        """Return the first of the songs that are copies of the same recording."""
+        """Return the first song of which a song is a duplicate, or the song itself."""
         while song_id in self._first_copies:
             song_id = self._first_copies[song_id]
         return song_id
@@ -294,7 +294,7 @@ def remove(library: Library, name: str) -> None:
 
 
 def list_last_played(library: Library, connection: Connection, n_songs: int) -> list[int]:
-    """Return the songs played last; without play times, the most played; without plays, those on recent albums."""
+    """Return the songs that were played last; if the server sends no plays, the songs on recently played albums."""
     known = ServerSongs(library).read_songs(connection.name)
     played = [song for song in known.values() if song.plays and song.song_id is not None]
     played.sort(key=lambda song: (-(song.played_at or 0.0), -song.plays, song.id))
