@@ -31,6 +31,7 @@ _TrustCluster = Annotated[
 group = typer.Typer(no_args_is_help=True)
 
 
+@group.command()
 def status(
     cluster: _Cluster = None,
     library: LibraryOption = None,
@@ -48,7 +49,6 @@ def status(
         typer.echo(f"dashboard: {state.dashboard}")
 
 
-group.command()(status)
 group.callback()(lambda: None)  # without a callback, Typer would drop the name of the only command
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from musicsim import __version__
 from musicsim.errors import LibraryError
-from musicsim.extensions.cluster.address import check_address, is_encrypted, is_on_this_machine, n_own
+from musicsim.extensions.cluster.address import check_address, is_encrypted, n_own, needs_trust
 from musicsim.library.processes.workers import Crew, Limits, WorkerDied
 from musicsim.wording import count
 
@@ -81,7 +81,7 @@ def open_cluster(address: str, *, is_trusted: bool = False) -> "Iterator[Cluster
         address = check_address(address)
     except ValueError as error:
         raise LibraryError(str(error)) from error
-    if not (is_trusted or is_encrypted(address) or is_on_this_machine(address)):
+    if needs_trust(address) and not is_trusted:
         raise LibraryError(f"{address}: {UNTRUSTED}")
     if find_spec("distributed") is None:
         raise LibraryError(f"{address}: a cluster needs Dask. Install it with: pip install 'musicsim[cluster]'")

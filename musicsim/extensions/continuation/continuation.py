@@ -94,7 +94,7 @@ def ways(task: Task) -> Ways:
 
 
 def score_by_walk(model: playlist.PlaylistModel) -> Score:
-    """Score songs by the mean probability that they follow a first song; first songs get meaningless scores."""
+    """Score songs by the mean probability that they follow a first song; scores of first songs are meaningless."""
     graph = model.hypergraph
 
     def score(_: int, songs: Sequence[int]) -> Float64Array:
@@ -167,7 +167,7 @@ def _als(task: Task) -> Score:
 
 
 def _bpr(task: Task) -> Score:
-    """Bayesian personalized ranking (Rendle et al. 2009), fitted to all first songs, because lists cannot be added later."""
+    """Bayesian personalized ranking (Rendle et al. 2009), also fitted to first songs: it cannot add lists later."""
     from implicit.cpu.bpr import BayesianPersonalizedRanking
 
     model = BayesianPersonalizedRanking(
@@ -280,7 +280,7 @@ def measure(task: Task, rest: Lists, by: Ways, progress: Progress = no_progress)
 def task_of(
     snapshot: Snapshot, kind: str, train: Lists, begun: Lists, progress: Progress = no_progress, random_state: int = 0
 ) -> Task:
-    """Return a task with the data that the app uses, except that co-occurrence edges use only the training lists."""
+    """Return a task with the app's data, but with co-occurrence edges from the training lists only."""
     sources = load_sources(snapshot)
     if kind == "sittings":
         sources = replace(sources, listeners={})  # drop listeners' groups, which contain the evaluated sessions

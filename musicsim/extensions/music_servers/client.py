@@ -105,7 +105,7 @@ class Subsonic:
         return _digest([modified, scan.get("lastScan"), scan.get("count"), newest])
 
     def songs(self, progress: Callable[[int], None] | None = None) -> Listing:
-        """List all songs with an empty search, or else by album; `progress` gets the number of songs after each page."""
+        """List all songs with an empty search, or else by album; `progress` gets the number of songs so far."""
         listing = self._list_songs(self._search_pages(), progress)
         return listing if listing.songs else self._list_songs(self._album_pages(), progress)
 

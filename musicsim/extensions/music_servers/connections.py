@@ -1,4 +1,4 @@
-"""The music servers connected to a library. Only the owner can read the file that contains their secrets."""
+"""The music servers connected to a library, stored with their secrets in a file that only its owner can read."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from musicsim.library import Library
 from musicsim.library.disk.arrays import write_private
 
 SERVERS_FILE = "servers.json"
-FETCHED = "sound"  # value of `how` for songs that were matched by downloading and analyzing their audio
+FETCHED = "sound"  # value of `how` for songs that were downloaded and analyzed
 Sends = Literal["token", "password", "key"]
 """Form of the secret in a request: a salted hash of the password, the password itself, or an API key."""
 
@@ -63,7 +63,7 @@ def _is_address(address: str) -> bool:
 
 
 class Connections:
-    """The servers connected to one library, stored in a file with mode 600."""
+    """The servers connected to one library."""
 
     def __init__(self, library: Library) -> None:
         self._file = library.folder / SERVERS_FILE

@@ -11,7 +11,7 @@ from musicsim.extensions.music_servers.sync import remove
 from musicsim.library import Library
 from musicsim.library.importing import day_of
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import clean, off_if, plain, toast_errors
+from musicsim.ui.base.text import clean, off_if, plain, show_errors, toast_errors
 from musicsim.ui.components.jobs_view import BUSY, start_job
 from musicsim.wording import clock, count
 
@@ -95,15 +95,12 @@ def _draw_form(library: Library, *, is_first: bool) -> None:
                 "itself: use an https address for them.",
             )  # fmt: skip
         if st.form_submit_button("Connect", icon=":material/link:"):
-            try:
+            with show_errors():
                 connection = Connection(name.strip(), address, user.strip(), secret, sends or "token", listening)
                 with st.spinner("Contacting the server"):
                     Subsonic(connection, silence_s=10.0).ping()
                 Connections(library).put(connection)
                 _ROUND.set(_ROUND.get() + 1)
-            except MusicsimError as error:
-                st.error(plain(error), icon=":material/error:")
-            else:
                 st.rerun()
 
 

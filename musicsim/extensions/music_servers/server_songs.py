@@ -143,8 +143,8 @@ class ServerSongs(Tables):
         """Return a dict from song id to the server's id; by default, the first server with the song is used."""
         s = server_songs.c
         query = sa.select(s.song_id, s.id, s.server).where(s.song_id.in_(some_ids(song_ids)))
-        # The dict keeps each song's last row. Because rows are in descending order, this is the first server's first
-        # id. The server is not in the condition, because SQLite would then scan all of its songs.
+        # In descending order, the last row of a song, which the dict keeps, contains the first server's first id. The
+        # server is not in the condition, because SQLite would then scan all songs on the server.
         rows = self._rows(query.order_by(s.server.desc(), s.id.desc()))
         return {row.song_id: row.id for row in rows if server in (None, row.server)}
 

@@ -45,13 +45,6 @@ class KnownAlbum:
 Albums = dict[str, KnownAlbum]  # keyed by album id; empty if some songs on the server are not in an album
 
 
-@dataclass(frozen=True, slots=True)
-class AlbumChanges:
-    unchanged: set[str]  # ids of the songs in unchanged albums
-    songs: dict[str, ServerSong]  # maps each id to its song, for the songs in new and changed albums
-    albums: Albums  # albums to save for the next sync
-
-
 def load_albums(library: Library, server: str) -> Albums:
     try:
         saved = json.loads(_file(library, server).read_text(encoding="utf-8"))
@@ -87,27 +80,30 @@ def albums_of(listing: Listing, albums: Mapping[str, ServerAlbum]) -> Albums:
     }
 
 
-def read_changes(client: Subsonic, before: Albums, n_songs: int) -> AlbumChanges | None:
-    """Read the songs in new and changed albums; None without such albums, or if listing all songs would be faster."""
+def read_changes(client: Subsonic, before: Albums, n_songs: int) -> tuple[dict[str, ServerSong], Albums] | None:
+    """Return the songs in new and changed albums, and all current albums.
+
+    The result is None if no album has changed, or if listing all songs would be faster.
+    """
     current = client.albums() if before else {}
     if not current:
         return None
-    same = {i: known for i, known in before.items() if i in current and current[i].digest == known.digest}
-    to_read = current.keys() - same.keys()
-    if len(same) == len(current) == len(before) or len(to_read) > n_songs / PAGE:
+    albums = {i: known for i, known in before.items() if i in current and current[i].digest == known.digest}
+    to_read = current.keys() - albums.keys()
+    if len(albums) == len(current) == len(before) or len(to_read) > n_songs / PAGE:
         return None
-    changes = AlbumChanges({song_id for known in same.values() for song_id in known.songs}, {}, same)
+    changed: dict[str, ServerSong] = {}
     for album_id in to_read:
         try:
             songs = {song.id: song for song in client.album(album_id)}
         except RefusedError as error:
             if not error.is_not_found:  # the album may have just been deleted
                 raise
-            songs = {}
-        changes.songs.update(songs)
+            continue
+        changed |= songs
         if len(songs) == current[album_id].n_songs:
-            changes.albums[album_id] = KnownAlbum(current[album_id].digest, tuple(songs))
-    return changes
+            albums[album_id] = KnownAlbum(current[album_id].digest, tuple(songs))
+    return changed, albums
 
 
 @dataclass(slots=True)
@@ -159,9 +155,9 @@ def sync(library: Library, connection: Connection, progress: Progress, *, everyt
     if report.is_unchanged:
         songs = _update_listening(client, known)
     elif not is_due and (changes := read_changes(client, load_albums(library, connection.name), len(known))):
+        changed_songs, albums = changes
         updated = _update_listening(client, known)
-        songs = {i: updated[i] for i in changes.unchanged if i in known} | changes.songs
-        albums = changes.albums
+        songs = {i: updated[i] for album in albums.values() for i in album.songs if i in known} | changed_songs
     else:
         report.is_full = True
         songs, albums, report.left_out = _list_all(client, len(known), progress)
