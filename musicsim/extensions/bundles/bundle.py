@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
@@ -55,26 +55,20 @@ _BUNDLE = ArchiveKind(
     ". Download it again, or write a new one.",
     mode=0o644,
 )
-_IN_USE, _UNPACKING = ".used", ".lock"  # endings of the locks of an unpacked folder: in use, and being unpacked
+_IN_USE, _UNPACKING = ".used", ".lock"  # endings of lock files: folder in use, folder being unpacked
 _BITRATE = 96_000  # bitrate of excerpts
 _SONGS_AT_ONCE = 1000
 _META = {"schema_version", "revision", "settings", "colours"}  # the only keys allowed in the table `meta`
 
 
-@dataclass(frozen=True, slots=True)
-class BundleReport:
-    n_songs: int
-    n_excerpts: int
-    n_bytes: int
-
-
 def write_bundle(
     library: Library, target: Path, progress: Progress, *, models: Iterable[str] = (), with_excerpts: bool = False
-) -> BundleReport:
-    """Write a bundle of a library; an existing bundle is replaced once the new one is complete.
+) -> tuple[int, int]:
+    """Write a bundle of a library, and return the number of songs and of excerpts in it.
 
     A bundle contains the active and built-in models, the models named in `models`, and all models that provide
-    features for these. `with_excerpts` adds the most typical 30 seconds of each song.
+    features for these. `with_excerpts` adds the most typical 30 seconds of each song. An existing bundle is replaced
+    once the new one is complete.
     """
     store = library.models
     records = [store.get(), *map(store.find, models), *(record for record in store.all() if record.kind in BUILT_IN)]
@@ -98,7 +92,7 @@ def write_bundle(
         archive.add_file(_WALK_SOURCES, library.folder / _WALK_SOURCES)
         progress("packing the database", 0, 0)
         archive.add_file(LIBRARY_FILE, database)
-    return BundleReport(n_songs, len(excerpts.song_ids), target.stat().st_size)
+    return n_songs, len(excerpts.song_ids)
 
 
 def _add_model(archive: ArchiveWriter, copy: Library, record: ModelRecord) -> None:

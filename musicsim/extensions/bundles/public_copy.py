@@ -33,9 +33,7 @@ _MODEL = (
     *("kind", "base_id", "is_retired"),
 )
 # model settings that pages show; others may contain names of files or listeners
-_SETTINGS_OF_MODELS = (
-    *("supervision", "representation", "label", "n_codewords", "tau", "sources", "model_ids", "vectors"),
-)
+_SHOWN = ("supervision", "representation", "label", "n_codewords", "tau", "sources", "model_ids", "vectors")
 SETTINGS = frozenset({"hub_reduction", "index_kind", "index_memory_mb"})  # the only library settings in a copy
 _HERE = "SELECT id FROM songs"
 _LABELS = {"artist": "songs", "genre": "songs", "key": "songs", "mode": "songs", "tag": "tags"}
@@ -162,7 +160,7 @@ def _add_functions(
 
     def settings_of(text: str) -> str:
         settings = json.loads(text)
-        return json.dumps({name: settings[name] for name in _SETTINGS_OF_MODELS if name in settings})
+        return json.dumps({name: settings[name] for name in _SHOWN if name in settings})
 
     functions: dict[str, tuple[int, Callable[..., Any]]] = {
         "is_chosen": (1, model_ids.__contains__),

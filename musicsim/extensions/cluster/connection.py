@@ -17,7 +17,7 @@ _chosen: ContextVar[tuple[str | None, bool]] = ContextVar("chosen", default=(Non
 
 @contextmanager
 def choosing(address: str | None, *, trusted: bool = False) -> Iterator[None]:
-    """Set the cluster to use within the block; None selects the environment's or the library's."""
+    """Set the cluster to use within the block; None selects the default of :func:`cluster_of`."""
     token = _chosen.set((address, trusted))
     try:
         yield
@@ -26,7 +26,7 @@ def choosing(address: str | None, *, trusted: bool = False) -> Iterator[None]:
 
 
 def cluster_of(library: libraries.Library) -> str:
-    """Return the chosen cluster, or else the one from the environment or from the library's settings; may be empty."""
+    """Return the chosen cluster, or by default the cluster in the environment or in the library's settings, or ""."""
     address, _ = _chosen.get()
     if address is None:
         address = os.environ.get(CLUSTER_VARIABLE) or str(library.settings["cluster"])

@@ -99,7 +99,7 @@ def _write_mirex(snapshot: Snapshot, target: Path, request: ExportRequest, progr
 
 
 def _file_names(snapshot: Snapshot) -> Callable[[int], str]:
-    """Return a function from rows to file names, or to paths for shared file names; takes 0.1 kB per song."""
+    """Return a function that names the file of a row: by its path if the name is not unique. Takes 0.1 kB per song."""
     parts, hashes = [], []
     for block in row_blocks(all_rows(snapshot), _MAX_ROWS, no_progress, ""):
         paths = [_one_line(path) for _, path in files_at(snapshot, block)]

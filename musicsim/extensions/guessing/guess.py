@@ -28,7 +28,7 @@ _SEED = 0
 class Judged:
     """Shares of correct guesses. A guess is correct if all levels with enough votes match the song's known labels."""
 
-    right: dict[int, float]  # maps the minimum number of votes to the share; minimums without a guess are missing
+    right: dict[int, float]  # maps the minimum number of votes to the share; only minimums that a guess reaches
     # share on the widest level if songs by the same artist (for genres) or from the same album (for artists) do not
     # vote; None if there are no other voters
     right_apart: float | None
@@ -57,7 +57,7 @@ def judge(
 
 
 def _split(levels: Levels, rows: Int64Array, *, learned: bool, apart: bool) -> tuple[Int64Array, Int64Array]:
-    """Split labeled rows randomly into rows to evaluate and voters; a fifth is held out for learned voters."""
+    """Return the rows to evaluate and the rows that vote; with `learned`, a fifth of the rows does not vote."""
     if not learned:
         return rows[:_MAX_JUDGED], rows
     if not apart:

@@ -192,7 +192,7 @@ class RemoteIndex:
         self.server, self._library, self._model_id = server, library, model_id
         self._rows, self._columns = rows, columns
         self._alias: str | None = None
-        self._checked: float | None = None  # last time at which the server lacked the songs; None if it has them
+        self._checked: float | None = None  # time of the last check that did not find the songs, if any
         self._trouble: str | None = None
         self._is_ready = False
 

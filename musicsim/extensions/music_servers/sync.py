@@ -140,7 +140,7 @@ def sync(library: Library, connection: Connection, progress: Progress, *, everyt
     """Read and match a server's songs, and import its user's listening data.
 
     If the server reports no changes, only stars and recent plays are read. If the list of albums shows what changed,
-    only the songs in changed albums are read. In all other cases, and once a day, or with `everything`, all are read.
+    only the songs in changed albums are read. Otherwise, and once a day or with `everything`, all songs are listed.
     """
     started, started_at = time.monotonic(), time.time()
     report = SyncReport(connection.name)
@@ -246,7 +246,7 @@ class SongFinder:
         return dict(zip(table.ids.tolist(), np.asarray(table.columns.duration_s).tolist(), strict=True))
 
     @cached_property
-    def _first_copies(self) -> dict[int, int]:
+    def _originals(self) -> dict[int, int]:
         return {p.second_id: p.first_id for p in self._library.same_pairs() if p.is_same}
 
     def match(self, song: ServerSong) -> ServerSong:
@@ -264,14 +264,14 @@ class SongFinder:
         ids = list(dict.fromkeys(k.id for k in alike))
         near = [i for i in ids if self._is_as_long(song, i)]
         for choice in (near, [i for i in near if i in of_album], ids if how == "mbid" else []):
-            if len(copies := {self._first_copy(i) for i in choice}) == 1:
-                return replace(song, song_id=copies.pop(), how=_BY_HOW[how])
+            if len(originals := {self._original(i) for i in choice}) == 1:
+                return replace(song, song_id=originals.pop(), how=_BY_HOW[how])
         return replace(song, candidates=tuple((near or ids)[:_MAX_CANDIDATES]))
 
-    def _first_copy(self, song_id: int) -> int:
+    def _original(self, song_id: int) -> int:
         """Return the first song of which a song is a duplicate, or the song itself."""
-        while song_id in self._first_copies:
-            song_id = self._first_copies[song_id]
+        while song_id in self._originals:
+            song_id = self._originals[song_id]
         return song_id
 
     def _is_as_long(self, song: ServerSong, song_id: int) -> bool:

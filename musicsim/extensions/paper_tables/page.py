@@ -122,7 +122,7 @@ def _show_claims(claims: Sequence[paper_tables.Row]) -> None:
 
 
 def _split_claim(claim: paper_tables.Row) -> tuple[str, str]:
-    """Split a claim into its text and the paper's result, which is in parentheses in the text; "" without a result."""
+    """Return the text of a claim without the paper's result, and that result; "" if the text does not contain it."""
     words = str(claim["claim"])
     found = _OF_PAPER.search(words)
     return (words.replace(found[0], ""), found[1]) if found else (words, "")

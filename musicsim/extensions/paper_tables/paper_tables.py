@@ -128,7 +128,7 @@ def _measure_of(name: str, names: Sequence[str]) -> str | None:
 
 
 def run_experiment(name: str, progress: Progress, options: Sequence[str] = ()) -> bool:
-    """Run the short version of an experiment in a process and store its result; return False if it was canceled."""
+    """Run the short version of an experiment in its own process and store the result; return False if canceled."""
     checkout = _checkout()
     if checkout is None or name not in experiments():
         raise NotFoundError(f"the experiment {name!r} was not found. Experiments need a checkout of the repository.")
