@@ -135,9 +135,9 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
             f"according to {kind}, no held-out song has similar and dissimilar songs. Choose a different ground truth."
         )
     artists = [group for group, counts in zip(groups, is_counted, strict=True) if counts]
-    order = our, our_learned, their, their_learned = tuple(
-        label for own in learned_on for label in (own, _label_learned(own))
-    )
+    our, their = learned_on
+    our_learned, their_learned = map(_label_learned, learned_on)
+    order = (our, our_learned, their, their_learned)
     pairs = (
         (their, our), (their_learned, our_learned), (their_learned, their), (our_learned, our),
         (their, our_learned), (their_learned, our),

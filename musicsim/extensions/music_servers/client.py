@@ -184,10 +184,6 @@ class Subsonic:
         lists = _entries(self.ask("getPlaylists"), "playlists", "playlist")
         return {str(entry.get("id")) for entry in lists if isinstance(entry, dict) and entry.get("name") == name}
 
-    def playlist_songs(self, list_id: str) -> list[str]:
-        entries = _entries(self.ask("getPlaylist", id=list_id), "playlist", "entry")
-        return [str(entry.get("id")) for entry in entries if isinstance(entry, dict)]
-
     def create_playlist(self, name: str, song_ids: Sequence[str]) -> str:
         """Create a playlist, even if one with the same name exists, and return its id."""
         before = self.playlist_ids(name)
