@@ -10,7 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from musicsim.errors import LibraryError, NotFoundError, OwnerOnlyError
 from musicsim.extensions.listening_tests.frozen import FileModel, ListeningTest, read_test
@@ -165,5 +165,5 @@ def _read_grades(data: bytes, name: str) -> _GradesFile:
         if len(data) > _MAX_BYTES:
             raise ValueError("the file is too large")
         return _GradesFile.model_validate_json(data)
-    except (ValidationError, ValueError) as error:
+    except ValueError as error:  # includes pydantic's ValidationError
         raise LibraryError(f"{name} does not contain grades from a listening test. Choose a different file.") from error
