@@ -55,7 +55,7 @@ _BUNDLE = ArchiveKind(
     ". Download it again, or write a new one.",
     mode=0o644,
 )
-_IN_USE, _UNPACKING = ".used", ".lock"  # endings of lock files: folder in use, folder being unpacked
+_IN_USE, _UNPACKING = ".used", ".lock"  # endings of lock files, for folders in use and folders being unpacked
 _BITRATE = 96_000  # bitrate of excerpts
 _SONGS_AT_ONCE = 1000
 _META = {"schema_version", "revision", "settings", "colours"}  # the only keys allowed in the table `meta`

@@ -26,7 +26,7 @@ def choosing(address: str | None, *, trusted: bool = False) -> Iterator[None]:
 
 
 def cluster_of(library: libraries.Library) -> str:
-    """Return the chosen cluster, or by default the cluster in the environment or in the library's settings, or ""."""
+    """Return the address of the chosen cluster, or else of the environment's or the library's; "" if there is none."""
     address, _ = _chosen.get()
     if address is None:
         address = os.environ.get(CLUSTER_VARIABLE) or str(library.settings["cluster"])

@@ -149,7 +149,7 @@ class MpdAwayError(ServerError):
 
 
 class Mpd:
-    """A connection to MPD, open inside ``with``. Methods raise MpdAwayError if MPD does not respond, or ServerError."""
+    """A connection to MPD, open inside ``with``. Methods raise ServerError, or MpdAwayError if MPD does not respond."""
 
     def __init__(self, library: Library, address: MpdAddress) -> None:
         self._library, self.address = library, address
