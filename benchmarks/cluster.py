@@ -37,7 +37,7 @@ from benchmarks.large_library import write_library
 from benchmarks.support.dask_processes import DaskProcesses
 from benchmarks.support.memory import alone
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, main
-from musicsim.extensions.cluster.connection import on_cluster
+from musicsim.extensions.cluster.connection import choosing, use_cluster
 from musicsim.extensions.cluster.pool import open_cluster
 from musicsim.extensions.exports.export import export
 from musicsim.extensions.exports.request import ExportRequest
@@ -164,7 +164,7 @@ def comparing(folder: Path, n_songs: int, seed: int, progress: Progress) -> tupl
 
     with write_library(folder / "drawn", n_songs, random_state=seed) as library:
         here = listed("this process")
-        with DaskProcesses(folder, _N_WORKERS) as dask, on_cluster(library, dask.address):
+        with DaskProcesses(folder, _N_WORKERS) as dask, choosing(dask.address), use_cluster(library):
             there = listed("Dask cluster")
     alone_s, cluster_s = (row["cpu_s"] for row in rows)
     return rows, [

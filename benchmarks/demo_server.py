@@ -114,7 +114,8 @@ def _to_and_fro(library: Library, server: Supysonic, guest_seed: int) -> list[Cl
 
     wanted = ids[::-7][:_LIST]
     saved = save_list(library, connection, "Evening", wanted, "because")
-    read = [ServerSongs(library).find_song(i)[1] for i in client.playlist_songs(saved.id)]
+    entries = client.ask("getPlaylist", id=saved.id)["playlist"]["entry"]
+    read = [ServerSongs(library).find_song(entry["id"])[1] for entry in entries]
     claims.append(Claim(f"a playlist of {_LIST} read back", str(read == wanted), "True", read == wanted))
 
     guest = demo.write_song(demo.plan_collection(seed=guest_seed)[0], server.music)

@@ -1,6 +1,8 @@
 """Checks of a library, and repairs that do not lose data.
 
-The hook ``checks``, ``function(library) -> Iterable[Finding]``, checks files of extensions in the library's folder.
+The hook ``connections``, ``function(library) -> object``, raises LibraryError if an extension's file with connections
+to other programs cannot be read.
+
 The words of a finding never contain songs, people or places. Its `names` may, so bug reports omit these.
 """
 
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from musicsim import LIBRARY_FILE
+from musicsim.errors import LibraryError
 from musicsim.explorer.learning.task import Quiet
 from musicsim.explorer.refresh.add_music import scan_and_refresh
 from musicsim.explorer.refresh.fitting import REPRESENTATION_KIND
@@ -72,8 +75,12 @@ def examine(library: Library, progress: Progress) -> Iterator[Finding]:
     if files:
         words = f"files left by processes that were killed: {len(files):,}"
         yield Finding("leftovers", NOTE, words, _FIX.format("deletes them"), files, "sweep")
-    for check in load_hooks("checks"):
-        yield from check(library)
+    for check in load_hooks("connections"):
+        try:
+            check(library)
+        except LibraryError as error:
+            words = "a file with connections to servers or players cannot be read"
+            yield Finding("connections", PROBLEM, words, "Delete the file and connect them again.", (str(error),))
     yield from _check_jobs(library)
 
 

@@ -15,7 +15,7 @@ from musicsim.library import Library
 from musicsim.public import visitor_may
 from musicsim.ui.base import openers
 from musicsim.ui.base.keys import DIALOG, Key, close_dialog, subject_of
-from musicsim.ui.base.text import off_if, plain
+from musicsim.ui.base.text import off_if, plain, show_errors
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_finder import find_songs
@@ -135,13 +135,10 @@ def _walk_of(contender: blind.Contender) -> Walk:
 
 
 def _generate(snapshot: Snapshot, sides: tuple[blind.Contender, blind.Contender], request: PlaylistRequest) -> None:
-    try:
+    with show_errors(ValueError):
         pair = blind.draw_pair(sides, (_walk_of(sides[0]), _walk_of(sides[1])), request)
-    except (MusicsimError, ValueError) as error:
-        st.error(plain(error), icon=":material/error:")
-        return
-    _QUESTION.set(_Question(snapshot.library.folder, pair))
-    st.rerun()  # needed because the button above now has a different label
+        _QUESTION.set(_Question(snapshot.library.folder, pair))
+        st.rerun()  # needed because the button above now has a different label
 
 
 def _show_pair(snapshot: Snapshot, question: _Question) -> None:

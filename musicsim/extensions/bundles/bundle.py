@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
@@ -55,26 +55,20 @@ _BUNDLE = ArchiveKind(
     ". Download it again, or write a new one.",
     mode=0o644,
 )
-_IN_USE, _UNPACKING = ".used", ".lock"  # files locked by processes that use a folder, and by the one that unpacks it
+_IN_USE, _UNPACKING = ".used", ".lock"  # endings of lock files, for folders in use and folders being unpacked
 _BITRATE = 96_000  # bitrate of excerpts
 _SONGS_AT_ONCE = 1000
 _META = {"schema_version", "revision", "settings", "colours"}  # the only keys allowed in the table `meta`
 
 
-@dataclass(frozen=True, slots=True)
-class BundleReport:
-    n_songs: int
-    n_excerpts: int
-    n_bytes: int
-
-
 def write_bundle(
     library: Library, target: Path, progress: Progress, *, models: Iterable[str] = (), with_excerpts: bool = False
-) -> BundleReport:
-    """Write a bundle of a library; an existing bundle is replaced once the new one is complete.
+) -> tuple[int, int]:
+    """Write a bundle of a library, and return the number of songs and of excerpts in it.
 
-    The active and built-in models are included; `models` names others. Models whose features these share are added,
-    too. `with_excerpts` adds the most typical 30 seconds of each song.
+    A bundle contains the active and built-in models, the models named in `models`, and all models that provide
+    features for these. `with_excerpts` adds the most typical 30 seconds of each song. An existing bundle is replaced
+    once the new one is complete.
     """
     store = library.models
     records = [store.get(), *map(store.find, models), *(record for record in store.all() if record.kind in BUILT_IN)]
@@ -98,7 +92,7 @@ def write_bundle(
         archive.add_file(_WALK_SOURCES, library.folder / _WALK_SOURCES)
         progress("packing the database", 0, 0)
         archive.add_file(LIBRARY_FILE, database)
-    return BundleReport(n_songs, len(excerpts.song_ids), target.stat().st_size)
+    return n_songs, len(excerpts.song_ids)
 
 
 def _add_model(archive: ArchiveWriter, copy: Library, record: ModelRecord) -> None:
@@ -154,7 +148,7 @@ def _add_excerpts(library: Library, archive: ArchiveWriter, work: Path, suffix: 
 
 
 def unpack_bundle(stream: BinaryIO, name: str, target: Path, progress: Progress) -> None:
-    """Unpack a bundle, called `name` in messages, into an empty folder. After an error, the folder is unusable."""
+    """Unpack a bundle, which messages call `name`, into an empty folder. After an error, the folder is unusable."""
     with _BUNDLE.refusing(name):
         _BUNDLE.unpack(stream, name, target, progress)
         progress("checking the database", 0, 0)
@@ -170,7 +164,7 @@ def unpack_bundle(stream: BinaryIO, name: str, target: Path, progress: Progress)
 
 
 def _check_is_public(library: Library) -> None:
-    """Raise ValueError if the database has private data, or paths of other files, which the app might serve."""
+    """Raise ValueError if the database has private data, or paths outside the bundle, which the app might serve."""
     with library.engine.connect() as connection:
         meta = {str(row.key): str(row.value) for row in connection.execute(sa.select(schema.meta))}
         names = {key for key in meta if not key.startswith(CHANGES_PREFIX)}
@@ -243,7 +237,7 @@ def _mark_used(home: Path, file: Path) -> int:
 
 def _remove_unused(folder: Path) -> None:
     for mark in folder.glob(f"*{_IN_USE}"):
-        with suppress(OSError), mark.open("rb") as stream:  # OSError: in use, removed by another process, or not ours
+        with suppress(OSError), mark.open("rb") as stream:  # fails if the folder is in use or the mark is unreadable
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             file = Path(os.fsdecode(stream.read()))
             if file.is_file() and _key(file, file.stat()) == mark.stem:

@@ -29,12 +29,13 @@ def snapshot(
 ) -> None:
     """The copy contains songs, models, the map and playlists, but no listeners, files, servers or settings."""
     with open_library(library) as lib, progress_bar() as progress:
-        report = write_bundle(lib, file, progress, models=model or (), with_excerpts=with_excerpts)
+        n_songs, n_excerpts = write_bundle(lib, file, progress, models=model or (), with_excerpts=with_excerpts)
+    n_bytes = file.stat().st_size
     if as_json:
-        emit({"file": str(file), "songs": report.n_songs, "excerpts": report.n_excerpts, "bytes": report.n_bytes})
+        emit({"file": str(file), "songs": n_songs, "excerpts": n_excerpts, "bytes": n_bytes})
         return
-    excerpts = f", {report.n_excerpts} of them with an excerpt" if with_excerpts else ""
-    typer.echo(f"{count(report.n_songs, 'song')}{excerpts}, {report.n_bytes / 1e6:.1f} MB: {file}")
+    excerpts = f", {n_excerpts} of them with an excerpt" if with_excerpts else ""
+    typer.echo(f"{count(n_songs, 'song')}{excerpts}, {n_bytes / 1e6:.1f} MB: {file}")
 
 
 @add_options

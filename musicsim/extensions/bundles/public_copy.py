@@ -33,9 +33,7 @@ _MODEL = (
     *("kind", "base_id", "is_retired"),
 )
 # model settings that pages show; others may contain names of files or listeners
-_SETTINGS_OF_MODELS = (
-    *("supervision", "representation", "label", "n_codewords", "tau", "sources", "model_ids", "vectors"),
-)
+_SHOWN = ("supervision", "representation", "label", "n_codewords", "tau", "sources", "model_ids", "vectors")
 SETTINGS = frozenset({"hub_reduction", "index_kind", "index_memory_mb"})  # the only library settings in a copy
 _HERE = "SELECT id FROM songs"
 _LABELS = {"artist": "songs", "genre": "songs", "key": "songs", "mode": "songs", "tag": "tags"}
@@ -60,7 +58,7 @@ FILLED: dict[str, dict[str, str]] = {
     },
     "duplicates": {name: f"s.{name}" for name in ("first_id", "second_id", "similarity", "offset_s", "is_same")},
     "tags": {"song_id": "s.song_id", "tag": "s.tag", "source": "''", "weight": "max(s.weight)"},
-    # tastes stay private: only the tercile of a song's play count is stored, and each song has its own listener
+    # listeners stay private: only the tercile of each song's play count is stored, under a listener of its own
     "plays": {"listener": "song_id", "song_id": "song_id", "source": "''", "count": "third_of(n)"},
     "playlists": {
         "id": "s.id",
@@ -147,7 +145,7 @@ def _add_functions(
 
     @cache
     def stand_in(folder: str) -> str:
-        """Return a unique name that replaces the path of a folder, for songs that are grouped by folder."""
+        """Return a unique name that replaces the path of a folder; songs without an artist are grouped by folder."""
         path = schema.path_of(folder)
         group = artist_group(None, path, roots)
         if group is None:
@@ -162,7 +160,7 @@ def _add_functions(
 
     def settings_of(text: str) -> str:
         settings = json.loads(text)
-        return json.dumps({name: settings[name] for name in _SETTINGS_OF_MODELS if name in settings})
+        return json.dumps({name: settings[name] for name in _SHOWN if name in settings})
 
     functions: dict[str, tuple[int, Callable[..., Any]]] = {
         "is_chosen": (1, model_ids.__contains__),

@@ -9,7 +9,7 @@ import os
 import re
 from pathlib import Path
 
-from musicsim.library.disk.arrays import private_path
+from musicsim.library.disk.arrays import write_private
 
 CLUSTER_VARIABLE = "MUSICSIM_CLUSTER"  # environment variable for the address of a cluster
 TRUST_VARIABLE = "MUSICSIM_TRUST_CLUSTER"
@@ -37,7 +37,7 @@ def is_encrypted(address: str) -> bool:
 
 
 def is_on_this_machine(address: str) -> bool:
-    """Return whether a cluster runs only on this machine. Host names are not resolved: their addresses can change."""
+    """Return True if a cluster runs only on this machine. Host names are not resolved: their addresses can change."""
     if n_own(address):
         return True
     match = _SCHEDULER.fullmatch(address.strip())
@@ -61,7 +61,7 @@ SETTINGS = {"cluster": check_address}
 
 
 def needs_trust(address: str) -> bool:
-    """Return whether a cluster must be trusted before use, because it is on a different machine without TLS."""
+    """Return True if a cluster is on a different machine without TLS, so that it must be trusted before use."""
     return bool(address) and not (is_on_this_machine(address) or is_encrypted(address))
 
 
@@ -74,11 +74,8 @@ def is_trusted(address: str) -> bool:
 def trust(address: str, *, is_trusted: bool = True) -> None:
     """Save on this machine whether a cluster is trusted. Raises ValueError if `address` is malformed."""
     address = check_address(address)
-    addresses = _read_trusted() - {address}
-    if is_trusted:
-        addresses |= {address}
-    with private_path(_trust_file()) as temporary:
-        temporary.write_text(json.dumps({"format": 1, "addresses": sorted(addresses)}), encoding="utf-8")
+    addresses = _read_trusted() | {address} if is_trusted else _read_trusted() - {address}
+    write_private(_trust_file(), json.dumps({"format": 1, "addresses": sorted(addresses)}))
 
 
 def _read_trusted() -> set[str]:

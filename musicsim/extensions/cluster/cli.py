@@ -31,6 +31,7 @@ _TrustCluster = Annotated[
 group = typer.Typer(no_args_is_help=True)
 
 
+@group.command()
 def status(
     cluster: _Cluster = None,
     library: LibraryOption = None,
@@ -38,8 +39,8 @@ def status(
     trust_cluster: _TrustCluster = False,
 ) -> None:
     """Show the cluster's state, its workers and its dashboard."""
-    with open_library(library, create=True) as lib:
-        state = cluster_state(lib, cluster, trusted=trust_cluster)
+    with open_library(library, create=True) as lib, choosing(cluster, trusted=trust_cluster):
+        state = cluster_state(lib)
     if as_json:
         emit(asdict(state))
         return
@@ -48,7 +49,6 @@ def status(
         typer.echo(f"dashboard: {state.dashboard}")
 
 
-group.command()(status)
 group.callback()(lambda: None)  # without a callback, Typer would drop the name of the only command
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 from musicsim import library as libraries
@@ -16,8 +16,8 @@ _chosen: ContextVar[tuple[str | None, bool]] = ContextVar("chosen", default=(Non
 
 
 @contextmanager
-def choosing(address: str | None, *, trusted: bool) -> Iterator[None]:
-    """Set the cluster that :func:`pool` uses within the block; None selects the environment's or the library's."""
+def choosing(address: str | None, *, trusted: bool = False) -> Iterator[None]:
+    """Set the cluster to use within the block; None selects the default of :func:`cluster_of`."""
     token = _chosen.set((address, trusted))
     try:
         yield
@@ -25,36 +25,36 @@ def choosing(address: str | None, *, trusted: bool) -> Iterator[None]:
         _chosen.reset(token)
 
 
-def pool(library: libraries.Library) -> AbstractContextManager[None]:
-    address, trusted = _chosen.get()
-    return on_cluster(library, address, trusted=trusted)
+def cluster_of(library: libraries.Library) -> str:
+    """Return the address of the chosen cluster, or else of the environment's or the library's; "" if there is none."""
+    address, _ = _chosen.get()
+    if address is None:
+        address = os.environ.get(CLUSTER_VARIABLE) or str(library.settings["cluster"])
+    return address.strip()
 
 
-def cluster_of(library: libraries.Library, address: str | None = None) -> str:
-    """Return `address`, else the cluster from the environment, else the one from the library's settings, else ""."""
-    if address is not None:
-        return address
-    return os.environ.get(CLUSTER_VARIABLE) or str(library.settings["cluster"])
+def _is_trusted(address: str) -> bool:
+    return _chosen.get()[1] or is_trusted(address)
 
 
 @contextmanager
-def on_cluster(library: libraries.Library, address: str | None = None, *, trusted: bool = False) -> Iterator[None]:
+def use_cluster(library: libraries.Library) -> Iterator[None]:
     """Use a library's cluster, if any, within the block. Raises LibraryError if it is not trusted or unreachable."""
-    address = cluster_of(library, address).strip()
+    address = cluster_of(library)
     if not address:
         yield
         return
-    with open_cluster(address, is_trusted=trusted or is_trusted(address)) as pool:
-        library.pool = pool
+    with open_cluster(address, is_trusted=_is_trusted(address)) as cluster:
+        library.pool = cluster
         try:
             yield
         finally:
             library.pool = None
 
 
-def cluster_state(library: libraries.Library, address: str | None = None, *, trusted: bool = False) -> ClusterState:
+def cluster_state(library: libraries.Library) -> ClusterState:
     """Return the state of a library's cluster. Raises LibraryError if it is not set, not trusted or unreachable."""
-    address = cluster_of(library, address).strip()
+    address = cluster_of(library)
     if not address:
         raise LibraryError(
             "no cluster is set. Set an address with --cluster, with MUSICSIM_CLUSTER, or in the library's settings."
@@ -63,5 +63,5 @@ def cluster_state(library: libraries.Library, address: str | None = None, *, tru
         raise LibraryError(
             f"{address}: these workers run on this machine, but only during a scan. None are running now."
         )
-    with open_cluster(address, is_trusted=trusted or is_trusted(address)) as pool:
-        return pool.state()
+    with open_cluster(address, is_trusted=_is_trusted(address)) as cluster:
+        return cluster.state()

@@ -2,12 +2,11 @@
 
 import streamlit as st
 
-from musicsim.errors import LibraryError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.cluster.address import CLUSTER_VARIABLE, is_trusted, needs_trust, trust
 from musicsim.extensions.cluster.connection import cluster_of, cluster_state
 from musicsim.library import Library
-from musicsim.ui.base.text import off_if, plain
+from musicsim.ui.base.text import off_if, plain, show_errors, toast_errors
 
 _TRUST = (
     "A cluster on a different machine is used only if you trust it. Dask exchanges pickles, so anyone who controls the "
@@ -17,21 +16,17 @@ _TRUST = (
 
 
 def _set_cluster(library: Library) -> None:
-    try:
+    with toast_errors(ValueError):
         library.set_setting("cluster", st.session_state["setting_cluster"])
-    except ValueError as error:
-        st.toast(plain(error), icon=":material/error:")
 
 
 def _set_trust(address: str, key: str) -> None:
-    try:
+    with toast_errors(ValueError):
         trust(address, is_trusted=st.session_state[key])
-    except (ValueError, LibraryError) as error:
-        st.toast(plain(error), icon=":material/error:")
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:  # stays enabled while a job runs
-    """Draw the cluster's address, whether it is trusted, and its state on request."""
+    """Draw the cluster's address, a checkbox to trust it, and its state on request."""
     library = snapshot.library
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
@@ -51,10 +46,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:  # stays enabled while a jo
             args=(address, key), help=_TRUST,
         )  # fmt: skip
     if wants_check:
-        try:
+        with show_errors():
             state = cluster_state(library)
-        except LibraryError as error:
-            st.error(plain(error))
-        else:
             board = f" · [dashboard]({state.dashboard})" if state.dashboard else ""
             st.success(f"{plain(state.summary)}{board}")

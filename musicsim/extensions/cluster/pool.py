@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from musicsim import __version__
 from musicsim.errors import LibraryError
-from musicsim.extensions.cluster.address import check_address, is_encrypted, is_on_this_machine, n_own
+from musicsim.extensions.cluster.address import check_address, is_encrypted, n_own, needs_trust
 from musicsim.library.processes.workers import Crew, Limits, WorkerDied
+from musicsim.wording import count
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -40,14 +41,13 @@ _TICK_S = 0.5
 _COUNT_EVERY_S = 2.0
 CONNECT_S = 10.0
 _FETCH_S = 120.0
-_GONE_S = 600.0  # maximum seconds to wait for a scheduler that has died
+_GONE_S = 600.0  # maximum seconds to wait until a lost scheduler is back
 _RETRIES = 2  # number of retries of a batch that could not start on any worker
 UNTRUSTED = (
     "this cluster is on a different machine and is not trusted. Dask exchanges pickles, so anyone who controls the "
     "scheduler can run code on this machine. Use tls:// with your own certificates, or trust the address: with "
     "--trust-cluster, with MUSICSIM_TRUST_CLUSTER=1 and MUSICSIM_CLUSTER, or under Connections on the Library page."
 )
-"""Message for a cluster that the owner of this machine does not trust."""
 _CERTIFICATES = (
     "Set DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ...__CLIENT__CERT and ...__CLIENT__KEY, or the same options in "
     "~/.config/dask/distributed.yaml (docs/scale.md)."
@@ -67,9 +67,7 @@ class ClusterState:
     @property
     def summary(self) -> str:
         memory = f", {self.memory_bytes / 1e9:.1f} GB" if self.memory_bytes else ""
-        counts = {"worker": self.n_workers, "thread": self.n_threads}
-        text = ", ".join(f"{n:,} {unit}{'s' * (n != 1)}" for unit, n in counts.items())
-        return f"{self.address}: {text}{memory}"
+        return f"{self.address}: {count(self.n_workers, 'worker')}, {count(self.n_threads, 'thread')}{memory}"
 
 
 @contextmanager
@@ -77,13 +75,13 @@ def open_cluster(address: str, *, is_trusted: bool = False) -> "Iterator[Cluster
     """Open the cluster at an address: ``local:N``, or a scheduler's address.
 
     `is_trusted` allows a connection to a different machine without TLS. Anyone who controls its scheduler or the
-    network can then run code on this machine. So this machine's owner must decide to trust it, never a library.
+    network can then run code on this machine. Only this machine's owner may allow that, not a library.
     """
     try:
         address = check_address(address)
     except ValueError as error:
         raise LibraryError(str(error)) from error
-    if not (is_trusted or is_encrypted(address) or is_on_this_machine(address)):
+    if needs_trust(address) and not is_trusted:
         raise LibraryError(f"{address}: {UNTRUSTED}")
     if find_spec("distributed") is None:
         raise LibraryError(f"{address}: a cluster needs Dask. Install it with: pip install 'musicsim[cluster]'")
@@ -171,7 +169,7 @@ class ClusterPool(AbstractContextManager["ClusterPool"]):
     def _run(
         self, work: "_Work", tasks: Iterable[T], max_batch: int, max_pending: int | None
     ) -> Generator[tuple[T, Any] | None, None, None]:
-        """Yield each task with its result, or `_KILLED` if its batch kills workers; lost batches are repeated."""
+        """Yield each task with its result, or with `_KILLED` if its batch killed too many workers."""
         shared: Future | None = None  # `work`, sent to each worker only once
         waiting = iter(tasks)
         pending: dict[Future, list[T]] = {}
@@ -289,7 +287,7 @@ class _Done:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    name: str  # unique name
+    name: str  # unique
     function: Callable[[Any], Any]
     limits: Limits
     preload: tuple[str, ...]

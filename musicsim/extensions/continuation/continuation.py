@@ -15,7 +15,6 @@ from scipy import sparse
 
 from musicsim import evaluation, playlist
 from musicsim._arrays import Float64Array, FloatingArray, Int64Array, IntegerArray
-from musicsim._checks import check_choice
 from musicsim.blas import one_blas_thread
 from musicsim.errors import ModelError
 from musicsim.explorer.playlists.edges import build_hypergraph
@@ -36,6 +35,7 @@ MAX_JUDGED = 500  # maximum number of lists evaluated in a fold
 _N_PARTS = 5
 _ENOUGH = 200  # number of evaluated lists after which no further fold is evaluated
 _N_RECOMMENDED = 500
+_SEED = 0
 
 Interval = tuple[float, float, float]  # a mean over lists, and the lower and upper end of its 95% interval
 Lists = Sequence[Sequence[int]]
@@ -94,7 +94,7 @@ def ways(task: Task) -> Ways:
 
 
 def score_by_walk(model: playlist.PlaylistModel) -> Score:
-    """Score songs by the mean probability that they follow a first song; first songs get meaningless scores."""
+    """Score songs by the mean probability that they follow a first song; scores of first songs are meaningless."""
     graph = model.hypergraph
 
     def score(_: int, songs: Sequence[int]) -> Float64Array:
@@ -167,7 +167,7 @@ def _als(task: Task) -> Score:
 
 
 def _bpr(task: Task) -> Score:
-    """Bayesian personalized ranking (Rendle et al. 2009); also fitted to first songs: lists cannot be added later."""
+    """Bayesian personalized ranking (Rendle et al. 2009), also fitted to first songs: it cannot add lists later."""
     from implicit.cpu.bpr import BayesianPersonalizedRanking
 
     model = BayesianPersonalizedRanking(
@@ -238,7 +238,6 @@ def split(lists: Lists, judged: Int64Array) -> tuple[Lists, Lists, Lists]:
 
 def lists_of(snapshot: Snapshot, kind: str) -> Lists:
     """Return the lists of one kind (see :data:`LISTS`) as song rows."""
-    check_choice("kind", kind, LISTS)
     if kind == "playlists":
         return collect_playlists(snapshot, generated=False).rows
     number, song_id = snapshot.library.listening.sittings().T
@@ -250,7 +249,7 @@ def lists_of(snapshot: Snapshot, kind: str) -> Lists:
 
 
 def n_long_lists(snapshot: Snapshot) -> dict[str, int]:
-    return {kind: sum(map(len, parts_of(lists_of(snapshot, kind), 0))) for kind in LISTS}
+    return {kind: sum(map(len, parts_of(lists_of(snapshot, kind), _SEED))) for kind in LISTS}
 
 
 def recommend(scores: Float64Array, begun: Sequence[int]) -> Int64Array:
@@ -265,7 +264,7 @@ def recommend(scores: Float64Array, begun: Sequence[int]) -> Int64Array:
 
 
 def measure(task: Task, rest: Lists, by: Ways, progress: Progress = no_progress) -> dict[str, dict[str, Float64Array]]:
-    """Score the methods `by` with each measure on each list, (n_judged,); `rest` contains the second halves."""
+    """Return the scores of each method in `by` for each measure, one per list; `rest` contains the second halves."""
     scores = {}
     for number, (name, fit) in enumerate(by.items()):
         n_done, total = number * len(rest), len(by) * len(rest)
@@ -281,7 +280,7 @@ def measure(task: Task, rest: Lists, by: Ways, progress: Progress = no_progress)
 def task_of(
     snapshot: Snapshot, kind: str, train: Lists, begun: Lists, progress: Progress = no_progress, random_state: int = 0
 ) -> Task:
-    """Return a task with the data that the app uses, except that co-occurrence edges use only the training lists."""
+    """Return a task with the app's data, but with co-occurrence edges from the training lists only."""
     sources = load_sources(snapshot)
     if kind == "sittings":
         sources = replace(sources, listeners={})  # drop listeners' groups, which contain the evaluated sessions
@@ -297,14 +296,12 @@ def task_of(
     return Task(snapshot.n_indexed, train, begun, fit_walk, artists, snapshot.X, random_state)
 
 
-def continue_lists(
-    library: Library, kind: str, progress: Progress = no_progress, *, random_state: int = 0
-) -> Continued:
+def continue_lists(library: Library, kind: str, progress: Progress = no_progress) -> Continued:
     """Evaluate every method on about 200 lists; songs are compared by Sound, which does not learn from lists."""
     native = library.models.native()
     snapshot = take_snapshot(library, native.id if native else None)
     lists = lists_of(snapshot, kind)
-    parts = parts_of(lists, random_state)
+    parts = parts_of(lists, _SEED)
     n_long = sum(map(len, parts))
     if n_long < MIN_LISTS:
         raise ModelError(too_few(n_long, kind))
@@ -314,7 +311,7 @@ def continue_lists(
         part_progress = add_prefix(progress, f"part {number}: ")
         judged = part[:MAX_JUDGED]
         train, begun, rest = split(lists, judged)
-        task = task_of(snapshot, kind, train, begun, part_progress, random_state)
+        task = task_of(snapshot, kind, train, begun, part_progress)
         scores.append(measure(task, rest, ways(task), part_progress))
         n_judged += len(judged)
         if n_judged >= _ENOUGH:
@@ -325,7 +322,7 @@ def continue_lists(
     order = sorted(by_way, key=lambda way: -by_way[way]["ndcg"].mean())
 
     def compare(way: str, name: str, minus: Float64Array) -> Interval:
-        return evaluation.bootstrap_pairs(by_way[way][name], minus, random_state=random_state)
+        return evaluation.bootstrap_pairs(by_way[way][name], minus, random_state=_SEED)
 
     means = {way: {name: compare(way, name, np.zeros(n_judged)) for name in MEASURES} for way in order}
     leads = {way: compare(WALK, "ndcg", by_way[way]["ndcg"]) for way in order if way != WALK}

@@ -6,14 +6,12 @@ import streamlit as st
 from musicsim.explorer import jobs
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.continuation.continuation import LISTS, MEASURES, MIN_LISTS, Continued, n_long_lists, too_few
-from musicsim.library import Library
-from musicsim.library.stores.jobs import Job
 from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import interval, plain
 from musicsim.ui.components.downloads import show_table
-from musicsim.ui.components.jobs_view import job_panel, start_job
+from musicsim.ui.components.jobs_view import start_job, watch_until_end
 
 _CHOSEN: Key[str] = Key("evaluate_lists", lambda: LISTS[0], "kind of lists to evaluate, one of LISTS")
 _PLACES = {"clicks": 2}  # decimal places; 3 by default
@@ -51,26 +49,12 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     last_trace = next(filter(None, traces), None)
     if last_trace:
         _show(Continued(**last_trace[-1]))
-    _start(library, kind, next(iter(runs), None))
-
-
-def _start(library: Library, kind: str, last: Job | None) -> None:
     st.button(
         f"Evaluate {kind}", icon=":material/calculate:", key="evaluate_continue",
         on_click=start_job, args=(library, "continue"), kwargs={"lists": kind},
     )  # fmt: skip
-    if last is None or last.state == "done":
-        return
-
-    @st.fragment(run_every=1.0 if last.is_active else None)
-    def panel() -> None:
-        jobs.current(library)  # update the state of the job in case its process has died
-        job = library.jobs.get(last.id)
-        if job.is_active != last.is_active:
-            st.rerun()
-        job_panel(library, job)
-
-    panel()
+    if runs and runs[0].state != "done":
+        watch_until_end(library, runs[0])
 
 
 def _show(result: Continued) -> None:

@@ -20,7 +20,7 @@ def add_own_vectors(library: Library, file: Path, name: str, progress: Progress)
 
 
 def add_onnx(library: Library, onnx: OnnxModel, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
-    """Run an ONNX model on a library's songs, and make a model from its vectors; a second run resumes the first."""
+    """Run an ONNX model on a library's songs, and make a model from its vectors; the next run resumes a stopped run."""
     with library.exclusive("running a model on the songs"):
         described = compute_vectors(library, onnx, progress)
     if not described.hashes:

@@ -1,6 +1,7 @@
 """Imported vectors as a representation for models."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -45,16 +46,12 @@ class VectorEncoder(encoders.Encoder):
 
     def reader(self, library: Library, _tell: Progress, /) -> encoders.ReadFeatures:
         store, width = EmbeddingStore(library), self.n_features
-        nothing = encoders.make_row_reader(
-            np.empty(0, np.int64), lambda at: np.empty((len(at), width), np.float32), width
-        )
-        try:
+        with suppress(LibraryError):  # the model is from a different library, or the vectors are damaged
             vectors, matched = store.vectors(self.key), store.match(self.key)
-        except LibraryError:  # the model is from a different library, or the vectors are damaged
-            return nothing
-        if vectors.shape[1] != width:  # the model file was tampered with
-            return nothing
-        return encoders.make_row_reader(matched.song_ids, lambda at: vectors[matched.rows[at]], width)
+            if vectors.shape[1] == width:  # otherwise, the model file was tampered with
+                return encoders.make_row_reader(matched.song_ids, lambda at: vectors[matched.rows[at]], width)
+        nothing = np.empty((0, width), np.float32)
+        return encoders.make_row_reader(np.empty(0, np.int64), lambda at: nothing[at], width)
 
     @property
     def n_features(self) -> int:

@@ -37,7 +37,7 @@ MAX_NUMBERS = 2**29  # maximum number of values, 2 GB as float32: a million song
 MAX_BYTES = 2**32  # maximum bytes per array: MAX_NUMBERS as float64
 _MAX_ROWS = 2**22
 _MAX_RATIO = 100  # maximum ratio of memory to file size; numbers compress slightly, decompression bombs a lot
-_ALWAYS_READ = 2**26  # bytes of memory that any file may take, whatever its size
+_ALWAYS_READ = 2**26  # bytes of memory that every file may take, even if it is small
 MAX_WIDE = 4_096
 _MAX_NAME = 4_096
 _BATCH = 4_096  # number of rows that are read from a Parquet file at a time
@@ -117,7 +117,7 @@ def _check_ratio(n_bytes: int, path: Path) -> None:
 
 
 def _check_in_process(path: Path) -> None:
-    """Read a table in a separate process first, because a damaged table can crash pyarrow; raise ValueError if so."""
+    """Read a table in a separate process first, because a damaged table can crash pyarrow; raise ValueError then."""
     code = f"import pathlib, sys, {__name__} as files; files._read_parquet(pathlib.Path(sys.argv[1]))"
     package = Path(__file__).parents[3]  # working folder from which a checkout can be imported
     command = [sys.executable, "-c", code, str(path.absolute())]

@@ -86,11 +86,10 @@ class Described:
     hashes: list[str]  # hash of each song's file
     vectors: Float32Array  # (n_songs, d)
     problems: list[str]  # one sentence per song without a vector
-    n_known: int  # number of songs with vectors from earlier runs
 
 
 def compute_vectors(library: Library, model: OnnxModel, progress: Progress) -> Described:
-    """Run an ONNX model on the songs in a library; vectors are cached, so a second run resumes the first."""
+    """Run an ONNX model on the songs in a library; vectors are cached, so the next run can resume a stopped one."""
     try:
         if not model.path.is_file() or not 0 < model.path.stat().st_size < _MAX_BYTES:
             raise LibraryError(f"{model.path.name} is missing, empty or too large. Use an ONNX file of less than 2 GB.")
@@ -104,8 +103,7 @@ def compute_vectors(library: Library, model: OnnxModel, progress: Progress) -> D
     cache = _VectorCache(library.folder / "cache" / f"onnx-{model.key}.rows", _try_out(model, limits, progress))
     songs = {song.content_hash: song.path for song in library.songs()}
     hash_of = {path: digest for digest, path in songs.items() if digest not in cache.rows}
-    n_known = n_done = len(songs) - len(hash_of)
-    problems = []
+    n_done, problems = len(songs) - len(hash_of), []
     pool = LocalPool(library.settings["n_workers"])
     with closing(pool.outcomes(partial(song_vector, model), iter(hash_of), limits=limits)) as items:
         for item in items:
@@ -118,7 +116,7 @@ def compute_vectors(library: Library, model: OnnxModel, progress: Progress) -> D
                 n_done += 1
             progress(f"running {model.path.name}", n_done, len(songs))
     hashes, vectors = cache.select(songs)
-    return Described(model, hashes, vectors, problems, n_known)
+    return Described(model, hashes, vectors, problems)
 
 
 def _try_out(model: OnnxModel, limits: Limits, progress: Progress) -> int:

@@ -35,12 +35,11 @@ def _import(library: Library, name: str, data: bytes) -> None:
         _RESULT.set((library.folder, str(error), ""))
         return
     lines = [describe_matches(about, matched), *about.problems]
-    if not len(matched.song_ids):
-        _RESULT.set((library.folder, lines[0], "\n".join(lines[1:])))
-        return
-    _RESULT.set((library.folder, "", "\n".join(lines)))
-    settings = RepresentationSettings(OWN, vectors=about.key, label=about.label)
-    start_job(library, "represent", name=free_name(library, settings.name), settings=asdict(settings))
+    problem = "" if len(matched.song_ids) else lines.pop(0)
+    _RESULT.set((library.folder, problem, "\n".join(lines)))
+    if not problem:
+        settings = RepresentationSettings(OWN, vectors=about.key, label=about.label)
+        start_job(library, "represent", name=free_name(library, settings.name), settings=asdict(settings))
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:

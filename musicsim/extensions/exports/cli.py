@@ -1,6 +1,5 @@
 """The command ``musicsim export``."""
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +7,6 @@ import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, plain, progress_bar
 from musicsim.cli.options import take_request
-from musicsim.explorer.pools import use_pool
 from musicsim.extensions.exports.export import export as write_export
 from musicsim.extensions.exports.request import EXPORTS, ExportRequest
 from musicsim.wording import count
@@ -25,11 +23,7 @@ def export(
 ) -> None:
     if what not in EXPORTS:
         raise typer.BadParameter(f"{what!r} must be one of {', '.join(EXPORTS)}.", param_hint="WHAT")
-    with (
-        open_library(library) as lib,
-        use_pool(lib) if EXPORTS[what].compares else nullcontext(),
-        progress_bar() as progress,
-    ):
+    with open_library(library) as lib, progress_bar() as progress:
         exported = write_export(lib, what, file, request, model=model, progress=progress)
     n_rows, n_bytes = exported.n_rows, exported.n_bytes
     if as_json:

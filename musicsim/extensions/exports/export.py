@@ -55,12 +55,13 @@ def export(
     if not target.parent.is_dir() or target.is_dir():
         raise LibraryError(f"{target}: this file cannot be written. Use a file name in an existing folder.")
     snapshot = take_snapshot(library, _model_id(library, kind, model))
-    if (kind, ending) == ("neighbours", MIREX):
-        n_rows = _write_mirex(snapshot, target, request, progress)
-    elif (kind, ending) == ("tags", JAMS):
-        n_rows = _write_jams(snapshot, target, progress)
-    else:
-        n_rows = write_table(target, TABLE_OF[kind](snapshot, request, progress))
+    with use_pool(library) if EXPORTS[kind].compares else nullcontext():
+        if (kind, ending) == ("neighbours", MIREX):
+            n_rows = _write_mirex(snapshot, target, request, progress)
+        elif (kind, ending) == ("tags", JAMS):
+            n_rows = _write_jams(snapshot, target, progress)
+        else:
+            n_rows = write_table(target, TABLE_OF[kind](snapshot, request, progress))
     has_model = kind in ("vectors", "histograms", "neighbours", "map")
     model_name = snapshot.record.name if has_model and snapshot.record else ""
     return Exported(target, n_rows, target.stat().st_size, model_name)
@@ -68,8 +69,7 @@ def export(
 
 def run_job(library: Library, *, what: str, path: str, progress: Any) -> bool:
     Path(path).parent.mkdir(exist_ok=True)
-    with use_pool(library) if EXPORTS[what].compares else nullcontext():
-        exported = export(library, what, Path(path), ExportRequest(), progress=progress)
+    exported = export(library, what, Path(path), ExportRequest(), progress=progress)
     progress.outcome = f"{count(exported.n_rows, 'row')} · {exported.n_bytes / 1e6:,.1f} MB · {path}"
     return True
 
@@ -99,7 +99,7 @@ def _write_mirex(snapshot: Snapshot, target: Path, request: ExportRequest, progr
 
 
 def _file_names(snapshot: Snapshot) -> Callable[[int], str]:
-    """Return a function from rows to file names (paths, if several songs share the name); takes 0.1 kB per song."""
+    """Return a function that names the file of a row: by its path if the name is not unique. Takes 0.1 kB per song."""
     parts, hashes = [], []
     for block in row_blocks(all_rows(snapshot), _MAX_ROWS, no_progress, ""):
         paths = [_one_line(path) for _, path in files_at(snapshot, block)]

@@ -13,7 +13,7 @@ class ExportKind:
     label: str
     help: str
     endings: tuple[str, ...] = TABLES
-    compares: bool = False  # True if the export compares songs with each other, which a cluster can do
+    compares: bool = False  # True if the export compares songs with each other, so that it can use a cluster
 
 
 EXPORTS = {

@@ -1,7 +1,7 @@
 """Tables as Parquet, NPZ or CSV files, written in blocks of rows; only one block is in memory at a time.
 
 In Parquet, vectors are lists, and a column whose name contains a dot is a field of a struct. A CSV file has one column
-per dimension of a vector (``name_1``, ``name_2`` ...), and strings are made harmless in spreadsheets.
+per dimension of a vector (``name_1``, ``name_2`` ...), and spreadsheets do not run its strings as formulas.
 """
 
 import csv
@@ -112,7 +112,7 @@ def _cells(column: Column, values: Any) -> list[list[Any]]:
 
 def _write_npz(path: Path, table: Table) -> int:
     with ExitStack() as stack:
-        # unnamed files disappear when the process ends, for whatever reason
+        # unnamed files disappear even if the process crashes
         spools = [
             _Spool(column, stack.enter_context(tempfile.TemporaryFile(dir=path.parent))) for column in table.columns
         ]

@@ -8,6 +8,7 @@ import typer
 from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.extensions.guessing.guess import MIN_RIGHT, N_VOTES, USUAL_VOTES, enter_guesses, guess_labels
+from musicsim.wording import count
 
 
 class _Target(StrEnum):
@@ -69,4 +70,4 @@ def guess(
             "--votes, or accept guesses one by one in the app."
         )
     elif accept:
-        typer.echo(f"Saved for {n_accepted:,} song{'s' * (n_accepted != 1)}. The files were not changed.")
+        typer.echo(f"Saved for {count(n_accepted, 'song')}. The files were not changed.")

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from musicsim._arrays import Int64Array
-from musicsim._checks import check_choice, check_whole
 from musicsim.errors import ModelError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.guessing.label_levels import LEVELS_OF, Levels
@@ -29,7 +28,7 @@ _SEED = 0
 class Judged:
     """Shares of correct guesses. A guess is correct if all levels with enough votes match the song's known labels."""
 
-    right: dict[int, float]  # maps the minimum number of votes to the share; minimums without a guess are missing
+    right: dict[int, float]  # maps the minimum number of votes to the share; only minimums that a guess reaches
     # share on the widest level if songs by the same artist (for genres) or from the same album (for artists) do not
     # vote; None if there are no other voters
     right_apart: float | None
@@ -58,7 +57,7 @@ def judge(
 
 
 def _split(levels: Levels, rows: Int64Array, *, learned: bool, apart: bool) -> tuple[Int64Array, Int64Array]:
-    """Split labeled rows randomly into rows to evaluate and voters; a fifth is held out for learned voters."""
+    """Return the rows to evaluate and the rows that vote; with `learned`, a fifth of the rows does not vote."""
     if not learned:
         return rows[:_MAX_JUDGED], rows
     if not apart:
@@ -120,7 +119,7 @@ class Guesses:
         return [guess for guess in self.guesses if guess.votes[0] >= min_votes]
 
     def can_accept_all(self, min_votes: int) -> bool:
-        """Return True if guesses with at least `min_votes` votes are accurate enough to be accepted unreviewed."""
+        """Return True if guesses with at least `min_votes` votes are accurate enough to be accepted without review."""
         return self.judged.right.get(min_votes, 0.0) >= MIN_RIGHT
 
     def summary(self, min_votes: int) -> str:
@@ -148,23 +147,18 @@ class Guesses:
 
 
 def enter_guesses(library: Library, guesses: Iterable[Guess], min_votes: int) -> list[TagChange]:
-    """Save guesses with enough votes for songs that still have no label; return the changes to undo this."""
+    """Save guesses with enough votes for songs that still have no label; return the changes that undo this."""
     entries = ((guess.song.id, guess.new_tags(min_votes)) for guess in guesses)
     return library.edits.change(TagChange(i, dict.fromkeys(tags), tags) for i, tags in entries if tags)
 
 
-def guess_labels(
-    snapshot: Snapshot, target: str = "genre", *, by: str = "vectors", n_votes: int | None = None
-) -> Guesses:
+def guess_labels(snapshot: Snapshot, target: str = "genre", *, by: str = "vectors") -> Guesses:
     """Guess the label of every row without a label; songs without a row, such as duplicates, get no guess.
 
-    A guessed artist includes the album if voters agree on it. Codes are learned three times, in about 3 s each, and
-    evaluated on held-out songs if there are enough labels. Accuracy is measured on at most 1,000 songs.
+    A guessed artist includes the album if voters agree on it. Codes are learned three times, in about 3 s each: once
+    for the guesses, and twice to measure their accuracy on held-out songs. At most 1,000 songs are used for that.
     """
-    check_choice("target", target, TARGETS)
-    check_choice("by", by, VOTERS)
-    n_votes = N_VOTES[target] if n_votes is None else n_votes
-    check_whole("n_votes", n_votes, 1)
+    n_votes = N_VOTES[target]
     levels = LEVELS_OF[target](snapshot)
     is_known = levels.codes[:, 0] >= 0
     unknown, known = np.flatnonzero(~is_known), np.flatnonzero(is_known)

@@ -18,7 +18,7 @@ _SEPARATOR = re.compile(r"\s*(?:::|[/\\>›»|;,])\s*")
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    codes: Int64Array  # (n_songs, n_levels): indices into `names`; -1 if unknown, then also on all narrower levels
+    codes: Int64Array  # (n_songs, n_levels): indices into `names`; -1 from the first unknown level on
     names: list[list[str]]  # names of the labels on each level
     tags: tuple[str, ...]  # tag that stores the labels of each level
     # (n_songs,): songs with the same number are similar for reasons other than the label, so a fair measurement

@@ -25,6 +25,7 @@ from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import clean, off_if, plain
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.library.review import pick_rows
+from musicsim.wording import count
 
 _VOTER_LABELS = {"vectors": "Nearest songs", "codes": "Learned codes"}
 _CODES_HELP = (
@@ -47,7 +48,7 @@ def _guesses(folder: Path, revision: int, model_id: str | None, target: str, by:
 
 def _accept(library: Library, target: str, guesses: Sequence[Guess], min_votes: int) -> None:
     undo = enter_guesses(library, guesses, min_votes)
-    if undo:  # if nothing was saved, the previous guesses can still be undone
+    if undo:  # otherwise, the user can still undo the previous guesses
         _ACCEPTED[target].set((library.name, undo))
 
 
@@ -64,7 +65,7 @@ def _draw_guesses(snapshot: Snapshot, target: str) -> None:
     if accepted is not None and accepted[0] == snapshot.library.name:
         n_songs = len({change.song_id for change in accepted[1]})
         st.button(
-            f"Undo {n_songs:,} {target}{'s' * (n_songs != 1)}", icon=":material/undo:", key=f"{target}s_back",
+            f"Undo {count(n_songs, target)}", icon=":material/undo:", key=f"{target}s_back",
             on_click=_undo, args=(snapshot.library, target, accepted[1]),
         )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):

@@ -10,9 +10,10 @@ from musicsim.errors import ModelError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
 BITS, _STEPS, _NOISE = 128, 500, 0.6
+_SEED = 0
 _MAX_LEARNED = 5_000
 _READ_BLOCK = 10_000  # number of rows whose vectors are read together
-QUERY_BLOCK = 256  # number of queries per search; one search for many queries is at least three times as fast
+QUERY_BLOCK = 256  # number of queries per search, which is at least three times as fast as separate searches
 
 
 class VectorVoters:
@@ -40,14 +41,14 @@ class CodeVoters:
     songs in about 3 s. Raises ModelError if all labels in the sample are equal, or if all are different.
     """
 
-    def __init__(self, snapshot: Snapshot, rows: Int64Array, labels: Int64Array, random_state: int = 0) -> None:
+    def __init__(self, snapshot: Snapshot, rows: Int64Array, labels: Int64Array) -> None:
         self._snapshot, self._rows = snapshot, rows
-        sample = np.sort(np.random.default_rng(random_state).permutation(len(rows))[:_MAX_LEARNED])
+        sample = np.sort(np.random.default_rng(_SEED).permutation(len(rows))[:_MAX_LEARNED])
         counts = [np.unique(level[level >= 0], return_counts=True)[1] for level in labels[sample].T]
         if not any(len(n_songs) > 1 and n_songs.max() > 1 for n_songs in counts):
             raise ModelError("Learning codes requires at least two different labels, one of them on several songs.")
         self.hash = hashing.RankHash(
-            BITS, "hierarchy", method="ranknet", ranknet_steps=_STEPS, noise=_NOISE, random_state=random_state
+            BITS, "hierarchy", method="ranknet", ranknet_steps=_STEPS, noise=_NOISE, random_state=_SEED
         ).fit(snapshot.vectors_at(rows[sample]), labels[sample])
         codes = [self.hash.transform(snapshot.vectors_at(block)) for block in _blocks(rows, _READ_BLOCK)]
         self._index = search.HammingIndex(n_jobs=1).fit(np.concatenate(codes))

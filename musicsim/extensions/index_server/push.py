@@ -1,7 +1,7 @@
 """Functions that push songs to the index server (:mod:`musicsim.extensions.index_server.remote_index`).
 
-A push sends the songs whose digests differ from those in the collection, and so resumes an interrupted push. A complete
-collection gets the alias for searches; until then, every machine searches its own index.
+A push sends only the songs whose digests differ from those in the collection. Therefore, it resumes an interrupted
+push. Only a complete collection gets the alias for searches; until then, every machine searches its own index.
 """
 
 import logging

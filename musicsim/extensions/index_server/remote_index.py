@@ -1,8 +1,7 @@
 """Neighbors from the Milvus server in ``MUSICSIM_INDEX``, for libraries that are too large to search on one machine.
 
-A collection contains ids, vectors, and the columns for filters; hashes replace names, which stay on this machine. An
-alias contains a digest of all rows, so a process with different songs does not find the collection and searches
-locally.
+A collection contains ids, vectors, and the columns for filters, with hashes instead of names. The name of its alias
+contains a digest of all rows, so a process with different songs does not find the collection and searches locally.
 """
 
 import logging
@@ -49,7 +48,7 @@ ASK_AGAIN_S = 30.0  # seconds to pause after the server did not respond
 LOOK_AGAIN_S = 3.0  # seconds to pause after the server did not have the songs
 
 _NO_CONNECTION = 2  # pymilvus' error code for a lost connection
-_NAME = "machine.index_name"  # key under which the library stores its name on servers
+NAME_KEY = "machine.index_name"  # key under which the library stores its name on servers
 _SYNTAX = "MUSICSIM_INDEX must be milvus:http://host:19530 or milvus:/path/to/a/file.db"
 
 
@@ -102,11 +101,7 @@ class Server:
             raise ValueError("a public demonstration cannot use Milvus Lite, which writes to its file")
         from pymilvus import MilvusClient
 
-        for name in (
-            "pymilvus",
-            "pymilvus.milvus_client",
-            "milvus_lite",
-        ):  # keep the libraries silent, because this class reports their errors
+        for name in ("pymilvus", "pymilvus.milvus_client", "milvus_lite"):  # this class reports their errors
             logging.getLogger(name).setLevel(logging.CRITICAL)
         _limit_lengths()
         address = os.path.expanduser(self.address) if is_file else self.address
@@ -116,7 +111,7 @@ class Server:
 
     @contextmanager
     def understood(self) -> Iterator[None]:
-        """Raise IndexServerError if the block fails to process a response from the server."""
+        """Raise IndexServerError if the block cannot process a response from the server."""
         try:
             yield
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
@@ -170,13 +165,10 @@ def index_server() -> Server | None:
     return None if setting in ("", "local") else server_named(setting)
 
 
-def name_on_servers(library: Library) -> str | None:
-    return library.text(_NAME)
-
-
 def give_name(library: Library) -> str:
-    name = name_on_servers(library) or uuid.uuid4().hex
-    library.set_text(_NAME, name)
+    """Return the library's name on servers, and save a random one before the first push."""
+    name = library.text(NAME_KEY) or uuid.uuid4().hex
+    library.set_text(NAME_KEY, name)
     return name
 
 
@@ -200,7 +192,7 @@ class RemoteIndex:
         self.server, self._library, self._model_id = server, library, model_id
         self._rows, self._columns = rows, columns
         self._alias: str | None = None
-        self._checked: float | None = None  # last time at which the server lacked the songs; None if it has them
+        self._checked: float | None = None  # time of the last check that did not find the songs, if any
         self._trouble: str | None = None
         self._is_ready = False
 
@@ -223,7 +215,7 @@ class RemoteIndex:
     @property
     def alias(self) -> str | None:
         """Alias of a collection that contains exactly these rows; None before the first push."""
-        if self._alias is None and (name := name_on_servers(self._library)) is not None:
+        if self._alias is None and (name := self._library.text(NAME_KEY)) is not None:
             self._alias = alias_of(collection_of(name, self._model_id), self._rows.ids, self.digests)
         return self._alias
 
@@ -236,7 +228,7 @@ class RemoteIndex:
     def nearest(
         self, vector: Float32Array, k: int, allowed: BoolArray | None, condition: All | None
     ) -> Int64Array | None:
-        """Return the rows nearest to a vector; None if the server fails, lacks songs, or limits results to fewer."""
+        """Return the rows nearest to a vector; None if the server fails, lacks songs, or sends too few results."""
         n = min(k, len(self._rows.ids) if allowed is None else int(np.count_nonzero(allowed)))
         if n + SPARE > MAX_ROWS:
             return None
@@ -292,8 +284,8 @@ class RemoteIndex:
     def _filter(self, allowed: BoolArray | None, condition: All | None) -> str:
         """Return a filter expression for the server.
 
-        Collections do not contain tags and lyrics, because every import changes them. Conditions on these become a
-        list of song ids if few songs meet them; otherwise the results are filtered on this machine.
+        Collections do not contain tags and lyrics, because every import changes them. A condition on tags or lyrics
+        becomes a list of song ids if few songs meet it; otherwise the results are filtered on this machine.
         """
         if allowed is None or condition is None:
             return ""

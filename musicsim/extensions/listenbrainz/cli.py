@@ -14,6 +14,7 @@ from musicsim.wording import count
 group = typer.Typer(no_args_is_help=True)
 
 
+@group.command()
 def token(
     library: console.LibraryOption = None,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the saved token.")] = False,
@@ -24,6 +25,7 @@ def token(
     typer.echo("The token was removed." if remove else "The token was saved.")
 
 
+@group.command()
 @take_request(PlaylistRequest)
 def send(
     request: PlaylistRequest,
@@ -51,7 +53,3 @@ def send(
             console.warn("no MusicBrainz id", song.label)
     if sent.lacking:
         raise typer.Exit(console.SOME_FAILED)
-
-
-group.command("token")(token)
-group.command("send")(send)

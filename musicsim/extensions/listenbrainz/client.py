@@ -14,7 +14,7 @@ from typing import Any
 from musicsim import logs
 from musicsim.errors import ServerError
 from musicsim.library import Library, Song
-from musicsim.library.disk.arrays import private_path
+from musicsim.library.disk.arrays import write_private
 from musicsim.library.media.playlist_files import jspf
 from musicsim.library.tags.file_tags import MBID
 
@@ -48,8 +48,7 @@ def save_token(library: Library, token: str) -> None:
         return
     if not _TOKEN.fullmatch(token):
         raise ServerError("this is not a valid token. Copy the token from your ListenBrainz account's settings.")
-    with private_path(path) as temporary:
-        temporary.write_text(token)
+    write_private(path, token)
 
 
 def send_playlist(library: Library, title: str, songs: Sequence[Song], *, public: bool = False) -> Sent:

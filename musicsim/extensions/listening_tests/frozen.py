@@ -1,4 +1,4 @@
-"""The file that defines a listening test: songs, pairs, orders and consent text. A digest shows any later change."""
+"""The file that defines a listening test: songs, pairs, orders and consent text. A digest reveals later changes."""
 
 import json
 from hashlib import blake2b
@@ -51,7 +51,7 @@ class ListeningTest(FileModel):
     max_failed_checks: _Index
     songs: Annotated[tuple[FrozenSong, ...], Field(strict=False, max_length=_MAX_SONGS)]
     pairs: Annotated[tuple[Pair, ...], Field(strict=False, min_length=1, max_length=_MAX_PAIRS)]
-    # one order per row, as indices of pairs; rows are assigned to listeners in turn
+    # orders of all pairs, given by their indices; they are assigned to listeners in turn
     orders: Annotated[
         tuple[Annotated[tuple[_Index, ...], Field(strict=False)], ...],
         Field(strict=False, min_length=1, max_length=MAX_LISTENERS),

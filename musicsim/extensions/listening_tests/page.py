@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 import pandas as pd
 import streamlit as st
 
-from musicsim.errors import MusicsimError
+from musicsim.errors import LibraryError, MusicsimError
 from musicsim.evaluation import Agreement
 from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -21,7 +21,7 @@ from musicsim.library import Library
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.option_widgets import describe, limits
-from musicsim.ui.base.text import clean, off_if, plain
+from musicsim.ui.base.text import clean, off_if, plain, show_errors
 from musicsim.ui.components.downloads import show_table
 from musicsim.wording import count, count_are
 
@@ -53,7 +53,8 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         "New listening test", expanded=not tests, key=f"listening_form_{len(tests)}", icon=":material/add:"
     ):
         _draw_form(library)
-        _draw_upload(library)
+        with st.popover("Repeat a test from its file", icon=":material/upload_file:"):
+            _draw_upload(library)
 
 
 def _draw_form(library: Library) -> None:
@@ -81,38 +82,24 @@ def _draw_form(library: Library) -> None:
             same_artist = st.checkbox(**describe(request, "same_artist"), value=request.same_artist)
             consent = st.text_area(**describe(request, "consent"), value=request.consent, max_chars=5_000)
         if st.form_submit_button("Create the test", type="primary", icon=":material/headphones:"):
-            try:
+            with show_errors(ValueError):
                 options = request(name=name, models=tuple(chosen), same_artist=same_artist, consent=consent, **numbers)
                 with st.spinner("Searching with each model…"):
                     test = make_test(library, options)
-            except (MusicsimError, ValueError) as error:
-                st.error(plain(error), icon=":material/error:")
-                return
-            _add(library, test, int(people))
-            st.rerun()
+                _add(library, test, int(people))
+                st.rerun()
 
 
 def _draw_upload(library: Library) -> None:
-    with st.popover("Repeat a test from its file", icon=":material/upload_file:"):
-        _draw_upload_box(library)
-
-
-def _draw_upload_box(library: Library) -> None:
     file = st.file_uploader("The test (JSON)", ["json"], key="listening_file")
     if file is not None and st.button("Use this file", key="listening_use", icon=":material/upload_file:"):
-        try:
+        with show_errors():
             test = read_test(file.getvalue(), file.name)
-        except MusicsimError as error:
-            st.error(plain(error), icon=":material/error:")
-            return
-        n_absent = sum(library.song_with_sound(s.content_hash, s.sound_hash) is None for s in test.songs)
-        if n_absent:
-            st.error(
-                f"{n_absent:,} of {count_are(len(test.songs), 'song')} not in this library.", icon=":material/error:"
-            )
-            return
-        _add(library, test, 5)
-        st.rerun()
+            n_absent = sum(library.song_with_sound(s.content_hash, s.sound_hash) is None for s in test.songs)
+            if n_absent:
+                raise LibraryError(f"{n_absent:,} of {count_are(len(test.songs), 'song')} not in this library.")
+            _add(library, test, 5)
+            st.rerun()
 
 
 def _add(library: Library, test: ListeningTest, n_listeners: int) -> None:
@@ -124,9 +111,10 @@ def _add(library: Library, test: ListeningTest, n_listeners: int) -> None:
 
 
 def _invite(library: Library, test_id: int, n: int) -> None:
-    known = len(store.ListeningTestStore(library).listeners(test_id))
+    tests = store.ListeningTestStore(library)
+    known = len(tests.listeners(test_id))
     try:
-        store.ListeningTestStore(library).invite(test_id, [f"Listener {known + i + 1}" for i in range(n)])
+        tests.invite(test_id, [f"Listener {known + i + 1}" for i in range(n)])
     except ValueError as error:
         _PROBLEM.set(str(error))
 

@@ -1,4 +1,4 @@
-"""Make a listening test from the results of several models for the same queries, pooled so that no source is visible.
+"""Make a listening test from the pooled results of several models for the same queries, without revealing the models.
 
 As in MIREX's Audio Music Similarity task, results by the query's artist are left out by default, and a song that
 several models find is graded once. A Williams square orders the queries, and balances positions and predecessors.
@@ -22,7 +22,7 @@ from musicsim.library import Library, Song
 from musicsim.library.media.sound import has_sound
 
 _MORE = 20  # number of additional results, because some songs may have no file
-_MAX_TRIES = 10  # maximum number of candidate songs per query
+_MAX_TRIES = 10  # number of candidates per query song, because some have too few results
 CONSENT = (
     "You will hear pairs of short excerpts and grade how similar they sound. The test takes about half an hour; you "
     "can continue later with the same link. We save your grades and your consent, with the time of each, under the "
@@ -72,7 +72,7 @@ class Pool:
 
 
 def make_test(library: Library, request: ListeningTestRequest) -> ListeningTest:
-    """Search with all models, for songs by many artists, and make a test. Raises ModelError if results are too few."""
+    """Make a test with query songs by many artists. Raises ModelError if too few songs have results in all models."""
     rng = np.random.default_rng(request.seed)
     snapshots = [snapshot_under(library, name) for name in request.models]
     common = reduce(np.intersect1d, [snapshot.row_ids for snapshot in snapshots])

@@ -12,6 +12,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from pydantic_core import to_json
 
 from musicsim import evaluation
 from musicsim._arrays import Float64Array
@@ -176,17 +177,7 @@ def results_json(library: Library, test_id: int) -> bytes:
     result.pop("progress")
     people: list[dict[str, Any]] = []
     for one in listeners:
-        people.append({name: getattr(one, name) for name in ("number", "name", "consented_at")})
-        people[-1]["grades"] = [asdict(grade) for grade in grades[one.id]]
-    document = {"file": json.loads(test.to_json()), "listeners": people, "results": _to_json(result)}
-    return json.dumps(document, allow_nan=False, indent=1).encode()
-
-
-def _to_json(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _to_json(one) for name, one in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_to_json(one) for one in value]
-    if isinstance(value, float | np.floating):
-        return float(value) if math.isfinite(value) else None
-    return value
+        facts = {name: getattr(one, name) for name in ("number", "name", "consented_at")}
+        people.append({**facts, "grades": grades[one.id]})
+    document = {"file": json.loads(test.to_json()), "listeners": people, "results": result}
+    return to_json(document, indent=1, inf_nan_mode="null", fallback=np.ndarray.tolist)

@@ -14,7 +14,7 @@ from musicsim.api.routes import respond_with_song
 from musicsim.errors import MusicsimError, NotFoundError, OwnerOnlyError
 from musicsim.explorer.libraries import open_library
 from musicsim.extensions.listening_tests.taking_part import TakingPart
-from musicsim.library import Library
+from musicsim.library import Library, Song
 from musicsim.public import visitor_may
 
 _ASSETS = Path(__file__).parent / "assets"
@@ -27,9 +27,8 @@ _PAGE_HEADERS = _HEADERS | {
 }
 
 
-def _open(request: Request) -> tuple[Library, TakingPart]:
-    library = open_library(request.query_params.get("library"))
-    return library, TakingPart(library, request.path_params["token"])
+def _open(request: Request) -> TakingPart:
+    return TakingPart(open_library(request.query_params.get("library")), request.path_params["token"])
 
 
 def _error_response(error: Exception) -> JSONResponse:
@@ -60,17 +59,12 @@ def _page(request: Request) -> Response:
 def _state(request: Request) -> Response:
     """Return the page's data for a position in the listener's order, or for the first pair without a grade."""
     place = request.query_params.get("place")
-    return _respond(lambda: _open(request)[1].state(None if place is None else int(place)))
+    return _respond(lambda: _open(request).state(None if place is None else int(place)))
 
 
 @visitor_may
 def _consent(request: Request) -> Response:
-    def consent() -> dict[str, Any]:
-        _, part = _open(request)
-        part.consent()
-        return part.state()
-
-    return _respond(consent)
+    return _respond(lambda: _open(request).consent())
 
 
 @visitor_may
@@ -86,9 +80,7 @@ async def _grade(request: Request) -> Response:
         values = [content.get(name) for name in ("place", "category", "fine")] if isinstance(content, dict) else [None]
         if type(values[0]) is not int or any(value is not None and type(value) is not int for value in values):
             raise ValueError("place, category and fine must be whole numbers")
-        _, part = _open(request)
-        part.grade(*values)
-        return part.state()
+        return _open(request).grade(*values)
 
     return await run_in_threadpool(_respond, save)
 
@@ -97,9 +89,9 @@ async def _grade(request: Request) -> Response:
 async def _sound(request: Request) -> Response:
     """Return the audio of one song in a pair; errors do not reveal the song's name."""
 
-    def find() -> tuple[Library, Any]:
-        library, part = _open(request)
-        return library, part.song(request.path_params["place"], request.path_params["side"])
+    def find() -> tuple[Library, Song]:
+        part = _open(request)
+        return part.library, part.song(request.path_params["place"], request.path_params["side"])
 
     try:
         library, song = await run_in_threadpool(find)

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from musicsim.errors import LibraryError, NotFoundError, OwnerOnlyError
 from musicsim.extensions.listening_tests.frozen import FileModel, ListeningTest, read_test
@@ -49,7 +49,7 @@ class TakingPart:
     """A listener taking part in a test. Raises NotFoundError if the token is unknown."""
 
     def __init__(self, library: Library, token: str) -> None:
-        self._library, self._tests = library, ListeningTestStore(library)
+        self.library, self._tests = library, ListeningTestStore(library)
         self.listener: InvitedListener = self._tests.listener_of(token)
         self.test: ListeningTest = test_of(library, self.listener.test_id)
         self._order = self.test.order_of(self.listener.number)
@@ -82,30 +82,36 @@ class TakingPart:
         """Return a pair's query (side 0) or result (side 1). Raises NotFoundError if the song is not available."""
         pair = self.test.pairs[self._pair_at(place)]
         song = self.test.songs[pair.result if side else pair.query]
-        song_id = self._library.song_with_sound(song.content_hash, song.sound_hash)
+        song_id = self.library.song_with_sound(song.content_hash, song.sound_hash)
         if song_id is None:
             raise NotFoundError("this song is no longer in the library.")
-        return self._library.song(song_id)
+        return self.library.song(song_id)
 
     def _pair_at(self, place: int) -> int:
         if not self.state(place)["starts"]:
             raise NotFoundError(f"{place}: there is no pair at this position.")
         return self._order[place]
 
-    def consent(self) -> None:
+    def consent(self) -> dict[str, Any]:
+        """Save the listener's consent, and return the page's new data."""
         if self._file is None:
             self._tests.consent(self.listener.id, time.time())
             self.listener = self._tests.listener_of(self.listener.token)
         else:
             self._save_to_file(None)
+        return self.state()
 
-    def grade(self, place: int, category: int | None, fine: int | None) -> None:
-        """Grade a pair, with None if a song cannot be played. Raises NotFoundError for a pair not reached yet."""
+    def grade(self, place: int, category: int | None, fine: int | None) -> dict[str, Any]:
+        """Grade a pair, with None if a song cannot be played, and return the page's new data.
+
+        Raises NotFoundError if the listener has not reached the pair yet.
+        """
         grade = Grade(self._pair_at(place), category, fine, time.time())
         if self._file is None:
             self._tests.grade(self.listener.id, [grade])
         else:
             self._save_to_file(grade)
+        return self.state()
 
     def _load(self) -> tuple[float | None, dict[int, Grade]]:
         if self._file is None:
@@ -136,8 +142,8 @@ def test_of(library: Library, test_id: int) -> ListeningTest:
     return read_test(stored.document, stored.name)
 
 
-def import_grades(library: Library, data: bytes, name: str) -> str:
-    """Import a listener's grades from a public demonstration; return the listener's name."""
+def import_grades(library: Library, data: bytes, name: str) -> None:
+    """Import a listener's grades from a file that a public demonstration saved."""
     content = _read_grades(data, name)
     tests = ListeningTestStore(library)
     for test in tests.all():
@@ -150,7 +156,7 @@ def import_grades(library: Library, data: bytes, name: str) -> str:
                 if content.consented_at is not None:
                     tests.consent(listener.id, content.consented_at)
                 tests.grade(listener.id, grades)
-                return listener.name
+                return
     raise LibraryError(f"{name} belongs to a test or listener that is not in this library.")
 
 
@@ -159,5 +165,5 @@ def _read_grades(data: bytes, name: str) -> _GradesFile:
         if len(data) > _MAX_BYTES:
             raise ValueError("the file is too large")
         return _GradesFile.model_validate_json(data)
-    except (ValidationError, ValueError) as error:
+    except ValueError as error:  # includes pydantic's ValidationError
         raise LibraryError(f"{name} does not contain grades from a listening test. Choose a different file.") from error

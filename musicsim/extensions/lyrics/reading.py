@@ -48,7 +48,7 @@ def read_lyrics(library: Library, progress: Progress = no_progress) -> int:
 
 
 def read_words(path: Path) -> dict[str, int]:
-    """Count the words in an audio file's lyrics: the plain ones, else the timed ones, else its ``.lrc`` file."""
+    """Count the words in the plain lyrics of a file, or else in its timed lyrics, or else in its ``.lrc`` file."""
     for text in read_lyric_tags(path):
         if words := count_words(text):
             return words

@@ -13,7 +13,6 @@ import numpy as np
 import sqlalchemy as sa
 
 from musicsim._arrays import Int32Array, Int64Array
-from musicsim._checks import check_positive, check_whole
 from musicsim.library.db import schema
 from musicsim.library.db.database import Tables
 from musicsim.library.db.schema import metadata
@@ -28,7 +27,7 @@ def _is_word_counts(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(n, int) for n in value.values())
 
 
-# A file without lyrics has a row with empty counts, so that it is not opened again.
+# a file without lyrics has a row with empty counts, so that it is not opened again
 lyrics = sa.Table(
     "lyrics",
     metadata,
@@ -70,9 +69,7 @@ class LyricsStore(Tables):
     def unread(self) -> list[UnreadSong]:
         """Return the songs whose lyrics have not been read since their files changed, ordered by id."""
         f, w = schema.files.c, lyrics.c
-        with self._engine.connect() as connection:
-            folders = connection.scalars(sa.select(f.folder).where(f.missing_since.is_(None)).distinct()).all()
-        lrc_times = _lrc_times(folders)
+        lrc_times = _lrc_times(self._values(sa.select(f.folder).where(f.missing_since.is_(None)).distinct()))
         lrc_folders = json.dumps([schema.encode_path(folder) for folder in {path.parent for path in lrc_times}])
         with_lrc = sa.select(sa.func.json_each(lrc_folders).table_valued("value").c.value)
         # first file by name of each song: SQLite takes the other columns from the row with min()
@@ -126,15 +123,12 @@ class LyricsStore(Tables):
         """Return the ids of the songs whose lyrics contain a word, int64."""
         keys = sa.func.json_each(lyrics.c.words).table_valued("key")
         query = sa.select(lyrics.c.song_id).select_from(sa.join(lyrics, keys, keys.c.key == word))
-        with self._engine.connect() as connection:
-            return np.array(connection.scalars(query).all(), dtype=np.int64)
+        return np.array(self._values(query), dtype=np.int64)
 
     def table(self, *, min_songs: int = 2, max_share: float = 0.5) -> WordTable:
-        """Return all songs' word counts; words in fewer than `min_songs` songs, or in too many, are dropped."""
+        """Return all songs' word counts, without words in fewer than `min_songs` songs or in more than `max_share`."""
         from scipy import sparse
 
-        check_whole("min_songs", min_songs, 1)
-        check_positive("max_share", max_share, 1)
         columns: dict[str, int] = {}
         song_ids: list[int] = []
         rows: list[Int32Array] = []

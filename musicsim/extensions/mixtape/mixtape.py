@@ -203,7 +203,7 @@ class _Mixer:
 
 @contextlib.contextmanager
 def _open_writer(path: Path, form: _Format) -> Iterator[Callable[[Float32Array], None]]:
-    """Open an audio file for writing and yield a function that encodes samples, (2, n); finish the file afterwards."""
+    """Open an audio file for writing, and yield a function that encodes samples, (2, n); the block completes it."""
     import av
 
     with av.open(str(path.absolute()), "w") as container:

@@ -15,7 +15,7 @@ from musicsim.extensions.mixtape.mixtape import MIX_ENDINGS, Mix, render_mix
 from musicsim.library import Song
 from musicsim.ui.base.desk import desk, value_of, wait_for
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import off_if, plain
+from musicsim.ui.base.text import off_if, plain, show_errors
 from musicsim.ui.base.uploads import Upload
 from musicsim.ui.components.listening import play_upload
 from musicsim.ui.playlist.export import file_name
@@ -74,13 +74,10 @@ def draw(snapshot: Snapshot, songs: Sequence[Song]) -> None:
         if task is None:
             return
         wait_for([task])
-        try:
+        with show_errors(OSError, ValueError):
             mix = value_of(task)
-        except (OSError, ValueError) as error:
-            st.error(plain(error))
-            return
-        if mix is not None:
-            _show_mix(mix)
+            if mix is not None:
+                _show_mix(mix)
 
 
 def _show_mix(mix: Mix) -> None:

@@ -3,15 +3,14 @@
 The artists are split into five folds. The songs in a fold are queries that search the songs by all other artists. If
 the ground truth depends on the artist or folder, there are three folds, and queries search only their own fold. Metric
 learning to rank is trained on the other folds, where C is chosen on held-out artists; the original vectors are kept if
-no C is significantly better. All rows use the same songs, queries and ground truth. Intervals are for paired
-differences, over resampled artists.
+no C is significantly better. All rows use the same songs, queries and ground truth. The intervals of paired
+differences come from resampled artists.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -98,8 +97,8 @@ class Against:
 def compare_with(library: Library, name: str, kind: str, progress: Progress = no_progress) -> Against:
     """Compare a model, such as an imported embedding, with a library's model Sound, each before and after training.
 
-    `kind` is the kind of ground truth. The active model is added if it is a trained one, even if it was trained on the
-    queries' artists. Raises ModelError if the model is Sound or was trained, or if there are too few songs.
+    `kind` is the kind of ground truth. A trained active model is added, although it may have been trained on the
+    queries' artists. Raises ModelError if `name` is Sound or a trained model, or if there are too few songs.
     """
     progress("reading listener data", 0, 0)
     record, native = library.models.find(name), library.models.native()
@@ -136,9 +135,9 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
             f"according to {kind}, no held-out song has similar and dissimilar songs. Choose a different ground truth."
         )
     artists = [group for group, counts in zip(groups, is_counted, strict=True) if counts]
-    order = our, our_learned, their, their_learned = tuple(
-        label for own in learned_on for label in (own, _label_learned(own))
-    )
+    our, their = learned_on
+    our_learned, their_learned = map(_label_learned, learned_on)
+    order = (our, our_learned, their, their_learned)
     pairs = (
         (their, our), (their_learned, our_learned), (their_learned, their), (our_learned, our),
         (their, our_learned), (their_learned, our),
@@ -167,7 +166,7 @@ def _score_folds(
     folds: Sequence[Fold],
     progress: Progress,
 ) -> tuple[dict[str, list[dict[str, Float64Array]]], dict[str, int]]:
-    """Return each fold's scores, before and after training, and the number of folds in which each model was trained."""
+    """Return each fold's scores, before and after training, and in how many folds training improved each model."""
     scores: dict[str, list[dict[str, Float64Array]]] = {}
     n_learned = dict.fromkeys(learned_on, 0)
     for number, fold in enumerate(folds):
@@ -185,11 +184,8 @@ def _score_folds(
 
 
 def _constant(progress: Progress, message: str, done: int, total: int) -> Progress:
-
-    def report(_message: str, _done: int = 0, _total: int = 0, /, **_facts: Any) -> None:
-        progress(message, done, total)
-
-    return report
+    """Return a function that reports the same step on every call."""
+    return lambda *_, **_facts: progress(message, done, total)
 
 
 def comparable(library: Library) -> list[ModelRecord]:

@@ -20,6 +20,7 @@ from musicsim.wording import count
 group = typer.Typer(no_args_is_help=True)
 
 
+@group.command()
 @take_request(PlaylistRequest)
 def queue(
     request: PlaylistRequest,
@@ -39,6 +40,7 @@ def queue(
     _report("queued", chosen, unknown, as_json=as_json)
 
 
+@group.command()
 @take_request(PlaylistRequest)
 def save(
     request: PlaylistRequest,
@@ -72,13 +74,8 @@ def _report(action: str, chosen: PlaylistSongs, unknown: Sequence[Song], *, as_j
     ids, notes = {song.id for song in unknown}, list(chosen.notes)
     sent = [song for song in chosen.songs if song.id not in ids]
     if as_json:
-        console.emit(
-            {
-                "songs": list(map(console.song_json, sent)),
-                "unknown": list(map(console.song_json, unknown)),
-                "notes": notes,
-            }
-        )
+        songs, lacking = (list(map(console.song_json, part)) for part in (sent, unknown))
+        console.emit({"songs": songs, "unknown": lacking, "notes": notes})
     else:
         console.echo("\n".join([f"{count(len(sent), 'song')} {action} in MPD.", *notes]))
         for song in unknown:
@@ -87,6 +84,7 @@ def _report(action: str, chosen: PlaylistSongs, unknown: Sequence[Song], *, as_j
         raise typer.Exit(console.SOME_FAILED)
 
 
+@group.command()
 @take_request(PlaylistRequest)
 def keep_filled(
     request: PlaylistRequest,
@@ -117,8 +115,3 @@ def keep_filled(
                     console.echo(f"{song.label} ({reason})" if reason else song.label)
             for song in appended.unknown:
                 console.warn("MPD does not have", song.label)
-
-
-group.command("queue")(queue)
-group.command("save")(save)
-group.command("keep-filled")(keep_filled)

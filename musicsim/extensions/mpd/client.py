@@ -14,7 +14,7 @@ from typing import Any, Self
 from musicsim import logs
 from musicsim.errors import ServerError
 from musicsim.library import Library, Song
-from musicsim.library.disk.arrays import private_path
+from musicsim.library.disk.arrays import write_private
 
 MPD_FILE = "mpd.json"
 _PORT = 6600
@@ -30,7 +30,7 @@ _CHUNK = 1 << 16
 
 
 class _BoundedLines:
-    """The reading end of a connection; each response begins with :meth:`begin`."""
+    """The reading end of a connection, with limits for each response; call :meth:`begin` before each response."""
 
     def __init__(self, file: Any) -> None:
         self._file, self._held = file, bytearray()
@@ -119,8 +119,7 @@ def save_address(library: Library, address: MpdAddress | None) -> None:
     if address is None:
         _file(library).unlink(missing_ok=True)
         return
-    with private_path(_file(library)) as temporary:
-        temporary.write_text(json.dumps(asdict(address)), encoding="utf-8")
+    write_private(_file(library), json.dumps(asdict(address)))
 
 
 def _file(library: Library) -> Path:
@@ -150,7 +149,7 @@ class MpdAwayError(ServerError):
 
 
 class Mpd:
-    """A connection to MPD, open inside ``with``. Methods raise MpdAwayError without a response, else ServerError."""
+    """A connection to MPD, open inside ``with``. Methods raise ServerError, or MpdAwayError if MPD does not respond."""
 
     def __init__(self, library: Library, address: MpdAddress) -> None:
         self._library, self.address = library, address
@@ -254,7 +253,7 @@ class Mpd:
         return [name for _, name in known], [song for song in songs if song.id not in ids]
 
     def queue(self, songs: Sequence[Song], *, replace: bool = False, play: bool = False) -> list[Song]:
-        """Append songs to the queue or replace it, and with `play` start at the first; return songs not in MPD."""
+        """Append songs to the queue, or replace it; with `play`, start at the first. Return the songs not in MPD."""
         names, unknown = self._split(songs)
         with self._translate_errors():
             n_before = 0 if replace else int(self._client.status()["playlistlength"])
@@ -269,7 +268,7 @@ class Mpd:
         return unknown
 
     def save(self, title: str, songs: Sequence[Song], *, replace: bool = False) -> list[Song]:
-        """Save songs as a stored playlist, with `replace` even if it exists; return the songs that are not in MPD."""
+        """Save songs as a stored playlist; `replace` allows overwriting. Return the songs that are not in MPD."""
         title = _NOT_IN_TITLES.sub(" ", title).strip()
         if not title:
             raise ServerError("the playlist's name contains only slashes and spaces. Give it a name for MPD.")

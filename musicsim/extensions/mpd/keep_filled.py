@@ -14,7 +14,7 @@ from musicsim.library import Library, Song
 
 _MAX_TRIES = 10  # maximum number of attempts to generate songs that MPD has
 _MAX_WAIT_S = 30.0
-_PAUSE_S = 0.5  # seconds to pause after an event: events come in bursts, and some servers report them constantly
+_PAUSE_S = 0.5  # seconds to pause after an event, because events come in bursts, and from some servers constantly
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Appended:
 class QueueFiller:
     """Appends the walk's next songs to MPD's queue, up to `n_ahead` songs after the current song.
 
-    At least `n_apart` other songs (at most half of the library) come before a repeat.
+    Before a repeat, there are at least `n_apart` other songs, or half of the library if that is less.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class QueueFiller:
 def keep_filled(
     filler: QueueFiller, library: Library, address: MpdAddress, report: Callable[[str], None]
 ) -> Iterator[Appended]:
-    """Yield the appended songs after each change; `report` gets a sentence if MPD stops responding or is back."""
+    """Yield the appended songs after each change; `report` gets a sentence when MPD stops responding or is back."""
     n_tries, was_there = 0, False
     while True:
         try:

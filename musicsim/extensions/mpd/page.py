@@ -4,12 +4,11 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.mpd.client import Mpd, MpdAddress, is_in_environment, is_mpd_set, mpd_address, save_address
 from musicsim.library import Library, Song
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import plain, show_errors
 from musicsim.ui.playlist.sending import Sending, target_button
 
 _MAX_PORT = 65_535
@@ -23,11 +22,8 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         _draw_form(library)
         return
     with st.container(border=True):
-        try:
+        with show_errors():
             address = mpd_address(library)
-        except MusicsimError as error:
-            st.error(plain(error), icon=":material/error:")
-        else:
             facts = ["to queue or save playlists in MPD, use *Send* on the Playlist page"]
             facts += ["with a password"] if address.password else []
             facts += [f"music folder: {plain(address.music)}"] if address.music else []
@@ -52,12 +48,9 @@ def _draw_form(library: Library) -> None:
             )  # fmt: skip
         if st.form_submit_button("Connect", icon=":material/link:", key="mpd_connect"):
             address = MpdAddress(host.strip() or MpdAddress().host, int(port), password, music.strip())
-            try:
+            with show_errors():
                 with st.spinner("Connecting to MPD"), Mpd(library, address):
                     save_address(library, address)
-            except MusicsimError as error:
-                st.error(plain(error), icon=":material/error:")
-            else:
                 st.rerun()
 
 

@@ -9,7 +9,7 @@ EXTENSION = Extension(
     sections=(Section("library", "page:draw", tab="servers", place=70),),
     tables="server_songs",
     hooks={
-        "checks": "health:check",
+        "connections": "connections:check",
         "folder_of_remote_songs": "server_songs:SERVERS_FOLDER",
         "foreign_ids": "foreign_ids:ForeignIds",
         "playlist_targets": "playlist_page:target",

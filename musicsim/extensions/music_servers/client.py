@@ -88,7 +88,7 @@ class Subsonic:
             raise
 
     def state(self) -> str:
-        """Return a digest that changes with the server's songs; empty if there is no date or changes are under way."""
+        """Return a digest that changes with the server's songs; empty if the songs are changing or have no date."""
         future_ms = int((time.time() + 86_400) * 1000)  # a time in the future, so that the returned index is empty
         with self._open("getIndexes", {"ifModifiedSince": future_ms}) as response:
             answer = self._read_answer(response)
@@ -105,7 +105,7 @@ class Subsonic:
         return _digest([modified, scan.get("lastScan"), scan.get("count"), newest])
 
     def songs(self, progress: Callable[[int], None] | None = None) -> Listing:
-        """List all songs, by an empty search or else album by album; `progress` gets the count after each page."""
+        """List all songs with an empty search, or else by album; `progress` gets the number of songs so far."""
         listing = self._list_songs(self._search_pages(), progress)
         return listing if listing.songs else self._list_songs(self._album_pages(), progress)
 
@@ -184,10 +184,6 @@ class Subsonic:
         lists = _entries(self.ask("getPlaylists"), "playlists", "playlist")
         return {str(entry.get("id")) for entry in lists if isinstance(entry, dict) and entry.get("name") == name}
 
-    def playlist_songs(self, list_id: str) -> list[str]:
-        entries = _entries(self.ask("getPlaylist", id=list_id), "playlist", "entry")
-        return [str(entry.get("id")) for entry in entries if isinstance(entry, dict)]
-
     def create_playlist(self, name: str, song_ids: Sequence[str]) -> str:
         """Create a playlist, even if one with the same name exists, and return its id."""
         before = self.playlist_ids(name)
@@ -211,19 +207,19 @@ class Subsonic:
             if not error.is_not_found:
                 raise
 
-    def download(self, song_id: str, target: Path, *, max_bytes: int = _MAX_FILE) -> None:
+    def download(self, song_id: str, target: Path) -> None:
         """Write a song's file to `target`, or its raw stream if the user is not allowed to download files."""
         try:
-            self._fetch("download", {"id": song_id}, target, max_bytes)
+            self._fetch("download", {"id": song_id}, target)
         except RefusedError as error:
             if error.is_not_found:
                 raise
-            self._fetch("stream", {"id": song_id, "format": "raw"}, target, max_bytes)
+            self._fetch("stream", {"id": song_id, "format": "raw"}, target)
 
-    def _fetch(self, call: str, parameters: Parameters, target: Path, max_bytes: int) -> None:
+    def _fetch(self, call: str, parameters: Parameters, target: Path) -> None:
         with target.open("wb") as stream, self._open(call, parameters) as response:
             self._raise_if_text(response)
-            self._copy(response, stream, max_bytes, _FILE_S)
+            self._copy(response, stream, _MAX_FILE, _FILE_S)
             expected = response.headers.get("Content-Length", "")
             if expected.isdigit() and stream.tell() != int(expected):
                 raise self._error("stopped sending partway through a song")
@@ -319,7 +315,7 @@ class Subsonic:
         self, response: urllib3.BaseHTTPResponse, target: list[bytes] | IO[bytes], max_bytes: int, max_s: float,
         enough: int | None = None,
     ) -> None:  # fmt: skip
-        """Read a response, or `enough` bytes of it, in blocks as they arrive, so that slow responses time out, too."""
+        """Read a response, or at least `enough` bytes of it, in blocks, so that slow responses time out, too."""
         add = target.append if isinstance(target, list) else target.write
         deadline, n_bytes = time.monotonic() + max_s, 0
         while block := response.read1(_BLOCK):

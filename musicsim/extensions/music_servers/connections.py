@@ -1,4 +1,4 @@
-"""The music servers connected to a library. Only the owner can read the file that contains their secrets."""
+"""The music servers connected to a library, stored with their secrets in a file that only its owner can read."""
 
 import json
 import re
@@ -12,10 +12,10 @@ from musicsim import logs
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.extensions.music_servers.server_songs import SERVERS_FOLDER
 from musicsim.library import Library
-from musicsim.library.disk.arrays import private_path
+from musicsim.library.disk.arrays import write_private
 
 SERVERS_FILE = "servers.json"
-FETCHED = "sound"  # value of `how` for songs that were matched by downloading and analyzing their audio
+FETCHED = "sound"  # value of `how` for songs that were downloaded and analyzed
 Sends = Literal["token", "password", "key"]
 """Form of the secret in a request: a salted hash of the password, the password itself, or an API key."""
 
@@ -63,7 +63,7 @@ def _is_address(address: str) -> bool:
 
 
 class Connections:
-    """The servers connected to one library, stored in a file with mode 600."""
+    """The servers connected to one library."""
 
     def __init__(self, library: Library) -> None:
         self._file = library.folder / SERVERS_FILE
@@ -99,9 +99,12 @@ class Connections:
         self._write(other for other in self.all() if other.name != name)
 
     def _write(self, connections: Iterable[Connection]) -> None:
-        text = json.dumps([asdict(connection) for connection in connections], indent=1)
-        with private_path(self._file) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_private(self._file, json.dumps([asdict(connection) for connection in connections], indent=1))
+
+
+def check(library: Library) -> None:
+    """Raise LibraryError if the list of servers cannot be read."""
+    Connections(library).all()
 
 
 def servers_folder(library: Library, server: str) -> Path:

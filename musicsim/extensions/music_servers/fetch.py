@@ -32,13 +32,13 @@ _ENDING = re.compile(r"\.[A-Za-z0-9]{1,5}$")
 class FetchReport:
     n_wanted: int = 0
     n_added: int = 0  # number of new songs in the library
-    n_known: int = 0  # number of songs that the library already has under different names
+    n_known: int = 0  # number of songs that the library already had under different names
     failures: list[str] = field(default_factory=list)  # one sentence for each song that was not added
     is_cancelled: bool = False
 
 
 def fetch_missing(library: Library, connection: Connection, progress: Progress) -> FetchReport:
-    """Analyze a server's songs that are not in the library. Songs already analyzed are kept if a later song fails."""
+    """Analyze a server's songs that are not in the library; if a song fails, the songs before it are kept."""
     songs = ServerSongs(library).read_songs(connection.name).values()
     wanted = [song for song in songs if song.song_id is None and song.candidates is None and not song.how]
     report = FetchReport(len(wanted))
@@ -98,7 +98,7 @@ def _enter(library: Library, connection: Connection, song: ServerSong, outcome: 
     if isinstance(outcome, StorageError):
         raise outcome
     if problem := _find_problem(outcome, song):
-        # save the reason, so that the song is fetched again only if its entry on the server changes
+        # save the reason, so that the song is not fetched again until its entry on the server changes
         report.failures.append(f"{_label(song)}: {problem}")
         ServerSongs(library).write(connection.name, [replace(song, how=problem)])
         return

@@ -39,9 +39,9 @@ def save_list(
     library: Library, connection: Connection, name: str, song_ids: Sequence[int], comment: str,
     request: Mapping[str, Any] | None = None,
 ) -> SavedList:  # fmt: skip
-    """Write a playlist to a server; replace one with this name only if this library wrote it.
+    """Write a playlist to a server, and save its `request` for later refreshes.
 
-    `request` is saved, so that the playlist can be regenerated.
+    A playlist with the same name is replaced only if this library wrote it.
     """
     songs, client = ServerSongs(library), Subsonic(connection)
     ids = songs.ids_of(song_ids, connection.name)

@@ -11,7 +11,7 @@ from musicsim.extensions.music_servers.sync import remove
 from musicsim.library import Library
 from musicsim.library.importing import day_of
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import clean, off_if, plain, toast_errors
+from musicsim.ui.base.text import clean, off_if, plain, show_errors, toast_errors
 from musicsim.ui.components.jobs_view import BUSY, start_job
 from musicsim.wording import clock, count
 
@@ -47,7 +47,7 @@ def _draw_server(library: Library, connection: Connection, counts: tuple[int, in
     facts += [f"{n_ambiguous:,} to match"] if n_ambiguous else []
     facts += [f"synced {day_of(connection.synced_at)}" if connection.synced_at else "not synced yet"]
     lists = ServerSongs(library).lists(connection.name)
-    facts += [f"{len(lists)} playlist{'s' * (len(lists) != 1)} written"] if lists else []
+    facts += [f"{count(len(lists), 'playlist')} written"] if lists else []
     name = connection.name
     with st.container(border=True):
         st.markdown(
@@ -74,13 +74,9 @@ def _draw_server(library: Library, connection: Connection, counts: tuple[int, in
             with st.popover("Remove", icon=":material/delete:", **off_if(busy, BUSY)):
                 st.write("Removes its songs without a local file from this library. Nothing changes on the server.")
                 st.button(
-                    "Remove server", type="primary", key=f"server_remove_{name}", on_click=_remove, args=(library, name)
-                )
-
-
-def _remove(library: Library, name: str) -> None:
-    with toast_errors():
-        remove(library, name)
+                    "Remove server", type="primary", key=f"server_remove_{name}",
+                    on_click=toast_errors()(remove), args=(library, name),
+                )  # fmt: skip
 
 
 def _draw_form(library: Library, *, is_first: bool) -> None:
@@ -99,15 +95,12 @@ def _draw_form(library: Library, *, is_first: bool) -> None:
                 "itself: use an https address for them.",
             )  # fmt: skip
         if st.form_submit_button("Connect", icon=":material/link:"):
-            try:
+            with show_errors():
                 connection = Connection(name.strip(), address, user.strip(), secret, sends or "token", listening)
                 with st.spinner("Contacting the server"):
                     Subsonic(connection, silence_s=10.0).ping()
                 Connections(library).put(connection)
                 _ROUND.set(_ROUND.get() + 1)
-            except MusicsimError as error:
-                st.error(plain(error), icon=":material/error:")
-            else:
                 st.rerun()
 
 
@@ -140,10 +133,5 @@ def _draw_choice(library: Library, server: str, song: ServerSong, labels: dict[i
         )  # fmt: skip
         st.button(
             "Choose", icon=":material/check:", key=f"server_choose_{number}",
-            on_click=_choose, args=(library, server, song.id, chosen),
+            on_click=toast_errors()(ServerSongs(library).choose), args=(server, song.id, chosen),
         )  # fmt: skip
-
-
-def _choose(library: Library, server: str, server_id: str, song_id: int | None) -> None:
-    with toast_errors():
-        ServerSongs(library).choose(server, server_id, song_id)

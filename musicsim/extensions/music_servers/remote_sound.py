@@ -24,7 +24,7 @@ def songs_with_sound(library: Library, song_ids: Collection[int]) -> set[int]:
 
 
 def respond(library: Library, song: Song, request: Request) -> Response | None:
-    """Return a song's audio from the first server that sends it, through this process; None if no server has it."""
+    """Return a response with a song's audio from the first server that sends it; None if no server has the song."""
     is_known = False
     for connection in Connections(library).all():
         server_id = ServerSongs(library).ids_of([song.id], connection.name).get(song.id)

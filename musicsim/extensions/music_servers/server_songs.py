@@ -3,6 +3,7 @@
 import json
 import re
 import time
+import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
@@ -107,8 +108,7 @@ def id_forms(server_id: str) -> list[str]:
     plain = server_id.replace("-", "").lower()
     if not re.fullmatch("[0-9a-f]{32}", plain):
         return [server_id]
-    hyphenated = "-".join((plain[:8], plain[8:12], plain[12:16], plain[16:20], plain[20:]))
-    return [server_id, *(form for form in (plain, hyphenated) if form != server_id)]
+    return [server_id, *(form for form in (plain, str(uuid.UUID(plain))) if form != server_id)]
 
 
 def is_id(text: str) -> bool:
@@ -122,8 +122,8 @@ class ServerSongs(Tables):
     def __init__(self, library: Library) -> None:
         super().__init__(library.engine, library.write_unseen)
 
-    def find_song(self, server_id: str, server: str | None = None) -> tuple[str, int] | None:
-        """Find the server and the library's song for an id in any form; by default, search all servers."""
+    def find_song(self, server_id: str) -> tuple[str, int] | None:
+        """Find the first server with an id, in any form, and the matching song in the library."""
         if not is_id(server_id):
             return None
         i, s = server_ids.c, server_songs.c
@@ -131,10 +131,10 @@ class ServerSongs(Tables):
             sa.select(s.server, s.song_id)
             .join(server_ids, sa.and_(i.server == s.server, i.id == s.id))
             .where(i.form == server_id, s.song_id.is_not(None))
+            .order_by(i.server)
+            .limit(1)
         )
-        if server is not None:
-            query = query.where(i.server == server)
-        return next(iter(list(self._rows(query.order_by(i.server).limit(1)))), None)
+        return next(iter(list(self._rows(query))), None)
 
     def first_server(self) -> str | None:
         return self._value(sa.select(sa.func.min(server_songs.c.server)))
@@ -143,8 +143,8 @@ class ServerSongs(Tables):
         """Return a dict from song id to the server's id; by default, the first server with the song is used."""
         s = server_songs.c
         query = sa.select(s.song_id, s.id, s.server).where(s.song_id.in_(some_ids(song_ids)))
-        # The dict keeps each song's last row. Because rows are in descending order, this is the first server's first
-        # id. The server is not in the condition, because SQLite would then scan all of its songs.
+        # In descending order, the last row of a song, which the dict keeps, contains the first server's first id. The
+        # server is not in the condition, because SQLite would then scan all songs on the server.
         rows = self._rows(query.order_by(s.server.desc(), s.id.desc()))
         return {row.song_id: row.id for row in rows if server in (None, row.server)}
 
@@ -164,7 +164,7 @@ class ServerSongs(Tables):
             yield server, replace(song, candidates=tuple(song.candidates)) if song.candidates else song
 
     def counts(self) -> dict[str, tuple[int, int, int]]:
-        """Return for each server the numbers of songs, matched songs, and songs whose match a person must choose."""
+        """Count the songs, the matched songs, and the songs whose match a person must choose, for each server."""
         s = server_songs.c
         n = sa.func.count
         query = sa.select(s.server, n(), n(s.song_id), n(s.candidates)).group_by(s.server).order_by(s.server)
@@ -183,9 +183,7 @@ class ServerSongs(Tables):
         s = server_songs.c
         values = {"song_id": song_id, "how": _REFUSED if song_id is None else _CHOSEN, "candidates": None}
         try:
-            with self._write() as connection:
-                change = server_songs.update().where(s.server == server, s.id == server_id)
-                n_changed = connection.execute(change.values(**values)).rowcount
+            n_changed = self._execute(server_songs.update().where(s.server == server, s.id == server_id).values(values))
         except sa.exc.IntegrityError:
             n_changed = 0
         if not n_changed:
@@ -205,17 +203,14 @@ class ServerSongs(Tables):
         query = sa.select(p.name, p.id, p.request, p.written_at).where(p.server == server).order_by(p.name)
         return {row.name: ServerList(*row) for row in self._rows(query)}
 
-    def keep_list(self, server: str, name: str, list_id: str, request: Mapping[str, Any] | None = None) -> None:
+    def keep_list(self, server: str, name: str, list_id: str, request: Mapping[str, Any] | None) -> None:
         """Save that a playlist was written to a server. Raises ValueError if `request` cannot be written as JSON."""
         row = {"server": server, "name": name, "id": list_id, "request": check_details(request)}
-        with self._write() as connection:
-            statement = server_lists.insert().prefix_with("OR REPLACE")
-            connection.execute(statement.values(**row, written_at=time.time()))
+        self._execute(server_lists.insert().prefix_with("OR REPLACE").values(**row, written_at=time.time()))
 
     def forget_list(self, server: str, name: str) -> None:
         p = server_lists.c
-        with self._write() as connection:
-            connection.execute(server_lists.delete().where(p.server == server, p.name == name))
+        self._execute(server_lists.delete().where(p.server == server, p.name == name))
 
 
 _COLUMNS = ("server", *(f.name for f in fields(ServerSong)))

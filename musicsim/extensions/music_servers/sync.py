@@ -42,14 +42,7 @@ class KnownAlbum:
     songs: tuple[str, ...]  # song ids
 
 
-Albums = dict[str, KnownAlbum]  # maps each id to its album; empty if some songs on the server belong to no album
-
-
-@dataclass(frozen=True, slots=True)
-class AlbumChanges:
-    unchanged: set[str]  # ids of the songs in unchanged albums
-    songs: dict[str, ServerSong]  # maps each id to its song, for the songs in new and changed albums
-    albums: Albums  # albums to save for the next sync
+Albums = dict[str, KnownAlbum]  # keyed by album id; empty if some songs on the server are not in an album
 
 
 def load_albums(library: Library, server: str) -> Albums:
@@ -87,27 +80,30 @@ def albums_of(listing: Listing, albums: Mapping[str, ServerAlbum]) -> Albums:
     }
 
 
-def read_changes(client: Subsonic, before: Albums, n_songs: int) -> AlbumChanges | None:
-    """Read the songs in new and changed albums; None if there are none, or if listing all songs would be faster."""
+def read_changes(client: Subsonic, before: Albums, n_songs: int) -> tuple[dict[str, ServerSong], Albums] | None:
+    """Return the songs in new and changed albums, and all current albums.
+
+    The result is None if no album has changed, or if listing all songs would be faster.
+    """
     current = client.albums() if before else {}
     if not current:
         return None
-    same = {i: known for i, known in before.items() if i in current and current[i].digest == known.digest}
-    to_read = current.keys() - same.keys()
-    if len(same) == len(current) == len(before) or len(to_read) > n_songs / PAGE:
+    albums = {i: known for i, known in before.items() if i in current and current[i].digest == known.digest}
+    to_read = current.keys() - albums.keys()
+    if len(albums) == len(current) == len(before) or len(to_read) > n_songs / PAGE:
         return None
-    changes = AlbumChanges({song_id for known in same.values() for song_id in known.songs}, {}, same)
+    changed: dict[str, ServerSong] = {}
     for album_id in to_read:
         try:
             songs = {song.id: song for song in client.album(album_id)}
         except RefusedError as error:
-            if not error.is_not_found:  # not found: the album has just been deleted
+            if not error.is_not_found:  # the album may have just been deleted
                 raise
-            songs = {}
-        changes.songs.update(songs)
+            continue
+        changed |= songs
         if len(songs) == current[album_id].n_songs:
-            changes.albums[album_id] = KnownAlbum(current[album_id].digest, tuple(songs))
-    return changes
+            albums[album_id] = KnownAlbum(current[album_id].digest, tuple(songs))
+    return changed, albums
 
 
 @dataclass(slots=True)
@@ -143,8 +139,8 @@ class SyncReport:
 def sync(library: Library, connection: Connection, progress: Progress, *, everything: bool = False) -> SyncReport:
     """Read and match a server's songs, and import its user's listening data.
 
-    If the server reports no changes, only stars and recent plays are read. If its albums show the changes, only songs
-    in changed albums are read. Otherwise, with `everything`, and once a day, all songs are listed.
+    If the server reports no changes, only stars and recent plays are read. If the list of albums shows what changed,
+    only the songs in changed albums are read. Otherwise, and once a day or with `everything`, all songs are listed.
     """
     started, started_at = time.monotonic(), time.time()
     report = SyncReport(connection.name)
@@ -159,9 +155,9 @@ def sync(library: Library, connection: Connection, progress: Progress, *, everyt
     if report.is_unchanged:
         songs = _update_listening(client, known)
     elif not is_due and (changes := read_changes(client, load_albums(library, connection.name), len(known))):
+        changed_songs, albums = changes
         updated = _update_listening(client, known)
-        songs = {i: updated[i] for i in changes.unchanged if i in known} | changes.songs
-        albums = changes.albums
+        songs = {i: updated[i] for album in albums.values() for i in album.songs if i in known} | changed_songs
     else:
         report.is_full = True
         songs, albums, report.left_out = _list_all(client, len(known), progress)
@@ -250,7 +246,7 @@ class SongFinder:
         return dict(zip(table.ids.tolist(), np.asarray(table.columns.duration_s).tolist(), strict=True))
 
     @cached_property
-    def _first_copies(self) -> dict[int, int]:
+    def _originals(self) -> dict[int, int]:
         return {p.second_id: p.first_id for p in self._library.same_pairs() if p.is_same}
 
     def match(self, song: ServerSong) -> ServerSong:
@@ -268,14 +264,14 @@ class SongFinder:
         ids = list(dict.fromkeys(k.id for k in alike))
         near = [i for i in ids if self._is_as_long(song, i)]
         for choice in (near, [i for i in near if i in of_album], ids if how == "mbid" else []):
-            if len(copies := {self._first_copy(i) for i in choice}) == 1:
-                return replace(song, song_id=copies.pop(), how=_BY_HOW[how])
+            if len(originals := {self._original(i) for i in choice}) == 1:
+                return replace(song, song_id=originals.pop(), how=_BY_HOW[how])
         return replace(song, candidates=tuple((near or ids)[:_MAX_CANDIDATES]))
 
-    def _first_copy(self, song_id: int) -> int:
-        """Return the first of the songs that are copies of the same recording."""
-        while song_id in self._first_copies:
-            song_id = self._first_copies[song_id]
+    def _original(self, song_id: int) -> int:
+        """Return the first song of which a song is a duplicate, or the song itself."""
+        while song_id in self._originals:
+            song_id = self._originals[song_id]
         return song_id
 
     def _is_as_long(self, song: ServerSong, song_id: int) -> bool:
@@ -294,7 +290,7 @@ def remove(library: Library, name: str) -> None:
 
 
 def list_last_played(library: Library, connection: Connection, n_songs: int) -> list[int]:
-    """Return the songs played last; without play times, the most played; without plays, those on recent albums."""
+    """Return the songs that were played last; if the server sends no plays, the songs on recently played albums."""
     known = ServerSongs(library).read_songs(connection.name)
     played = [song for song in known.values() if song.plays and song.song_id is not None]
     played.sort(key=lambda song: (-(song.played_at or 0.0), -song.plays, song.id))

@@ -15,7 +15,7 @@ from musicsim.library import Library
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.text import clean, plain
 from musicsim.ui.components.downloads import table_download
-from musicsim.ui.components.jobs_view import job_panel, start_job
+from musicsim.ui.components.jobs_view import start_job, watch_until_end
 from musicsim.wording import capitalize
 
 _MAX_LISTED = 3  # maximum number of claims in the list above the tables
@@ -58,23 +58,14 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _short_run(library: Library, name: str) -> None:
-    job = jobs.current(library)
     st.button(
         "Start the short run", icon=":material/science:", key="evaluate_run",
         on_click=start_job, args=(library, "experiment"), kwargs={"name": name},
         help="Takes seconds to about 20 minutes on two cores (real_music: an hour). The result stays on this machine.",
     )  # fmt: skip
-    if job is None or job.kind != "experiment":
-        return
-
-    @st.fragment(run_every=1.0)
-    def panel() -> None:
-        running = jobs.current(library)
-        if running is None or running.id != job.id:
-            st.rerun()
-        job_panel(library, running)
-
-    panel()
+    job = jobs.current(library)
+    if job is not None and job.kind == "experiment":
+        watch_until_end(library, job)
 
 
 def _show_table(table: paper_tables.PaperTable) -> None:
@@ -131,14 +122,14 @@ def _show_claims(claims: Sequence[paper_tables.Row]) -> None:
 
 
 def _split_claim(claim: paper_tables.Row) -> tuple[str, str]:
-    """Return the words of a claim, and the paper's result, which they contain in parentheses; "" if they do not."""
+    """Return the text of a claim without the paper's result, and that result; "" if the text does not contain it."""
     words = str(claim["claim"])
     found = _OF_PAPER.search(words)
     return (words.replace(found[0], ""), found[1]) if found else (words, "")
 
 
 def _goal(claim: paper_tables.Row) -> str:
-    """Return the goal in words; whether the claim holds shows if values must be larger or smaller."""
+    """Return the goal as “at least” or “at most” a number, which follows from the value and whether the claim holds."""
     value, goal = claim["value"], claim["goal"]
     if isinstance(goal, bool) or not isinstance(value, int | float) or not isinstance(goal, int | float):
         return _text(goal)

@@ -1,7 +1,7 @@
 """The papers' tables with our numbers: results of the experiments in ``experiments``, and short runs of them.
 
-Results that come with the program are in ``docs/results``, and results from this machine are in
-``data/experiments/results``; the newer is shown. Experiments need a checkout.
+Results that come with the program are in ``docs/results``. Results from this machine are in
+``data/experiments/results``. The newer result is shown. Experiments need a checkout.
 """
 
 import ast
@@ -29,7 +29,6 @@ Row = Mapping[str, Any]
 
 PAPERS = ("paper", "thesis")
 _SPREADS = (" deviation", " sd")
-_SPREAD = "sd"
 _POLL_S = 0.25
 _PATIENCE_S = 10.0
 _MAX_MESSAGE = 300  # characters
@@ -68,7 +67,7 @@ def experiments() -> dict[str, str]:
 
 
 def load_table(name: str) -> PaperTable | None:
-    """Load the newest result of an experiment, if it has any. Raises LibraryError if a result cannot be read."""
+    """Load the newest result of an experiment; None if it has none. Raises LibraryError for an unreadable result."""
     checkout = _checkout()
     if checkout is None:
         return None
@@ -106,7 +105,7 @@ def split_tables(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def order_columns(rows: Sequence[Row]) -> list[tuple[str, str | None]]:
-    """Return a table's columns in order, each with the column of its spread; the papers' columns are next to ours."""
+    """Return the columns in display order, each with its column of deviations; a paper's column follows ours."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     measure_of = {name: measure for name in names if (measure := _measure_of(name, names)) is not None}
     ours = [name for name in names if name not in measure_of and not name.startswith(PAPERS)]
@@ -121,15 +120,15 @@ def order_columns(rows: Sequence[Row]) -> list[tuple[str, str | None]]:
 
 
 def _measure_of(name: str, names: Sequence[str]) -> str | None:
-    """Return the column whose spread is in the column `name`; None if `name` is not a spread."""
-    if name == _SPREAD and names.index(name) > 0:
+    """Return the column whose deviations are in the column `name`; None if `name` does not contain deviations."""
+    if name == "sd" and names.index(name) > 0:
         return names[names.index(name) - 1]
     bases = (name.removesuffix(ending) for ending in _SPREADS if name.endswith(ending))
     return next((base for base in bases if base in names), None)
 
 
 def run_experiment(name: str, progress: Progress, options: Sequence[str] = ()) -> bool:
-    """Run the short version of an experiment in a process and store its result; return False if it was canceled."""
+    """Run the short version of an experiment in its own process and store the result; return False if canceled."""
     checkout = _checkout()
     if checkout is None or name not in experiments():
         raise NotFoundError(f"the experiment {name!r} was not found. Experiments need a checkout of the repository.")
@@ -186,7 +185,7 @@ def _start(checkout: Path, name: str, out: IO[str], options: Sequence[str]) -> I
 
 
 def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
-    """Yield progress lines as they arrive, and an empty line whenever none has arrived for a while."""
+    """Yield progress lines as they arrive, and an empty string after each pause, so that the caller can cancel."""
     lines: queue.Queue[str | None] = queue.Queue()
 
     def read() -> None:

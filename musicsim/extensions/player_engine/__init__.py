@@ -14,5 +14,5 @@ EXTENSION = Extension(
     sections=(Section("library", "page:draw", tab="servers", place=72),),
     routes="routes:players_routes",
     backup_files=("players.json",),
-    hooks={"checks": "health:check"},
+    hooks={"connections": "access:player_access"},
 )

@@ -1,4 +1,4 @@
-"""Access to a library for players in other programs: the token and the owner's rules, in a file of the library."""
+"""Access to a library for players in other programs: the token and the owner's rules, in the library's folder."""
 
 import secrets
 from dataclasses import dataclass, field, fields
@@ -14,7 +14,7 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
-from musicsim.library.disk.arrays import private_path
+from musicsim.library.disk.arrays import write_private
 
 ACCESS_FILE = "players.json"
 _MAX_BYTES = 1 << 20
@@ -34,7 +34,7 @@ class PlayerRules(Filters):
     )  # fmt: skip
 
     def path(self, first: int, last: int, length: int, exclude: frozenset[int]) -> PlaylistRequest:
-        """Return a request for a path of `length` songs under these filters; `exclude` lists all songs to leave out."""
+        """Return a request for a path of `length` songs with these filters, without the songs in `exclude`."""
         filters = {f.name: getattr(self, f.name) for f in fields(Filters)}
         return PlaylistRequest(
             **filters, first=first, through=(last,), length=length, exclude=exclude, avoid_recent=False
@@ -71,8 +71,7 @@ def answer_players(library: Library, rules: PlayerRules, *, new_token: bool = Fa
         filter_rows(take_snapshot(library), rules)
     known = None if new_token else player_access(library)
     access = PlayerAccess(token=known.token if known else secrets.token_urlsafe(18), rules=rules)
-    with private_path(_path(library)) as temporary:
-        temporary.write_bytes(_json.dump_json(access))
+    write_private(_path(library), _json.dump_json(access).decode())
     return access
 
 

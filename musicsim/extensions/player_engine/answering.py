@@ -1,4 +1,4 @@
-"""Similar songs, paths and similar artists for players in other programs, which use those programs' ids.
+"""Similar songs, paths and similar artists for players in other programs, with those programs' ids.
 
 If a music server is connected (hook ``foreign_ids``), its ids are used, and songs that it does not have are left out.
 """
@@ -29,7 +29,7 @@ from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 
 MAX_SONGS = 500  # maximum number of songs per response
-JELLYFIN = "/jellyfin"  # name that stands for Jellyfin where the name of a connected server is expected
+JELLYFIN = "/jellyfin"  # server name for Jellyfin, which is not a connected server
 _OWN_ID = re.compile(r"(?:so-)?([0-9]{1,18})", re.ASCII)
 _SEED = 0  # fixed seed, so that the same request gets the same path
 _WIDEN = 4  # factor by which the search is widened if some results are not on the server
@@ -47,7 +47,7 @@ class Seed:
 class Match:
     id: str  # the song's id in the other program
     song: Song
-    similarity: float  # from 0 to 1; similarity to the query or, on a path, to its first song
+    similarity: float  # from 0 to 1; similarity to the query or, in a path, to the first song
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class ArtistMatch:
 
 
 class ForeignIds(Protocol):
-    """Ids of songs on connected servers. A server is given by its name, which must be unique among extensions."""
+    """Ids of songs on connected servers. The name of each server must be unique among all extensions."""
 
     def find_song(self, server_id: str) -> tuple[str, int] | None:
         """Return the server that an id belongs to, and the matching song in the library."""
@@ -82,7 +82,7 @@ class Answering:
         self.snapshot = _snapshot(library, library.revision)
 
     def song(self, item_id: str) -> Seed:
-        """Find a song by its id on a server, in Jellyfin or in the library. Raises NotFoundError without a vector."""
+        """Find a song by its id on a server, in Jellyfin or here. Raises NotFoundError if the song has no vector."""
         for ids in self._foreign:
             if (known := ids.find_song(item_id)) is not None:
                 return self._check_vector(known[1], known[0])
@@ -139,7 +139,7 @@ class Answering:
             k = _WIDEN * k
 
     def path(self, first: Seed, last: Seed, n: int) -> list[Match]:
-        """Return `n` songs or fewer from the first to the last. Raises NotFoundError if they share no server."""
+        """Return at most `n` songs, from the first to the last. Raises NotFoundError if no server has both."""
         start, end = (self._library.song(_song_ids(seed.query)[0]) for seed in (first, last))
         if len(set(self.snapshot.rows_of([start.id, end.id]))) == 1:  # both songs sound the same
             return self._to_path([start, end][: 1 + (start.id != end.id)], first.server)
@@ -153,7 +153,7 @@ class Answering:
         return self._to_path([start, *between, end], first.server)
 
     def _walk_between(self, start: int, end: int, n: int, exclude: frozenset[int]) -> tuple[Song, ...]:
-        # cut off the ends, because the walk may have replaced them with copies of the same recording
+        # cut off the ends, because the walk may have replaced them with duplicates
         request = self._rules.path(start, end, min(max(n, 2), MAX_SONGS), exclude)
         return _walk(self._library, self.snapshot.revision).generate(request, _SEED).songs[1:-1]
 
@@ -199,7 +199,7 @@ class Answering:
         return [Match(ids[song.id], song, value) for song, value in zip(songs, similarities, strict=True)]
 
     def _ids(self, song_ids: Sequence[int], server: str | None) -> dict[int, str]:
-        """Return a dict from song to the other program's id for the song or for a copy of the same recording."""
+        """Return a dict from song to the other program's id for the song or for a duplicate of it."""
         if server is None:
             return {song_id: str(song_id) for song_id in song_ids}
         if server == JELLYFIN:

@@ -77,6 +77,6 @@ class _IdCache:
 
 @lru_cache(maxsize=2)
 def _cache(library: Library, folder: str) -> _IdCache:
-    """Return a cache that is kept for later revisions, because most revisions do not change files."""
-    del library, folder
+    """Return the cache for a library; it is kept for later revisions, because few revisions change files."""
+    del library, folder  # used only as cache keys
     return _IdCache()

@@ -91,7 +91,7 @@ def _number(request: Request, name: str, default: int) -> int:
 
 
 def _check_token(respond: Callable[[Answering, Request], Any]) -> Callable[[Request], Response]:
-    """Return a route that checks the token and converts errors to responses."""
+    """Return an endpoint that checks the token and converts errors to responses."""
 
     def route(request: Request) -> Response:
         try:

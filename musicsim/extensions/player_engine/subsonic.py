@@ -72,16 +72,15 @@ def respond(method: str, parameters: _Parameters) -> Response:
         if name != "getOpenSubsonicExtensions":  # players call this method before they know how to log in
             _check_login(parameters, access)
         content = _METHODS[name](Answering(library, access.rules), parameters)
+        return _response({"status": "ok"} | content, form)
     except _ProtocolError as error:
-        return _error_response(error, form)
+        problem = error
     except NotFoundError:
-        message = "this song is not in the library, or has not been analyzed yet."
-        return _error_response(_ProtocolError(_NOT_FOUND, message), form)
+        problem = _ProtocolError(_NOT_FOUND, "this song is not in the library, or has not been analyzed yet.")
     except MusicsimError as error:
         _log.warning("%s", error)
-        message = "the library cannot be searched right now. The app's log says why."
-        return _error_response(_ProtocolError(_GENERIC, message), form)
-    return _response({"status": "ok"} | content, form)
+        problem = _ProtocolError(_GENERIC, "the library cannot be searched right now. The app's log says why.")
+    return _error_response(problem, form)
 
 
 def _check_login(parameters: _Parameters, access: PlayerAccess) -> None:

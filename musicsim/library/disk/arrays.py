@@ -32,12 +32,11 @@ def atomic_path(target: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-@contextmanager
-def private_path(target: Path) -> Iterator[Path]:
-    """Yield a temporary path like :func:`atomic_path`, for a file that only its owner may read."""
+def write_private(target: Path, text: str) -> None:
+    """Atomically replace a file that only its owner may read."""
     with atomic_path(target) as temporary:
         temporary.chmod(0o600)  # restrict access before anything is written
-        yield temporary
+        temporary.write_text(text, encoding="utf-8")
 
 
 @contextmanager

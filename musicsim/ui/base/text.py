@@ -67,6 +67,16 @@ def show_error(error: Exception) -> bool:
 
 
 @contextmanager
+def show_errors(*more: type[Exception]) -> Iterator[None]:
+    """Show a MusicsimError, or an error of a type in `more`, on the page, and continue after the block."""
+    errors: tuple[type[Exception], ...] = (MusicsimError, *more)
+    try:
+        yield
+    except errors as error:
+        st.error(plain(error), icon=":material/error:")
+
+
+@contextmanager
 def toast_errors(*more: type[Exception]) -> Iterator[None]:
     """Show each MusicsimError, and errors of the types in `more`, in a toast."""
     errors: tuple[type[Exception], ...] = (MusicsimError, *more)

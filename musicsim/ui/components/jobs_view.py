@@ -1,6 +1,6 @@
 """The running job in the sidebar and on the Library page, and next steps for an empty library."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import streamlit as st
 
@@ -203,6 +203,20 @@ def job_panel(library: Library, job: Job) -> None:
         st.markdown(f"{_ICONS[job.state]} {_outcome(job)}", width="stretch")
         if job.state != "done":
             _start_again(library, job, "resume_job")
+
+
+def watch_until_end(library: Library, job: Job, show: Callable[[Library, Job], None] = job_panel) -> None:
+    """Show the current state of a job with the function `show`, and rerun the page when the job ends."""
+
+    @st.fragment(run_every=1.0 if job.is_active else None)
+    def watch() -> None:
+        jobs.current(library)  # updates the state of a job whose process has died
+        current = library.jobs.get(job.id)
+        if current.is_active != job.is_active:
+            st.rerun()
+        show(library, current)
+
+    watch()
 
 
 def _outcome(job: Job) -> str:

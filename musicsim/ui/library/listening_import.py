@@ -19,7 +19,7 @@ from musicsim.library.stores.listening import ImportEntry, Waiting
 from musicsim.progress import Progress
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import clean, plain
+from musicsim.ui.base.text import clean, plain, show_errors
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.wording import count, count_are
@@ -161,13 +161,11 @@ def _load(library: Library, files: Sequence[Any], path_text: str, fmt: str, list
         return
     _PENDING.set(None)
     revision = library.revision
-    try:
+    with show_errors():
         with show_progress("Reading") as progress:
             batch = _read(files, path, fmt or None, listener or None, progress)
         with show_progress("Matching songs") as progress:
             _PENDING.set(_Pending(token, library.folder, revision, importing.preview(library, batch, progress)))
-    except LibraryError as error:
-        st.error(plain(error), icon=":material/error:")
 
 
 def _read(

@@ -35,7 +35,7 @@ from musicsim.ui.base.option_widgets import describe, limits, option_key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.downloads import chart
-from musicsim.ui.components.jobs_view import start_job
+from musicsim.ui.components.jobs_view import start_job, watch_until_end
 from musicsim.wording import capitalize, clock, count
 
 _DEFAULT = TrainingRequest()
@@ -212,19 +212,7 @@ def latest_training(library: Library) -> Job | None:
 
 def show_training(library: Library, job: Job) -> None:
     """Show a training job with live curves and buttons to stop it; rerun the page when the job ends."""
-
-    @st.fragment(run_every=1.0 if job.is_active else None)
-    def watch() -> None:
-        jobs.current(library)
-        current = library.jobs.get(job.id)
-        if current.is_active != job.is_active:
-            st.rerun()
-        if current.is_active:
-            _show_running(library, current)
-        else:
-            _show_ended(library, current)
-
-    watch()
+    watch_until_end(library, job, _show_running if job.is_active else _show_ended)
 
 
 def _show_running(library: Library, job: Job) -> None:

@@ -160,8 +160,6 @@ def test_incomparable_pairs_give_clear_error(snapshot):
     nobody = PlaylistRequest(artists=frozenset({"Nobody"}))
     with pytest.raises(NotFoundError, match="no song matches your request in both models"):
         draw_pair(sides(snapshot), walks(snapshot), nobody)
-    with pytest.raises(ValueError, match="left, right, same"):
-        record(snapshot.library, BlindPair(NOTHING, NOTHING, one, SHUFFLE, PlaylistRequest(), 0), "a")
 
 
 def test_answer_stores_pair_and_can_be_undone(tiny_library):
@@ -186,7 +184,7 @@ def test_answer_stores_pair_and_can_be_undone(tiny_library):
     assert asked["exclude"] == sorted(request.exclude)
     assert asked["years"] == [1900, 2100]
     tiny_library.judgments.forget(number)
-    assert tally(tiny_library) == []
+    assert tally(tiny_library, tiny_library) == []
 
 
 def test_dialects_are_separate_contenders(tiny_library, monkeypatch):
@@ -240,7 +238,7 @@ def test_tally_counts_both_sides_with_p_value(store):
     answer(store, b, a, "left")
     answer(store, a, b, "same")
     answer(store, SHUFFLE, a, "same")
-    first, second = tally(store)
+    first, second = tally(store, store)
     assert (first.wins_first, first.wins_second, first.ties, first.n_decided) == (7, 2, 1, 9)
     # 2 (C(9,7) + C(9,8) + C(9,9)) / 2^9
     assert first.p_value == pytest.approx(92 / 512)
@@ -252,11 +250,12 @@ def test_summary_states_lead_or_no_lead(store):
     a, b = Contender("1", "A"), Contender("2", "B")
     answer(store, a, b, "left")
     answer(store, a, b, "right")
-    assert describe(tally(store)[0]) == "1 of 2 answers for each: a tie"
+    assert describe(tally(store, store)[0]) == "1 of 2 answers for each: a tie"
     for _ in range(20):
         answer(store, a, b, "right")
     assert (
-        describe(tally(store)[0]) == "21 of 22 answers for “B”; by chance alone, this happens in less than 1% of cases"
+        describe(tally(store, store)[0])
+        == "21 of 22 answers for “B”; by chance alone, this happens in less than 1% of cases"
     )
 
 
@@ -271,7 +270,7 @@ def test_sign_test_matches_binomial(store, wins, losses):
             answer(store, a, b, chosen)
     n, most = wins + losses, max(wins, losses)
     tail = sum(math.comb(n, k) for k in range(most, n + 1)) / 2**n
-    found = tally(store)
+    found = tally(store, store)
     assert [one.p_value for one in found] == ([pytest.approx(min(1.0, 2 * tail))] if n else [])
 
 
@@ -281,21 +280,21 @@ def test_answers_follow_renamed_and_deleted_models(tiny_library):
     answer(tiny_library, mine, Contender(native.id, native.name), "left")
     tiny_library.models.rename("m1", "ours")
     answer(tiny_library, Contender(native.id, native.name), Contender("m1", "ours"), "right")
-    (one,) = tally(tiny_library)
+    (one,) = tally(tiny_library, tiny_library)
     assert {one.first: one.wins_first, one.second: one.wins_second} == {"ours": 2, native.name: 0}
     answer(tiny_library, Contender("gone", "old"), SHUFFLE, "same")
-    assert [(t.first, t.second) for t in tally(tiny_library)][-1] == ("old", "shuffle")
+    assert [(t.first, t.second) for t in tally(tiny_library, tiny_library)][-1] == ("old", "shuffle")
 
 
 def test_answers_without_details_count_by_name(store):
     store.judgments.add("", KIND, (), 0, options=["x", "y"])
     store.judgments.add("", "maps", (), 1, options=["x", "y"])
-    (one,) = tally(store)
+    (one,) = tally(store, store)
     assert (one.first, one.wins_first, one.wins_second) == ("x", 1, 0)
 
 
 def test_model_named_shuffle_differs_from_shuffle(store):
     answer(store, Contender("m1", "shuffle"), SHUFFLE, "left")
-    (one,) = tally(store)
+    (one,) = tally(store, store)
     wins = {one.first: one.wins_first, one.second: one.wins_second}
     assert wins == {"shuffle (m1)": 1, "shuffle (no model)": 0}

@@ -12,7 +12,7 @@ from musicsim.explorer.evaluation import quality
 from musicsim.explorer.models.encoders import CodewordEncoder
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.models.song_features import feature_blocks
-from musicsim.extensions.cluster.connection import cluster_of, on_cluster
+from musicsim.extensions.cluster.connection import choosing, cluster_of, use_cluster
 from musicsim.extensions.cluster.pool import open_cluster
 from musicsim.library.processes.pools import map_of
 from musicsim.library.processes.workers import Limits
@@ -37,8 +37,9 @@ def test_argument_overrides_environment_and_settings(store, monkeypatch):
     assert cluster_of(store) == "local:2"
     monkeypatch.setenv("MUSICSIM_CLUSTER", "tcp://there:8786")
     assert cluster_of(store) == "tcp://there:8786"
-    assert cluster_of(store, "local:1") == "local:1"
-    assert cluster_of(store, "") == "", "this once, this machine"
+    for chosen in ("local:1", ""):  # an empty address selects this machine
+        with choosing(chosen):
+            assert cluster_of(store) == chosen
 
 
 def test_text_setting_needs_no_quotes(tmp_path):
@@ -85,7 +86,7 @@ def test_cluster_encoding_matches_local_encoding(dask, tiny_library, monkeypatch
     model = SimilarityModel(random_state=0).use_encoder(CodewordEncoder.fit_frames(frames, 1024, 4, 0))
     said = []
     here = list(feature_blocks(tiny_library, model, songs, lambda *_: None))
-    with on_cluster(tiny_library, dask.address):
+    with choosing(dask.address), use_cluster(tiny_library):
         away = list(feature_blocks(tiny_library, model, songs, lambda *words: said.append(words)))
     assert tiny_library.pool is None
     assert [[s.id for s in block] for block, _ in away] == [[s.id for s in block] for block, _ in here]

@@ -11,7 +11,7 @@ from musicsim.explorer import query_blocks
 from musicsim.explorer.evaluation import quality
 from musicsim.explorer.snapshot import neighbours
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.cluster.connection import on_cluster
+from musicsim.extensions.cluster.connection import choosing, use_cluster
 from musicsim.library import Library
 from musicsim.library.processes.pools import map_of
 from musicsim.progress import no_progress
@@ -92,7 +92,7 @@ def test_cluster_results_survive_killed_worker(dask, library, what, tmp_path, mo
         if len(told) == 6:
             dask.workers[0].kill()  # the nanny, whose worker ends with it
 
-    with on_cluster(library, dask.address):
+    with choosing(dask.address), use_cluster(library):
         there = do(library, progress=kill)
     assert len(told) > 25
     np.testing.assert_equal(there, here)

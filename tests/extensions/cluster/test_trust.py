@@ -9,7 +9,7 @@ import pytest
 from musicsim.errors import LibraryError
 from musicsim.explorer import job_process
 from musicsim.extensions.cluster.address import is_on_this_machine, is_trusted, needs_trust, trust
-from musicsim.extensions.cluster.connection import cluster_state, on_cluster
+from musicsim.extensions.cluster.connection import choosing, cluster_state, use_cluster
 from musicsim.extensions.cluster.pool import open_cluster
 from tests.command import run, run_process
 from tests.sounds import write_collection
@@ -70,8 +70,12 @@ def test_rejects_address_with_two_hosts(address, connections):
 def test_untrusted_remote_cluster_is_not_contacted(store, address, connections, monkeypatch):
     monkeypatch.setenv("MUSICSIM_TRUST_CLUSTER", "1")  # trusts the address from the environment only
     store.set_setting("cluster", address)
-    for use in (on_cluster(store), on_cluster(store, address)):
-        with pytest.raises(LibraryError, match=r"is not trusted.*--trust-cluster"), use:
+    for chosen in (None, address):
+        with (
+            pytest.raises(LibraryError, match=r"is not trusted.*--trust-cluster"),
+            choosing(chosen),
+            use_cluster(store),
+        ):
             pass
     with pytest.raises(LibraryError, match="is not trusted"):
         cluster_state(store)
@@ -79,7 +83,7 @@ def test_untrusted_remote_cluster_is_not_contacted(store, address, connections, 
     assert job_process.run(store, job) == "failed"
     assert "is not trusted" in store.jobs.get(job).message
     assert not connections
-    with pytest.raises(LibraryError, match="nobody answers"), on_cluster(store, trusted=True):
+    with pytest.raises(LibraryError, match="nobody answers"), choosing(None, trusted=True), use_cluster(store):
         pass
     assert connections == [address]
 
@@ -91,7 +95,7 @@ def test_trust_is_per_address_and_per_machine(store, connections, tmp_path):
     trust(ELSEWHERE)
     assert is_trusted(ELSEWHERE)
     assert not is_trusted("tcp://cluster.example:8787")
-    with pytest.raises(LibraryError, match="nobody answers"), on_cluster(store):
+    with pytest.raises(LibraryError, match="nobody answers"), use_cluster(store):
         pass
     assert not [p for p in store.folder.rglob("*") if "trust" in p.name]
     file = tmp_path / "config" / "musicsim" / "trusted_clusters.json"
@@ -106,10 +110,10 @@ def test_trust_is_per_address_and_per_machine(store, connections, tmp_path):
 
 def test_environment_can_trust_its_own_cluster(store, connections, monkeypatch):
     monkeypatch.setenv("MUSICSIM_CLUSTER", ELSEWHERE)
-    with pytest.raises(LibraryError, match="is not trusted"), on_cluster(store):
+    with pytest.raises(LibraryError, match="is not trusted"), use_cluster(store):
         pass
     monkeypatch.setenv("MUSICSIM_TRUST_CLUSTER", "1")
-    with pytest.raises(LibraryError, match="nobody answers"), on_cluster(store):
+    with pytest.raises(LibraryError, match="nobody answers"), use_cluster(store):
         pass
     assert connections == [ELSEWHERE]
 

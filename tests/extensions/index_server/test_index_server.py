@@ -20,10 +20,10 @@ from musicsim.extensions.index_server import push as index_push
 from musicsim.extensions.index_server import remote_index as index_server
 from musicsim.extensions.index_server.push import push, push_in_background
 from musicsim.extensions.index_server.remote_index import (
+    NAME_KEY,
     IndexServerError,
     expression_of,
     give_name,
-    name_on_servers,
     remote_of,
 )
 from musicsim.library import Library
@@ -85,7 +85,7 @@ def collections(snapshot: Snapshot) -> dict[str, list[str]]:
     return {
         name: ask("list_aliases", name)["aliases"]
         for name in ask("list_collections")
-        if name_on_servers(snapshot.library) in name
+        if snapshot.library.text(NAME_KEY) in name
     }
 
 
@@ -404,4 +404,4 @@ def test_nothing_is_pushed_without_server(library, monkeypatch):
     monkeypatch.delenv("MUSICSIM_INDEX")
     assert not push(take_snapshot(library))
     assert take_snapshot(library).search_trouble is None
-    assert name_on_servers(library) is None
+    assert library.text(NAME_KEY) is None

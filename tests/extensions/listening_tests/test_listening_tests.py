@@ -195,8 +195,8 @@ def test_public_demonstration_stores_grades_as_files(twelve, tmp_path, monkeypat
     assert ListeningTestStore(open_library()).grades(number)[anna.id] == []
     monkeypatch.delenv("MUSICSIM_PUBLIC")
     with Library.open(twelve.folder) as library:
-        assert import_grades(library, file.read_bytes(), file.name) == "Listener 0"
-        assert import_grades(library, file.read_bytes(), file.name) == "Listener 0"
+        import_grades(library, file.read_bytes(), file.name)
+        import_grades(library, file.read_bytes(), file.name)
         assert [p.counts for p in results_of(library, number).progress] == [True, False]
         assert ListeningTestStore(library).listeners(number)[0].consented_at > 0
         for wrong in (b"{}", b"x", file.read_bytes().replace(test.digest.encode(), b"0")):

@@ -379,12 +379,6 @@ def _zipf(n):
     return weights / weights.sum()
 
 
-@pytest.mark.parametrize(("name", "value"), [("min_songs", 0), ("max_share", 0.0), ("max_share", 1.1)])
-def test_rejects_invalid_bounds(store, name, value):
-    with pytest.raises(ValueError, match=name):
-        LyricsStore(store).table(**{name: value})
-
-
 def test_library_without_words_has_empty_table(store):
     table = LyricsStore(store).table()
     assert (table.song_ids.shape, table.vocabulary, table.counts.shape) == ((0,), [], (0, 0))

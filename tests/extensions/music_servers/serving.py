@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import Connection
 from musicsim.library import Library
 from musicsim.library.db import schema
@@ -32,6 +33,11 @@ class Supysonic:
 
     def connection(self, user: str = "anna", name: str = "home", **more: object) -> Connection:
         return Connection(name, self.address, user, PASSWORDS[user], "password", **more)
+
+
+def playlist_songs(client: Subsonic, list_id: str) -> list[str]:
+    """Return the server's ids of the songs in a playlist."""
+    return [entry["id"] for entry in client.ask("getPlaylist", id=list_id)["playlist"]["entry"]]
 
 
 @contextmanager

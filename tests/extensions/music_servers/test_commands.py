@@ -14,7 +14,7 @@ from musicsim.extensions.music_servers.connections import Connections
 from musicsim.extensions.music_servers.lists import encode_request, keep_filled, read_request, refresh_lists
 from musicsim.extensions.music_servers.server_songs import ServerSong, ServerSongs
 from tests.command import run
-from tests.extensions.music_servers.serving import having, scripted, supysonic
+from tests.extensions.music_servers.serving import having, playlist_songs, scripted, supysonic
 from tests.extensions.music_servers.supysonic_process import PASSWORDS
 
 
@@ -53,10 +53,10 @@ def test_server_can_be_added_synced_and_removed(tiny_library, tmp_path):
         client = Subsonic(connection)
         assert "Mine: 3 songs on home" in run("server", "save", "home", "Mine", library=library)[0]
         (mine,) = client.playlist_ids("Mine")
-        assert [ServerSongs(tiny_library).find_song(i)[1] for i in client.playlist_songs(mine)] == [
+        assert [ServerSongs(tiny_library).find_song(i)[1] for i in playlist_songs(client, mine)] == [
             s.id for s in tiny_library.songs()[:3]
         ]
-        client.sound(client.playlist_songs(mine)[0], "raw", 0, 9)  # from now on, this is the last play
+        client.sound(playlist_songs(client, mine)[0], "raw", 0, 9)  # from now on, this is the last play
         kept = ("server", "keep", "home", "Nightly", "--length", 4, "--around-last", 3, "--json")
         first = json.loads(run(*kept, library=library)[0])
         assert len(first["song_ids"]) == 4

@@ -33,8 +33,6 @@ def test_song_is_found_by_every_id_form(songs, server_id, forms):
     assert id_forms(server_id) == forms
     songs.write("home", [ServerSong(server_id, song_id=2)])
     assert [songs.find_song(form) for form in forms] == [("home", 2)] * len(forms)
-    assert songs.find_song(server_id, "home") == ("home", 2)
-    assert songs.find_song(server_id, "elsewhere") is None
     assert songs.ids_of([2]) == songs.ids_of([2], "home") == {2: server_id}
 
 

@@ -14,7 +14,7 @@ from musicsim.extensions.music_servers.sync import remove, sync
 from musicsim.library import Library
 from musicsim.library.importing import undo
 from musicsim.progress import no_progress
-from tests.extensions.music_servers.serving import supysonic
+from tests.extensions.music_servers.serving import playlist_songs, supysonic
 from tests.sounds import open_library, write_collection, write_song
 from tests.waiting import until
 
@@ -120,7 +120,7 @@ def test_playlist_is_created_updated_and_deleted(library, served):
     assert saved.id != theirs
 
     def there(list_id):
-        return [ServerSongs(library).find_song(i)[1] for i in client.playlist_songs(list_id)]
+        return [ServerSongs(library).find_song(i)[1] for i in playlist_songs(client, list_id)]
 
     assert there(saved.id) == ids[3:6]
     assert ask(connection, "getPlaylist", id=saved.id)["playlist"]["comment"] == "because"

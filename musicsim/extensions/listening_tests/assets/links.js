@@ -1,7 +1,7 @@
 // A listening test's links: one line per listener, with buttons to copy the link and to open it in a new tab. Names and
 // links are set as text, never as markup.
 
-const SHOWN_MS = 2000; // how long a button says that it has copied
+const SHOWN_MS = 2000; // time for which a button shows "Copied"
 
 function element(tag, properties = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
