@@ -1,7 +1,7 @@
 """Checks of a library, and repairs that do not lose data.
 
-The hook ``checks``, ``function(library) -> Iterable[Finding]``, checks files of extensions in the library's folder.
-The words of a finding never contain songs, people or places. Its `names` may, so bug reports omit these.
+Functions of the hook ``checks``, ``function(library) -> Iterable[Finding]``, check files of extensions in the library's
+folder. The `words` of a finding never name songs, people or places. Its `names` may, so bug reports omit them.
 """
 
 from collections.abc import Callable, Iterator
@@ -53,7 +53,7 @@ class Finding:
 
 
 def examine(library: Library, progress: Progress) -> Iterator[Finding]:
-    """Check a library and yield each finding immediately. Changes nothing; the library may be read-only."""
+    """Check a library without changing it, and yield each finding immediately. The library may be read-only."""
     errors = faults(library.engine)
     yield _check_database(errors)
     if errors and not is_of_indexes(errors):
@@ -240,7 +240,7 @@ def _refit(library: Library, progress: Progress) -> str:
     return f"models, map and playlist walk were brought up to date{fitted_again}"
 
 
-# in order of execution, because each uses the results of the earlier ones
+# in order of execution, because each repair uses the results of the earlier ones
 _REPAIRS: dict[str, Callable[[Library, Progress], str]] = {
     "index": _rebuild_indexes,
     "sweep": _sweep,

@@ -22,7 +22,7 @@ from musicsim import relevance as relevances
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.audio import DELTA_WIDTH, HOP, SAMPLE_RATE
 from musicsim.errors import ModelError
-from musicsim.explorer.learning.multi_kernel import SourceMLR
+from musicsim.explorer.learning.multi_kernel import SourceLearner
 from musicsim.explorer.learning.task import (
     MAX_OF_KERNELS,
     MAX_SONGS,
@@ -42,16 +42,16 @@ from musicsim.explorer.models.encoders import has_features
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
 SOUND_ALONE = "the sound alone"
-FIRST = "geometric mean, t 0.3, reg 1"  # seldom harms a small library, and helps most large ones
+FIRST = "geometric mean, t 0.3, reg 1"  # rarely harms a small library, and helps most large ones
 _FOLDS = 3
 _MAX_CHOSEN_ON = 1_500  # maximum number of songs on which methods are compared; whole artists are sampled
-_MAX_RANKED = 600  # maximum number of training songs for a ranking in this comparison, which then takes a second
+_MAX_RANKED = 600  # maximum number of training songs per ranking in this comparison; a ranking then takes a second
 _MAX_QUERIES = 400  # per fold
 _SHRINKAGES = (0.3, 0.5, 0.8, 0.9)
 _MEANS = ((0.0, 0.1), (0.0, 1.0), (0.3, 1.0))  # values of the GMML parameters t and reg
 _CS = (1.0, 10.0, 100.0, 1e3)
 _RANKINGS_KEPT = 3  # number of rankings that are kept after each fold
-_MARGIN = 1.64  # minimum gain in standard errors; by chance, the best of fifty useless methods often exceeds 1
+_MARGIN = 1.64  # minimum gain, in standard errors; the best of fifty useless methods often gains more than 1 by chance
 _MIN_TIMED_S = 2.0  # minimum time spent before the time left is estimated
 _SEED = 0
 _SOLVER: dict[str, Any] = {"tol": 1e-2, "max_cuts": 60, "random_state": _SEED}  # solver options for learning by ranking
@@ -64,7 +64,7 @@ _MAX_DIVIDED = 300  # maximum number of songs that are divided into parts
 Learn = Callable[[Int64Array, int], Float64Array]
 """Learns L (r, d) from training rows; the second argument limits the number of rows that a ranking uses."""
 Attempts = Mapping[str, Float64Array]
-"""Scores of methods by their words: (n_measures, n_queries), with the queries of all folds."""
+"""Scores (n_measures, n_queries) of methods on the queries of all folds, keyed by the methods' words."""
 
 
 @dataclass(slots=True)
@@ -73,7 +73,15 @@ class Way:
 
     words: str
     learn: Learn  # raises ValueError if the rows contain nothing to learn from
-    scores: list[dict[str, Float64Array]] = field(default_factory=list)  # for each fold: measure -> query scores
+    scores: list[Float64Array] = field(default_factory=list)  # for each fold: (n_measures, n_queries)
+
+    def all_scores(self) -> Float64Array:
+        """Return the scores on all folds so far, (n_measures, n_queries)."""
+        return np.concatenate(self.scores, axis=1)
+
+    def quality(self) -> float:
+        """Return the mean score, averaged over the measures."""
+        return float(np.nanmean(np.nanmean(self.all_scores(), axis=1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +106,7 @@ class _Clock:
 
     @contextmanager
     def measure(self, cost: float) -> Iterator[None]:
-        """Count work while it is done; pauses between two pieces of work do not count."""
+        """Measure the time of a piece of work; pauses between two pieces do not count."""
         started = time.perf_counter()
         try:
             yield
@@ -126,9 +134,10 @@ class _Choice:
         self._stored: Attempts = {}
         for number in range(len(self.folds)):
             self._judge(self.plain, number)
-        if not np.isfinite(_concatenate(self.plain)["auc"]).any():
+        now = self.plain.all_scores()
+        if not np.isfinite(now[0]).any():  # the first measure is AUC
             raise make_no_example_error(task)
-        before, now = stored.get(SOUND_ALONE, np.empty(0)), _stack(self.plain)
+        before = stored.get(SOUND_ALONE, np.empty(0))
         if before.shape == now.shape and np.allclose(before, now, equal_nan=True):  # the data have not changed
             self._stored = stored
         self._groups = [task.supervision.groups[q] for fold in self.folds for q in fold.queries]
@@ -170,13 +179,14 @@ class _Choice:
             left = sorted(evaluated, key=self._mean_gain, reverse=True)[: stage.n_kept] if stage.n_kept else evaluated
         for way in left:
             self.tried.append(way)
-            self._watcher.trace({"quality": _quality(way), "untrained": _quality(self.plain), "setting": way.words})
+            self._watcher.trace({"quality": way.quality(), "untrained": self.plain.quality(), "setting": way.words})
 
     def best(self) -> Way:
         """Return the method with the most significant gain and no significant loss; the baseline if there is none."""
         best, largest = self.plain, 0.0
         for way in self.tried:
-            leads = leads_of(_concatenate(self.plain), _concatenate(way), self._groups)
+            before, after = (dict(zip(RANKED, w.all_scores(), strict=True)) for w in (self.plain, way))
+            leads = leads_of(before, after, self._groups)
             if not leads or find_losses(leads):
                 continue
             gain = self._gain(way)
@@ -193,8 +203,8 @@ class _Choice:
 
     def _gain(self, way: Way) -> Float64Array:
         """Return each query's gain over the baseline so far, averaged over the measures."""
-        before = _concatenate(self.plain, len(way.scores))
-        gains: Float64Array = np.mean([after - before[name] for name, after in _concatenate(way).items()], axis=0)
+        after = way.all_scores()
+        gains: Float64Array = np.mean(after - self.plain.all_scores()[:, : after.shape[1]], axis=0)
         return gains
 
     def _mean_gain(self, way: Way) -> float:
@@ -205,10 +215,10 @@ class _Choice:
         fold = self.folds[number]
         if way.words in self._stored:
             start = sum(len(earlier.queries) for earlier in self.folds[:number])
-            block = self._stored[way.words][:, start : start + len(fold.queries)]
-            way.scores.append(dict(zip(RANKED, block, strict=True)))
-            return
-        way.scores.append(_scores(self._task, way.learn(fold.train, _MAX_RANKED), fold.queries, fold.database))
+            way.scores.append(self._stored[way.words][:, start : start + len(fold.queries)])
+        else:
+            scores = _scores(self._task, way.learn(fold.train, _MAX_RANKED), fold.queries, fold.database)
+            way.scores.append(np.stack([scores[name] for name in RANKED]))
 
 
 def _whole_groups(task: Task, rows: Int64Array, most: int) -> Int64Array:
@@ -218,18 +228,6 @@ def _whole_groups(task: Task, rows: Int64Array, most: int) -> Int64Array:
 def _scores(task: Task, L: Float64Array, queries: Int64Array, database: Int64Array) -> dict[str, Float64Array]:
     relevance = task.supervision.relevance(database).restrict(queries, database)
     return evaluation.query_scores(task.X[queries] @ L.T, task.X[database] @ L.T, relevance, k=10)
-
-
-def _concatenate(way: Way, n_folds: int | None = None) -> dict[str, Float64Array]:
-    return {name: np.concatenate([scores[name] for scores in way.scores[:n_folds]]) for name in RANKED}
-
-
-def _stack(way: Way) -> Float64Array:
-    return np.stack(list(_concatenate(way).values()))
-
-
-def _quality(way: Way) -> float:
-    return float(np.nanmean([np.nanmean(scores) for scores in _concatenate(way).values()]))
 
 
 class WithinSongs:
@@ -361,8 +359,8 @@ class Ways:
 
     def _fit_kernels(self, C: float, rows: Int64Array, most: int) -> Float64Array:
         sample = _whole_groups(self._task, rows, min(most, MAX_OF_KERNELS))
-        mlr = SourceMLR(self._task.blocks, self._task.settings.loss, C=C, **_SOLVER)
-        return fit_ranking(mlr, self._task.X[sample], _relevance(self._task, sample))
+        mlr = metric.MultipleKernelMLR(self._task.settings.loss, C=C, **_SOLVER)
+        return fit_ranking(SourceLearner(self._task.blocks, mlr), self._task.X[sample], _relevance(self._task, sample))
 
 
 def _relevance(task: Task, rows: Int64Array) -> relevances.Relevance:
@@ -373,7 +371,7 @@ class NothingLearnedError(ValueError):
     """The metric learned from these songs is 0; with the same C, a subset may give a different metric."""
 
 
-def fit_ranking(mlr: metric.MLR | SourceMLR, X: Float64Array, relevance: relevances.Relevance) -> Float64Array:
+def fit_ranking(mlr: metric.MLR | SourceLearner, X: Float64Array, relevance: relevances.Relevance) -> Float64Array:
     """Fit MLR and return its components; raises NothingLearnedError if they are 0."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # duality gaps may remain, but the metric is evaluated anyway
@@ -394,8 +392,8 @@ def learn_automatically(
 ) -> tuple[Float64Array, dict[str, Any]]:
     """Choose a method of learning, or none; return L and the report. The first model is the baseline.
 
-    With `settings.quick`, only the first method is used; the report contains its scores, so that a thorough training
-    does not repeat them. A thorough training gets them as `stored`.
+    With `settings.quick`, only the first method is tried. The report contains its scores; a later training without
+    `quick` gets them as `stored`, so that it does not repeat the work.
     """
     task = Task.from_settings(snapshot, settings, blocks)
     choose_training_songs(task)  # raises ModelError if there is too little data
@@ -414,7 +412,7 @@ def learn_automatically(
     watcher("checking the result on held-out artists")
     L, report = _learn_chosen(task, choice, chosen, plain, watcher)
     if settings.quick and choice.tried:
-        report |= {"untried": n_ways - 1, "attempts": {way.words: _stack(way) for way in (choice.plain, chosen)}}
+        report |= {"untried": n_ways - 1, "attempts": {way.words: way.all_scores() for way in (choice.plain, chosen)}}
     return L, report | what_changed(snapshot, settings, task.X @ plain.T, task.X @ L.T, report["leads"])
 
 
@@ -444,7 +442,7 @@ def _plan(choice: _Choice, task: Task, within: WithinSongs, plain: Float64Array)
 def _learn_chosen(
     task: Task, choice: _Choice, chosen: Way, plain: Float64Array, watcher: TrainingProgress
 ) -> tuple[Float64Array, dict[str, Any]]:
-    """Test a method on the test artists, then learn from all songs, by the baseline if a measure fell."""
+    """Evaluate a method on the test artists, then learn from all songs; use the baseline if a measure is worse."""
     known = np.concatenate([task.split.train, task.split.validation])
     queries, database = task.queries(task.split.test, MAX_TESTED)
     if not task.supervision.searches_itself:
@@ -469,8 +467,8 @@ def _learn_chosen(
         "setting": used.words,
         "rejected": rejected,
         "C": None,
-        "path": [{"setting": way.words, "quality": _quality(way)} for way in (choice.plain, *choice.tried)],
-        "untrained": _quality(choice.plain),
+        "path": [{"setting": way.words, "quality": way.quality()} for way in (choice.plain, *choice.tried)],
+        "untrained": choice.plain.quality(),
         "stopped_early": choice.is_over,
         "leads": leads,
     }

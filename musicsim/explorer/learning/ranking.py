@@ -15,7 +15,7 @@ from musicsim import metric
 from musicsim._arrays import Float64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.from_answers import Answered, learn_from_answers, shares_in_order
-from musicsim.explorer.learning.multi_kernel import SourceMLR
+from musicsim.explorer.learning.multi_kernel import SourceLearner
 from musicsim.explorer.learning.task import (
     CS,
     MAX_TESTED,
@@ -109,7 +109,7 @@ def _create_learner(task: Task, **options: Any) -> Any:
     k = settings.k if settings.loss in ("ndcg", "precision") else 10
     options |= {"loss": settings.loss, "k": k, "tol": _TOLERANCE, "max_cuts": _MAX_CUTS, "random_state": _SEED}
     if task.has_kernels:
-        return SourceMLR(task.blocks, **options)
+        return SourceLearner(task.blocks, metric.MultipleKernelMLR(**options))
     return metric.MLR(structure=settings.structure, regularizer=settings.regularizer, **options)
 
 

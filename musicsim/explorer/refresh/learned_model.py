@@ -91,8 +91,9 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
 
     def fill() -> None:
         follow_owner(library, record)
-        if base.kind == COMBINED_KIND:
-            hide(library, base)
+        if base.kind == COMBINED_KIND:  # retire it, because only models that share its features need it
+            library.models.finish(base.id)
+            library.models.delete(base.id)
         if attempts:
             save_arrays(library.models.path(record.id) / _ATTEMPTS, **attempts)
 
@@ -101,7 +102,7 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
 
 
 def _attempts(library: Library, settings: LearningSettings) -> Attempts:
-    """Return the attempts of the newest quick training with the same settings."""
+    """Return the attempts of the newest quick training with otherwise the same settings."""
     quick = replace(settings, quick=True)
     for record in reversed(library.models.all() if not settings.quick else []):
         if record.kind == LEARNED_KIND and LearningSettings(**record.settings) == quick:
@@ -140,8 +141,8 @@ def _base_models(library: Library, settings: LearningSettings) -> list[ModelReco
 def combine(library: Library, records: Sequence[ModelRecord], progress: Progress) -> ModelRecord:
     """Join the vectors of models, for all songs with a vector in any of them; the new model is left unfinished.
 
-    Scales, and the regression that fills in missing sources, are fitted on a seeded sample of 20,000 songs. Memory:
-    4 bytes times songs times all dimensions; 120 MB for 100,000 songs with 300 dimensions.
+    Scales, and the regression that fills in missing sources, are fitted on a seeded sample of 20,000 songs. Memory for
+    100,000 songs with 300 dimensions in total: 120 MB.
     """
     progress("combining models")
     parts = tuple(SimilarityModel.load(library.models.path(record.id)) for record in records)
@@ -170,12 +171,6 @@ def combine(library: Library, records: Sequence[ModelRecord], progress: Progress
         rows = features[start : start + _ROWS]
         library.models.append(record.id, ids[start : start + _ROWS].tolist(), rows, model.vectors(rows))
     return record
-
-
-def hide(library: Library, record: ModelRecord) -> None:
-    """Finish a combined model and retire it, because only models that share its features need it."""
-    library.models.finish(record.id)
-    library.models.delete(record.id)
 
 
 def find_replaced_sources(library: Library, record: ModelRecord) -> list[str]:
