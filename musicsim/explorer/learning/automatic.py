@@ -146,29 +146,25 @@ class _Choice:
         self.clock = _Clock()
 
     def expect(self, stages: Sequence[_Stage]) -> None:
-        """Count the methods and their costs."""
+        """Count the methods, and the costs of their runs."""
         self._n_ways = sum(len(stage.ways) for stage in stages)
         self.clock.left = sum(stage.cost * stage.count_runs(len(self.folds)) for stage in stages)
 
     def try_all(self, stages: Sequence[_Stage]) -> None:
-        """Evaluate methods on all folds, and report one count of attempts that only rises."""
+        """Evaluate methods on all folds, and report a single count of attempts, which never falls."""
         self.expect(stages)
         for stage in stages:
             self._try_stage(stage)
             self._n_before += len(stage.ways)
-
-    def _tell(self, stage: _Stage, run: int) -> None:
-        """Report the number of attempts before a run of a stage, and the time left."""
-        done = self._n_before + len(stage.ways) * run // stage.count_runs(len(self.folds))
-        left_s = self.clock.seconds_left
-        self._watcher("comparing methods on held-out artists", done, self._n_ways, seconds_left=left_s)
 
     def _try_stage(self, stage: _Stage) -> None:
         left, n_begun = list(stage.ways), 0
         for number in range(len(self.folds)):
             evaluated = []
             for way in left:
-                self._tell(stage, n_begun)
+                done = self._n_before + len(stage.ways) * n_begun // stage.count_runs(len(self.folds))
+                left_s = self.clock.seconds_left
+                self._watcher("comparing methods on held-out artists", done, self._n_ways, seconds_left=left_s)
                 self.is_over = self.is_over or (way.words not in self._stored and self._watcher.is_enough())
                 if self.is_over:
                     return
@@ -196,10 +192,12 @@ class _Choice:
                 best, largest = way, certain
         return best
 
-    def most_promising(self, words: str) -> Way | None:
-        """Return the method with the largest mean gain among those whose description starts with `words`."""
-        matching = [way for way in self.tried if way.words.startswith(words)]
-        return max(matching, key=self._mean_gain, default=None)
+    def whiten(self, rows: Int64Array, most: int) -> Float64Array:
+        """Learn by the whitening with the largest mean gain; raises ValueError if none could be learned."""
+        tried = [way for way in self.tried if way.words.startswith("whitening")]
+        if not tried:
+            raise ValueError("no whitening could be learned.")
+        return max(tried, key=self._mean_gain).learn(rows, most)
 
     def _gain(self, way: Way) -> Float64Array:
         """Return each query's gain over the baseline so far, averaged over the measures."""
@@ -245,9 +243,32 @@ class WithinSongs:
         self._parts, self._song_of_part = np.empty((0, 0)), np.empty(0, dtype=np.int64)
 
     def read_parts(self, watcher: TrainingProgress, clock: _Clock) -> None:
-        """Read the parts of songs, which takes seconds or minutes."""
-        self._parts, self._song_of_part = _parts(self._snapshot, watcher, clock)
-        self._has_parts = len(self._parts) > 0
+        """Read the parts of a sample of songs, which takes seconds or minutes."""
+        model, library = self._snapshot.model, self._snapshot.library
+        if model is None or not self._has_parts:
+            return
+        stored = library.frame_files.list_stored()
+        rows = np.sort(np.random.default_rng(_SEED).permutation(self._snapshot.n_indexed)[:_MAX_DIVIDED])
+        songs = [song for song in self._snapshot.songs_at(rows) if song.content_hash in stored]
+        vectors, song_of_part = [], []
+        clock.left += len(songs)
+        for number, song in enumerate(songs):
+            watcher("reading parts of songs", seconds_left=clock.seconds_left)
+            if watcher.is_enough():
+                break
+            with clock.measure(1.0):
+                frames = library.frame_files.frames(song.content_hash)
+                length = min(_PART, len(frames) // 2)
+                if length < DELTA_WIDTH:
+                    continue
+                starts = np.linspace(0, len(frames) - length, min(_MAX_PARTS, len(frames) // length)).astype(int)
+                features = model.features([frames.part(start, start + length) for start in starts.tolist()])
+                if has_features(features).all():  # False if the frames are from an older version
+                    vectors.append(model.vectors(features))
+                    song_of_part += [number] * len(starts)
+        self._has_parts = bool(vectors)
+        if vectors:
+            self._parts, self._song_of_part = np.concatenate(vectors).astype(np.float64), np.array(song_of_part)
 
     @property
     def kinds(self) -> list[tuple[str, ...]]:
@@ -267,38 +288,6 @@ class WithinSongs:
         if labels is not None:
             return metric.compute_within_covariance(X, [labels[row] for row in rows])
         return metric.compute_within_covariance(X, self._task.supervision.relevance(rows).restrict(rows, rows))
-
-
-def _parts(snapshot: Snapshot, watcher: TrainingProgress, clock: _Clock) -> tuple[Float64Array, Int64Array]:
-    """Return vectors of song parts, and the number of each part's song; empty without audio features."""
-    model = snapshot.model
-    assert model is not None
-    empty = np.empty((0, model.n_dimensions)), np.empty(0, dtype=np.int64)
-    if not model.encoder_.uses_audio:
-        return empty
-    stored = snapshot.library.frame_files.list_stored()
-    rows = np.sort(np.random.default_rng(_SEED).permutation(snapshot.n_indexed)[:_MAX_DIVIDED])
-    songs = [song for song in snapshot.songs_at(rows) if song.content_hash in stored]
-    vectors, song_of_part = [], []
-    clock.left += len(songs)
-    for number, song in enumerate(songs):
-        watcher("reading parts of songs", seconds_left=clock.seconds_left)
-        if watcher.is_enough():
-            break
-        with clock.measure(1.0):
-            frames = snapshot.library.frame_files.frames(song.content_hash)
-            length = min(_PART, len(frames) // 2)
-            if length < DELTA_WIDTH:
-                continue
-            starts = np.linspace(0, len(frames) - length, min(_MAX_PARTS, len(frames) // length)).astype(int)
-            features = model.features([frames.part(start, start + length) for start in starts.tolist()])
-            if not has_features(features).all():  # the frames are from an older version
-                continue
-            vectors.append(model.vectors(features))
-            song_of_part += [number] * len(starts)
-    if not vectors:
-        return empty
-    return np.concatenate(vectors).astype(np.float64), np.array(song_of_part, dtype=np.int64)
 
 
 class Ways:
@@ -368,7 +357,7 @@ def _relevance(task: Task, rows: Int64Array) -> relevances.Relevance:
 
 
 class NothingLearnedError(ValueError):
-    """The metric learned from these songs is 0; with the same C, a subset may give a different metric."""
+    """The metric learned from these songs is 0; with the same C, that of other songs may differ from 0."""
 
 
 def fit_ranking(mlr: metric.MLR | SourceLearner, X: Float64Array, relevance: relevances.Relevance) -> Float64Array:
@@ -426,14 +415,7 @@ def _plan(choice: _Choice, task: Task, within: WithinSongs, plain: Float64Array)
         joined = Ways(task, identity, ", all models")
         equal = Way("all models, equal weights", lambda *_: identity)
         stages.append(_Stage([equal, *joined.whitenings(within), *joined.means()], 1.0))
-
-    def whiten(rows: Int64Array, most: int) -> Float64Array:
-        best = choice.most_promising("whitening")
-        if best is None:
-            raise ValueError("no whitening could be learned.")
-        return best.learn(rows, most)
-
-    stages.append(_Stage(ways.rankings(Way("whitening", whiten)), 5.0, _RANKINGS_KEPT))
+    stages.append(_Stage(ways.rankings(Way("whitening", choice.whiten)), 5.0, _RANKINGS_KEPT))
     if task.blocks:
         stages.append(_Stage(ways.kernel_rankings(), 7.0, _RANKINGS_KEPT))
     return stages

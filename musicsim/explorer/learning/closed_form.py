@@ -31,7 +31,7 @@ from musicsim.wording import count
 
 _TS, _REGS = (0.0, 0.1, 0.3, 0.5, 0.7), (0.01, 0.1, 1.0)
 _REGIONS, _LOCAL_TS, _LOCAL_REGS = (2, 5, 10, 20), (0.1, 0.5), (0.1, 1.0)
-_SONGS_PER_REGION = 10  # with fewer songs, LGMMLByExample would reduce the regions and repeat trials
+_SONGS_PER_REGION = 10  # with fewer songs, LGMMLByExample would use fewer regions, and trials would repeat
 _SEED = 0
 _QUERIES_AT_ONCE = 256
 _MAX_TESTED = 1_000  # maximum number of queries; lower than elsewhere, because each query may have its own metric
@@ -55,7 +55,7 @@ def score_queries(
     queries: Int64Array,
     database: Int64Array,
 ) -> dict[str, Float64Array]:
-    """Return the scores of :func:`musicsim.evaluation.query_scores` under the metric of each query's region.
+    """Return the scores of :func:`musicsim.evaluation.query_scores` under a metric, which may depend on the query.
 
     X (n_songs, d) and `relevance` cover all songs; `queries` and `database` are row numbers. Memory: 2 kB per song in
     the database.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -102,8 +102,8 @@ class Judged:
     L: Float64Array  # (r, d): the metric learned from all answers
     C: float
     path: list[dict[str, Any]]  # one result per value of C
-    lead: Lead | None  # share of held-out comparisons in order before and after; None if none were held out
-    untrained: float  # share of all comparisons in order before learning
+    lead: Lead | None = None  # share of held-out comparisons in order before and after; None if none were held out
+    untrained: float = float("nan")  # share of all comparisons in order before learning
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +195,8 @@ def learn_from_answers(
     learning, and "quality" is this share for held-out answers so far. `on_progress` returns True to stop the training
     once a metric is not 0.
 
-    If stopped, it returns the metric of the last finished outer fold, with its C and path. If no outer fold is finished,
-    it returns the fit with the best C so far. Raises ModelError if there are too few answers, or nothing is learned.
+    If stopped, returns the metric of the last finished outer fold, with its C and path. If no outer fold has finished,
+    returns the fit with the best C so far. Raises ModelError if there are too few answers, or nothing is learned.
     """
     if too_few(answered):
         raise ModelError(too_few(answered))
@@ -214,14 +214,7 @@ def learn_from_answers(
         after, before = fits.held_out[known], fits.plain[known]
         interval = evaluation.bootstrap_pairs(after, before, questions, 2000, random_state)
         lead = Lead(float(before.mean()), float(after.mean()), *interval)
-    return Judged(result.L, result.C, result.path, lead, fits.untrained)
-
-
-@dataclass(frozen=True, slots=True)
-class _Result:
-    L: Float64Array
-    C: float
-    path: list[dict[str, Any]]
+    return replace(result, lead=lead, untrained=fits.untrained)
 
 
 class _Stopped(Exception):
@@ -240,7 +233,7 @@ class _Fits:
         self.untrained = float(self.plain.mean())
         self.held_out = np.full(len(answered), np.nan)
         self._priority: tuple[int, float] = (-1, 0.0)
-        self.best: _Result | None = None
+        self.best: Judged | None = None
 
     def fit(self, answered: Answered, C: float, message: str) -> tuple[Float64Array, dict[str, Any]]:
         """Return L and the report; raises _Stopped if the user stopped the fit, whose metric may be worse than none."""
@@ -260,7 +253,7 @@ class _Fits:
 
         L, report = self._learner.fit(answered.all(), C, on_step)
         if is_cut:
-            self.best = self.best or _Result(L, C, [_path_entry(C, [], report)])
+            self.best = self.best or Judged(L, C, [_path_entry(C, [], report)])
             raise _Stopped
         self._n_done += 1
         return L, report
@@ -269,13 +262,13 @@ class _Fits:
         """Return the share of each answer's comparisons that are in order under a metric."""
         return shares_in_order(self._learner.X @ L.T, answered)
 
-    def keep(self, result: _Result, priority: tuple[int, float]) -> None:
+    def keep(self, result: Judged, priority: tuple[int, float]) -> None:
         """Remember a result in case the user stops, unless its metric is 0 or its priority is not higher."""
         if result.L.any() and priority > self._priority:
             self._priority, self.best = priority, result
 
 
-def _cross_validate(fits: _Fits, answered: Answered, Cs: Sequence[float], random_state: int) -> _Result:
+def _cross_validate(fits: _Fits, answered: Answered, Cs: Sequence[float], random_state: int) -> Judged:
     """Evaluate each fold with a metric learned from the others, then learn from all answers; raises _Stopped."""
     folds = answered.folds(_OUTER, random_state)
     for n_done, (train, test) in enumerate(folds, 1):
@@ -283,13 +276,13 @@ def _cross_validate(fits: _Fits, answered: Answered, Cs: Sequence[float], random
         C, path = _choose_strength(fits, answered.some(train), Cs, random_state, message)
         L, _ = fits.fit(answered.some(train), C, message)
         fits.held_out[test] = fits.shares(L, answered.some(test))
-        fits.keep(_Result(L, C, path), (2, n_done))
+        fits.keep(Judged(L, C, path), (2, n_done))
     C, path = _choose_strength(fits, answered, Cs, random_state, "choosing C")
     # with a C that is large enough for some of the answers, the metric learned from all of them may be 0
     for larger in sorted(other for other in Cs if other >= C):
         L, _ = fits.fit(answered, float(larger), "learning from all answers")
         if L.any():
-            return _Result(L, float(larger), path)
+            return Judged(L, float(larger), path)
     raise ModelError("nothing was learned: the metric is 0. Answer more questions or choose a larger C.")
 
 
@@ -305,10 +298,10 @@ def _choose_strength(
         for train, test in folds:
             L, report = fits.fit(answered.some(train), C, message)
             shares.append(fits.shares(L, answered.some(test)))
-            fits.keep(_Result(L, C, [*path, _path_entry(C, [], report)]), (0, 0.0))
+            fits.keep(Judged(L, C, [*path, _path_entry(C, [], report)]), (0, 0.0))
         path.append(_path_entry(C, shares, report))
         if folds:
-            fits.keep(_Result(L, C, path), (1, path[-1]["quality"]))
+            fits.keep(Judged(L, C, path), (1, path[-1]["quality"]))
     # never prefer a metric of 0, even if its share is high
     best = max(path, key=lambda entry: (entry["rank"] > 0, np.nan_to_num(entry["quality"], nan=-1.0)))
     return best["C"], path

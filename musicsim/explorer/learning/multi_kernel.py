@@ -1,7 +1,7 @@
 """Learning on several models together: each is a kernel with its own block of the metric (thesis 2.4, 4.3.2).
 
 The vectors are explicit maps of the kernels. A learned projection N of the kernel columns K_x = X x is therefore the
-linear map N X of the vectors x. New songs need no kernel, so the training set does not affect their cost.
+linear map N X of the vectors x. New songs do not need kernels, so their cost does not depend on the training set.
 """
 
 import copy
@@ -76,7 +76,7 @@ class SourceLearner:
 def source_shares(X: Float64Array, L: Float64Array, blocks: Sequence[slice]) -> list[float]:
     """Return each source's share of the mean squared distance of songs X (n_songs, d) under L (r, d).
 
-    If the metric is not in block form, the part that two sources contribute together counts half for each.
+    If the metric is not in block form, each source gets half of the contributions that it shares with another source.
     """
     covariance = np.cov(X, rowvar=False, ddof=0).reshape(X.shape[1], -1)
     M = L.T @ L

@@ -41,12 +41,7 @@ class Coverage:
     n_songs: int  # number of songs with a relevant song
     share: float  # n_songs as a share of all songs
     detail: str  # amount of data, in words
-    lacks: str = ""  # the reason if the data is not enough to learn from; otherwise empty
-
-    @property
-    def is_enough(self) -> bool:
-        """True if a metric can be learned from this kind."""
-        return not self.lacks
+    lacks: str = ""  # the reason why there is not enough data to learn from; empty if there is
 
 
 class Supervision:
@@ -230,5 +225,5 @@ def coverage(snapshot: Snapshot) -> list[Coverage]:
 
 def rank_kinds(coverages: Sequence[Coverage]) -> list[Coverage]:
     """Return the kinds with enough data in descending order of usefulness; the first one is the default."""
-    enough = [c for c in coverages if c.is_enough]
+    enough = [c for c in coverages if not c.lacks]
     return sorted(enough, key=lambda c: -c.share * _RELIABILITY.get(c.kind, 1.0))

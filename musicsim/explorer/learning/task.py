@@ -88,8 +88,8 @@ class Split:
         names = np.asarray(groups)
         if (n_artists := len(np.unique(names))) < MIN_ARTISTS:
             raise ModelError(
-                f"{n_artists} artists are too few to hold some out: training needs at least {MIN_ARTISTS} artists, "
-                "because the model is evaluated on those held out."
+                f"{n_artists} artists are too few: training needs at least {MIN_ARTISTS} artists, because some of them "
+                "are held out to evaluate the model."
             )
         rest, test = next(evaluation.ArtistSplit(1, 0.3, random_state).split(names, groups=names))
         inner, outer = next(evaluation.ArtistSplit(1, 3 / 7, random_state + 1).split(rest, groups=names[rest]))
@@ -153,7 +153,7 @@ class Task:
 
     @property
     def has_kernels(self) -> bool:
-        """True if the metric has one block per joined model; a diagonal metric needs no blocks."""
+        """True if the metric has one block per joined model; a diagonal metric does not need blocks."""
         return bool(self.blocks) and (self.settings.structure, self.settings.regularizer) == ("full", "trace")
 
     def queries(self, rows: Int64Array, most: int) -> tuple[Int64Array, Int64Array]:

@@ -183,9 +183,7 @@ def make_row_reader(ids: Int64Array, rows: Callable[[Any], Floats], width: int) 
 class FrameEncoder(Encoder):
     """Base of encoders that need only frames, so that workers on other machines can run them."""
 
-    @property
-    def uses_audio(self) -> bool:
-        return True
+    uses_audio = True
 
     def reader(self, library: Library, _progress: Progress, /) -> ReadFeatures:
         return lambda songs: self.encode_frames(library.frame_files.frames(song.content_hash) for song in songs)

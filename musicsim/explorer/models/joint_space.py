@@ -1,6 +1,6 @@
 """Several models as one space: each model's vectors are a block of columns, and all blocks have the same spread.
 
-A song may lack some blocks, for example if it has no tags. Missing blocks are predicted linearly from the others, as
+A song may lack some blocks, for example if it is not tagged. Missing blocks are predicted linearly from the others, as
 if all vectors had one normal distribution. With the mean instead, all songs that lack a block would seem similar.
 """
 
@@ -144,7 +144,7 @@ def fill(features: encoders.Floats, weights: Float64Array | None) -> encoders.Fl
             slopes = np.linalg.solve(
                 covariance[np.ix_(has, has)] + ridge * np.eye(int(has.sum())), covariance[np.ix_(has, lacks)]
             )
-        except np.linalg.LinAlgError as error:  # not a covariance: with the ridge, no true covariance is singular
+        except np.linalg.LinAlgError as error:  # with the ridge, only an invalid covariance is singular
             raise ModelError("the joint statistics of the combined models are damaged: refit the model.") from error
         known = np.asarray(features[np.ix_(rows, has)], dtype=np.float64) - mean[has]
         filled[np.ix_(rows, lacks)] = mean[lacks] + known @ slopes

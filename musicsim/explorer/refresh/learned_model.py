@@ -135,7 +135,7 @@ def _base_models(library: Library, settings: LearningSettings) -> list[ModelReco
     return chosen
 
 
-# --- joining several models into one hidden space for training ----------------------------------------------------
+# --- joining several models into one hidden model for training ----------------------------------------------------
 
 
 def combine(library: Library, records: Sequence[ModelRecord], progress: Progress) -> ModelRecord:

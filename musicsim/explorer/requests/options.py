@@ -50,7 +50,7 @@ class Option:
 
     @property
     def limits(self) -> tuple[float | None, float | None]:
-        """Smallest and largest number that users may enter; None if there is no limit."""
+        """Smallest and largest number that users may enter; None means unlimited."""
         if self.n_values > 1:  # only `shortfall` checks ranges
             return None, None
         return self.min, self.max if self.max_asked is None else self.max_asked

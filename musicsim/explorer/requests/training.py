@@ -79,7 +79,7 @@ class LearningSettings:
         label="C", name="strength", above=0,
     )  # fmt: skip
     k: int = option(
-        10, "Number of artists or songs that count as similar. NDCG and P@k evaluate the same number of top results.",
+        10, "Number of artists or songs that count as similar. The losses NDCG and P@k consider as many top results.",
         label="Songs that count as similar", min=1, max_asked=100,
     )  # fmt: skip
     threshold: int = option(
