@@ -120,7 +120,7 @@ def _check_features(library: Library, progress: Progress) -> Iterator[Finding]:
     store, hashes = library.frame_files, library.content_hashes()
     orphans = tuple(map(str, store.orphans(hashes)))
     if orphans:
-        words = f"{count(len(orphans), 'file')} of audio features belong to no song"
+        words = f"files of audio features that do not belong to a song: {len(orphans):,}"
         yield Finding("features", NOTE, words, _FIX.format("deletes them"), orphans, "sweep")
     if not library.settings["keep_frames"]:
         return
@@ -236,8 +236,8 @@ def _refit(library: Library, progress: Progress) -> str:
         )
     if n_fitted:
         refresh(library, progress=progress)
-    fitted_again = f"; {n_fitted} damaged models were refitted" if n_fitted else ""
-    return f"models, map and playlist walk were brought up to date{fitted_again}"
+    refitted = f"; damaged models refitted: {n_fitted:,}" if n_fitted else ""
+    return f"models, map and playlist walk were brought up to date{refitted}"
 
 
 # in order of execution, because each repair uses the results of the earlier ones

@@ -287,7 +287,7 @@ class WithinSongs:
         X = self._task.X[rows] @ space.T
         if labels is not None:
             return metric.compute_within_covariance(X, [labels[row] for row in rows])
-        return metric.compute_within_covariance(X, self._task.supervision.relevance(rows).restrict(rows, rows))
+        return metric.compute_within_covariance(X, self._task.supervision.relevance_among(rows))
 
 
 class Ways:
@@ -336,24 +336,20 @@ class Ways:
 
     def _fit_mean(self, t: float, reg: float, rows: Int64Array, _most: int) -> Float64Array:
         X = self._task.X[rows] @ self._space.T
-        return metric.GMML(t=t, reg=reg).fit(X, _relevance(self._task, rows)).components_ @ self._space
+        return metric.GMML(t=t, reg=reg).fit(X, self._task.supervision.relevance_among(rows)).components_ @ self._space
 
     def _fit_ranking(self, C: float, first: Way | None, is_blended: bool, rows: Int64Array, most: int) -> Float64Array:
         before = self._space if first is None else first.learn(rows, most)
         sample = _whole_groups(self._task, rows, most)
         X = self._task.X[sample] @ before.T
         mlr = metric.MLR(self._task.settings.loss, C=C, **_SOLVER)
-        L = fit_ranking(mlr, X, _relevance(self._task, sample))
+        L = fit_ranking(mlr, X, self._task.supervision.relevance_among(sample))
         return (_blend(L, X) if is_blended else L) @ before
 
     def _fit_kernels(self, C: float, rows: Int64Array, most: int) -> Float64Array:
         sample = _whole_groups(self._task, rows, min(most, MAX_OF_KERNELS))
-        mlr = metric.MultipleKernelMLR(self._task.settings.loss, C=C, **_SOLVER)
-        return fit_ranking(SourceLearner(self._task.blocks, mlr), self._task.X[sample], _relevance(self._task, sample))
-
-
-def _relevance(task: Task, rows: Int64Array) -> relevances.Relevance:
-    return task.supervision.relevance(rows).restrict(rows, rows)
+        mlr = SourceLearner(self._task.blocks, metric.MultipleKernelMLR(self._task.settings.loss, C=C, **_SOLVER))
+        return fit_ranking(mlr, self._task.X[sample], self._task.supervision.relevance_among(sample))
 
 
 class NothingLearnedError(ValueError):

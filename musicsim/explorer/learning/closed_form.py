@@ -101,7 +101,7 @@ def learn_means(
     _, chosen, held_out = best
     watcher("learning from all songs", len(grid), len(grid) + 1)
     rows = sample_songs(task, np.arange(len(task.X)))
-    relevance = task.supervision.relevance(rows).restrict(rows, rows)
+    relevance = task.supervision.relevance_among(rows)
     learner = clone(held_out).fit(task.X[rows], relevance)
     assert snapshot.model is not None
     model = snapshot.model.add_metric(learner.components_, snapshot.X)

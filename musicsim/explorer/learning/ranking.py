@@ -157,7 +157,7 @@ def _fit_all(task: Task, chosen: dict[str, Any], watcher: TrainingProgress, n_fi
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         mlr = _create_learner(task, C=chosen["C"])
-        mlr.fit(task.X[rows], task.supervision.relevance(rows).restrict(rows, rows), callback=on_step)
+        mlr.fit(task.X[rows], task.supervision.relevance_among(rows), callback=on_step)
     is_complete = mlr.components_.any() and not watcher.is_enough()  # an incomplete fit may be worse
     return mlr.components_ if is_complete else chosen["components"]
 

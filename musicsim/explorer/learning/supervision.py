@@ -87,6 +87,10 @@ class Supervision:
             self._cache[key] = self._compute(rows)
         return self._cache[key]
 
+    def relevance_among(self, rows: Int64Array) -> relevances.Relevance:
+        """Return the relevance of rows to each other."""
+        return self.relevance(rows).restrict(rows, rows)
+
     def _prepare_labels(self) -> Compute:
         labels = getattr(self._snapshot.columns, self.kind).texts()
         codes = relevances.label_codes(labels)

@@ -201,7 +201,7 @@ def sample_songs(task: Task, rows: Int64Array) -> Int64Array:
 def choose_training_songs(task: Task) -> tuple[Int64Array, relevance.Relevance]:
     """Return the training songs and their ground truth; raises ModelError if there is too little."""
     train = sample_songs(task, task.split.train)
-    relevance = task.supervision.relevance(train).restrict(train, train)
+    relevance = task.supervision.relevance_among(train)
     if not any(len(relevance.relevant(i)) and len(relevance.irrelevant(i)) for i in range(len(relevance))):
         raise ModelError(
             f"none of the {len(train)} training songs has both a similar and a dissimilar song according to "

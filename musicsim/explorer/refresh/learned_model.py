@@ -60,23 +60,22 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
     chosen = _base_models(library, settings)
     base = chosen[0] if len(chosen) == 1 else combine(library, chosen, watcher)
     snapshot = take_snapshot(library, base.id)
-    model = snapshot.model
-    assert model is not None
-    blocks = model.encoder_.blocks if len(chosen) > 1 else []
+    assert snapshot.model is not None
+    blocks = snapshot.model.encoder_.blocks if len(chosen) > 1 else []
+    model = None
     if settings.method == AUTOMATIC:
         L, report = learn_automatically(snapshot, settings, blocks, watcher, _attempts(library, settings))
         if blocks and not L[:, blocks[0].stop :].any():  # the other models did not help, so their columns are 0
             chosen, base, L, blocks = chosen[:1], chosen[0], L[:, blocks[0]], []
             snapshot = take_snapshot(library, base.id)
-            model = snapshot.model
-            assert model is not None
-        model = model.add_metric(L, snapshot.X)
-    elif settings.method != RANKING:
-        model, L, report = learn_means(snapshot, settings, blocks, watcher)
-    else:
+    elif settings.method == RANKING:
         learn_from = learn_from_survey if settings.supervision == ANSWERS else learn_from_relevance
         L, report = learn_from(snapshot, settings, blocks, watcher)
-        model = model.add_metric(L, snapshot.X)
+    else:
+        model, L, report = learn_means(snapshot, settings, blocks, watcher)
+    if model is None:
+        assert snapshot.model is not None
+        model = snapshot.model.add_metric(L, snapshot.X)
     names = " + ".join(record.name for record in chosen)
     report |= {"name": name, "base": names, "created_at": started, "seconds": time.time() - started}
     alone, attempts = report.pop("alone"), report.pop("attempts", {})

@@ -165,14 +165,14 @@ class MapPlacer:
             known = known[_sample(len(known), _SEED)]
         self._X = X[known]
         self._places = np.asarray(places[known], dtype=np.float64)
-        can_transform = has_open_tsne() and not is_large and _is_enough_for_tsne(self._X)
-        self._embedding = self._restore() if can_transform else None
+        self._embedding: Any = None  # openTSNE is untyped
+        if has_open_tsne() and not is_large and _is_enough_for_tsne(self._X):
+            from openTSNE import TSNEEmbedding
 
-    def _restore(self):  # openTSNE is untyped
-        from openTSNE import TSNEEmbedding
-
-        affinities = _AffinitiesToNewSongs(np.asarray(self._X, dtype=np.float64))
-        return TSNEEmbedding(self._places, affinities, negative_gradient_method="fft", n_jobs=1, random_state=_SEED)
+            affinities = _AffinitiesToNewSongs(np.asarray(self._X, dtype=np.float64))
+            self._embedding = TSNEEmbedding(
+                self._places, affinities, negative_gradient_method="fft", n_jobs=1, random_state=_SEED
+            )
 
     def place(self, X: Float32Array) -> Float32Array:
         """Return places of new songs, float32 (n_new, 2), by t-SNE if possible, else next to the nearest songs."""
