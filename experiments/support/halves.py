@@ -13,8 +13,8 @@ from benchmarks.support.report import Progress, Settings
 from experiments.support.pieces import MEASURES, Pieces, Scores, euclidean, scores, with_proximity
 from musicsim._arrays import BoolArray, Float64Array
 from musicsim.evaluation import bootstrap_pairs
-from musicsim.explorer.learning.multi_kernel import SourceMLR
-from musicsim.metric import GMML, MLR, WCCN
+from musicsim.explorer.learning.multi_kernel import SourceLearner
+from musicsim.metric import GMML, MLR, WCCN, MultipleKernelMLR
 from musicsim.relevance import Relevance
 
 __all__ = ["Gains", "gain_row", "gains_of", "halves", "learned_rows", "nested_rows"]
@@ -154,10 +154,10 @@ def _ranked(X: Float64Array, y: Any, C: float, *, is_blended: bool = False, is_w
 
 
 def _of_kernels(X: Float64Array, y: Any, C: float, blocks: list[slice]) -> Float64Array:
-    return _fitted(SourceMLR(blocks, C=C, tol=1e-2, max_cuts=60, random_state=0), X, y)
+    return _fitted(SourceLearner(blocks, MultipleKernelMLR(C=C, tol=1e-2, max_cuts=60, random_state=0)), X, y)
 
 
-def _fitted(mlr: MLR | SourceMLR, X: Float64Array, y: Any) -> Float64Array:
+def _fitted(mlr: MLR | SourceLearner, X: Float64Array, y: Any) -> Float64Array:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # gaps still open after 60 cuts
         L: Float64Array = mlr.fit(X, Relevance.from_labels(y.tolist())).components_

@@ -138,7 +138,8 @@ def test_local_metrics_load_without_model(model, tmp_path):
     assert SimilarityModel.load_local(tmp_path / "plain") is None
     rng = np.random.default_rng(1)
     local = LocalMetrics(rng.standard_normal((2, 3)), np.stack([np.eye(3), 2 * np.eye(3)]), 0.5)
-    model.add_local_metrics(local).save(tmp_path / "local")
+    model.local_ = local
+    model.save(tmp_path / "local")
     whole, alone = (SimilarityModel.load(tmp_path / "local").local_, SimilarityModel.load_local(tmp_path / "local"))
     for name, array in local.arrays().items():
         np.testing.assert_array_equal(whole.arrays()[name], array)

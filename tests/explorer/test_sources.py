@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from musicsim.explorer.learning.from_answers import Answered, learn_from_answers, shares_in_order
-from musicsim.explorer.learning.multi_kernel import SourceEmbedding, SourceMLR, source_shares
+from musicsim.explorer.learning.multi_kernel import SourceLearner, source_shares
 from musicsim.explorer.models.joint_space import column_scales, fill, statistics
 from musicsim.metric import MultipleKernelMLR
 from musicsim.order import PartialOrderEmbedding
@@ -61,7 +61,7 @@ def test_source_embedding_matches_kernel_embedding(rng):
     """The out-of-sample map by kernels with training songs (equation 2.9) is the linear one."""
     X, new = rng.standard_normal((40, 7)), rng.standard_normal((9, 7))
     asked = _comparisons(X, 150, 0)
-    ours = SourceEmbedding(BLOCKS, C=20.0, tol=1e-3).fit(X, asked)
+    ours = SourceLearner(BLOCKS, PartialOrderEmbedding("full", 20.0, tol=1e-3)).fit(X, asked)
     kernels = [X[:, b] @ X[:, b].T for b in BLOCKS]
     theirs = PartialOrderEmbedding("full", 20.0, tol=1e-3).fit(kernels, asked)
     there = theirs.transform([new[:, b] @ X[:, b].T for b in BLOCKS])
@@ -81,7 +81,7 @@ def test_source_ranking_matches_kernel_ranking(rng):
     labels = np.arange(36) % 3
     X = rng.standard_normal((36, 7))
     X[:, 3] += 3 * labels
-    ours = SourceMLR(BLOCKS, C=100.0, tol=1e-2).fit(X, Relevance.from_labels(labels))
+    ours = SourceLearner(BLOCKS, MultipleKernelMLR(C=100.0, tol=1e-2)).fit(X, Relevance.from_labels(labels))
     kernels = [X[:, b] @ X[:, b].T for b in BLOCKS]
     theirs = MultipleKernelMLR(C=100.0, tol=1e-2).fit(kernels, labels)
     Y = theirs.transform(kernels)
@@ -89,7 +89,8 @@ def test_source_ranking_matches_kernel_ranking(rng):
     squared = [((Z[:, None] - Z[None]) ** 2).sum(axis=2) for Z in (mine, Y)]
     np.testing.assert_allclose(*squared, atol=1e-8 * squared[1].max())
     steps = []
-    path = SourceMLR(BLOCKS, tol=1e-2).fit_path(X, labels, (1.0, 100.0, 1e4), lambda s: steps.append(s) or s["C"] > 99)
+    learner = SourceLearner(BLOCKS, MultipleKernelMLR(tol=1e-2))
+    path = learner.fit_path(X, labels, (1.0, 100.0, 1e4), lambda s: steps.append(s) or s["C"] > 99)
     assert [one.C for one in path] == [1.0, 100.0], "the path ends with the fit that was told to"
     assert steps[-1]["components"]() is not None
 

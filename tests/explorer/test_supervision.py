@@ -114,10 +114,12 @@ def test_coverage_counts_songs_with_relevant_songs(taught):
     taught.add_tags([{"song_id": s.id, "tag": "x", "weight": 1.0} for s in (taught.songs()[0], taught.songs()[99])])
     found = {entry.kind: entry for entry in coverage(take_snapshot(taught))}
     assert list(found) == list(KINDS)
-    assert (found["tags"].n_songs, found["tags"].share, found["tags"].is_enough) == (2, 2 / 200, False)
+    assert (found["tags"].n_songs, found["tags"].share) == (2, 2 / 200)
+    assert found["tags"].lacks
     assert found["genre"].share == 1.0
-    assert found["plays"].is_enough
-    assert (found["playlists"].n_songs, found["playlists"].is_enough) == (0, False)
+    assert not found["plays"].lacks
+    assert found["playlists"].n_songs == 0
+    assert found["playlists"].lacks
 
 
 @pytest.fixture
@@ -172,5 +174,5 @@ def test_unreadable_supervision_leaves_other_kinds(taught, monkeypatch):
 
     monkeypatch.setattr(Snapshot, "tags_of", broken)
     found = {entry.kind: entry for entry in coverage(take_snapshot(taught))}
-    assert (found["tags"].lacks, found["tags"].is_enough) == ("row 3 makes no sense.", False)
-    assert found["plays"].is_enough
+    assert found["tags"].lacks == "row 3 makes no sense."
+    assert not found["plays"].lacks

@@ -3,7 +3,7 @@
 The hook ``connections``, ``function(library) -> object``, raises LibraryError if an extension's file with connections
 to other programs cannot be read.
 
-The words of a finding never contain songs, people or places. Its `names` may, so bug reports omit these.
+The `words` of a finding never name songs, people or places. Its `names` may, so bug reports omit them.
 """
 
 from collections.abc import Callable, Iterator
@@ -56,7 +56,7 @@ class Finding:
 
 
 def examine(library: Library, progress: Progress) -> Iterator[Finding]:
-    """Check a library and yield each finding immediately. Changes nothing; the library may be read-only."""
+    """Check a library without changing it, and yield each finding immediately. The library may be read-only."""
     errors = faults(library.engine)
     yield _check_database(errors)
     if errors and not is_of_indexes(errors):
@@ -127,7 +127,7 @@ def _check_features(library: Library, progress: Progress) -> Iterator[Finding]:
     store, hashes = library.frame_files, library.content_hashes()
     orphans = tuple(map(str, store.orphans(hashes)))
     if orphans:
-        words = f"{count(len(orphans), 'file')} of audio features belong to no song"
+        words = f"files of audio features that do not belong to a song: {len(orphans):,}"
         yield Finding("features", NOTE, words, _FIX.format("deletes them"), orphans, "sweep")
     if not library.settings["keep_frames"]:
         return
@@ -243,11 +243,11 @@ def _refit(library: Library, progress: Progress) -> str:
         )
     if n_fitted:
         refresh(library, progress=progress)
-    fitted_again = f"; {n_fitted} damaged models were refitted" if n_fitted else ""
-    return f"models, map and playlist walk were brought up to date{fitted_again}"
+    refitted = f"; damaged models refitted: {n_fitted:,}" if n_fitted else ""
+    return f"models, map and playlist walk were brought up to date{refitted}"
 
 
-# in order of execution, because each uses the results of the earlier ones
+# in order of execution, because each repair uses the results of the earlier ones
 _REPAIRS: dict[str, Callable[[Library, Progress], str]] = {
     "index": _rebuild_indexes,
     "sweep": _sweep,

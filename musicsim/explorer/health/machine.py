@@ -27,7 +27,7 @@ _REINSTALL = "Install musicsim again: `make app`, or `pip install --upgrade`."
 
 
 def check_machine(folder: Path) -> Iterator[Finding]:
-    """Check whether this machine can run a library in `folder`, which need not exist."""
+    """Check whether this machine can run a library in `folder`, which does not have to exist."""
     yield from _check_decoders()
     yield _check_features()
     yield Finding("cores", OK, f"{n_cores()}")

@@ -61,7 +61,7 @@ _PARTS = ("frames", "models", "cache", "uploads", "embeddings", "jobs", "logs", 
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    """Return sizes in bytes of the database and of the library's own folders; other folders may be the owner's."""
+    """Return sizes in bytes of the database and of the library's own folders; the owner may have put others there."""
     sizes = {file.name: file.stat().st_size for file in sorted(folder.glob("library.sqlite*"))}
     for part in _PARTS:
         if (folder / part).is_dir():

@@ -22,7 +22,7 @@ from musicsim import relevance as relevances
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.audio import DELTA_WIDTH, HOP, SAMPLE_RATE
 from musicsim.errors import ModelError
-from musicsim.explorer.learning.multi_kernel import SourceMLR
+from musicsim.explorer.learning.multi_kernel import SourceLearner
 from musicsim.explorer.learning.task import (
     MAX_OF_KERNELS,
     MAX_SONGS,
@@ -42,16 +42,16 @@ from musicsim.explorer.models.encoders import has_features
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
 SOUND_ALONE = "the sound alone"
-FIRST = "geometric mean, t 0.3, reg 1"  # seldom harms a small library, and helps most large ones
+FIRST = "geometric mean, t 0.3, reg 1"  # rarely harms a small library, and helps most large ones
 _FOLDS = 3
 _MAX_CHOSEN_ON = 1_500  # maximum number of songs on which methods are compared; whole artists are sampled
-_MAX_RANKED = 600  # maximum number of training songs for a ranking in this comparison, which then takes a second
+_MAX_RANKED = 600  # maximum number of training songs per ranking in this comparison; a ranking then takes a second
 _MAX_QUERIES = 400  # per fold
 _SHRINKAGES = (0.3, 0.5, 0.8, 0.9)
 _MEANS = ((0.0, 0.1), (0.0, 1.0), (0.3, 1.0))  # values of the GMML parameters t and reg
 _CS = (1.0, 10.0, 100.0, 1e3)
 _RANKINGS_KEPT = 3  # number of rankings that are kept after each fold
-_MARGIN = 1.64  # minimum gain in standard errors; by chance, the best of fifty useless methods often exceeds 1
+_MARGIN = 1.64  # minimum gain, in standard errors; the best of fifty useless methods often gains more than 1 by chance
 _MIN_TIMED_S = 2.0  # minimum time spent before the time left is estimated
 _SEED = 0
 _SOLVER: dict[str, Any] = {"tol": 1e-2, "max_cuts": 60, "random_state": _SEED}  # solver options for learning by ranking
@@ -64,7 +64,7 @@ _MAX_DIVIDED = 300  # maximum number of songs that are divided into parts
 Learn = Callable[[Int64Array, int], Float64Array]
 """Learns L (r, d) from training rows; the second argument limits the number of rows that a ranking uses."""
 Attempts = Mapping[str, Float64Array]
-"""Scores of methods by their words: (n_measures, n_queries), with the queries of all folds."""
+"""Scores (n_measures, n_queries) of methods on the queries of all folds, keyed by the methods' words."""
 
 
 @dataclass(slots=True)
@@ -73,7 +73,15 @@ class Way:
 
     words: str
     learn: Learn  # raises ValueError if the rows contain nothing to learn from
-    scores: list[dict[str, Float64Array]] = field(default_factory=list)  # for each fold: measure -> query scores
+    scores: list[Float64Array] = field(default_factory=list)  # for each fold: (n_measures, n_queries)
+
+    def all_scores(self) -> Float64Array:
+        """Return the scores on all folds so far, (n_measures, n_queries)."""
+        return np.concatenate(self.scores, axis=1)
+
+    def quality(self) -> float:
+        """Return the mean score, averaged over the measures."""
+        return float(np.nanmean(np.nanmean(self.all_scores(), axis=1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +106,7 @@ class _Clock:
 
     @contextmanager
     def measure(self, cost: float) -> Iterator[None]:
-        """Count work while it is done; pauses between two pieces of work do not count."""
+        """Measure the time of a piece of work; pauses between two pieces do not count."""
         started = time.perf_counter()
         try:
             yield
@@ -126,9 +134,10 @@ class _Choice:
         self._stored: Attempts = {}
         for number in range(len(self.folds)):
             self._judge(self.plain, number)
-        if not np.isfinite(_concatenate(self.plain)["auc"]).any():
+        now = self.plain.all_scores()
+        if not np.isfinite(now[0]).any():  # the first measure is AUC
             raise make_no_example_error(task)
-        before, now = stored.get(SOUND_ALONE, np.empty(0)), _stack(self.plain)
+        before = stored.get(SOUND_ALONE, np.empty(0))
         if before.shape == now.shape and np.allclose(before, now, equal_nan=True):  # the data have not changed
             self._stored = stored
         self._groups = [task.supervision.groups[q] for fold in self.folds for q in fold.queries]
@@ -137,29 +146,25 @@ class _Choice:
         self.clock = _Clock()
 
     def expect(self, stages: Sequence[_Stage]) -> None:
-        """Count the methods and their costs."""
+        """Count the methods, and the costs of their runs."""
         self._n_ways = sum(len(stage.ways) for stage in stages)
         self.clock.left = sum(stage.cost * stage.count_runs(len(self.folds)) for stage in stages)
 
     def try_all(self, stages: Sequence[_Stage]) -> None:
-        """Evaluate methods on all folds, and report one count of attempts that only rises."""
+        """Evaluate methods on all folds, and report a single count of attempts, which never falls."""
         self.expect(stages)
         for stage in stages:
             self._try_stage(stage)
             self._n_before += len(stage.ways)
-
-    def _tell(self, stage: _Stage, run: int) -> None:
-        """Report the number of attempts before a run of a stage, and the time left."""
-        done = self._n_before + len(stage.ways) * run // stage.count_runs(len(self.folds))
-        left_s = self.clock.seconds_left
-        self._watcher("comparing methods on held-out artists", done, self._n_ways, seconds_left=left_s)
 
     def _try_stage(self, stage: _Stage) -> None:
         left, n_begun = list(stage.ways), 0
         for number in range(len(self.folds)):
             evaluated = []
             for way in left:
-                self._tell(stage, n_begun)
+                done = self._n_before + len(stage.ways) * n_begun // stage.count_runs(len(self.folds))
+                left_s = self.clock.seconds_left
+                self._watcher("comparing methods on held-out artists", done, self._n_ways, seconds_left=left_s)
                 self.is_over = self.is_over or (way.words not in self._stored and self._watcher.is_enough())
                 if self.is_over:
                     return
@@ -170,13 +175,14 @@ class _Choice:
             left = sorted(evaluated, key=self._mean_gain, reverse=True)[: stage.n_kept] if stage.n_kept else evaluated
         for way in left:
             self.tried.append(way)
-            self._watcher.trace({"quality": _quality(way), "untrained": _quality(self.plain), "setting": way.words})
+            self._watcher.trace({"quality": way.quality(), "untrained": self.plain.quality(), "setting": way.words})
 
     def best(self) -> Way:
         """Return the method with the most significant gain and no significant loss; the baseline if there is none."""
         best, largest = self.plain, 0.0
         for way in self.tried:
-            leads = leads_of(_concatenate(self.plain), _concatenate(way), self._groups)
+            before, after = (dict(zip(RANKED, w.all_scores(), strict=True)) for w in (self.plain, way))
+            leads = leads_of(before, after, self._groups)
             if not leads or find_losses(leads):
                 continue
             gain = self._gain(way)
@@ -186,15 +192,17 @@ class _Choice:
                 best, largest = way, certain
         return best
 
-    def most_promising(self, words: str) -> Way | None:
-        """Return the method with the largest mean gain among those whose description starts with `words`."""
-        matching = [way for way in self.tried if way.words.startswith(words)]
-        return max(matching, key=self._mean_gain, default=None)
+    def whiten(self, rows: Int64Array, most: int) -> Float64Array:
+        """Learn by the whitening with the largest mean gain; raises ValueError if none could be learned."""
+        tried = [way for way in self.tried if way.words.startswith("whitening")]
+        if not tried:
+            raise ValueError("no whitening could be learned.")
+        return max(tried, key=self._mean_gain).learn(rows, most)
 
     def _gain(self, way: Way) -> Float64Array:
         """Return each query's gain over the baseline so far, averaged over the measures."""
-        before = _concatenate(self.plain, len(way.scores))
-        gains: Float64Array = np.mean([after - before[name] for name, after in _concatenate(way).items()], axis=0)
+        after = way.all_scores()
+        gains: Float64Array = np.mean(after - self.plain.all_scores()[:, : after.shape[1]], axis=0)
         return gains
 
     def _mean_gain(self, way: Way) -> float:
@@ -205,10 +213,10 @@ class _Choice:
         fold = self.folds[number]
         if way.words in self._stored:
             start = sum(len(earlier.queries) for earlier in self.folds[:number])
-            block = self._stored[way.words][:, start : start + len(fold.queries)]
-            way.scores.append(dict(zip(RANKED, block, strict=True)))
-            return
-        way.scores.append(_scores(self._task, way.learn(fold.train, _MAX_RANKED), fold.queries, fold.database))
+            way.scores.append(self._stored[way.words][:, start : start + len(fold.queries)])
+        else:
+            scores = _scores(self._task, way.learn(fold.train, _MAX_RANKED), fold.queries, fold.database)
+            way.scores.append(np.stack([scores[name] for name in RANKED]))
 
 
 def _whole_groups(task: Task, rows: Int64Array, most: int) -> Int64Array:
@@ -218,18 +226,6 @@ def _whole_groups(task: Task, rows: Int64Array, most: int) -> Int64Array:
 def _scores(task: Task, L: Float64Array, queries: Int64Array, database: Int64Array) -> dict[str, Float64Array]:
     relevance = task.supervision.relevance(database).restrict(queries, database)
     return evaluation.query_scores(task.X[queries] @ L.T, task.X[database] @ L.T, relevance, k=10)
-
-
-def _concatenate(way: Way, n_folds: int | None = None) -> dict[str, Float64Array]:
-    return {name: np.concatenate([scores[name] for scores in way.scores[:n_folds]]) for name in RANKED}
-
-
-def _stack(way: Way) -> Float64Array:
-    return np.stack(list(_concatenate(way).values()))
-
-
-def _quality(way: Way) -> float:
-    return float(np.nanmean([np.nanmean(scores) for scores in _concatenate(way).values()]))
 
 
 class WithinSongs:
@@ -247,9 +243,32 @@ class WithinSongs:
         self._parts, self._song_of_part = np.empty((0, 0)), np.empty(0, dtype=np.int64)
 
     def read_parts(self, watcher: TrainingProgress, clock: _Clock) -> None:
-        """Read the parts of songs, which takes seconds or minutes."""
-        self._parts, self._song_of_part = _parts(self._snapshot, watcher, clock)
-        self._has_parts = len(self._parts) > 0
+        """Read the parts of a sample of songs, which takes seconds or minutes."""
+        model, library = self._snapshot.model, self._snapshot.library
+        if model is None or not self._has_parts:
+            return
+        stored = library.frame_files.list_stored()
+        rows = np.sort(np.random.default_rng(_SEED).permutation(self._snapshot.n_indexed)[:_MAX_DIVIDED])
+        songs = [song for song in self._snapshot.songs_at(rows) if song.content_hash in stored]
+        vectors, song_of_part = [], []
+        clock.left += len(songs)
+        for number, song in enumerate(songs):
+            watcher("reading parts of songs", seconds_left=clock.seconds_left)
+            if watcher.is_enough():
+                break
+            with clock.measure(1.0):
+                frames = library.frame_files.frames(song.content_hash)
+                length = min(_PART, len(frames) // 2)
+                if length < DELTA_WIDTH:
+                    continue
+                starts = np.linspace(0, len(frames) - length, min(_MAX_PARTS, len(frames) // length)).astype(int)
+                features = model.features([frames.part(start, start + length) for start in starts.tolist()])
+                if has_features(features).all():  # False if the frames are from an older version
+                    vectors.append(model.vectors(features))
+                    song_of_part += [number] * len(starts)
+        self._has_parts = bool(vectors)
+        if vectors:
+            self._parts, self._song_of_part = np.concatenate(vectors).astype(np.float64), np.array(song_of_part)
 
     @property
     def kinds(self) -> list[tuple[str, ...]]:
@@ -268,39 +287,7 @@ class WithinSongs:
         X = self._task.X[rows] @ space.T
         if labels is not None:
             return metric.compute_within_covariance(X, [labels[row] for row in rows])
-        return metric.compute_within_covariance(X, self._task.supervision.relevance(rows).restrict(rows, rows))
-
-
-def _parts(snapshot: Snapshot, watcher: TrainingProgress, clock: _Clock) -> tuple[Float64Array, Int64Array]:
-    """Return vectors of song parts, and the number of each part's song; empty without audio features."""
-    model = snapshot.model
-    assert model is not None
-    empty = np.empty((0, model.n_dimensions)), np.empty(0, dtype=np.int64)
-    if not model.encoder_.uses_audio:
-        return empty
-    stored = snapshot.library.frame_files.list_stored()
-    rows = np.sort(np.random.default_rng(_SEED).permutation(snapshot.n_indexed)[:_MAX_DIVIDED])
-    songs = [song for song in snapshot.songs_at(rows) if song.content_hash in stored]
-    vectors, song_of_part = [], []
-    clock.left += len(songs)
-    for number, song in enumerate(songs):
-        watcher("reading parts of songs", seconds_left=clock.seconds_left)
-        if watcher.is_enough():
-            break
-        with clock.measure(1.0):
-            frames = snapshot.library.frame_files.frames(song.content_hash)
-            length = min(_PART, len(frames) // 2)
-            if length < DELTA_WIDTH:
-                continue
-            starts = np.linspace(0, len(frames) - length, min(_MAX_PARTS, len(frames) // length)).astype(int)
-            features = model.features([frames.part(start, start + length) for start in starts.tolist()])
-            if not has_features(features).all():  # the frames are from an older version
-                continue
-            vectors.append(model.vectors(features))
-            song_of_part += [number] * len(starts)
-    if not vectors:
-        return empty
-    return np.concatenate(vectors).astype(np.float64), np.array(song_of_part, dtype=np.int64)
+        return metric.compute_within_covariance(X, self._task.supervision.relevance_among(rows))
 
 
 class Ways:
@@ -349,31 +336,27 @@ class Ways:
 
     def _fit_mean(self, t: float, reg: float, rows: Int64Array, _most: int) -> Float64Array:
         X = self._task.X[rows] @ self._space.T
-        return metric.GMML(t=t, reg=reg).fit(X, _relevance(self._task, rows)).components_ @ self._space
+        return metric.GMML(t=t, reg=reg).fit(X, self._task.supervision.relevance_among(rows)).components_ @ self._space
 
     def _fit_ranking(self, C: float, first: Way | None, is_blended: bool, rows: Int64Array, most: int) -> Float64Array:
         before = self._space if first is None else first.learn(rows, most)
         sample = _whole_groups(self._task, rows, most)
         X = self._task.X[sample] @ before.T
         mlr = metric.MLR(self._task.settings.loss, C=C, **_SOLVER)
-        L = fit_ranking(mlr, X, _relevance(self._task, sample))
+        L = fit_ranking(mlr, X, self._task.supervision.relevance_among(sample))
         return (_blend(L, X) if is_blended else L) @ before
 
     def _fit_kernels(self, C: float, rows: Int64Array, most: int) -> Float64Array:
         sample = _whole_groups(self._task, rows, min(most, MAX_OF_KERNELS))
-        mlr = SourceMLR(self._task.blocks, self._task.settings.loss, C=C, **_SOLVER)
-        return fit_ranking(mlr, self._task.X[sample], _relevance(self._task, sample))
-
-
-def _relevance(task: Task, rows: Int64Array) -> relevances.Relevance:
-    return task.supervision.relevance(rows).restrict(rows, rows)
+        mlr = SourceLearner(self._task.blocks, metric.MultipleKernelMLR(self._task.settings.loss, C=C, **_SOLVER))
+        return fit_ranking(mlr, self._task.X[sample], self._task.supervision.relevance_among(sample))
 
 
 class NothingLearnedError(ValueError):
-    """The metric learned from these songs is 0; with the same C, a subset may give a different metric."""
+    """The metric learned from these songs is 0; with the same C, that of other songs may differ from 0."""
 
 
-def fit_ranking(mlr: metric.MLR | SourceMLR, X: Float64Array, relevance: relevances.Relevance) -> Float64Array:
+def fit_ranking(mlr: metric.MLR | SourceLearner, X: Float64Array, relevance: relevances.Relevance) -> Float64Array:
     """Fit MLR and return its components; raises NothingLearnedError if they are 0."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # duality gaps may remain, but the metric is evaluated anyway
@@ -394,8 +377,8 @@ def learn_automatically(
 ) -> tuple[Float64Array, dict[str, Any]]:
     """Choose a method of learning, or none; return L and the report. The first model is the baseline.
 
-    With `settings.quick`, only the first method is used; the report contains its scores, so that a thorough training
-    does not repeat them. A thorough training gets them as `stored`.
+    With `settings.quick`, only the first method is tried. The report contains its scores; a later training without
+    `quick` gets them as `stored`, so that it does not repeat the work.
     """
     task = Task.from_settings(snapshot, settings, blocks)
     choose_training_songs(task)  # raises ModelError if there is too little data
@@ -414,7 +397,7 @@ def learn_automatically(
     watcher("checking the result on held-out artists")
     L, report = _learn_chosen(task, choice, chosen, plain, watcher)
     if settings.quick and choice.tried:
-        report |= {"untried": n_ways - 1, "attempts": {way.words: _stack(way) for way in (choice.plain, chosen)}}
+        report |= {"untried": n_ways - 1, "attempts": {way.words: way.all_scores() for way in (choice.plain, chosen)}}
     return L, report | what_changed(snapshot, settings, task.X @ plain.T, task.X @ L.T, report["leads"])
 
 
@@ -428,14 +411,7 @@ def _plan(choice: _Choice, task: Task, within: WithinSongs, plain: Float64Array)
         joined = Ways(task, identity, ", all models")
         equal = Way("all models, equal weights", lambda *_: identity)
         stages.append(_Stage([equal, *joined.whitenings(within), *joined.means()], 1.0))
-
-    def whiten(rows: Int64Array, most: int) -> Float64Array:
-        best = choice.most_promising("whitening")
-        if best is None:
-            raise ValueError("no whitening could be learned.")
-        return best.learn(rows, most)
-
-    stages.append(_Stage(ways.rankings(Way("whitening", whiten)), 5.0, _RANKINGS_KEPT))
+    stages.append(_Stage(ways.rankings(Way("whitening", choice.whiten)), 5.0, _RANKINGS_KEPT))
     if task.blocks:
         stages.append(_Stage(ways.kernel_rankings(), 7.0, _RANKINGS_KEPT))
     return stages
@@ -444,7 +420,7 @@ def _plan(choice: _Choice, task: Task, within: WithinSongs, plain: Float64Array)
 def _learn_chosen(
     task: Task, choice: _Choice, chosen: Way, plain: Float64Array, watcher: TrainingProgress
 ) -> tuple[Float64Array, dict[str, Any]]:
-    """Test a method on the test artists, then learn from all songs, by the baseline if a measure fell."""
+    """Evaluate a method on the test artists, then learn from all songs; use the baseline if a measure is worse."""
     known = np.concatenate([task.split.train, task.split.validation])
     queries, database = task.queries(task.split.test, MAX_TESTED)
     if not task.supervision.searches_itself:
@@ -469,8 +445,8 @@ def _learn_chosen(
         "setting": used.words,
         "rejected": rejected,
         "C": None,
-        "path": [{"setting": way.words, "quality": _quality(way)} for way in (choice.plain, *choice.tried)],
-        "untrained": _quality(choice.plain),
+        "path": [{"setting": way.words, "quality": way.quality()} for way in (choice.plain, *choice.tried)],
+        "untrained": choice.plain.quality(),
         "stopped_early": choice.is_over,
         "leads": leads,
     }

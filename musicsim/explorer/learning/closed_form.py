@@ -6,7 +6,6 @@ Several settings are tried; those that work best on held-out artists are used.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -32,37 +31,21 @@ from musicsim.wording import count
 
 _TS, _REGS = (0.0, 0.1, 0.3, 0.5, 0.7), (0.01, 0.1, 1.0)
 _REGIONS, _LOCAL_TS, _LOCAL_REGS = (2, 5, 10, 20), (0.1, 0.5), (0.1, 1.0)
-_SONGS_PER_REGION = 10  # with fewer songs, LGMMLByExample would reduce the regions and repeat trials
+_SONGS_PER_REGION = 10  # with fewer songs, LGMMLByExample would use fewer regions, and trials would repeat
 _SEED = 0
 _QUERIES_AT_ONCE = 256
 _MAX_TESTED = 1_000  # maximum number of queries; lower than elsewhere, because each query may have its own metric
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """Settings for a fit, and their description."""
-
-    options: dict[str, Any]
-    words: str
-
-
-def trials(method: str, n_songs: int) -> list[Trial]:
-    """Return the grid of settings; each region has at least ten of the `n_songs` training songs."""
+def trials(method: str, n_songs: int) -> dict[str, metric.GMML | metric.LGMMLByExample]:
+    """Return unfitted learners, keyed by their settings in words; each region has at least ten of `n_songs` songs."""
     if method == MEAN:
-        return [Trial({"t": t, "reg": reg}, f"t {t:g}, reg {reg:g}") for t, reg in product(_TS, _REGS)]
+        return {f"t {t:g}, reg {reg:g}": metric.GMML(t=t, reg=reg) for t, reg in product(_TS, _REGS)}
     regions = sorted({min(m, max(1, n_songs // _SONGS_PER_REGION)) for m in _REGIONS})
-    return [
-        Trial({"n_metrics": m, "t": t, "reg": reg}, f"{count(m, 'region')}, t {t:g}, reg {reg:g}")
+    return {
+        f"{count(m, 'region')}, t {t:g}, reg {reg:g}": metric.LGMMLByExample(m, t=t, reg=reg, random_state=_SEED)
         for m, t, reg in product(regions, _LOCAL_TS, _LOCAL_REGS)
-    ]
-
-
-def fit_learner(
-    X: Float64Array, relevance: relevance.Relevance, method: str, options: dict[str, Any]
-) -> metric.GMML | metric.LGMMLByExample:
-    """Fit one metric, or local ones; raises ValueError unless some song has a similar and a dissimilar song."""
-    learner = metric.GMML(**options) if method == MEAN else metric.LGMMLByExample(**options, random_state=_SEED)
-    return learner.fit(X, relevance)
+    }
 
 
 def score_queries(
@@ -72,7 +55,7 @@ def score_queries(
     queries: Int64Array,
     database: Int64Array,
 ) -> dict[str, Float64Array]:
-    """Return the scores of :func:`musicsim.evaluation.query_scores`, but under each query's own metric.
+    """Return the scores of :func:`musicsim.evaluation.query_scores` under a metric, which may depend on the query.
 
     X (n_songs, d) and `relevance` cover all songs; `queries` and `database` are row numbers. Memory: 2 kB per song in
     the database.
@@ -94,42 +77,44 @@ def score_queries(
 def learn_means(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
 ) -> tuple[SimilarityModel, Float64Array, dict[str, Any]]:
-    """Learn one metric, or one per region of songs; returns the model, L and the report."""
+    """Learn one metric, or one per region of songs, and return the model, L and the report."""
+    from sklearn.base import clone
+
     task = Task.from_settings(snapshot, settings, blocks)
     train, relevance = choose_training_songs(task)
     queries, database, untrained = choose_validation_queries(task, MAX_VALIDATED)
     path: list[dict[str, Any]] = []
-    best: tuple[float, Trial, Any] | None = None
+    best: tuple[float, str, Any] | None = None
     grid = trials(settings.method, len(train))
-    for number, trial in enumerate(grid):
-        watcher(f"trying {trial.words}", number, len(grid) + 1)
-        learner = fit_learner(task.X[train], relevance, settings.method, trial.options)
+    for number, (words, unfitted) in enumerate(grid.items()):
+        watcher(f"trying {words}", number, len(grid) + 1)
+        learner = clone(unfitted).fit(task.X[train], relevance)
         scores = score_queries(learner, task.X, task.relevance, queries, database)[settings.loss]
         quality = float(np.nanmean(scores))
-        path.append({"setting": trial.words, "quality": quality})
-        watcher.trace({"quality": quality, "untrained": untrained, "setting": trial.words})
+        path.append({"setting": words, "quality": quality})
+        watcher.trace(path[-1] | {"untrained": untrained})
         if best is None or quality > best[0]:
-            best = quality, trial, learner
+            best = quality, words, learner
         if watcher.is_enough():
             break
     assert best is not None
-    _, trial, held_out = best
+    _, chosen, held_out = best
     watcher("learning from all songs", len(grid), len(grid) + 1)
     rows = sample_songs(task, np.arange(len(task.X)))
-    relevance = task.supervision.relevance(rows).restrict(rows, rows)
-    learner = fit_learner(task.X[rows], relevance, settings.method, trial.options)
+    relevance = task.supervision.relevance_among(rows)
+    learner = clone(held_out).fit(task.X[rows], relevance)
     assert snapshot.model is not None
     model = snapshot.model.add_metric(learner.components_, snapshot.X)
     assert model.metric_ is not None
     if settings.method == LOCAL:
-        model = model.add_local_metrics(LocalMetrics.from_fit(learner, model.metric_))
+        model.local_ = LocalMetrics.from_fit(learner, model.metric_)
     watcher("checking the result on held-out artists")
     queries, database = task.queries(task.split.test, _MAX_TESTED)
     relevance = task.relevance.restrict(queries, database)
     before = evaluation.query_scores(task.X[queries], task.X[database], relevance, k=10)
     after = score_queries(held_out, task.X, task.relevance, queries, database)
     leads = leads_of(before, after, [task.supervision.groups[q] for q in queries])
-    report = describe_task(task) | {"setting": trial.words, "C": None, "path": path, "untrained": untrained}
+    report = describe_task(task) | {"setting": chosen, "C": None, "path": path, "untrained": untrained}
     report["stopped_early"] = len(path) < len(grid)
     L: Float64Array = learner.components_
     return model, L, report | what_changed(snapshot, settings, task.X, task.X @ L.T, leads)

@@ -6,8 +6,9 @@ Answers to the same question stay in one fold. A user who stops the job early ge
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from musicsim import evaluation, metric, order, relevance
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError
-from musicsim.explorer.learning.multi_kernel import SourceEmbedding, SourceMLR
+from musicsim.explorer.learning.multi_kernel import SourceLearner
 from musicsim.explorer.learning.verdict import Lead
 from musicsim.explorer.requests.training import ORDER
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -34,12 +35,12 @@ class Answered:
 
     # per answer: int64 (m, 4), rows (i, j, k, l) for d(i, j) < d(k, l)
     comparisons: list[Int64Array]
-    # keys that are equal for the same songs in any order; duplicates count as the same song
+    # one key per answer: equal for equal sets of songs, in which duplicates count as one song
     questions: list[tuple[Any, ...]]
 
     @classmethod
     def collect(cls, snapshot: Snapshot, listener: str = "") -> Answered:
-        """Collect answers from one listener or all, without unsure ones, duplicates and songs without a vector."""
+        """Collect answers from one listener or all, except unsure ones and those about duplicates or unknown songs."""
         answered = cls([], [])
         for answer in snapshot.library.judgments.answers(listener or None):
             rows = snapshot.rows_of(answer.song_ids).tolist()
@@ -75,18 +76,22 @@ class Answered:
 
 def relevance_of(compared: Int64Array, n_songs: int) -> relevance.Relevance:
     """Convert comparisons of one song with two others to relevance, by majority vote per pair of songs."""
-    votes: dict[tuple[int, int], int] = {}
+    votes: Counter[tuple[int, int]] = Counter()
     for row in compared.tolist():
         near, far = row[:2], row[2:]
         for song in set(near) & set(far):
             for pair, vote in ((near, 1), (far, -1)):
-                other = pair[0] if pair[1] == song else pair[1]
-                votes[song, other] = votes.get((song, other), 0) + vote
+                votes[song, pair[0] if pair[1] == song else pair[1]] += vote
+    return count_votes(votes, n_songs)
+
+
+def count_votes(votes: Mapping[tuple[int, int], int], n_songs: int) -> relevance.Relevance:
+    """Return the relevance of results to queries: songs with a positive, or a negative, number of votes."""
     relevant: list[list[int]] = [[] for _ in range(n_songs)]
     irrelevant: list[list[int]] = [[] for _ in range(n_songs)]
-    for (song, other), vote in votes.items():
-        if vote:
-            (relevant if vote > 0 else irrelevant)[song].append(other)
+    for (query, result), n_votes in votes.items():
+        if n_votes:
+            (relevant if n_votes > 0 else irrelevant)[query].append(result)
     return relevance.Relevance.from_lists(relevant, irrelevant=irrelevant)
 
 
@@ -97,8 +102,8 @@ class Judged:
     L: Float64Array  # (r, d): the metric learned from all answers
     C: float
     path: list[dict[str, Any]]  # one result per value of C
-    lead: Lead | None  # share of held-out comparisons in order before and after; None if none were held out
-    untrained: float  # share of all comparisons in order before learning
+    lead: Lead | None = None  # share of held-out comparisons in order before and after; None if none were held out
+    untrained: float = float("nan")  # share of all comparisons in order before learning
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,7 @@ class _Learner:
     def fit(
         self, compared: Int64Array, C: float, on_step: Callable[[dict[str, Any]], bool]
     ) -> tuple[Float64Array, dict[str, Any]]:
-        """Return L and a report; each step has a function "has_learned", which returns True unless the metric is 0."""
+        """Return L and a report; in each step, the function "has_learned" returns True unless the metric is 0."""
         # no transitive reduction, because it would remove repeated evidence among contradictory answers
         cleaned, _ = order.clean_comparisons(
             compared, contradictions="majority", reduce=False, random_state=self.random_state
@@ -140,13 +145,14 @@ class _Learner:
     def _create_model(self, C: float) -> Any:
         """Create the learner, with one kernel per block unless the metric is diagonal."""
         has_kernels = bool(self.blocks) and self.structure == "full"
+        learner: Any
         if self.loss == ORDER:
-            if has_kernels:
-                return SourceEmbedding(self.blocks, C, tol=_TOLERANCE, max_iter=_MAX_STEPS)
-            return order.LinearPartialOrderEmbedding(self.structure, C, tol=_TOLERANCE, max_iter=_MAX_STEPS)
-        if has_kernels:
-            return SourceMLR(self.blocks, self.loss, C=C, tol=_TOLERANCE, max_cuts=_MAX_STEPS)
-        return metric.MLR(self.loss, structure=self.structure, C=C, tol=_TOLERANCE, max_cuts=_MAX_STEPS)
+            of_order = order.PartialOrderEmbedding if has_kernels else order.LinearPartialOrderEmbedding
+            learner = of_order(self.structure, C, tol=_TOLERANCE, max_iter=_MAX_STEPS)
+        else:
+            of_ranking = metric.MultipleKernelMLR if has_kernels else metric.MLR
+            learner = of_ranking(self.loss, structure=self.structure, C=C, tol=_TOLERANCE, max_cuts=_MAX_STEPS)
+        return SourceLearner(self.blocks, learner) if has_kernels else learner
 
 
 def shares_in_order(Y: Float64Array, answered: Answered) -> Float64Array:
@@ -186,8 +192,8 @@ def learn_from_answers(
     loss of :class:`musicsim.metric.MLR`, with relevance derived from the comparisons. `structure` is full or diagonal;
     a full metric has one block per element of `blocks`, the columns of each joined model. `on_progress` gets a message
     and a point of the live plot every few steps. In a point, "untrained" is the share of answers in order before
-    learning, and "quality" is this share for held-out answers so far. `on_progress` returns True to stop as soon as a
-    metric is not 0.
+    learning, and "quality" is this share for held-out answers so far. `on_progress` returns True to stop the training
+    once a metric is not 0.
 
     If stopped, returns the metric of the last finished outer fold, with its C and path. If no outer fold has finished,
     returns the fit with the best C so far. Raises ModelError if there are too few answers, or nothing is learned.
@@ -198,8 +204,9 @@ def learn_from_answers(
     fits = _Fits(_Learner(X, loss, structure, random_state, blocks), answered, on_progress, n_fits)
     try:
         result = _cross_validate(fits, answered, Cs, random_state)
-    except _Stopped as stopped:
-        result = stopped.result
+    except _Stopped:
+        assert fits.best is not None
+        result = fits.best
     known = np.isfinite(fits.held_out)
     lead = None
     questions = [str(q) for q, k in zip(answered.questions, known, strict=True) if k]
@@ -207,22 +214,11 @@ def learn_from_answers(
         after, before = fits.held_out[known], fits.plain[known]
         interval = evaluation.bootstrap_pairs(after, before, questions, 2000, random_state)
         lead = Lead(float(before.mean()), float(after.mean()), *interval)
-    return Judged(result.L, result.C, result.path, lead, fits.untrained)
-
-
-@dataclass(frozen=True, slots=True)
-class _Result:
-    L: Float64Array
-    C: float
-    path: list[dict[str, Any]]
+    return replace(result, lead=lead, untrained=fits.untrained)
 
 
 class _Stopped(Exception):
-    """The user stopped the training, and a result exists."""
-
-    def __init__(self, result: _Result) -> None:
-        super().__init__()
-        self.result = result
+    """The user stopped the training; the result is :attr:`_Fits.best`."""
 
 
 class _Fits:
@@ -237,10 +233,10 @@ class _Fits:
         self.untrained = float(self.plain.mean())
         self.held_out = np.full(len(answered), np.nan)
         self._priority: tuple[int, float] = (-1, 0.0)
-        self._best: _Result | None = None
+        self.best: Judged | None = None
 
     def fit(self, answered: Answered, C: float, message: str) -> tuple[Float64Array, dict[str, Any]]:
-        """Return L and the report; raises _Stopped if the fit was cut short: its metric may be worse than none."""
+        """Return L and the report; raises _Stopped if the user stopped the fit, whose metric may be worse than none."""
         is_cut = False
 
         def on_step(step: dict[str, Any]) -> bool:
@@ -252,12 +248,13 @@ class _Fits:
                 if np.isfinite(self.held_out).any():
                     point["quality"] = float(np.nanmean(self.held_out))
                 self._is_enough = self._on_progress(message, point) or self._is_enough
-            is_cut = self._is_enough and (self._best is not None or step["has_learned"]())
+            is_cut = self._is_enough and (self.best is not None or step["has_learned"]())
             return is_cut
 
         L, report = self._learner.fit(answered.all(), C, on_step)
         if is_cut:
-            raise _Stopped(self._best or _Result(L, C, [_path_entry(C, [], report)]))
+            self.best = self.best or Judged(L, C, [_path_entry(C, [], report)])
+            raise _Stopped
         self._n_done += 1
         return L, report
 
@@ -265,13 +262,13 @@ class _Fits:
         """Return the share of each answer's comparisons that are in order under a metric."""
         return shares_in_order(self._learner.X @ L.T, answered)
 
-    def keep(self, result: _Result, priority: tuple[int, float]) -> None:
+    def keep(self, result: Judged, priority: tuple[int, float]) -> None:
         """Remember a result in case the user stops, unless its metric is 0 or its priority is not higher."""
         if result.L.any() and priority > self._priority:
-            self._priority, self._best = priority, result
+            self._priority, self.best = priority, result
 
 
-def _cross_validate(fits: _Fits, answered: Answered, Cs: Sequence[float], random_state: int) -> _Result:
+def _cross_validate(fits: _Fits, answered: Answered, Cs: Sequence[float], random_state: int) -> Judged:
     """Evaluate each fold with a metric learned from the others, then learn from all answers; raises _Stopped."""
     folds = answered.folds(_OUTER, random_state)
     for n_done, (train, test) in enumerate(folds, 1):
@@ -279,13 +276,13 @@ def _cross_validate(fits: _Fits, answered: Answered, Cs: Sequence[float], random
         C, path = _choose_strength(fits, answered.some(train), Cs, random_state, message)
         L, _ = fits.fit(answered.some(train), C, message)
         fits.held_out[test] = fits.shares(L, answered.some(test))
-        fits.keep(_Result(L, C, path), (2, n_done))
+        fits.keep(Judged(L, C, path), (2, n_done))
     C, path = _choose_strength(fits, answered, Cs, random_state, "choosing C")
-    # a C that is large enough for a part of the answers may be too small for all answers
+    # with a C that is large enough for some of the answers, the metric learned from all of them may be 0
     for larger in sorted(other for other in Cs if other >= C):
         L, _ = fits.fit(answered, float(larger), "learning from all answers")
         if L.any():
-            return _Result(L, float(larger), path)
+            return Judged(L, float(larger), path)
     raise ModelError("nothing was learned: the metric is 0. Answer more questions or choose a larger C.")
 
 
@@ -301,11 +298,11 @@ def _choose_strength(
         for train, test in folds:
             L, report = fits.fit(answered.some(train), C, message)
             shares.append(fits.shares(L, answered.some(test)))
-            fits.keep(_Result(L, C, [*path, _path_entry(C, [], report)]), (0, 0.0))
+            fits.keep(Judged(L, C, [*path, _path_entry(C, [], report)]), (0, 0.0))
         path.append(_path_entry(C, shares, report))
         if folds:
-            fits.keep(_Result(L, C, path), (1, path[-1]["quality"]))
-    # a metric of 0 separates nothing, even if its share is high
+            fits.keep(Judged(L, C, path), (1, path[-1]["quality"]))
+    # never prefer a metric of 0, even if its share is high
     best = max(path, key=lambda entry: (entry["rank"] > 0, np.nan_to_num(entry["quality"], nan=-1.0)))
     return best["C"], path
 

@@ -1,7 +1,7 @@
 """Learning on several models together: each is a kernel with its own block of the metric (thesis 2.4, 4.3.2).
 
-The vectors are explicit maps of the kernels. A learned projection N of kernel columns K_x = X x is therefore the linear
-map N X of the vectors x. So new songs need no kernel, and the cost per new song does not depend on the training set.
+The vectors are explicit maps of the kernels. A learned projection N of the kernel columns K_x = X x is therefore the
+linear map N X of the vectors x. New songs do not need kernels, so their cost does not depend on the training set.
 """
 
 import copy
@@ -9,76 +9,36 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from musicsim import metric, order
+from musicsim import metric
 from musicsim._arrays import Float64Array
 
 
-class _OfSources:
-    """Base of both learners; `blocks` are the columns of each source."""
+class SourceLearner:
+    """A learner from several kernels, as one linear map; each source is one kernel.
 
-    blocks: Sequence[slice]
-
-    def _kernels(self, X: Float64Array) -> list[Float64Array]:
-        return [X[:, block] @ X[:, block].T for block in self.blocks]
-
-    def _join_blocks(self, components: Sequence[Float64Array], X: Float64Array) -> Float64Array:
-        """Return L in block form, float64 (r, d), from projections of the kernels between rows of X."""
-        parts = []
-        for N, block in zip(components, self.blocks, strict=True):
-            if len(N):
-                L = N @ X[:, block]
-                part = np.zeros((min(L.shape), X.shape[1]))
-                narrow = L if L.shape[0] <= L.shape[1] else metric.factor(L.T @ L)
-                part[: len(narrow), block] = narrow
-                parts.append(part)
-        joined = np.concatenate(parts) if parts else np.zeros((1, X.shape[1]))
-        return joined[joined.any(axis=1)] if joined.any() else joined[:1]
-
-
-class SourceEmbedding(_OfSources):
-    """Partial order embedding with several kernels (algorithm 2.4), as a linear map.
-
-    `blocks` are the columns of each source; the other parameters and the attributes are those of
-    :class:`musicsim.order.PartialOrderEmbedding`, except `components_` (r, d), which is L in block form.
+    `blocks` are the columns of each source. `learner` is an unfitted :class:`musicsim.metric.MultipleKernelMLR` or
+    :class:`musicsim.order.PartialOrderEmbedding`; all its attributes except `components_` are attributes of this object
+    too. `components_` (r, d) is L in block form. Memory per source: 8 n^2 bytes, for a kernel between all rows.
     """
 
-    def __init__(self, blocks: Sequence[slice], C: float = 1.0, tol: float = 1e-2, max_iter: int = 2000) -> None:
-        self.blocks, self.C, self.tol, self.max_iter = blocks, C, tol, max_iter
+    components_: Float64Array
 
-    def fit(self, X: Float64Array, comparisons: npt.ArrayLike, callback: Callable[..., object] | None = None) -> Self:
-        """Learn from comparisons (m, 4) of rows of X."""
-        model = order.PartialOrderEmbedding("full", self.C, tol=self.tol, max_iter=self.max_iter)
-        model.fit(self._kernels(X), comparisons, callback)
-        self.objective_, self.dual_bound_, self.n_iter_ = model.objective_, model.dual_bound_, model.n_iter_
-        self.components_ = self._join_blocks(model.components_, X)
-        return self
+    def __init__(self, blocks: Sequence[slice], learner: Any) -> None:
+        self._blocks, self._learner = blocks, learner
 
-
-class SourceMLR(_OfSources):
-    """Metric learning to rank with several kernels (equation 4.14), as a linear map.
-
-    `blocks` are the columns of each source; the other parameters and the attributes are those of
-    :class:`musicsim.metric.MultipleKernelMLR`, except `components_` (r, d), which is L in block form. For each
-    source, the fit computes and decomposes a kernel between all rows of X, 8 n^2 bytes.
-    """
-
-    def __init__(self, blocks: Sequence[slice], loss: str = "auc", C: float = 1.0, **options: Any) -> None:
-        self.blocks, self.loss, self.C, self._options = blocks, loss, C, options
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._learner, name)
 
     def fit(self, X: Float64Array, y: Any, callback: Callable[..., object] | None = None) -> Self:
-        """Learn from a relevance between rows of X; see :meth:`musicsim.metric.MLR.fit` for the callback."""
+        """Learn from the relevance between rows of X, or from comparisons (m, 4) of them."""
 
         def on_step(step: dict[str, Any]) -> bool:
-            joined = {"components": lambda: self._join_blocks(step["components"](), X)}
+            joined = {"components": lambda: self._join_blocks(step["components"](), X)} if "components" in step else {}
             return bool(callback is not None and callback(step | joined))
 
-        model = metric.MultipleKernelMLR(self.loss, C=self.C, **self._options)
-        model.fit(self._kernels(X), y, on_step)
-        self.objective_, self.dual_bound_ = model.objective_, model.dual_bound_
-        self.n_cuts_, self.history_ = model.n_cuts_, model.history_
-        self.components_ = self._join_blocks(model.components_, X)
+        self._learner.fit([X[:, block] @ X[:, block].T for block in self._blocks], y, on_step)
+        self.components_ = self._join_blocks(self._learner.components_, X)
         return self
 
     def fit_path(
@@ -94,18 +54,29 @@ class SourceMLR(_OfSources):
                 is_over = bool(callback({"C": C, **step}))
                 return is_over
 
-            learner = copy.copy(self)
-            learner.C = C
-            path.append(learner.fit(X, y, on_step))
+            path.append(type(self)(self._blocks, copy.copy(self._learner).set_params(C=C)).fit(X, y, on_step))
             if is_over:
                 break
         return path
+
+    def _join_blocks(self, components: Sequence[Float64Array], X: Float64Array) -> Float64Array:
+        """Return L in block form, float64 (r, d), from projections of the kernels between rows of X."""
+        parts = []
+        for N, block in zip(components, self._blocks, strict=True):
+            if len(N):
+                L = N @ X[:, block]
+                narrow = L if L.shape[0] <= L.shape[1] else metric.factor(L.T @ L)
+                part = np.zeros((len(narrow), X.shape[1]))
+                part[:, block] = narrow
+                parts.append(part)
+        joined = np.concatenate(parts) if parts else np.zeros((1, X.shape[1]))
+        return joined[joined.any(axis=1)] if joined.any() else joined[:1]
 
 
 def source_shares(X: Float64Array, L: Float64Array, blocks: Sequence[slice]) -> list[float]:
     """Return each source's share of the mean squared distance of songs X (n_songs, d) under L (r, d).
 
-    If the metric is not in block form, the part that two sources contribute together counts half for each.
+    If the metric is not in block form, each source gets half of the contributions that it shares with another source.
     """
     covariance = np.cov(X, rowvar=False, ddof=0).reshape(X.shape[1], -1)
     M = L.T @ L

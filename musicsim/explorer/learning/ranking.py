@@ -15,7 +15,7 @@ from musicsim import metric
 from musicsim._arrays import Float64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.from_answers import Answered, learn_from_answers, shares_in_order
-from musicsim.explorer.learning.multi_kernel import SourceMLR
+from musicsim.explorer.learning.multi_kernel import SourceLearner
 from musicsim.explorer.learning.task import (
     CS,
     MAX_TESTED,
@@ -88,8 +88,9 @@ def learn_from_relevance(
 ) -> tuple[Float64Array, dict[str, Any]]:
     """Learn L by ranking, and return L and the report."""
     task = Task.from_settings(snapshot, settings, blocks)
-    chosen, path, is_finished = _fit_path(task, watcher)
-    L = _fit_all(task, chosen, watcher) if is_finished else chosen["components"]
+    Cs = CS if settings.C is None else (settings.C,)
+    chosen, path, is_finished = _fit_path(task, Cs, watcher)
+    L = _fit_all(task, chosen, watcher, len(Cs) + 1) if is_finished else chosen["components"]
     watcher("checking the result on held-out artists")
     queries, database = task.queries(task.split.test, MAX_TESTED)
     held_out = task.X @ chosen["components"].T  # L was also learned from the test artists
@@ -109,25 +110,20 @@ def _create_learner(task: Task, **options: Any) -> Any:
     k = settings.k if settings.loss in ("ndcg", "precision") else 10
     options |= {"loss": settings.loss, "k": k, "tol": _TOLERANCE, "max_cuts": _MAX_CUTS, "random_state": _SEED}
     if task.has_kernels:
-        return SourceMLR(task.blocks, **options)
+        return SourceLearner(task.blocks, metric.MultipleKernelMLR(**options))
     return metric.MLR(structure=settings.structure, regularizer=settings.regularizer, **options)
 
 
-def _count_fits(settings: LearningSettings) -> int:
-    """Return the number of fits: one for each C, and one of all songs."""
-    return 1 + (len(CS) if settings.C is None else 1)
-
-
-def _fit_path(task: Task, watcher: TrainingProgress) -> tuple[dict[str, Any], list[dict[str, Any]], bool]:
+def _fit_path(
+    task: Task, Cs: Sequence[float], watcher: TrainingProgress
+) -> tuple[dict[str, Any], list[dict[str, Any]], bool]:
     """Return the best entry of the path over C, the whole path, and False if the user stopped it early."""
     train, relevance = choose_training_songs(task)
-    if task.settings.C is None:
-        Cs: tuple[float, ...] = CS
+    if len(Cs) > 1:
         queries, database, _ = choose_validation_queries(task, MAX_TESTED)
     else:
-        Cs = (task.settings.C,)
         queries, database = task.queries(task.split.validation, MAX_TESTED)
-    watch = _Watch(task, watcher, _count_fits(task.settings))
+    watch = _Watch(task, watcher, len(Cs) + 1)  # the last fit is that of all songs
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the report contains the remaining duality gaps
         fitted = _create_learner(task).fit_path(task.X[train], relevance, Cs, watch)
@@ -149,9 +145,9 @@ def _fit_path(task: Task, watcher: TrainingProgress) -> tuple[dict[str, Any], li
     return best, path, not watcher.is_enough()
 
 
-def _fit_all(task: Task, chosen: dict[str, Any], watcher: TrainingProgress) -> Float64Array:
-    """Learn L from all artists with the chosen C; returns the chosen metric if stopped early."""
-    rows, n_fits = sample_songs(task, np.arange(len(task.X))), _count_fits(task.settings)
+def _fit_all(task: Task, chosen: dict[str, Any], watcher: TrainingProgress, n_fits: int) -> Float64Array:
+    """Learn L from all artists with the chosen C; return the chosen metric if the user stops it early."""
+    rows = sample_songs(task, np.arange(len(task.X)))
 
     def on_step(step: dict[str, Any]) -> bool:
         watcher.trace({n: step[n] for n in ("cut", "objective", "dual_bound", "gap", "seconds")} | {"C": None})
@@ -161,7 +157,7 @@ def _fit_all(task: Task, chosen: dict[str, Any], watcher: TrainingProgress) -> F
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         mlr = _create_learner(task, C=chosen["C"])
-        mlr.fit(task.X[rows], task.supervision.relevance(rows).restrict(rows, rows), callback=on_step)
+        mlr.fit(task.X[rows], task.supervision.relevance_among(rows), callback=on_step)
     is_complete = mlr.components_.any() and not watcher.is_enough()  # an incomplete fit may be worse
     return mlr.components_ if is_complete else chosen["components"]
 

@@ -1,7 +1,7 @@
 """Kinds of supervision: plays, listening sessions, playlists, tags, labels, answers and thumbs.
 
-Each is converted to relevance between songs. The songs nearest by plays, playlists or tags depend on the database that
-is searched. Therefore the relevance of a split is computed for its training songs (thesis 5.4.2).
+Each is converted to relevance between songs. With plays, playlists or tags, the most similar songs depend on the
+database that is searched, so the relevance of a split is computed for its training songs (thesis 5.4.2).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from musicsim import kernels
 from musicsim import relevance as relevances
 from musicsim._arrays import Float32Array, Int64Array
 from musicsim.errors import ModelError
-from musicsim.explorer.learning.from_answers import Answered, relevance_of, too_few
+from musicsim.explorer.learning.from_answers import Answered, count_votes, relevance_of, too_few
 from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.judgments import RESULT
@@ -41,12 +41,7 @@ class Coverage:
     n_songs: int  # number of songs with a relevant song
     share: float  # n_songs as a share of all songs
     detail: str  # amount of data, in words
-    lacks: str = ""  # the reason if the data is not enough to learn from; otherwise empty
-
-    @property
-    def is_enough(self) -> bool:
-        """True if a metric can be learned from this kind."""
-        return not self.lacks
+    lacks: str = ""  # the reason why there is not enough data to learn from; empty if there is
 
 
 class Supervision:
@@ -57,8 +52,8 @@ class Supervision:
     Raises ModelError if the library has no data of this kind.
 
     `groups` are the artists of the songs, or their folders; songs of one group are never split. `detail` is the
-    amount of data, in words; `lacks` is the reason if there are too few answers to learn from. `searches_itself` is
-    true if held-out songs search each other, because all songs relevant to them are also held out.
+    amount of data, in words; `lacks` is the reason if there are too few answers to learn from. If `searches_itself` is
+    true, held-out queries search the held-out songs, because all songs relevant to them are held out too.
     """
 
     def __init__(
@@ -91,6 +86,10 @@ class Supervision:
                 del self._cache[next(iter(self._cache))]
             self._cache[key] = self._compute(rows)
         return self._cache[key]
+
+    def relevance_among(self, rows: Int64Array) -> relevances.Relevance:
+        """Return the relevance of rows to each other."""
+        return self.relevance(rows).restrict(rows, rows)
 
     def _prepare_labels(self) -> Compute:
         labels = getattr(self._snapshot.columns, self.kind).texts()
@@ -178,13 +177,9 @@ class Supervision:
                 thumbs[query, row] = judgment.chosen or 0  # the latest, if duplicates of a song have different thumbs
         if not thumbs:
             raise ModelError("no thumbs have been saved yet: give some on the Listen page, then press Keep thumbs.")
-        relevant: list[list[int]] = [[] for _ in self.groups]
-        irrelevant: list[list[int]] = [[] for _ in self.groups]
-        for (query, row), value in thumbs.items():
-            (relevant if value > 0 else irrelevant)[query].append(row)
         n_searches = len({query for query, _ in thumbs})
         self.detail = f"{count(len(thumbs), 'thumb')} on results of {count(n_searches, 'search')}"
-        relevance = relevances.Relevance.from_lists(relevant, irrelevant=irrelevant)
+        relevance = count_votes(thumbs, len(self.groups))
         return lambda _rows: relevance
 
     def _prepare_tags(self) -> Compute:
@@ -201,7 +196,7 @@ class Supervision:
 
 
 def _most_similar(vectors: Float32Array, codes: Int64Array, database: Int64Array, k: int) -> relevances.Relevance:
-    """Relate each row to the k database rows with the largest positive inner product, except those of its own group."""
+    """Relate each row to the k database rows of other groups with the largest positive inner products."""
     lists: list[Int64Array] = []
     for start in range(0, len(vectors), 256):
         block = slice(start, start + 256)
@@ -214,7 +209,7 @@ def _most_similar(vectors: Float32Array, codes: Int64Array, database: Int64Array
 
 
 def coverage(snapshot: Snapshot) -> list[Coverage]:
-    """Return the coverage of all kinds; for a kind that cannot be used, :attr:`Coverage.lacks` is the error."""
+    """Return the coverage of all kinds; :attr:`Coverage.lacks` is the error if a kind cannot be used."""
     coverages = []
     n = max(1, snapshot.n_indexed)
     for kind in KINDS:
@@ -233,6 +228,6 @@ def coverage(snapshot: Snapshot) -> list[Coverage]:
 
 
 def rank_kinds(coverages: Sequence[Coverage]) -> list[Coverage]:
-    """Return the kinds with enough data, the most useful one first: that is the default."""
-    enough = [c for c in coverages if c.is_enough]
+    """Return the kinds with enough data in descending order of usefulness; the first one is the default."""
+    enough = [c for c in coverages if not c.lacks]
     return sorted(enough, key=lambda c: -c.share * _RELIABILITY.get(c.kind, 1.0))

@@ -19,7 +19,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.progress import Progress
 
 CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)  # values of C to try, from weak to strong
-MAX_VALIDATED = 300  # maximum number of validation queries, if each may have its own metric or progress is plotted
+MAX_VALIDATED = 300  # maximum number of validation queries, for plots and if each query may have its own metric
 MAX_TESTED = 2_000
 MAX_SONGS = 4_000  # maximum number of songs per fit; a cut then takes half a second
 MAX_OF_KERNELS = 1_500  # maximum number of songs per fit with several kernels; decomposing them then takes a second
@@ -56,7 +56,7 @@ class Quiet:
 
 
 class Rising:
-    """Progress of a training job whose share never falls; steps without a count keep the last one."""
+    """Progress of a training job that never goes back; steps without counts repeat the last counts."""
 
     def __init__(self, watcher: TrainingProgress) -> None:
         self._watcher, self._done, self._total = watcher, 0, 0
@@ -88,8 +88,8 @@ class Split:
         names = np.asarray(groups)
         if (n_artists := len(np.unique(names))) < MIN_ARTISTS:
             raise ModelError(
-                f"{n_artists} artists are too few to hold some out: training needs at least {MIN_ARTISTS} artists, "
-                "because the model is evaluated on those held out."
+                f"{n_artists} artists are too few: training needs at least {MIN_ARTISTS} artists, because some of them "
+                "are held out to evaluate the model."
             )
         rest, test = next(evaluation.ArtistSplit(1, 0.3, random_state).split(names, groups=names))
         inner, outer = next(evaluation.ArtistSplit(1, 3 / 7, random_state + 1).split(rest, groups=names[rest]))
@@ -119,7 +119,7 @@ def artist_folds(
 
 
 def whole_groups(groups: Sequence[str], rows: Int64Array, most: int) -> Int64Array:
-    """Return at most `most` rows, from whole artists drawn with a fixed seed; single songs would lack similar ones."""
+    """Return at most `most` rows of whole artists, sampled with a fixed seed, so that songs keep similar songs."""
     if len(rows) <= most:
         return np.sort(rows)
     names, number, sizes = np.unique(np.asarray(groups)[rows], return_inverse=True, return_counts=True)
@@ -157,7 +157,7 @@ class Task:
         return bool(self.blocks) and (self.settings.structure, self.settings.regularizer) == ("full", "trace")
 
     def queries(self, rows: Int64Array, most: int) -> tuple[Int64Array, Int64Array]:
-        """Return at most `most` held-out queries, sampled among those with a relevant song, and their database."""
+        """Return at most `most` held-out queries, sampled from those with a relevant song, and their database."""
         queries = rows
         if len(rows) > most:
             shuffled = self.rng.permutation(rows)
@@ -166,7 +166,7 @@ class Task:
         return queries, (rows if self.supervision.searches_itself else self.split.train)
 
     def score(self, L: Float64Array | None, queries: Int64Array, database: Int64Array) -> float:
-        """Return the mean score (the measure of the loss) under the metric L, or under plain distance."""
+        """Return the mean score by the measure in `loss`, under the metric L or under plain distance."""
         Y = self.X if L is None else self.X @ L.T
         relevance = self.relevance.restrict(queries, database)
         scores = evaluation.query_scores(Y[queries], Y[database], relevance, k=10)[self.settings.loss]
@@ -193,6 +193,7 @@ def what_changed(
 
 
 def sample_songs(task: Task, rows: Int64Array) -> Int64Array:
+    """Return at most as many rows as a fit can use."""
     most = MAX_OF_KERNELS if task.has_kernels else MAX_SONGS
     return rows if len(rows) <= most else np.sort(task.rng.permutation(rows)[:most])
 
@@ -200,7 +201,7 @@ def sample_songs(task: Task, rows: Int64Array) -> Int64Array:
 def choose_training_songs(task: Task) -> tuple[Int64Array, relevance.Relevance]:
     """Return the training songs and their ground truth; raises ModelError if there is too little."""
     train = sample_songs(task, task.split.train)
-    relevance = task.supervision.relevance(train).restrict(train, train)
+    relevance = task.supervision.relevance_among(train)
     if not any(len(relevance.relevant(i)) and len(relevance.irrelevant(i)) for i in range(len(relevance))):
         raise ModelError(
             f"none of the {len(train)} training songs has both a similar and a dissimilar song according to "

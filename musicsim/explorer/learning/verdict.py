@@ -81,7 +81,7 @@ def find_losses(leads: Mapping[str, Lead]) -> list[str]:
 
 
 def lead_words(name: str, lead: Lead, baseline: str = "") -> str:
-    """Describe a measure after and before learning, with the difference and its interval."""
+    """Return the values of a measure after and before learning, and their difference with its interval, in words."""
     return (
         f"{MEASURES[name]} {lead.after:.3f} vs {lead.before:.3f}{baseline} "
         f"(difference {lead.mean:+.3f}, 95% interval {lead.low:+.3f} to {lead.high:+.3f})"
@@ -102,7 +102,7 @@ def space_hubness(X: FloatingArray) -> float:
 
 
 def find_changed_queries(before: FloatingArray, after: FloatingArray) -> list[tuple[int, list[int], list[int]]]:
-    """Return the ten songs whose nearest songs changed most, in descending order: (row, five before, five after)."""
+    """Return the ten songs whose nearest songs changed most: (row, five nearest before, five nearest after)."""
     rows = np.arange(len(before))
     if len(rows) > _MAX_COMPARED:
         rows = np.sort(np.random.default_rng(_SEED).permutation(rows)[:_MAX_COMPARED])

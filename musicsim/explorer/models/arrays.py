@@ -6,12 +6,14 @@ compiled kernels do not check the indices that they write to.
 
 import zipfile
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from musicsim.errors import ModelError
 from musicsim.explorer.models.encoders import MAX_NUMBER, Arrays, StoredArray
 from musicsim.explorer.models.representations import representations
 from musicsim.explorer.models.schema import AboutModel
@@ -31,16 +33,11 @@ _LOCAL = {
 }
 
 
-class MissingRepresentationError(ValueError):
-    """The representation of a model is not installed."""
-
-
 def read_arrays(path: Path, about: AboutModel) -> Arrays:
     """Read the arrays that a model needs from an uncompressed ``.npz`` file.
 
     Raises ValueError if an array is missing, damaged, has the wrong type or shape, or contains NaN or a number out of
-    range. Raises :class:`MissingRepresentationError`, a ValueError, if the representation is not installed, and OSError
-    if the file cannot be read.
+    range. Raises ModelError if the representation is not installed, and OSError if the file cannot be read.
     """
     try:
         with open_archive(path, _MAX_ARRAYS) as archive:
@@ -54,18 +51,17 @@ def read_arrays(path: Path, about: AboutModel) -> Arrays:
             for name, member in members.items():
                 with archive.open(member) as stream:
                     headers[name] = read_header(stream, member.file_size)
-
-            def read(name: str, stored: StoredArray) -> npt.NDArray[Any]:
-                return _read(archive, members[name], name, stored)
-
+            read = partial(_read, archive, members)
             required = _Level(headers, read).check(about)
             return {name: read(name, stored) for name, stored in required.items()}
     except DAMAGED as error:
         raise ValueError(f"{path.name}: {error}") from error
 
 
-def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, stored: StoredArray) -> npt.NDArray[Any]:
-    with archive.open(member) as stream:
+def _read(
+    archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], name: str, stored: StoredArray
+) -> npt.NDArray[Any]:
+    with archive.open(members[name]) as stream:
         array = np.lib.format.read_array(stream, allow_pickle=False)
     if stored.dtype is np.str_:
         return array
@@ -94,7 +90,7 @@ class _Level:
         """Check all headers; return the requirements for the arrays that the model needs, keyed by name."""
         kind = representations().get(about.representation)
         if kind is None:
-            raise MissingRepresentationError(
+            raise ModelError(
                 f"the representation {about.representation!r} of this model is not installed: install the extension "
                 "that adds it, or choose another model."
             )
@@ -119,7 +115,7 @@ class _Level:
         return self._read(self._prefix + name, self.required[self._prefix + name])
 
     def n_dimensions_of_part(self, prefix: str, about: AboutModel) -> int:
-        """Check the arrays of a part of this model; returns its number of dimensions."""
+        """Check the arrays of a part of this model, and return the number of dimensions of its vectors."""
         if self._depth == _MAX_DEPTH:
             raise ValueError(f"it contains models nested more than {_MAX_DEPTH} deep")
         level = _Level(self._headers, self._read, self._prefix + prefix, self._depth + 1)

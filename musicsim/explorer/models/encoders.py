@@ -31,8 +31,8 @@ Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
 ReadFeatures: TypeAlias = Callable[[Sequence[Song]], Floats]
 """Reads the features of songs from one library, float32 (n_songs, n_features)."""
 
-# Vectors are of the order of 1. Products of a few numbers this large do not overflow in float32, and they stay below
-# the padding value of the kernels' blocks.
+# Numbers in vectors are about 1. Products of a few numbers as large as MAX_NUMBER do not overflow in float32, and they
+# stay below the padding value of the kernels' blocks.
 MAX_NUMBER = 1e9  # largest absolute value of a stored floating-point number
 MIN_SCALE = 1e-12  # smallest stored divisor
 _N_COLUMNS = 3 * N_MFCC  # number of columns in a frame
@@ -63,7 +63,7 @@ class StoredModel(Protocol):
 
     def value(self, name: str) -> npt.NDArray[Any]: ...
     def n_dimensions_of_part(self, prefix: str, about: AboutModel) -> int:
-        """Check the arrays of a part of this model; returns the number of dimensions of its vectors."""
+        """Check the arrays of a part of this model, and return the number of dimensions of its vectors."""
 
 
 class Part(Protocol):
@@ -131,7 +131,7 @@ class Encoder(Protocol):
 
     @abstractmethod
     def reader(self, library: Library, progress: Progress, /) -> ReadFeatures:
-        """Return a feature reader, which accepts songs without data; work common to all songs is done here, once."""
+        """Return a feature reader, which accepts songs without data; do the work that all songs have in common."""
 
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
         """Compute features from frames, float32 (n_songs, n_features), if the encoder uses audio."""
@@ -168,7 +168,7 @@ def has_features(features: Floats) -> BoolArray:
 
 
 def make_row_reader(ids: Int64Array, rows: Callable[[Any], Floats], width: int) -> ReadFeatures:
-    """Return a reader that gets songs' rows from `rows` by their positions in `ids`; unknown songs have NaN."""
+    """Return a reader that calls `rows` with the positions of songs in `ids`; songs that are not there get NaN."""
     position_of = {song_id: position for position, song_id in enumerate(ids.tolist())}
 
     def read(songs: Sequence[Song]) -> Floats:
@@ -181,11 +181,9 @@ def make_row_reader(ids: Int64Array, rows: Callable[[Any], Floats], width: int) 
 
 
 class FrameEncoder(Encoder):
-    """An encoder that needs only frames, so workers on other machines can run it."""
+    """Base of encoders that need only frames, so that workers on other machines can run them."""
 
-    @property
-    def uses_audio(self) -> bool:
-        return True
+    uses_audio = True
 
     def reader(self, library: Library, _progress: Progress, /) -> ReadFeatures:
         return lambda songs: self.encode_frames(library.frame_files.frames(song.content_hash) for song in songs)
@@ -311,7 +309,7 @@ _MIXTURES = {
 def _sample_songs(
     library: Library, songs: Sequence[Song], progress: Progress
 ) -> tuple[list[Song], Iterator[Iterator[Floats]]]:
-    """Draw at most :data:`_SONGS_FOR_MIXTURES` songs; returns them and an iterator over their frames."""
+    """Draw at most :data:`_SONGS_FOR_MIXTURES` songs, and return them and an iterator over their frames."""
     chosen = np.random.default_rng(_SEED).permutation(len(songs))[:_SONGS_FOR_MIXTURES]
     sample = [songs[i] for i in np.sort(chosen)]
 

@@ -2,7 +2,6 @@
 
 import json
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +21,6 @@ _REPORT = "report.json"
 _REMEDY = "Export it again with the same version of musicsim as this one, and import that file."
 
 
-@dataclass(frozen=True, slots=True)
-class SentModel:
-    """A model from a file."""
-
-    name: str  # name in the library that exported it
-    model: SimilarityModel
-    report: dict[str, Any]  # result of load_report(); empty for a model that was not trained
-
-
 def save_model_file(library: Library, model_id: str, target: Path) -> None:
     """Export a model as one file, without songs; raises NotFoundError, or ModelError if its files are missing."""
     record = library.models.get(model_id)
@@ -48,11 +38,11 @@ def save_model_file(library: Library, model_id: str, target: Path) -> None:
             archive.writestr(_REPORT, json.dumps(report | {"changed": []}, indent=1))
 
 
-def read_model_file(source: Path, scratch: Path) -> SentModel:
-    """Read a file that :func:`save_model_file` wrote, and unpack it into `scratch`, an empty folder.
+def read_model_file(source: Path, scratch: Path) -> tuple[str, SimilarityModel, dict[str, Any]]:
+    """Read a file that :func:`save_model_file` wrote; return the name, the model, and the training report or {}.
 
-    Raises ModelError if it is not a valid model file, FeatureVersionError if another version of the program wrote it,
-    and StorageError if the disk of `scratch` is full.
+    The file is unpacked into `scratch`, an empty folder. Raises ModelError if it is not a valid model file,
+    FeatureVersionError if a different version of musicsim wrote it, and StorageError if the disk of `scratch` is full.
     """
     try:
         with open_archive(source, len(_MAX_BYTES)) as archive:
@@ -68,4 +58,4 @@ def read_model_file(source: Path, scratch: Path) -> SentModel:
         raise ModelError(message) from error
     except OSError as error:
         raise ModelError(f"{source.name}: cannot be imported ({error.strerror or error}).") from error
-    return SentModel(name, SimilarityModel.load(scratch, called=source.name, remedy=_REMEDY), report)
+    return name, SimilarityModel.load(scratch, called=source.name, remedy=_REMEDY), report

@@ -1,7 +1,7 @@
 """Several models as one space: each model's vectors are a block of columns, and all blocks have the same spread.
 
-A song may lack some blocks, for example if it is not tagged. They are predicted linearly from the others, as if all
-vectors had one normal distribution. If the mean replaced them, all songs that lack a block would seem similar.
+A song may lack some blocks, for example if it is not tagged. Missing blocks are predicted linearly from the others, as
+if all vectors had one normal distribution. With the mean instead, all songs that lack a block would seem similar.
 """
 
 from __future__ import annotations
@@ -14,21 +14,7 @@ import numpy as np
 
 from musicsim._arrays import Float64Array
 from musicsim.errors import ModelError
-from musicsim.explorer.models.encoders import (
-    Arrays,
-    Encoder,
-    Floats,
-    Frames,
-    LoadPart,
-    Part,
-    ReadFeatures,
-    StoredArray,
-    StoredModel,
-    add_prefix,
-    has_features,
-    make_row_reader,
-    strip_prefix,
-)
+from musicsim.explorer.models import encoders
 from musicsim.explorer.models.schema import AboutModel, AboutSources, read_json
 from musicsim.library import Library, Song
 from musicsim.progress import Progress
@@ -37,14 +23,14 @@ _RIDGE = 1e-6  # ridge as a multiple of the mean variance; without it, linearly 
 
 
 @dataclass(frozen=True, slots=True)
-class JointEncoder(Encoder):
-    """Joined vectors of several models; contains copies of them, so that it does not depend on the library."""
+class JointEncoder(encoders.Encoder):
+    """Joined vectors of several models; it contains copies of the models, so it does not depend on the library."""
 
-    stored: ClassVar = {"front_about": StoredArray((), np.str_)}
+    stored: ClassVar = {"front_about": encoders.StoredArray((), np.str_)}
 
     names: tuple[str, ...]
-    model_ids: tuple[str, ...]  # ids in the library; vectors of models that still exist are read, not computed
-    parts: tuple[Part, ...]
+    model_ids: tuple[str, ...]  # ids in the library; if a model still exists, its stored vectors are read
+    parts: tuple[encoders.Part, ...]
 
     @property
     def n_features(self) -> int:
@@ -62,14 +48,14 @@ class JointEncoder(Encoder):
     def own_keys(self) -> list[str]:
         return sorted({key for part in self.parts for key in part.encoder_.own_keys()})
 
-    def reader(self, library: Library, progress: Progress, /) -> ReadFeatures:
+    def reader(self, library: Library, progress: Progress, /) -> encoders.ReadFeatures:
         readers = [
             _part_reader(library, part, model_id, progress)
             for part, model_id in zip(self.parts, self.model_ids, strict=True)
         ]
         return lambda songs: np.concatenate([read(songs) for read in readers], axis=1)
 
-    def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
+    def encode_frames(self, list_of_frames: Iterable[encoders.Frames], /) -> encoders.Floats:
         """Join the models' vectors, float32 (n_songs, n_features); NaN for models that do not use audio."""
         rows = []
         for frames in list_of_frames:
@@ -82,37 +68,37 @@ class JointEncoder(Encoder):
             rows.append(np.concatenate(vectors))
         return np.array(rows, dtype=np.float32).reshape(len(rows), self.n_features)
 
-    def arrays(self) -> Arrays:
+    def arrays(self) -> encoders.Arrays:
         about = AboutSources(
             names=list(self.names), model_ids=list(self.model_ids), parts=[part.describe() for part in self.parts]
         )
-        arrays: Arrays = {"front_about": np.array(about.model_dump_json())}
+        arrays: encoders.Arrays = {"front_about": np.array(about.model_dump_json())}
         for number, part in enumerate(self.parts):
-            arrays |= add_prefix(f"front_{number}_", part.arrays())
+            arrays |= encoders.add_prefix(f"front_{number}_", part.arrays())
         return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays, _about: AboutModel, load_part: LoadPart, /) -> Self:
+    def from_arrays(cls, arrays: encoders.Arrays, _about: AboutModel, load_part: encoders.LoadPart, /) -> Self:
         about = read_json(AboutSources, str(arrays["front_about"]))
-        parts = [load_part(part, strip_prefix(f"front_{n}_", arrays)) for n, part in enumerate(about.parts)]
+        parts = [load_part(part, encoders.strip_prefix(f"front_{n}_", arrays)) for n, part in enumerate(about.parts)]
         return cls(tuple(about.names), tuple(about.model_ids), tuple(parts))
 
     @classmethod
-    def n_stored_features(cls, _about: AboutModel, model: StoredModel, /) -> int:
+    def n_stored_features(cls, _about: AboutModel, model: encoders.StoredModel, /) -> int:
         parts = read_json(AboutSources, str(model.value("front_about"))).parts
         return sum(model.n_dimensions_of_part(f"front_{number}_", part) for number, part in enumerate(parts))
 
 
-def _part_reader(library: Library, part: Part, model_id: str, progress: Progress) -> ReadFeatures:
+def _part_reader(library: Library, part: encoders.Part, model_id: str, progress: Progress) -> encoders.ReadFeatures:
     if any(record.id == model_id and record.is_complete for record in library.models.all(retired=True)):
         stored = library.vectors(model_id)
-        return make_row_reader(stored.song_ids, lambda positions: stored.X[positions], part.n_dimensions)
+        return encoders.make_row_reader(stored.song_ids, lambda positions: stored.X[positions], part.n_dimensions)
     read = part.encoder_.reader(library, progress)
 
-    def vectors(songs: Sequence[Song]) -> Floats:
+    def vectors(songs: Sequence[Song]) -> encoders.Floats:
         features = read(songs)
         rows = np.full((len(songs), part.n_dimensions), np.nan, dtype=np.float32)
-        known = has_features(features)
+        known = encoders.has_features(features)
         if known.any():
             rows[known] = part.vectors(features[known])
         return rows
@@ -120,7 +106,7 @@ def _part_reader(library: Library, part: Part, model_id: str, progress: Progress
     return vectors
 
 
-def statistics(features: Floats) -> Float64Array:
+def statistics(features: encoders.Floats) -> Float64Array:
     """Return the mean (first row) and the covariance for :func:`fill`, float64 (1 + d, d).
 
     The covariance is that of songs without missing blocks, shrunk by the method of Ledoit and Wolf (Journal of
@@ -140,7 +126,7 @@ def statistics(features: Floats) -> Float64Array:
     return np.vstack([mean, covariance])
 
 
-def fill(features: Floats, weights: Float64Array | None) -> Floats:
+def fill(features: encoders.Floats, weights: Float64Array | None) -> encoders.Floats:
     """Replace missing features (NaN) with their conditional mean; `weights` come from :func:`statistics`."""
     assert weights is not None
     missing = np.isnan(features)
@@ -158,14 +144,14 @@ def fill(features: Floats, weights: Float64Array | None) -> Floats:
             slopes = np.linalg.solve(
                 covariance[np.ix_(has, has)] + ridge * np.eye(int(has.sum())), covariance[np.ix_(has, lacks)]
             )
-        except np.linalg.LinAlgError as error:  # not a covariance: with the ridge, no true covariance is singular
+        except np.linalg.LinAlgError as error:  # with the ridge, only an invalid covariance is singular
             raise ModelError("the joint statistics of the combined models are damaged: refit the model.") from error
         known = np.asarray(features[np.ix_(rows, has)], dtype=np.float64) - mean[has]
         filled[np.ix_(rows, lacks)] = mean[lacks] + known @ slopes
     return filled
 
 
-def column_scales(features: Floats, blocks: Sequence[slice]) -> Float64Array:
+def column_scales(features: encoders.Floats, blocks: Sequence[slice]) -> Float64Array:
     """Return factors (d,) that scale each block to a total variance of 1; 0 for constant blocks."""
     scales = np.ones(features.shape[1])
     for block in blocks:

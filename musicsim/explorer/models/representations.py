@@ -54,11 +54,12 @@ class Representation:
     weights: Weights | None = None
     is_unit: bool = False  # mapped features have unit length, so distances are not scaled
     n_mapped: int | None = None  # number of mapped features, if it differs from the number of features
-    # fits axes to mapped features, given covariances within songs (or None) and the share of variance; PCA by default
+    # fits axes to mapped features, given covariances within songs (or None) and the share of variance to keep; without
+    # this function, PCA is used
     fit_axes: Callable[[Floats, Sequence[Float64Array] | None, float], Axes] | None = None
     is_built_in: bool = False  # only the program itself creates such models
     needs_data: bool = False  # True if it needs imported data that the model's settings identify
-    describe: Callable[[Library, ModelRecord], str] | None = None  # returns a line for the card of a model
+    describe: Callable[[Library, ModelRecord], str] | None = None  # returns a line of text for a model's card
 
 
 def _take_root(features: Floats, _weights: object) -> Floats:

@@ -13,7 +13,7 @@ from musicsim import __version__, metric
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.audio import FEATURE_VERSION, MIN_FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
-from musicsim.explorer.models.arrays import MissingRepresentationError, read_arrays
+from musicsim.explorer.models.arrays import read_arrays
 from musicsim.explorer.models.encoders import Encoder, Frames
 from musicsim.explorer.models.joint_space import column_scales
 from musicsim.explorer.models.representations import Representation, representations
@@ -61,7 +61,7 @@ class LocalMetrics:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Any]) -> "LocalMetrics | None":
-        """Restore from :meth:`arrays`; None without local metrics."""
+        """Restore from :meth:`arrays`; None if they contain no local metrics."""
         if "local_anchors" not in arrays:
             return None
         return cls(arrays["local_anchors"], arrays["local_metrics"], float(arrays["local_decay"]))
@@ -71,7 +71,7 @@ class SimilarityModel:
     """Turns songs into vectors whose Euclidean distance is dissimilarity.
 
     `representation` is one of :func:`musicsim.explorer.models.representations.representations`. There are at most
-    `n_codewords` codewords, fewer for a small library (:func:`musicsim.codebook.suggest_n_codewords`); each frame
+    `n_codewords` codewords, fewer for a small library (:func:`musicsim.codebook.suggest_n_codewords`). Each frame
     counts for `tau` of them. PCA keeps the share `variance` of the songs' variance. The seed `random_state` determines
     the order of frames for the codebook, and other samples.
 
@@ -80,10 +80,10 @@ class SimilarityModel:
     length, the identity below 50 songs. `metric_` (r, n_axes) is L of a learned metric. `local_` has one metric on the
     vectors per region of songs. Both are None for most models. `n_songs_` songs were used to fit the axes.
 
-    Thesis 5.3: online Hartigan k-means, top-tau histograms (5.5), the map of the probability product kernel (5.7).
-    A square-root histogram is a unit vector, so ``1 - d^2 / 2`` is the kernel of two songs, up to the variance that
-    PCA omits. Other representations and learned metrics are scaled to similar distances. Memory: 4 kB per song while
-    PCA is fitted (400 MB for 100,000).
+    The default representation follows thesis 5.3: online Hartigan k-means, top-tau histograms (5.5), and the map of the
+    probability product kernel (5.7). A square-root histogram is a unit vector, so ``1 - d^2 / 2`` is the kernel of two
+    songs, except for the variance that PCA omits. Other representations and learned metrics are scaled to similar
+    distances. Memory: 4 kB per song while PCA is fitted (400 MB for 100,000).
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class SimilarityModel:
         return representations()[self.representation]
 
     def use_encoder(self, encoder: Encoder) -> "SimilarityModel":
-        """Set the fitted encoder, which must be of the representation's type."""
+        """Set the fitted encoder, which must have the type of the representation's encoder."""
         self.encoder_ = encoder
         return self
 
@@ -142,12 +142,6 @@ class SimilarityModel:
         if not self.kind.is_unit and spread > 0:
             self.axes_ = self.axes_ * np.sqrt(_USUAL_SPREAD / spread)
         return self
-
-    def add_local_metrics(self, local: LocalMetrics) -> "SimilarityModel":
-        """Return a copy with one metric per region of its vectors."""
-        model = copy.copy(self)
-        model.local_ = local
-        return model
 
     def add_metric(self, L: Float64Array, vectors: FloatingArray) -> "SimilarityModel":
         """Return a copy with a learned metric L^T L on the vectors, L (r, n_dimensions), applied after the current one.
@@ -187,7 +181,10 @@ class SimilarityModel:
         return self.encoder_.n_features
 
     def features(self, list_of_frames: Iterable[Frames]) -> Float32Array:
-        """Compute features (n_songs, n_features), NaN for parts without audio; raises ModelError if all are."""
+        """Compute features from frames, float32 (n_songs, n_features).
+
+        In a combined model, features that do not use audio are NaN. Raises ModelError if no feature uses audio.
+        """
         if not self.encoder_.uses_audio:
             raise ModelError(
                 f"the model in use compares {self.kind.description}, which is not available for uploaded sound. "
@@ -278,7 +275,7 @@ def _read(folder: Path, called: str, remedy: str, make: Callable[[AboutModel, di
             )
         about = read_json_file(AboutModel, folder / "model.json")
         return make(about, read_arrays(folder / "model.npz", about))
-    except MissingRepresentationError as error:
+    except ModelError as error:
         raise ModelError(f"{called}: {error}") from error
     except (OSError, ValueError) as error:
         raise ModelError(f"{called}: no similarity model can be read ({error}). {remedy}") from error

@@ -63,7 +63,7 @@ def add_and_refresh(
 def scan_again(
     library: Library, folders: Sequence[str | Path] = (), *, n_workers: int | None = None, progress: Progress
 ) -> AddReport:
-    """Scan the library's folders again, or some of them; songs on an unplugged drive are missing until it is back."""
+    """Scan the given folders again, by default all of the library; songs on an unplugged drive become missing."""
     sources = list(folders) or library.files.roots()
     return scan_and_refresh(library, sources, progress, absent_ok=True, n_workers=n_workers)
 
@@ -96,7 +96,7 @@ def _first_maps(n_songs: int) -> list[int]:
 
 
 def keep_upload(library: Library, name: str, data: bytes) -> Path:
-    """Write an uploaded file into the library's folder without overwriting others, and return its path."""
+    """Write an uploaded file into the library's folder without overwriting other files, and return its path."""
     plain = re.sub(r"[^\w .()&'+-]", "_", Path(name).name).lstrip(". ")[-120:] or "upload"
     folder = library.folder / _UPLOADS
     digest = content_hash(data)
@@ -112,7 +112,7 @@ def keep_upload(library: Library, name: str, data: bytes) -> Path:
 
 
 def delete_leftovers(library: Library, max_bytes: int = _MAX_LEFTOVER_BYTES) -> None:
-    """Delete uploads that are not songs, oldest first, until `max_bytes` remain; call it after all were processed."""
+    """Delete uploads that are not songs, oldest first, until `max_bytes` remain; first wait until all are processed."""
     folder = library.folder / _UPLOADS
     if not folder.is_dir():
         return
@@ -142,7 +142,7 @@ def _compose(plans: Sequence[Any], folder: Path) -> Iterator[Path]:
 
 
 def demo_folder(library: Library) -> Path:
-    """Return the folder for a library's demo collection; composing the demo adds it to the library's folders."""
+    """Return the folder of a library's demo collection, which :func:`build_demo` adds to the library's folders."""
     return library.folder / "music"
 
 

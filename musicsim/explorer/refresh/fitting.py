@@ -76,7 +76,7 @@ class SongParts:
 
 
 def song_parts(library: Library, songs: Sequence[Song], progress: Progress) -> list[SongParts]:
-    """Return the parts of a seeded sample of songs, which have the current feature version; 70 MB for 1,000 songs."""
+    """Return the parts of a seeded sample of songs of the current feature version; 70 MB for 1,000 songs."""
     sample = np.sort(np.random.default_rng(SEED).permutation(len(songs))[:_MAX_SONGS]).tolist()
     hashes = (songs[i].content_hash for i in sample)
     parts: list[SongParts] = []
@@ -171,7 +171,7 @@ def fit_codewords(library: Library, songs: Sequence[Song], progress: Progress) -
 
 
 def free_name(library: Library, wanted: str) -> str:
-    """Return `wanted`, with a number if a model, or one that a job makes, already has this name."""
+    """Return `wanted`; add a number if a model has this name already, or will get it from a job."""
     names = {record.name for record in library.models.all()}
     names |= {job.arguments.get("name", "") for job in jobs.active(library)}
     wanted = " ".join(wanted.split())[: MAX_NAME - 5] or "my model"
@@ -183,7 +183,7 @@ def fit_representation(
 ) -> str:
     """Fit a new model of a chosen representation on the results of :func:`songs_to_describe`; return its id.
 
-    If it has the codebook size and tau of the built-in codeword model, it shares that model's codebook and histograms.
+    A model with the codebook size and tau of the built-in codeword model shares its codebook and histograms.
     Raises ModelError or LibraryError if the library lacks data for the representation.
     """
     model = SimilarityModel(settings.representation, settings.n_codewords, settings.tau, random_state=SEED)

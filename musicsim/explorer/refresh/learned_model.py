@@ -60,23 +60,22 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
     chosen = _base_models(library, settings)
     base = chosen[0] if len(chosen) == 1 else combine(library, chosen, watcher)
     snapshot = take_snapshot(library, base.id)
-    model = snapshot.model
-    assert model is not None
-    blocks = model.encoder_.blocks if len(chosen) > 1 else []
+    assert snapshot.model is not None
+    blocks = snapshot.model.encoder_.blocks if len(chosen) > 1 else []
+    model = None
     if settings.method == AUTOMATIC:
         L, report = learn_automatically(snapshot, settings, blocks, watcher, _attempts(library, settings))
         if blocks and not L[:, blocks[0].stop :].any():  # the other models did not help, so their columns are 0
             chosen, base, L, blocks = chosen[:1], chosen[0], L[:, blocks[0]], []
             snapshot = take_snapshot(library, base.id)
-            model = snapshot.model
-            assert model is not None
-        model = model.add_metric(L, snapshot.X)
-    elif settings.method != RANKING:
-        model, L, report = learn_means(snapshot, settings, blocks, watcher)
-    else:
+    elif settings.method == RANKING:
         learn_from = learn_from_survey if settings.supervision == ANSWERS else learn_from_relevance
         L, report = learn_from(snapshot, settings, blocks, watcher)
-        model = model.add_metric(L, snapshot.X)
+    else:
+        model, L, report = learn_means(snapshot, settings, blocks, watcher)
+    if model is None:
+        assert snapshot.model is not None
+        model = snapshot.model.add_metric(L, snapshot.X)
     names = " + ".join(record.name for record in chosen)
     report |= {"name": name, "base": names, "created_at": started, "seconds": time.time() - started}
     alone, attempts = report.pop("alone"), report.pop("attempts", {})
@@ -91,8 +90,9 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
 
     def fill() -> None:
         follow_owner(library, record)
-        if base.kind == COMBINED_KIND:
-            hide(library, base)
+        if base.kind == COMBINED_KIND:  # retire it, because only models that share its features need it
+            library.models.finish(base.id)
+            library.models.delete(base.id)
         if attempts:
             save_arrays(library.models.path(record.id) / _ATTEMPTS, **attempts)
 
@@ -101,7 +101,7 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
 
 
 def _attempts(library: Library, settings: LearningSettings) -> Attempts:
-    """Return the attempts of the newest quick training with the same settings."""
+    """Return the attempts of the newest quick training with otherwise the same settings."""
     quick = replace(settings, quick=True)
     for record in reversed(library.models.all() if not settings.quick else []):
         if record.kind == LEARNED_KIND and LearningSettings(**record.settings) == quick:
@@ -134,14 +134,14 @@ def _base_models(library: Library, settings: LearningSettings) -> list[ModelReco
     return chosen
 
 
-# --- joining several models into one hidden space for training ----------------------------------------------------
+# --- joining several models into one hidden model for training ----------------------------------------------------
 
 
 def combine(library: Library, records: Sequence[ModelRecord], progress: Progress) -> ModelRecord:
     """Join the vectors of models, for all songs with a vector in any of them; the new model is left unfinished.
 
-    Scales, and the regression that fills in missing sources, are fitted on a seeded sample of 20,000 songs. Memory:
-    4 bytes times songs times all dimensions; 120 MB for 100,000 songs with 300 dimensions.
+    Scales, and the regression that fills in missing sources, are fitted on a seeded sample of 20,000 songs. Memory for
+    100,000 songs with 300 dimensions in total: 120 MB.
     """
     progress("combining models")
     parts = tuple(SimilarityModel.load(library.models.path(record.id)) for record in records)
@@ -170,12 +170,6 @@ def combine(library: Library, records: Sequence[ModelRecord], progress: Progress
         rows = features[start : start + _ROWS]
         library.models.append(record.id, ids[start : start + _ROWS].tolist(), rows, model.vectors(rows))
     return record
-
-
-def hide(library: Library, record: ModelRecord) -> None:
-    """Finish a combined model and retire it, because only models that share its features need it."""
-    library.models.finish(record.id)
-    library.models.delete(record.id)
 
 
 def find_replaced_sources(library: Library, record: ModelRecord) -> list[str]:

@@ -1,8 +1,8 @@
 """The map: similar songs are close (t-SNE of the song vectors).
 
 In a large library, a sample of songs is laid out; the others are placed next to their nearest songs in the sample.
-openTSNE has no wheels for ARM Linux. Without it, scikit-learn's t-SNE lays out the map, and new songs are placed next
-to their nearest songs.
+openTSNE has no wheels for ARM Linux. If it is not installed, scikit-learn's t-SNE lays out the map, and new songs are
+placed next to their nearest songs.
 """
 
 import os
@@ -17,8 +17,8 @@ from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Arr
 MAX_LAID_OUT = 20_000  # maximum number of songs for t-SNE, which then takes 90 s on one core
 
 _PERPLEXITY = 30.0
-# t-SNE needs about three neighbors per unit of perplexity. With too few songs, the two main axes show as much. Only
-# distinct songs count, because openTSNE crashes the whole process if all songs have the same place.
+# t-SNE needs about three neighbors per unit of perplexity; for fewer songs, the two main axes are just as good. Only
+# distinct songs count, because openTSNE crashes the whole process if all songs are at the same place.
 _MIN_SONGS_FOR_TSNE = 12
 _SEED = 0
 _N_NEAREST = 5  # number of songs that determine the place of a new song
@@ -37,10 +37,10 @@ def _perplexity(n_songs: int) -> float:
 def fit_map(X: Float32Array, random_state: int = _SEED, *, start: Float32Array | None = None) -> Float32Array:
     """Place songs X (n_songs, n_features) on a plane, float32 (n_songs, 2).
 
-    `start` (n_songs, 2) is an earlier map of the same songs. The new one starts from it and is rotated so that songs
-    move little. A start whose songs have the same x is ignored. Below 12 songs, the result is the two main axes;
-    otherwise t-SNE (15 s on one core for 5,000 songs). Above :data:`MAX_LAID_OUT` songs, a sample gets t-SNE (5 minutes
-    for a million songs).
+    `start` (n_songs, 2) is an earlier map of the same songs. The new map starts from it and is rotated so that songs
+    move little. A start whose songs all have the same x is ignored. Fewer than 12 songs are placed along their two main
+    axes; more songs by t-SNE (15 s on one core for 5,000 songs). For more than :data:`MAX_LAID_OUT` songs, t-SNE places
+    a sample (5 minutes for a million songs).
     """
     n = len(X)
     if n > MAX_LAID_OUT:
@@ -82,11 +82,7 @@ def _run_scikit_learn(X: Float64Array, start: Float32Array | None, random_state:
 
 
 def align(places: FloatingArray, start: FloatingArray) -> Float32Array:
-    """Rotate, mirror and move a map so that its songs are as close as possible to their places on an earlier map.
-
-    Both are (n_songs, 2). Orthogonal Procrustes analysis finds the rotation or reflection with the smallest squared
-    distance. Distances within `places` do not change.
-    """
+    """Rotate, mirror and move a map (n_songs, 2) so that its songs are near their places on an earlier map `start`."""
     from scipy.linalg import orthogonal_procrustes
 
     A, B = np.asarray(places, dtype=np.float64), np.asarray(start, dtype=np.float64)
@@ -113,7 +109,7 @@ def _place_between(X: FloatingArray, places: FloatingArray, X_new: FloatingArray
 
 
 def _is_enough_for_tsne(X: FloatingArray) -> bool:
-    # try the first songs alone: they nearly always differ, and sorting all songs of a large map takes seconds
+    # try the first songs alone, which nearly always differ: sorting all songs of a large map takes seconds
     parts = (X[: 2 * _MIN_SONGS_FOR_TSNE], X)
     return any(len(np.unique(part, axis=0)) >= _MIN_SONGS_FOR_TSNE for part in parts)
 
@@ -131,8 +127,8 @@ def _main_axes(X: Float32Array) -> Float32Array:
 class _AffinitiesToNewSongs:
     """Affinities of new songs to those on a map, X (n_songs, n_features), with the interface of openTSNE.
 
-    openTSNE's own class also computes affinities within the map, which a fixed map does not need: 40 s for 20,000
-    songs. Neighbors here are exact; openTSNE uses a forest for 1,000 songs or more.
+    openTSNE's own class also computes affinities within the map. They take 40 s for 20,000 songs, and a fixed map does
+    not need them. Neighbors are exact here; openTSNE uses a forest for 1,000 songs or more.
     """
 
     def __init__(self, X: Float64Array) -> None:
@@ -169,17 +165,17 @@ class MapPlacer:
             known = known[_sample(len(known), _SEED)]
         self._X = X[known]
         self._places = np.asarray(places[known], dtype=np.float64)
-        can_transform = has_open_tsne() and not is_large and _is_enough_for_tsne(self._X)
-        self._embedding = self._restore() if can_transform else None
+        self._embedding: Any = None  # openTSNE is untyped
+        if has_open_tsne() and not is_large and _is_enough_for_tsne(self._X):
+            from openTSNE import TSNEEmbedding
 
-    def _restore(self):  # openTSNE is untyped
-        from openTSNE import TSNEEmbedding
-
-        affinities = _AffinitiesToNewSongs(np.asarray(self._X, dtype=np.float64))
-        return TSNEEmbedding(self._places, affinities, negative_gradient_method="fft", n_jobs=1, random_state=_SEED)
+            affinities = _AffinitiesToNewSongs(np.asarray(self._X, dtype=np.float64))
+            self._embedding = TSNEEmbedding(
+                self._places, affinities, negative_gradient_method="fft", n_jobs=1, random_state=_SEED
+            )
 
     def place(self, X: Float32Array) -> Float32Array:
-        """Return places of new songs, float32 (n_new, 2): with t-SNE if possible, else next to the nearest songs."""
+        """Return places of new songs, float32 (n_new, 2), by t-SNE if possible, else next to the nearest songs."""
         if not len(self._X) or not len(X):
             return np.zeros((len(X), 2), dtype=np.float32)
         if self._embedding is None:

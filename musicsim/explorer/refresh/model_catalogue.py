@@ -98,22 +98,22 @@ def import_model_file(library: Library, source: Path, progress: Progress) -> str
     """Import a model file from another library for all songs; return its id. Raises ModelError, FeatureVersionError."""
     with library.exclusive("importing a model"), scratch_of(library.folder).folder() as scratch:
         try:
-            imported = read_model_file(source, scratch)
+            original_name, model, report = read_model_file(source, scratch)
             songs = songs_with_frames(library, library.songs())
             if not songs:
                 raise missing_features(library, "there are no stored audio features to fit a model to")
-            name, keys = free_name(library, imported.name), imported.model.encoder_.own_keys()
-            record = new_record(TAKEN_KIND, name, imported.model, len(songs), taken_from=source.name, keys=keys)
+            name, keys = free_name(library, original_name), model.encoder_.own_keys()
+            record = new_record(TAKEN_KIND, name, model, len(songs), taken_from=source.name, keys=keys)
 
             def fill() -> None:
                 place_new(library, record, progress)
                 X = library.vectors(record.id).X
                 if not len(X):
                     problem = "no song in this library has the data that this model requires"
-                    raise ModelError(f"{source.name}: {problem} ({imported.model.kind.description}).")
+                    raise ModelError(f"{source.name}: {problem} ({model.kind.description}).")
                 if not (X.min() >= -_MAX_VECTOR and X.max() <= _MAX_VECTOR):  # comparisons with NaN are False
                     raise ModelError(f"{source.name}: its numbers are inconsistent. Export the model again.")
 
-            return publish(library, imported.model, record, fill=fill, report=imported.report, progress=progress)
+            return publish(library, model, record, fill=fill, report=report, progress=progress)
         finally:
             library.models.discard_unfinished()

@@ -102,7 +102,7 @@ def _quote(names: Sequence[str]) -> str:
 
 
 def report_of(library: Library, record: ModelRecord) -> dict[str, Any]:
-    """Return the report of a model; empty if it was not learned, or has an invalid (imported) report."""
+    """Return the report of a model; empty if the model was not learned, or its imported report is invalid."""
     try:
         report = load_report(library.models.path(record.id))
         if report:  # raises KeyError for unknown measures and methods
@@ -203,7 +203,7 @@ def source_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def path_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the held-out quality of each C or setting as table rows; settings start with the chosen one."""
+    """Return the held-out quality of each C or setting as table rows; the chosen setting comes first."""
     if "setting" in report:
         chosen = report["setting"]
         path = sorted(report["path"], key=lambda entry: (entry["setting"] != chosen, -entry["quality"]))

@@ -24,19 +24,15 @@ class Upgrade:
     @property
     def words(self) -> str:
         """Message about the pending work and its reason."""
-        if not self.n_songs:
-            return (
-                f"This version of musicsim compares songs better: {'; '.join(self.reasons)}. The model is updated in "
-                "the background, without reading the files again. Until then, everything works as before."
-                if self.reasons
-                else "Tempo, key, loudness, brightness and energy of "
-                f"{count_are(self.n_undescribed, 'song')} computed in the background, without reading the files again."
-            )
-        return (
-            f"This version of musicsim analyzes songs better: {'; '.join(self.reasons)}. "
-            f"{count_are(self.n_songs, 'song')} analyzed again in the background. "
-            "Until then, everything works as before."
-        )
+        improved = f"songs better: {'; '.join(self.reasons)}."
+        then, how = "Until then, everything works as before.", "in the background, without reading the files again."
+        if self.n_songs:
+            again = f"{count_are(self.n_songs, 'song')} analyzed again in the background."
+            return f"This version of musicsim analyzes {improved} {again} {then}"
+        if self.reasons:
+            return f"This version of musicsim compares {improved} The model is updated {how} {then}"
+        songs = count_are(self.n_undescribed, "song")
+        return f"Tempo, key, loudness, brightness and energy of {songs} computed {how}"
 
 
 def pending_upgrade(library: Library) -> Upgrade | None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, fields
 from functools import cache
 from types import GenericAlias, NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 
 class OptionError(ValueError):
@@ -45,13 +45,13 @@ class Option:
 
     @property
     def default_given(self) -> Any:
-        """Default value; several values are a list."""
+        """Default value; a list if the option takes any number of values."""
         return list(self.default) if self.many else self.default
 
     @property
     def limits(self) -> tuple[float | None, float | None]:
-        """Smallest and largest number for users; None without a limit, and None for ranges."""
-        if self.n_values > 1:  # only `shortfall` checks the two values
+        """Smallest and largest number that users may enter; None means unlimited."""
+        if self.n_values > 1:  # only `shortfall` checks ranges
             return None, None
         return self.min, self.max if self.max_asked is None else self.max_asked
 
@@ -99,11 +99,9 @@ def _read_options(request: Any) -> dict[str, Option]:
 
 
 def _shape(hint: Any) -> dict[str, Any]:
-    if get_origin(hint) in (Union, UnionType):
+    if isinstance(hint, UnionType):
         (hint,) = (part for part in get_args(hint) if part is not NoneType)
     origin, parts = get_origin(hint), get_args(hint)
-    if origin is Literal:
-        return {"element": str}
     if origin is None:
         return {"element": hint}
     if origin is tuple and ... not in parts:

@@ -2,16 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
 
 from musicsim.audio import HEARD
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import option
 
-Preference = Literal["any", "familiar", "unheard"]
-PREFERENCES = get_args(Preference)
-Direction = Literal["rising", "falling"]
-DIRECTIONS = get_args(Direction)
+PREFERENCES = ("any", "familiar", "unheard")
+DIRECTIONS = ("rising", "falling")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +51,8 @@ class PlaylistRequest(Filters):
         None, f"Value that rises or falls from the first song to the last: {', '.join(HEARD)}. Songs without a "
         "value are used sparingly.", label="Gradually change", choices=HEARD,
     )  # fmt: skip
-    direction: Direction = option("rising", "Whether the value rises or falls.", label="Direction", choices=DIRECTIONS)
-    prefer: Preference = option(
+    direction: str = option("rising", "Whether the value rises or falls.", label="Direction", choices=DIRECTIONS)
+    prefer: str = option(
         "any",
         "Songs to prefer (any, familiar or unheard), based on imported plays and this player's history.",
         label="Prefer songs that are",
@@ -79,5 +76,5 @@ class PlaylistRequest(Filters):
 
     @property
     def stops(self) -> tuple[int, ...]:
-        """The first song, if there is one, and the songs to pass through, in their order."""
+        """The first song, if one is given, and then the songs to pass through, in order."""
         return self.through if self.first is None else (self.first, *self.through)

@@ -29,7 +29,7 @@ class SearchRequest(Filters):
         label="Only these seconds", min=0, max=_MAX_PART_S,
     )  # fmt: skip
     hub_reduction: bool | None = option(
-        None, "Whether hub songs (close to everything) count for less; the library's setting by default.",
+        None, "Whether to demote hub songs, which are close to very many songs; the library's setting by default.",
         label="Hub reduction",
     )  # fmt: skip
     fits: tuple[int, ...] = option((), "Id of a result that fits; the list is reordered accordingly.")

@@ -56,7 +56,7 @@ class PlaylistDraft:
             details = _Details.model_validate(playlist.details or {})
         except ValidationError:
             details = _Details()
-        edges = {(here, there): Edge(*step) for here, there, *step in details.taken}
+        edges = {step[:2]: Edge(*step[2:]) for step in details.taken}
         draft = cls(
             playlist.song_ids, edges, frozenset(details.kept), details.notes, details.seed, dialect=details.dialect,
             saved_id=playlist.id,

@@ -92,7 +92,7 @@ def show_start(snapshot: Snapshot, *, busy: bool) -> None:
 def show_options(snapshot: Snapshot) -> None:
     """Show what else could be learned from, and the options for training; `snapshot` uses the model Sound."""
     covered: list[Coverage] | None = value_of(ask_coverage(snapshot))
-    lacking = [c for c in covered or () if not c.is_enough]
+    lacking = [c for c in covered or () if c.lacks]
     if lacking:
         names = ", ".join(KINDS[c.kind].model_name.lower() for c in lacking)
         reasons = "\n".join(f"- {capitalize(KINDS[c.kind].words)}: {plain(c.lacks)}" for c in lacking)
