@@ -86,9 +86,9 @@ def artists(
             lib.edits.part(part)
         groups, aliases = lib.edits.suggestions(), lib.edits.aliases()
     if as_json:
-        emit({"suggestions": [[g.suggested, list(g.names)] for g in groups], "merged": aliases})
+        emit({"suggestions": [[names[0], list(names)] for names in groups], "merged": aliases})
         return
-    for group in groups:
-        echo(f"{group.suggested}: {', '.join(group.names)}")
+    for names in groups:
+        echo(f"{names[0]}: {', '.join(names)}")
     for spelling, artist in aliases.items():
         echo(f"merged: {spelling} into {artist}")

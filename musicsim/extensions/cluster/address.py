@@ -9,7 +9,7 @@ import os
 import re
 from pathlib import Path
 
-from musicsim.library.disk.arrays import private_path
+from musicsim.library.disk.arrays import atomic_path
 
 CLUSTER_VARIABLE = "MUSICSIM_CLUSTER"  # environment variable for the address of a cluster
 TRUST_VARIABLE = "MUSICSIM_TRUST_CLUSTER"
@@ -77,7 +77,7 @@ def trust(address: str, *, is_trusted: bool = True) -> None:
     addresses = _read_trusted() - {address}
     if is_trusted:
         addresses |= {address}
-    with private_path(_trust_file()) as temporary:
+    with atomic_path(_trust_file(), mode=0o600) as temporary:
         temporary.write_text(json.dumps({"format": 1, "addresses": sorted(addresses)}), encoding="utf-8")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from musicsim import logs
 from musicsim.errors import ServerError
 from musicsim.library import Library, Song
-from musicsim.library.disk.arrays import private_path
+from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.media.playlist_files import jspf
 from musicsim.library.tags.file_tags import MBID
 
@@ -48,7 +48,7 @@ def save_token(library: Library, token: str) -> None:
         return
     if not _TOKEN.fullmatch(token):
         raise ServerError("this is not a valid token. Copy the token from your ListenBrainz account's settings.")
-    with private_path(path) as temporary:
+    with atomic_path(path, mode=0o600) as temporary:
         temporary.write_text(token)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 from musicsim import logs
 from musicsim.errors import ServerError
 from musicsim.library import Library, Song
-from musicsim.library.disk.arrays import private_path
+from musicsim.library.disk.arrays import atomic_path
 
 MPD_FILE = "mpd.json"
 _PORT = 6600
@@ -119,7 +119,7 @@ def save_address(library: Library, address: MpdAddress | None) -> None:
     if address is None:
         _file(library).unlink(missing_ok=True)
         return
-    with private_path(_file(library)) as temporary:
+    with atomic_path(_file(library), mode=0o600) as temporary:
         temporary.write_text(json.dumps(asdict(address)), encoding="utf-8")
 
 

@@ -12,7 +12,7 @@ from musicsim import logs
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.extensions.music_servers.server_songs import SERVERS_FOLDER
 from musicsim.library import Library
-from musicsim.library.disk.arrays import private_path
+from musicsim.library.disk.arrays import atomic_path
 
 SERVERS_FILE = "servers.json"
 FETCHED = "sound"  # value of `how` for songs that were matched by downloading and analyzing their audio
@@ -100,7 +100,7 @@ class Connections:
 
     def _write(self, connections: Iterable[Connection]) -> None:
         text = json.dumps([asdict(connection) for connection in connections], indent=1)
-        with private_path(self._file) as temporary:
+        with atomic_path(self._file, mode=0o600) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
 

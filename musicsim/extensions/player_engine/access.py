@@ -14,7 +14,7 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
-from musicsim.library.disk.arrays import private_path
+from musicsim.library.disk.arrays import atomic_path
 
 ACCESS_FILE = "players.json"
 _MAX_BYTES = 1 << 20
@@ -71,7 +71,7 @@ def answer_players(library: Library, rules: PlayerRules, *, new_token: bool = Fa
         filter_rows(take_snapshot(library), rules)
     known = None if new_token else player_access(library)
     access = PlayerAccess(token=known.token if known else secrets.token_urlsafe(18), rules=rules)
-    with private_path(_path(library)) as temporary:
+    with atomic_path(_path(library), mode=0o600) as temporary:
         temporary.write_bytes(_json.dump_json(access))
     return access
 

@@ -41,7 +41,7 @@ class Judgment:
 
     @property
     def is_random(self) -> bool:
-        """True if the songs in a question were drawn at random; such answers estimate the model without bias."""
+        """True if the songs in a question were drawn at random; such answers measure the model without bias."""
         return bool(self.context.get("is_random", False))
 
     @property
