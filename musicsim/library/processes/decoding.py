@@ -54,7 +54,7 @@ class Decoding(Generic[T]):
         self.keep()
 
     def keep(self) -> None:
-        """Renew the request, which expires after half a minute."""
+        """Renew the request, which otherwise expires after half a minute."""
         self._wanted_until = time.monotonic() + PATIENCE_S
 
     def drop(self) -> None:
@@ -99,8 +99,8 @@ class Decoder:
     ) -> Decoding[T]:
         """Queue work: urgent work comes first, then each visitor's first file, then their second files, and so on.
 
-        `work` is called in a thread of this process with a :data:`Run`, which it uses to decode. Each use has `limits`,
-        and raises :class:`AudioError` if the worker crashes or exceeds them.
+        `work` is called in a thread of this process with a :data:`Run`, which it uses to decode. Each call has
+        `limits`, and raises :class:`AudioError` if the worker crashes or exceeds them.
         """
         decoding = Decoding(work, name, limits, is_urgent, visitor, self)
         self.warm_up()
