@@ -46,7 +46,7 @@ def import_listening(
         raise typer.BadParameter("give files to import, or the number of an import to --undo")
     with open_library(library) as lib:
         if undo is not None:
-            entry = importing.undo(lib, undo)
+            entry = lib.listening.undo(undo)
             emit(_entry_json(entry)) if as_json else echo(f"import {entry.id} ({entry.name}) was undone.")
             return
         seen, done = _import(lib, files or [], as_format, listener, encoding, None if dry_run else accept or 2.0)
@@ -85,11 +85,11 @@ def _import(
 
 def _preview_json(seen: Preview) -> dict[str, Any]:
     return {
-        "kind": seen.batch.kind,
-        **render_fields(seen, "format", "listeners", matched_by="songs_by", **_COUNTS),
+        **render_fields(seen.batch, "kind", "format"),
+        **render_fields(seen, "listeners", matched_by="songs_by", **_COUNTS),
         "first": day_of(seen.batch.first_at),
         "last": day_of(seen.batch.last_at),
-        "skipped": [render_fields(s, "reason", "count", "places") for s in seen.skipped],
+        "skipped": [render_fields(s, "reason", "count", "places") for s in seen.batch.skipped],
         "close": [
             render_fields(p.song, "artist", "title")
             | render_fields(p, "label", "count", song="song_id")

@@ -104,10 +104,10 @@ def artists(
             lib.edits.part(part)
         suggestions, aliases = lib.edits.suggestions(), lib.edits.aliases()
     if as_json:
-        emit({"suggestions": [[s.suggested, list(s.names)] for s in suggestions], "merged": aliases})
+        emit({"suggestions": [[names[0], list(names)] for names in suggestions], "merged": aliases})
         return
-    for suggestion in suggestions:
-        echo(f"{suggestion.suggested}: {', '.join(suggestion.names)}")
+    for names in suggestions:
+        echo(f"{names[0]}: {', '.join(names)}")
     for spelling, artist in aliases.items():
         echo(f"merged: {spelling} into {artist}")
 

@@ -62,11 +62,11 @@ _REFRESH_VERSION = 2  # increase this if a refresh computes more from the same s
 
 
 _ALBUM_ARTIST = sa.func.coalesce(schema.songs.c.album_artist, schema.songs.c.artist, "")
-_OWN_ALBUM = 5  # songs by one artist that are an album by themselves
+_OWN_ALBUM = 5  # minimum number of an artist's songs that make an album of its own
 
 
 def _join_albums(rows: Iterable[Any]) -> dict[tuple[str, str], str]:
-    """Map each (album, artist) to the artist with most songs of that album in the same folder.
+    """Map each (album, artist) to the artist with the most songs of that album in the same folder.
 
     Album artists, and artists with many songs, have albums of their own.
     """
@@ -103,8 +103,9 @@ class Library(Opinions):
     def open(cls, folder: str | Path, *, create: bool = True) -> Self:
         """Open the library in `folder`; create it if it does not exist and `create` is set.
 
-        It is read-only in a public demonstration, or if its database cannot be written to. Raises NotFoundError if
-        there is no library and none is created, and LibraryError if it is damaged or has an unsupported version.
+        The library is read-only in a public demonstration, or if its database cannot be written to. Raises
+        NotFoundError if it does not exist and `create` is False, and LibraryError if it is damaged or its version is
+        not supported.
         """
         parse_in_turn()  # numpy parses the headers of arrays, which several threads read
         folder = Path(folder).expanduser().absolute()
@@ -278,8 +279,12 @@ class Library(Opinions):
     def add(
         self, sources: str | Path | Sequence[str | Path], progress: Progress = no_progress, **options: Any
     ) -> "scan.AddReport":
-        """Analyze the audio files below `sources` and add them; see :func:`musicsim.library.scan.ingest.add`."""
-        return scan.add(self, sources, progress=progress, **options)
+        """Add the audio files below `sources`, which become roots; see :class:`musicsim.library.scan.ingest.Scan`."""
+        started = scan.Scan(self, sources, **options)
+        self.files.add_roots(started.sources)
+        if started.run(progress):
+            started.finish()
+        return started.report
 
     def __len__(self) -> int:
         f = schema.files.c

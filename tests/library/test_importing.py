@@ -11,7 +11,6 @@ from musicsim.library.importing import (
     preview,
     read_listening,
     refuse,
-    undo,
     waiting_proposals,
 )
 from musicsim.progress import Canceled
@@ -41,11 +40,13 @@ def test_preview_shows_effects_and_writes_nothing(store, tmp_path):
     before = store.revision
     seen = preview(store, read_listening([path]))
     assert store.revision == before
-    assert (seen.format, seen.n_rows, seen.n_songs, seen.n_plays, seen.n_matched) == ("plays", 4, 4, 21, 2)
+    assert (seen.batch.format, seen.n_rows, seen.n_songs, seen.n_plays, seen.n_matched) == ("plays", 4, 4, 21, 2)
     assert (seen.songs_by, seen.plays_by) == ({"exact": 1, "loose": 1}, {"exact": 3, "loose": 4})
     assert [(p.song.title, p.song_id, p.count) for p in seen.proposals] == [("One Long Titel", one, 5)]
     assert [(w.title, w.count) for w in seen.unmatched] == [("Two", 9), ("One Long Titel", 5)]
-    assert [(s.reason, s.count, s.places) for s in seen.skipped] == [("no artist or title", 1, ["plays.csv, line 6"])]
+    assert [(s.reason, s.count, s.places) for s in seen.batch.skipped] == [
+        ("no artist or title", 1, ["plays.csv, line 6"])
+    ]
     assert seen.listeners == ["ann", "bob"]
 
 
@@ -112,11 +113,11 @@ def test_undo_removes_only_that_import(store, tmp_path):
         ("mine", None, "lists.csv (import 3)", (one,))
     ]
     for import_id in (report.import_id, tagged.import_id, listed.import_id):
-        undo(store, import_id)
+        store.listening.undo(import_id)
     assert (played(store), store.tags(), store.playlists()) == ({("ann", one): 1}, {}, [])
     assert (store.listening.imports(), len(store.listening.list_unmatched())) == ([], 0)
     with pytest.raises(NotFoundError, match="import 1 does not exist"):
-        undo(store, report.import_id)
+        store.listening.undo(report.import_id)
     again = import_files(store, lists)
     assert again.import_id > listed.import_id, "a number is never given again"
 
@@ -152,7 +153,7 @@ def test_unmatched_entries_match_songs_added_later(store, tmp_path):
     assert [w.title for w in store.listening.list_unmatched()] == ["Three"]
     by_name = {e.name: e.n_matched for e in store.listening.imports()}
     assert by_name == {"plays.csv": 2, "tags.csv": 1}
-    undo(store, report.import_id)
+    store.listening.undo(report.import_id)
     assert (played(store), len(store.listening.list_unmatched())) == ({}, 0)
 
 
@@ -246,7 +247,7 @@ def test_plays_are_grouped_into_sittings(store, tmp_path):
     rows = [(START + MINUTE * at, "Me", title) for at, title in plays]
     report = import_files(store, scrobbles(tmp_path / "lastfm.csv", *rows))
     assert store.listening.sittings().tolist() == [[0, one], [0, two]], "31 minutes end it; one song is no sitting"
-    undo(store, report.import_id)
+    store.listening.undo(report.import_id)
     assert store.listening.sittings().shape == (0, 2)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from musicsim.audio import delta_mfcc, load
 from musicsim.errors import LibraryError, NoSoundError
-from musicsim.library.processes import pools
+from musicsim.library.processes.pools import LocalPool
 from musicsim.library.processes.workers import OverTimeError, WorkerDied
 from musicsim.library.stores.files import Failure
 from tests.fork_server import fork_server_pid
@@ -222,7 +222,7 @@ def test_temporary_failures_are_retried_by_next_scan(store, tmp_path, monkeypatc
     path = write_song(tmp_path / "music" / "a.flac", seconds=1.5)
     with monkeypatch.context() as patch:
         # crashes of decoders and errors of disks cannot be provoked on every machine
-        patch.setattr(pools, "outcomes", lambda function, tasks, **limits: ((task, outcome) for task in tasks))
+        patch.setattr(LocalPool, "outcomes", lambda self, function, tasks, **_: ((task, outcome) for task in tasks))
         assert words in store.add(path.parent).failures[0].reason
     assert [failure.path for failure in store.files.failures()] == [path], "it is listed either way"
     report = store.add(path.parent)

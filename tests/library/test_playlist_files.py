@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from musicsim.errors import LibraryError
 from musicsim.library.db import schema
-from musicsim.library.importing import Matcher, NamedSong, commit, import_files, preview, read_listening, undo
+from musicsim.library.importing import Matcher, NamedSong, commit, import_files, preview, read_listening
 from musicsim.library.importing.places import PlaceIndex, resolve_place
 from musicsim.library.media.playlist_files import FORMATS, location
 from tests.library.fixtures import FIXTURES, needs_fixtures, skipped
@@ -686,7 +686,7 @@ def test_undo_keeps_saved_playlists(tiny_library, tmp_path):
     (tmp_path / "saved").mkdir()
     write(tmp_path / "saved" / "other.m3u", "\n".join(str(song.path) for song in songs[:3]))
     report = import_files(tiny_library, [tmp_path / "saved"])
-    undo(tiny_library, report.import_id)
+    tiny_library.listening.undo(report.import_id)
     assert [p.name for p in tiny_library.playlists()] == ["mine"]
 
 

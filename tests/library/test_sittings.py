@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsim.library.stores.listening import sittings_of
+from musicsim.library.stores.listening import MAX_PAUSE_S, sittings_of
 
 LISTENS = st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 4), st.integers(0, 60)), max_size=25)
 
@@ -24,9 +24,9 @@ def brute(listens, pause):
     return [sitting for sitting in found if len(sitting) > 1]
 
 
-@given(LISTENS, st.integers(0, 20))
-def test_sittings_match_brute_force(listens, pause):
-    listener, song_id, at = np.array(listens, dtype=np.int64).reshape(-1, 3).T
-    pairs = sittings_of(listener, song_id, at, pause)
+@given(LISTENS, st.integers(90, 1800))
+def test_sittings_match_brute_force(listens, unit_s):
+    listens = [(listener, song, at * unit_s) for listener, song, at in listens]
+    pairs = sittings_of(*np.array(listens, dtype=np.int64).reshape(-1, 3).T)
     assert pairs.dtype == np.int64
-    assert pairs.tolist() == [[n, song] for n, songs in enumerate(brute(listens, pause)) for song in songs]
+    assert pairs.tolist() == [[n, song] for n, songs in enumerate(brute(listens, MAX_PAUSE_S)) for song in songs]

@@ -126,8 +126,8 @@ def test_placeholder_artist_is_ignored(store, songs):
 @pytest.mark.long
 def test_spellings_are_suggested_merged_and_separated(store, songs, tmp_path):
     (group,) = store.edits.suggestions()
-    assert set(group.names) == {"The Beatles", "Beatles, The"}
-    store.edits.merge(group.names, "The Beatles")
+    assert set(group) == {"The Beatles", "Beatles, The"}
+    store.edits.merge(group, "The Beatles")
     assert [artists(store)[f"song {n}"] for n in range(2)] == ["The Beatles"] * 2
     assert store.edits.suggestions() == []
     write_song(tmp_path / "music/3.flac", seed=3, seconds=1.5, title="song 3", artist="Beatles, The")

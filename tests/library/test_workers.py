@@ -16,7 +16,7 @@ from musicsim import public
 from musicsim.errors import LibraryError
 from musicsim.library.processes import workers
 from musicsim.library.processes.pools import LocalPool, map_in_order, map_of, map_with_retry
-from musicsim.library.processes.workers import Limits, WorkerDied, outcomes
+from musicsim.library.processes.workers import Limits, WorkerDied
 from tests.fork_server import fork_server_pid
 from tests.waiting import HANG_S, PATIENCE_S, until
 
@@ -77,7 +77,7 @@ def wait_for(path):
 
 
 def results(function, tasks, n_workers=2, limits=LIMITS):
-    return [item for item in outcomes(function, tasks, n_workers=n_workers, limits=limits) if item is not None]
+    return [item for item in LocalPool(n_workers).outcomes(function, tasks, limits=limits) if item is not None]
 
 
 def test_every_task_has_result():
@@ -171,7 +171,7 @@ def test_task_of_killed_process_is_repeated_alone(tmp_path):
 @pytest.mark.long
 def test_pool_survives_killed_workers_and_fork_server(rng, capfd):
     found, n_kills = [], 0
-    for item in outcomes(slow, range(600), n_workers=3, limits=LIMITS):
+    for item in LocalPool(3).outcomes(slow, range(600), limits=LIMITS):
         if item is None:
             continue
         found.append(item)
@@ -195,7 +195,7 @@ def test_tasks_are_taken_only_when_needed():
             taken.append(n)
             yield n
 
-    for item in outcomes(double, endless(), n_workers=1, limits=LIMITS):
+    for item in LocalPool(1).outcomes(double, endless(), limits=LIMITS):
         if item is not None and item[0] == 10:
             break
     assert len(taken) < 20
@@ -204,7 +204,7 @@ def test_tasks_are_taken_only_when_needed():
 @pytest.mark.long
 def test_long_task_yields_to_caller(tmp_path):
     go, found = tmp_path / "go", []
-    for item in outcomes(wait_for, [go], n_workers=1, limits=LIMITS):
+    for item in LocalPool(1).outcomes(wait_for, [go], limits=LIMITS):
         found.append(item)
         if item is None:
             go.touch()
@@ -223,7 +223,7 @@ def test_pause_of_caller_does_not_count_for_timeout(monkeypatch):
         return is_late(worker, seconds)
 
     monkeypatch.setattr(workers.Worker, "is_late", is_late_with_a_result)
-    for item in outcomes(double, range(6), n_workers=1, limits=Limits(seconds=0.5, memory_mb=1024)):
+    for item in LocalPool(1).outcomes(double, range(6), limits=Limits(seconds=0.5, memory_mb=1024)):
         if item is not None:
             found.append(item[1])
             time.sleep(0.7)
@@ -237,7 +237,7 @@ def test_worker_is_replaced_after_many_tasks(monkeypatch):
 
 
 def test_abandoned_pool_leaves_no_process():
-    running = outcomes(slow, count(), n_workers=2, limits=LIMITS)
+    running = LocalPool(2).outcomes(slow, count(), limits=LIMITS)
     processes = set()
     for item in running:
         processes |= {item[1][1]} if item else set()

@@ -17,7 +17,7 @@ from musicsim.extensions.music_servers.server_songs import ServerSong, ServerSon
 from musicsim.extensions.music_servers.sync import SyncReport, sync
 from musicsim.library import Library
 from musicsim.library.disk.scratch import scratch_of
-from musicsim.library.processes.workers import outcomes
+from musicsim.library.processes.pools import LocalPool
 from musicsim.library.scan.analysis import Analysis, Same, Skipped, Task, analyse
 from musicsim.library.scan.catalogue import enter_song
 from musicsim.progress import Canceled, Progress
@@ -79,7 +79,7 @@ def _fetch_all(
                 aspects=settings["aspects"],
             )  # fmt: skip
 
-    with closing(outcomes(analyse, tasks(), n_workers=1, limits=library.file_limits, preload=("scipy.fft",))) as items:
+    with closing(LocalPool(1).outcomes(analyse, tasks(), limits=library.file_limits, preload=("scipy.fft",))) as items:
         for item in items:
             if item is not None:
                 task, outcome = item

@@ -17,7 +17,7 @@ from musicsim.extensions.music_servers.connections import FETCHED, Connection, C
 from musicsim.extensions.music_servers.server_songs import BY_A_PERSON, ServerSong, ServerSongs
 from musicsim.library import Library
 from musicsim.library.disk.arrays import atomic_path
-from musicsim.library.importing import ImportReport, NamedSong, commit, preview, undo
+from musicsim.library.importing import ImportReport, NamedSong, commit, preview
 from musicsim.library.importing.json_formats import LOVED, LOVED_WEIGHT
 from musicsim.library.importing.matching import Matcher
 from musicsim.library.importing.records import Gatherer
@@ -326,7 +326,7 @@ def import_listening(library: Library, connection: Connection, finder: SongFinde
         batch = rows.batch([FORMAT], name, connection.listener)
         if not rows.n_rows:
             for entry in earlier:  # undo earlier imports if the server has no such data any longer
-                undo(library, entry.id)
+                library.listening.undo(entry.id)
         elif not any(entry.digest == batch.digest for entry in earlier):
             reports.append(commit(library, preview(library, batch, matcher=lambda: finder.matcher)))
     return reports

@@ -1,7 +1,7 @@
 """Backups: a library in one file, made while other processes may write to it, and fully checked before a restore.
 
-The music, and data that can be rebuilt from it, are left out. A backup may come from an untrusted person: its settings
-could name workers that run code, its jobs contain paths, and its author knows its tokens.
+A backup does not contain the music, or data that can be rebuilt from it. It may come from an untrusted person: its
+settings could name workers that run code, its jobs contain paths, and its author knows its tokens.
 """
 
 import os
@@ -54,7 +54,7 @@ class BackupReport:
 
 
 def save_backup(library: Library, target: Path, progress: Progress, private: Collection[str] = ()) -> BackupReport:
-    """Write a library to one file that only its owner can read; once complete, it replaces an earlier backup.
+    """Write a library to one file that only its owner can read. The complete file replaces an earlier backup.
 
     `private` lists files in the library's folder that contain secrets and should be included. If it is empty, links to
     listening tests get new tokens in the backup.
@@ -282,7 +282,7 @@ def _adapt_to_machine(folder: Path, own: Mapping[str, str], *, with_tokens: bool
 
 
 def _find_addresses(folder: Path) -> list[str]:
-    """Return the addresses that a scan or player would connect to, without user names or paths below listed folders."""
+    """Return the addresses that a scan or player would connect to, without user names and files in listed folders."""
     addresses: dict[str, None] = {}
     with closing(sqlite3.connect(folder / LIBRARY_FILE)) as database:
         for table, column in _PATHS:

@@ -1,9 +1,10 @@
-"""Values that take seconds to read: kept in memory and in a file, and updated with the library's changes."""
+"""A cache, in memory and in a file, of values that take seconds to read. It follows the library's changes."""
 
 import json
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -13,7 +14,7 @@ import numpy.typing as npt
 import sqlalchemy as sa
 
 from musicsim.errors import StorageError
-from musicsim.library.db.changes import NOTHING, Changes, LoggedRevision, find_changes, read_revision
+from musicsim.library.db.changes import Changes, LoggedRevision, find_changes, read_revision
 from musicsim.library.disk.arrays import atomic_path
 
 _log = logging.getLogger(__name__)
@@ -48,10 +49,8 @@ class Archive(Generic[T]):
     def save(self, value: T, revision: LoggedRevision) -> None:
         """Write a value and its revision; do nothing if the file cannot be written."""
         about = np.array(json.dumps([_FORMAT, revision.number, revision.token]))
-        try:
+        with suppress(OSError, StorageError):  # then the next process reads the database
             save_arrays(self.path, about=about, **self.pack(value))
-        except (OSError, StorageError):  # then the next process reads the database
-            return
 
     def load(self) -> tuple[T, LoggedRevision] | None:
         """Return the value and its revision; None if the file is missing, damaged or in a different format."""
@@ -107,6 +106,4 @@ class CachedValue(Generic[T]):
         if old == new:
             return value
         changes = find_changes(connection, old)
-        if changes is None or changes == NOTHING:
-            return value if changes else None
-        return self._update(connection, value, changes)
+        return None if changes is None else self._update(connection, value, changes)

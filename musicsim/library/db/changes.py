@@ -56,7 +56,7 @@ _TOUCHED = f"""SELECT kind, id FROM touched WHERE kind <> 'songs' UNION ALL SELE
 
 @dataclass(frozen=True, slots=True)
 class LoggedRevision:
-    """A revision and the random token of its log entry, which differs in other libraries with the same revision."""
+    """A revision, and the random token of its log entry, which tells libraries with equal revisions apart."""
 
     number: int
     token: str | None
@@ -67,9 +67,6 @@ class Changes:
     songs: frozenset[int] | None  # ids of songs that were added, deleted or changed; None: possibly all
     grown: frozenset[str]  # ids of models that gained rows
     shrunk: frozenset[str]  # ids of models that lost rows
-
-
-NOTHING = Changes(frozenset(), frozenset(), frozenset())
 
 
 def begin_log(connection: sa.Connection) -> None:

@@ -137,7 +137,7 @@ class SongTable(_Record):
             columns[name] = _drop_unused(Labels(merge(old.codes, codes), names))
         all_ids = merge(self.ids, new.ids)
         return type(self)(
-            # the same array if no id changed, because readers recognize unchanged ids by the identity of the array
+            # if no id changed, keep the same array, because readers compare the arrays by identity
             ids=self.ids if np.array_equal(all_ids, self.ids) else all_ids,
             columns=SongColumns(**columns),
             titles=self.titles.replace_lines(removed, new.titles, at),
@@ -177,11 +177,11 @@ class SongTable(_Record):
         arrays: dict[str, npt.NDArray[Any]] = {"ids": self.ids}
         for name in _LABELS:
             labels = getattr(self.columns, name)
-            arrays |= {name: labels.codes, f"{name}_names": _bytes(json.dumps(labels.names).encode())}
+            arrays |= {name: labels.codes, f"{name}_names": np.frombuffer(json.dumps(labels.names).encode(), np.uint8)}
         arrays |= {name: getattr(self.columns, name) for name in _NUMBERS}
         for name in ("titles", "matched"):
             lines = getattr(self, name)
-            arrays |= {name: _bytes(lines.text), f"{name}_starts": lines.starts}
+            arrays |= {name: np.frombuffer(lines.text, np.uint8), f"{name}_starts": lines.starts}
         return arrays
 
     @classmethod
@@ -197,17 +197,13 @@ def song_label(title: str, by: str) -> str:
 
 
 def nobody(stand_in: str | None) -> str:
-    """Return the words shown for an unknown artist; empty if the folder says nothing, either."""
+    """Return the text shown for an unknown artist; empty if the folder's name is not informative either."""
     return f"in “{stand_in}”" if stand_in else ""
 
 
 def stand_in_of(group: str) -> str | None:
     """Return the folder name that is shown for an unknown artist, given the song's group."""
     return stand_in_name(Path(group.removeprefix(_FOLDER)), ()) if group.startswith(_FOLDER) else None
-
-
-def _bytes(data: bytes) -> Uint8Array:
-    return np.frombuffer(data, dtype=np.uint8)
 
 
 def _labels(codes: Int32Array, names: Uint8Array) -> Labels:

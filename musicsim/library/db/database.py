@@ -31,7 +31,7 @@ def is_writable(path: Path) -> bool:
 
 
 def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
-    """Create an engine; statements raise StorageError if the disk refuses a write, LibraryError for a damaged file."""
+    """Create an engine that raises StorageError if the disk refuses a write, and LibraryError for a damaged file."""
 
     def connect() -> sqlite3.Connection:
         if read_only:
@@ -71,11 +71,11 @@ def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Switch to WAL mode; if another connection writes, wait as long as any statement does."""
+    """Switch to WAL mode. While another connection writes, retry for as long as other statements would wait."""
     limit = time.monotonic() + _BUSY_MS / 1000
     while True:
         try:
-            connection.execute("PRAGMA journal_mode=WAL")  # SQLite does not wait here, in spite of busy_timeout
+            connection.execute("PRAGMA journal_mode=WAL")  # SQLite ignores busy_timeout here
             break
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > limit:
@@ -97,7 +97,8 @@ def read_only_address(path: Path) -> str:
     """Return the URI for reading a database. Raises LibraryError if a file that reading requires is missing.
 
     The latest changes may be in a second file (-wal). In a read-only folder, SQLite needs a third file (-shm) to read
-    them, which exists while another process has the library open. Without such changes, it reads an immutable file.
+    them, which exists while another process has the library open. If the second file is empty or missing, the database
+    is opened as an immutable file.
     """
     log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
     if is_writable(path) or (log.exists() and index.exists()):
@@ -125,7 +126,7 @@ def check_details(details: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 class Tables:
-    """Base class of the stores, which reads tables with single queries and changes them in transactions of `write`."""
+    """Base class of the stores. It reads tables with single queries, and changes them in transactions of `write`."""
 
     def __init__(self, engine: sa.Engine, write: Write) -> None:
         self._engine, self._write = engine, write

@@ -18,10 +18,10 @@ _MAX_CANDIDATES = 1_000  # maximum number of lines to compare that contain one h
 
 @dataclass(frozen=True, slots=True)
 class PackedTexts:
-    """Lines joined as UTF-8; they take up their own bytes plus 9 bytes per line."""
+    """Lines joined as UTF-8; each takes 9 bytes in addition to its text."""
 
     text: bytes  # the lines, with one separator byte before each and after the last
-    starts: Int64Array  # (n_lines + 1,): start of each line, and of the line that would come next
+    starts: Int64Array  # (n_lines + 1,): start of each line, then the start of a line added at the end
 
     @classmethod
     def pack(cls, lines: Iterable[str]) -> Self:

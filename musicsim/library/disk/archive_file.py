@@ -35,9 +35,9 @@ _MAX_WINDOW = 1 << 27  # maximum number of bytes of memory for decompression
 _MIN_FILE = 4096  # bytes that an empty file uses on disk
 _MAX_NAME = 100  # maximum number of bytes of a name in a tar header
 _LATEST_S = 2.5e11  # latest valid time, in the year 9892
-# songs and vectors shrink to a half or a third of their size, a zip bomb to a thousandth
+# songs and vectors are compressed to a third or half of their size, a zip bomb to a thousandth
 _MAX_RATIO, _MAX_EXTRA = 40, 256 << 20
-# a model has few files; a second of sound takes more than 1 kB, and an excerpt more than 4 kB
+# An archive may have 10,000 parts, and one more per kB: models have few files, and an excerpt takes more than 4 kB.
 _MIN_MEMBERS, _MEMBER_SIZE = 10_000, 1024
 _MALFORMED = (tarfile.TarError, zstandard.ZstdError, KeyError, TypeError, RecursionError, *DAMAGED)
 
@@ -241,7 +241,7 @@ def _open_tar(stream: BinaryIO) -> Iterator[tuple[tarfile.TarFile, Iterator[tarf
 
 
 def _check_end(stream: BinaryIO) -> None:
-    """Raise ValueError unless the file is one Zstandard frame; the decompressor accepts a truncated checksum."""
+    """Raise ValueError unless the file is one Zstandard frame. The decompressor does not notice a cut-off checksum."""
     start = stream.tell()
     header = stream.read(18)
     parameters = zstandard.get_frame_parameters(header)

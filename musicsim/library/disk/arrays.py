@@ -19,12 +19,12 @@ _mapped: WeakSet[mmap.mmap] = WeakSet()
 
 
 @contextmanager
-def atomic_path(target: Path) -> Iterator[Path]:
+def atomic_path(target: Path, mode: int = 0o666) -> Iterator[Path]:
     """Yield a temporary path next to `target`, which atomically replaces `target` if the block succeeds."""
     with writing_to(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = _temporary(target)
-        temporary.touch(exist_ok=False)  # its permissions follow the umask, unlike with tempfile
+        temporary.touch(mode, exist_ok=False)  # the umask applies to it, unlike with tempfile
         try:
             yield temporary
             temporary.replace(target)
@@ -34,8 +34,7 @@ def atomic_path(target: Path) -> Iterator[Path]:
 
 def write_private(target: Path, text: str) -> None:
     """Atomically replace a file that only its owner may read."""
-    with atomic_path(target) as temporary:
-        temporary.chmod(0o600)  # restrict access before anything is written
+    with atomic_path(target, mode=0o600) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
@@ -94,7 +93,7 @@ class RowFile:
 
 
 def release_pages() -> None:
-    """Release the memory of all mapped files; a few thousand random reads would map nearly a whole file."""
+    """Release the memory of all mapped files; otherwise, a few thousand random reads load nearly a whole file."""
     for mapped in list(_mapped):
         with suppress(AttributeError, ValueError, OSError):  # not supported by this system, or the file is closed
             mapped.madvise(mmap.MADV_DONTNEED)

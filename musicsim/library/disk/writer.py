@@ -49,7 +49,10 @@ def lock_error(folder: Path) -> StoreLockedError:
 
 
 def replace_parts(folder: Path, ready: Path, parts: Iterable[str]) -> None:
-    """Replace `parts` of a locked library, in order, with those in `ready` on the same disk; delete parts not there."""
+    """Replace `parts` of a locked library, in order, with those in the folder `ready` on the same disk.
+
+    Parts that are not in `ready` are deleted.
+    """
     with writing_to(folder):
         (ready / _PARTS).write_text(json.dumps({name: (ready / name).exists() for name in parts}))
         shutil.rmtree(folder / ASIDE, ignore_errors=True)

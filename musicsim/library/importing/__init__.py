@@ -5,7 +5,7 @@
     batch = read_listening(["my_spotify_data.zip"])
     planned = preview(library, batch)
     report = commit(library, planned, accepted=[p for p in planned.proposals if p.score > 0.95])
-    undo(library, report.import_id)
+    library.listening.undo(report.import_id)
 """
 
 import lazy_loader as lazy

@@ -8,7 +8,6 @@ from .importer import import_files as import_files
 from .importer import match_waiting as match_waiting
 from .importer import preview as preview
 from .importer import refuse as refuse
-from .importer import undo as undo
 from .importer import waiting_proposals as waiting_proposals
 from .matching import Matcher as Matcher
 from .matching import Proposal as Proposal

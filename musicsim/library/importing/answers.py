@@ -3,7 +3,7 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from musicsim.library.importing.matching import Matcher
 from musicsim.library.importing.places import PlaceIndex
 from musicsim.library.importing.records import NamedSong
 from musicsim.library.library import Library
-from musicsim.library.stores.judgments import Judgment, Opinions, judgment_row
+from musicsim.library.stores.judgments import Opinions, judgment_row
 from musicsim.public import is_public
 
 
@@ -88,8 +88,12 @@ def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImpo
     filed = [row for _, row in rows if not isinstance(row, str)]
     matches = _match_songs(library, {song for row in filed for song in row.songs})
     n_unmatched = sum(any(matches[song] is None for song in row.songs) for row in filed)
-    known, problems, n_known = _KnownAnswers(library.judgments.answers()), [], 0
+    # each answer in the library matches only one undated answer, so a listener may give the same answer twice
+    undated = Counter((a.listener, a.kind, a.song_ids, a.chosen) for a in library.judgments.answers())
+    dated = {(a.created_at, a.listener, a.kind, a.song_ids, a.chosen) for a in library.judgments.answers()}
     added: list[dict[str, Any]] = []
+    problems = []
+    n_known = 0
     for line, row in rows:
         try:
             if isinstance(row, str):
@@ -98,7 +102,15 @@ def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImpo
         except ValueError as error:
             problems.append(f"Line {line}: {error}")
             continue
-        if known.has(entry, is_dated=row.created_at is not None):
+        ids = tuple(entry[song.name] for song in schema.JUDGED_SONGS if entry[song.name] is not None)
+        key = (entry["listener"], entry["kind"], ids, entry["chosen"])
+        if row.created_at is None:
+            undated[key] -= 1
+            is_known = undated[key] >= 0
+        else:
+            is_known = (entry["created_at"], *key) in dated
+            dated.add((entry["created_at"], *key))
+        if is_known:
             n_known += 1
         else:
             added.append(entry)
@@ -143,30 +155,3 @@ def _to_table_row(answer: FiledAnswer, matches: Mapping[FiledSong, int | None]) 
     created_at = time.time() if answer.created_at is None else answer.created_at
     context = {"is_random": answer.is_random, "foreseen": answer.foreseen, "model": answer.model}
     return judgment_row(created_at, answer.listener, answer.form, ids, answer.chosen, context)
-
-
-class _KnownAnswers:
-    """The answers in a library, so that importing a file again adds nothing."""
-
-    def __init__(self, answers: Iterable[Judgment]) -> None:
-        self._dated: set[tuple[Any, ...]] = set()
-        self._n: Counter[tuple[Any, ...]] = Counter()
-        for a in answers:
-            key = (a.listener, a.kind, a.song_ids, a.chosen)
-            self._dated.add((a.created_at, *key))
-            self._n[key] += 1
-
-    def has(self, row: dict[str, Any], *, is_dated: bool) -> bool:
-        """Return whether an answer in a file is known, and record it.
-
-        Each answer in the library matches only one undated answer, so a listener may give the same answer twice.
-        """
-        ids = tuple(row[song.name] for song in schema.JUDGED_SONGS if row[song.name] is not None)
-        key = (row["listener"], row["kind"], ids, row["chosen"])
-        if is_dated:
-            dated = (row["created_at"], *key)
-            is_known = dated in self._dated
-            self._dated.add(dated)
-            return is_known
-        self._n[key] -= 1
-        return self._n[key] >= 0

@@ -17,7 +17,7 @@ from musicsim.library.db import schema
 from musicsim.library.importing.matching import How, Match, Matcher, Proposal
 from musicsim.library.importing.places import file_name, is_web
 from musicsim.library.importing.reading import read_listening
-from musicsim.library.importing.records import Batch, NamedSong, Skipped
+from musicsim.library.importing.records import Batch, NamedSong
 from musicsim.library.library import Library
 from musicsim.library.stores.listening import ImportEntry, Waiting, playlists_source
 from musicsim.progress import Progress, no_progress
@@ -72,10 +72,6 @@ class Preview:
     recording_ids: Mapping[int, str]  # MusicBrainz ids, keyed by song id, of songs that were matched by path
 
     @property
-    def format(self) -> str:
-        return self.batch.format
-
-    @property
     def n_rows(self) -> int:
         """Number of rows, except those left out."""
         return self.batch.n_rows
@@ -87,10 +83,6 @@ class Preview:
     @property
     def n_matched(self) -> int:
         return int(np.count_nonzero(self.song_ids >= 0))
-
-    @property
-    def skipped(self) -> tuple[Skipped, ...]:
-        return self.batch.skipped
 
     @property
     def lists(self) -> tuple[SeenList, ...]:
@@ -287,11 +279,6 @@ def _playlist_rows(batch: Batch, song_ids: Int64Array) -> list[tuple[str, str | 
         if song_ids[song] >= 0:
             lists[group].append(int(song_ids[song]))
     return [(batch.groups[group][0], batch.groups[group][1] or None, ids) for group, ids in lists.items()]
-
-
-def undo(library: Library, import_id: int) -> ImportEntry:
-    """Undo an import, including its unmatched rows. Raises NotFoundError if the import does not exist."""
-    return library.listening.undo(import_id)
 
 
 def import_files(library: Library, paths: str | Path | list[str | Path], fmt: str | None = None) -> ImportReport:

@@ -144,10 +144,9 @@ def read_maloja(entries: Entries, rows: Gatherer) -> None:
     """Read scrobbles from Maloja; several artists are joined with commas."""
     for entry in records(entries, "scrobbles"):
         track = entry.object("track")
-        names = track.fields.get("artists") or []
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise entries.fault("has artists that are not a list of names.")
-        song = NamedSong(plain(", ".join(names)), track.text("title"), track.object("album").text("albumtitle"))
+        song = NamedSong(
+            plain(", ".join(track.texts("artists"))), track.text("title"), track.object("album").text("albumtitle")
+        )
         rows.keep(song, entries.place, at=entry.seconds("time"))
 
 

@@ -21,7 +21,7 @@ from musicsim.progress import Progress, no_progress
 How = Literal["path", "path end", "confirmed", "mbid", "exact", "loose"]
 """How a song was matched: by file path, end of the path, a user's choice, recording id, names, or simplified names."""
 
-_SIMILAR = 0.84  # minimum share of letters in common, in order: allows one wrong letter in six, two in thirteen
+_SIMILAR = 0.84  # minimum share of common letters, in the same order; allows one wrong letter in six
 _MAX_IN_BLOCK = 200
 _PROGRESS_EVERY = 50
 _MAX_PROPOSED_FOR = 5_000
@@ -104,8 +104,8 @@ class Matcher:
         """Return the match for a song if it is unambiguous.
 
         Methods, in order: the path or its end, a person's choice, the recording id, artist and title, and their plain
-        spellings. If names differ, two more parts of the path must match. A version (live, remix) matches the same
-        version, else the same kind (except remixes), else the plain song. Songs with a file are preferred.
+        spellings. If the names differ, two more parts of the paths must be equal. A version (live, remix) matches the
+        same version, else the same kind (except remixes), else the plain song. Songs with a file are preferred.
         """
         if song.place and not is_web(song.place) and (match := self.find_by_path(song)):
             return match
@@ -232,14 +232,8 @@ def _select(candidates: Sequence[KnownSong], song: NamedSong) -> int:
 def _files(library: Library) -> Iterator[tuple[Path, int, bool]]:
     """Yield each file's path and song and whether it exists, then the last known paths of songs without files."""
     f, s = schema.files.c, schema.songs.c
+    listed = sa.select(f.path, f.song_id, f.missing_since.is_(None)).order_by(f.missing_since.is_not(None), f.path)
+    lost = sa.select(s.last_path, s.id, sa.false()).where(s.last_path.is_not(None)).order_by(s.id)
     with library.engine.connect() as connection:
-        for path, song_id, missing_since in connection.execute(
-            sa.select(f.path, f.song_id, f.missing_since).order_by(f.missing_since.is_not(None), f.path)
-        ):
-            yield path, song_id, missing_since is None
-        for path, song_id in connection.execute(
-            sa.select(s.last_path, s.id)
-            .where(s.last_path.is_not(None), ~sa.exists().where(f.path == s.last_path))
-            .order_by(s.id)
-        ):
-            yield path, song_id, False
+        for query in (listed, lost.where(~sa.exists().where(f.path == s.last_path))):
+            yield from map(tuple, connection.execute(query))

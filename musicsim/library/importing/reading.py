@@ -13,7 +13,7 @@ from musicsim.library.importing import json_formats as from_json
 from musicsim.library.importing import playlist_files as from_list
 from musicsim.library.importing import text_formats as from_text
 from musicsim.library.importing.places import names_audio, spell_out
-from musicsim.library.importing.records import Batch, Gatherer, Kind, NamedSong
+from musicsim.library.importing.records import Batch, Gatherer, Kind
 from musicsim.library.importing.sources import HEAD, Format, JsonStream, RawBytes, Source, TextLines, find_sources
 from musicsim.progress import Progress, no_progress
 
@@ -42,10 +42,12 @@ for _more in load_hooks("import_formats"):
     _FORMATS |= _more
 # two files from one data set: plays per song id, and the names of these songs
 _TRIPLETS, _NAMES = "triplets", "track names"
-
-FORMATS: dict[str, str] = {name: fmt.label for name, fmt in _FORMATS.items()} | {
-    _TRIPLETS: "Million Song Dataset triplets (with unique_tracks.txt)"
+_FORMATS |= {
+    _TRIPLETS: Format("Million Song Dataset triplets (with unique_tracks.txt)", "plays", from_text.read_triplets),
+    _NAMES: Format("Million Song Dataset track names", "plays", from_text.read_track_names),
 }
+
+FORMATS: dict[str, str] = {name: fmt.label for name, fmt in _FORMATS.items() if name != _NAMES}
 """Labels of the formats, keyed by the names that `fmt` accepts."""
 
 # patterns that must all occur in the head of a file; the first format that matches is used
@@ -173,7 +175,7 @@ def read_listening(
         raise ValueError(f"fmt={fmt!r}: choose from {', '.join(FORMATS)}.")
     files = list(dict.fromkeys(Path(path) for path in paths))
     todo, left_out = _select_kind(*_assign_formats(find_sources(files, encoding), fmt))
-    kinds: dict[Kind, str] = {_kind(name): source.label for source, name in todo}
+    kinds: dict[Kind, str] = {_FORMATS[name].kind: source.label for source, name in todo}
     if len(kinds) > 1:
         (kind, one), (other, two) = list(kinds.items())[:2]
         raise LibraryError(f"{one} contains {kind} and {two} contains {other}: import them one after the other.")
@@ -186,10 +188,6 @@ def read_listening(
     has_listeners = rows.kind != "plays" or any(name in ("plays", _TRIPLETS) for _, name in todo)
     names = ", ".join(sorted({path.name or path.absolute().name for path in files}))
     return rows.batch((name for _, name in todo if name != _NAMES), names, "" if has_listeners else rows.listener)
-
-
-def _kind(name: str) -> Kind:
-    return _FORMATS[name].kind if name in _FORMATS else "plays"
 
 
 _Todo = list[tuple[Source, str]]  # files with their formats
@@ -221,9 +219,9 @@ def _assign_formats(sources: Sequence[Source], fmt: str | None) -> tuple[_Todo, 
 
 def _select_kind(todo: _Todo, left_out: _LeftOut) -> tuple[_Todo, _LeftOut]:
     """Leave out files from folders and archives that contain a different kind of data than the rest."""
-    kinds = {_kind(name) for source, name in todo if source.is_named and name != _NAMES}
-    kinds = kinds or {min((_kind(name) for _, name in todo if name != _NAMES), key=_KINDS.index)}
-    others = [(s, name) for s, name in todo if not s.is_named and name != _NAMES and _kind(name) not in kinds]
+    kinds = {_FORMATS[name].kind for source, name in todo if source.is_named and name != _NAMES}
+    kinds = kinds or {min((_FORMATS[name].kind for _, name in todo if name != _NAMES), key=_KINDS.index)}
+    others = [(s, name) for s, name in todo if not s.is_named and name != _NAMES and _FORMATS[name].kind not in kinds]
     reasons = [(source, f"{FORMATS[name]}: choose this format to import it") for source, name in others]
     return [pair for pair in todo if pair not in others], [*left_out, *reasons]
 
@@ -254,24 +252,16 @@ def _explain_refusal(source: Source, head: str, fmt: str | None) -> str:
 
 def _read_all(todo: Sequence[tuple[Source, str]], rows: Gatherer, progress: Progress) -> None:
     total, before = sum(source.size for source, _ in todo), 0
-    names: dict[str, NamedSong] = {}
     for source, name in todo:
 
         def watch(done: int, source: Source = source, before: int = before) -> None:
             progress(source.member or source.path.name, before + done, total)
 
-        fmt = _FORMATS.get(name)
-        with source.text("surrogateescape" if fmt and fmt.is_lenient else "strict") as (stream, raw):
-            if fmt is None:
-                lines = TextLines(source, stream, raw, watch)
-                if name == _NAMES:
-                    from_text.read_track_names(lines, names)
-                else:
-                    from_text.read_triplets(lines, rows, names)
-            else:
-                is_lines = fmt.source is JsonStream and name not in _DOCUMENTS and _is_json_lines(source)
-                reader = TextLines if is_lines else fmt.source
-                fmt.read(reader(source, stream, raw, watch), rows)
+        fmt = _FORMATS[name]
+        with source.text("surrogateescape" if fmt.is_lenient else "strict") as (stream, raw):
+            is_lines = fmt.source is JsonStream and name not in _DOCUMENTS and _is_json_lines(source)
+            reader = TextLines if is_lines else fmt.source
+            fmt.read(reader(source, stream, raw, watch), rows)
         before += source.size
 
 

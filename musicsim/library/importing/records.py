@@ -17,7 +17,7 @@ Kind = Literal["plays", "tags", "playlists"]
 NO_NAME = "no artist or title"
 _MAX_PLACES = 20  # maximum number of places that are reported per reason for leaving out rows
 MAX_ROWS = 1 << 22  # number of rows in memory after which they are summed
-_END_OF_TIME = 1 << 32  # seconds since 1970, because times have 32 bits
+_END_OF_TIME = 1 << 32  # seconds since 1970; later times do not fit into 32 bits
 
 
 class NamedSong(NamedTuple):
@@ -82,6 +82,7 @@ class Gatherer:
     def __init__(self, kind: Kind, listener: str) -> None:
         self.kind, self.listener = kind, listener
         self.n_rows = 0
+        self.names: dict[str, NamedSong] = {}  # names of a data set's songs, keyed by its ids
         self._songs: dict[NamedSong, int] = {}
         self._groups: dict[tuple[str, str], int] = {}
         self._song, self._group, self._value = array("i"), array("i"), array("d")

@@ -15,6 +15,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from email.utils import parsedate
 
 from musicsim.errors import LibraryError
 from musicsim.library.disk.csv_cells import restore_cell
@@ -31,7 +32,6 @@ COLUMNS = {
     "spinitron": ("date-time", "artist", "song"),
 }
 _COMMENTS = ("#", "+ACM-")  # Libre.fm writes "#" in UTF-7
-_MONTHS = {name: i for i, name in enumerate("JanFebMarAprMayJunJulAugSepOctNovDec"[i : i + 3] for i in range(0, 36, 3))}
 _MAX_LINES_BEFORE_HEADER = 30
 
 
@@ -158,36 +158,32 @@ def is_headerless_lastfm(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _parse_lastfm_time(text: str) -> float | None:
-    # strptime would expect month names in the computer's locale
-    parts = text.replace(",", " ").replace(":", " ").split()
-    if len(parts) != 5 or parts[1] not in _MONTHS or not all(p.isdecimal() for p in parts[:1] + parts[2:]):
-        return None
-    day, year, hour, minute = (int(part) for part in parts[:1] + parts[2:])
+    parts = parsedate(text)  # unlike strptime, it expects English month names in every locale
     try:
-        return datetime(year, _MONTHS[parts[1]] + 1, day, hour, minute, tzinfo=UTC).timestamp()
+        return datetime(*parts[:5], tzinfo=UTC).timestamp() if parts else None
     except (ValueError, OverflowError):
         return None
 
 
-def read_triplets(lines: TextLines, rows: Gatherer, names: dict[str, NamedSong]) -> None:
-    """Read plays from the Million Song Dataset; songs that are not in `names` are left out and counted."""
+def read_triplets(lines: TextLines, rows: Gatherer) -> None:
+    """Read plays from the Million Song Dataset; songs that are not in `rows.names` are left out and counted."""
     for text in lines:
         parts = text.rstrip("\r\n").split("\t")
         if len(parts) != 3:
             raise lines.fault(f"has {len(parts)} values between tabs; there must be three: user, song and plays.")
         user, song, plays = parts
         count = _parse_number(lines, "plays", plays, int, 1)
-        named = names.get(song)
+        named = rows.names.get(song)
         if named is None:
             rows.skip("song without a name (unique_tracks.txt has the names)", lines.place)
         else:
             rows.add(named, (plain(user), ""), count)
 
 
-def read_track_names(lines: TextLines, names: dict[str, NamedSong]) -> None:
+def read_track_names(lines: TextLines, rows: Gatherer) -> None:
     """Read the names in ``unique_tracks.txt``: track, song, artist and title; 0.3 kB per song."""
     for text in lines:
         parts = text.rstrip("\r\n").split("<SEP>")
         if len(parts) != 4:
             raise lines.fault(f"has {len(parts)} values between <SEP>; there must be four.")
-        names[parts[1]] = NamedSong(plain(parts[2]), plain(parts[3]))
+        rows.names[parts[1]] = NamedSong(plain(parts[2]), plain(parts[3]))

@@ -51,7 +51,7 @@ class Covers:
         self._counter = itertools.count()
 
     def tag_of(self, song: Song) -> str | None:
-        """Return a tag for a song's cover, which changes when the file or folder changes; None without a file."""
+        """Return an ETag for a song's cover, which changes when the file or folder changes; None without a file."""
         try:
             image = _folder_image(song.path)
             paths = [song.path, *([image] if image else [])]

@@ -102,12 +102,12 @@ def xspf(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) 
     """Return an XSPF playlist, version 1; locations are ``file://`` or relative addresses."""
     ElementTree.register_namespace("", _XSPF)
     root = ElementTree.Element(f"{{{_XSPF}}}playlist", version="1")
-    ElementTree.SubElement(root, f"{{{_XSPF}}}title").text = _xml_text(title)
+    ElementTree.SubElement(root, f"{{{_XSPF}}}title").text = _NOT_IN_XML.sub("", title)
     tracks = ElementTree.SubElement(root, f"{{{_XSPF}}}trackList")
     for song in songs:
         track = ElementTree.SubElement(tracks, f"{{{_XSPF}}}track")
         for name, value in _fields(song, relative_to).items():
-            ElementTree.SubElement(track, f"{{{_XSPF}}}{name}").text = _xml_text(str(value))
+            ElementTree.SubElement(track, f"{{{_XSPF}}}{name}").text = _NOT_IN_XML.sub("", str(value))
     return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
 
 
@@ -119,10 +119,6 @@ def jspf(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) 
     ]
     content = {"playlist": {"title": title, "track": tracks}}
     return json.dumps(content, ensure_ascii=False, indent=2).encode("utf-8", "replace")
-
-
-def _xml_text(text: str) -> str:
-    return _NOT_IN_XML.sub("", text)
 
 
 def _fields(song: Song, relative_to: Path | None) -> dict[str, str | int]:

@@ -1,7 +1,7 @@
 """Decoding for a server: one queue of work for a few warm worker processes.
 
-A file that crashes the decoder, or keeps it busy for hours, costs one worker and raises one error. If nobody waits for
-work anymore, because a page was closed, it is dropped, even while it is running.
+A file that crashes the decoder, or keeps it busy for hours, costs one worker and raises one error. Work is dropped,
+even while it is running, if nobody is waiting for it, for example because a page was closed.
 """
 
 import io
@@ -28,11 +28,11 @@ Run = Callable[..., Any]
 """Calls its first argument, a function in this package, in a worker with the other arguments."""
 
 _N_WORKERS = 2
-_TASKS_PER_WORKER = 1000  # tasks, half of them pings, before a worker is replaced because libraries leak memory
-_NICENESS = 5  # gives a lower priority than pages have, and a higher one than scans have
+_TASKS_PER_WORKER = 1000  # tasks, half of them pings, until a worker is replaced to limit memory leaks
+_NICENESS = 5  # the priority is lower than that of pages, and higher than that of scans
 _TICK_S = 0.1
 PATIENCE_S = 30.0  # seconds until a request expires; a slow page on a busy server renews it sooner
-_ATTEMPTS = 3  # number of workers to try, if one ends before it starts the work
+_ATTEMPTS = 3  # maximum number of workers to try if they end before they start the work
 MAX_START_S = 60.0
 _MAX_VISITORS = 1000  # maximum number of visitors whose last turn is remembered
 
@@ -54,7 +54,7 @@ class Decoding(Generic[T]):
         self.keep()
 
     def keep(self) -> None:
-        """Renew the request, which expires after half a minute."""
+        """Renew the request, which otherwise expires after half a minute."""
         self._wanted_until = time.monotonic() + PATIENCE_S
 
     def drop(self) -> None:
@@ -99,8 +99,8 @@ class Decoder:
     ) -> Decoding[T]:
         """Queue work: urgent work comes first, then each visitor's first file, then their second files, and so on.
 
-        `work` is called in a thread of this process with a :data:`Run`, which it uses to decode. Each use has `limits`,
-        and raises :class:`AudioError` if the worker crashes or exceeds them.
+        `work` is called in a thread of this process with a :data:`Run`, which it uses to decode. Each call has
+        `limits`, and raises :class:`AudioError` if the worker crashes or exceeds them.
         """
         decoding = Decoding(work, name, limits, is_urgent, visitor, self)
         self.warm_up()
@@ -270,9 +270,7 @@ def _warm_up() -> None:
     lower_priority(_NICENESS)
     silence = io.BytesIO()
     with wave.open(silence, "wb") as file:
-        file.setnchannels(2)
-        file.setsampwidth(2)
-        file.setframerate(44_100)
+        file.setparams((2, 2, 44_100, 0, "NONE", ""))
         file.writeframes(bytes(44_100 * 4))
     with suppress(MusicsimError):
         audio.analyse_sound(silence.getvalue())

@@ -10,7 +10,7 @@ from itertools import tee
 from typing import Any, Protocol, TypeVar
 
 from musicsim.blas import one_blas_thread
-from musicsim.library.processes.workers import Limits, outcomes
+from musicsim.library.processes.workers import Crew, Limits
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -22,11 +22,18 @@ class Pool(Protocol):
     def outcomes(
         self, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits, preload: tuple[str, ...] = ()
     ) -> Generator[tuple[T, Any] | None, None, None]:
-        """Yield results like :func:`workers.outcomes`; each worker gets a partial's arguments only once."""
+        """Call a function in this package for each task in worker processes, and yield results as they arrive.
+
+        The function must be importable by name, or be a partial of such a function; each worker gets the partial's
+        arguments only once. Tasks are requested only when a worker is free. If a worker died or ran out of memory, its
+        task is repeated at the end, alone in a new worker.
+
+        Yields (task, result) or (task, exception), or None after half a second without a result.
+        """
 
 
 class LocalPool:
-    """Worker processes on this machine; see :class:`Pool`."""
+    """Worker processes on this machine; by default, one per core."""
 
     shares_disk = True
 
@@ -36,7 +43,8 @@ class LocalPool:
     def outcomes(
         self, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits, preload: tuple[str, ...] = ()
     ) -> Generator[tuple[T, Any] | None, None, None]:
-        return outcomes(function, tasks, n_workers=self._n_workers, limits=limits, preload=preload)
+        with closing(Crew(function, limits, preload, self._n_workers)) as crew:
+            yield from crew.outcomes(tasks)
 
 
 def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> Generator[R, None, None]:
@@ -57,7 +65,7 @@ def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> Generator[R,
 
 
 def map_in_order(pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits) -> Iterator[Any]:
-    """Yield results in the order of their tasks: each waits for all earlier ones. Exceptions are yielded too."""
+    """Yield results in the order of their tasks, so each waits for all earlier ones. Exceptions are yielded, too."""
     numbered = partial(_do_numbered, function)
     done: dict[int, Any] = {}
     n_yielded = 0

@@ -1,8 +1,8 @@
 """Worker processes that do not depend on the program that starts them.
 
 Python starts a process by importing the caller's main script again, which may have side effects or fail. Our workers
-only call functions in this package, so the main script is hidden while a worker starts. Each worker has its own pipe.
-If the worker's end closes, the worker died during the first of its tasks, and nothing shared is left locked.
+only call functions in this package, so the main script is hidden while a worker starts. Each worker has its own pipe,
+so a worker that dies leaves nothing shared locked. The closed pipe shows that the first of its tasks killed it.
 """
 
 import contextlib
@@ -126,50 +126,35 @@ _CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL)
 _UNKNOWN = 255  # exit code that multiprocessing reports after its fork server has died
 
 
-def outcomes(
-    function: Callable[[T], Any], tasks: Iterable[T], *, n_workers: int, limits: Limits, preload: tuple[str, ...] = ()
-) -> Generator[tuple[T, Any] | None, None, None]:
-    """Call a function in this package for each task in worker processes, and yield results as they arrive.
-
-    The function must be importable by name, or be a partial of such a function. Tasks are requested only when a worker
-    is free. If a worker died or ran out of memory, its task is repeated at the end, alone in a new worker.
-
-    Yields (task, result) or (task, exception), or None after half a second without a result.
-    """
-    with closing(Crew(function, limits, preload, n_workers)) as crew:
-        yield from crew.outcomes(tasks)
-
-
 class Crew(Generic[T]):
-    """Workers that share tasks, and wait for more until :meth:`close`; the arguments are those of :func:`outcomes`."""
+    """Worker processes that share tasks, and wait for more until :meth:`close`.
+
+    The function must be importable by name, or be a partial of such a function. If `is_alone` is set, each task gets a
+    new worker.
+    """
 
     def __init__(
-        self,
-        function: Callable[[T], Any],
-        limits: Limits,
-        preload: tuple[str, ...],
-        n_workers: int,
-        *,
-        in_flight: int = _IN_FLIGHT,
-        tasks_per_worker: int | None = None,
-    ) -> None:
+        self, function: Callable[[T], Any], limits: Limits, preload: tuple[str, ...], n_workers: int,
+        is_alone: bool = False,
+    ) -> None:  # fmt: skip
         self._function, self._limits, self._preload = function, limits, preload
         self._context = worker_context(getattr(function, "func", function).__module__, *preload)
-        self._n_workers, self._in_flight = n_workers, in_flight
-        self._tasks_per_worker = tasks_per_worker or TASKS_PER_WORKER
+        self._n_workers, self._in_flight = n_workers, 1 if is_alone else _IN_FLIGHT
+        self._tasks_per_worker = 1 if is_alone else TASKS_PER_WORKER
         self._workers: list[Worker[T]] = []
         self._returned: deque[T] = deque()  # tasks of stopped workers
         self._n_failed_starts = 0
         self.n_given = 0  # number of tasks so far
 
     def outcomes(self, tasks: Iterable[T]) -> Generator[tuple[T, Any] | None, None, None]:
+        """Yield results as they arrive; see :class:`musicsim.library.processes.pools.Pool`."""
         suspects: list[T] = []
         for item in self._run(tasks):
             if item is not None and isinstance(item[1], WorkerDied | MemoryError):
                 suspects.append(item[0])
             else:
                 yield item
-        with closing(Crew(self._function, self._limits, self._preload, 1, in_flight=1, tasks_per_worker=1)) as alone:
+        with closing(Crew(self._function, self._limits, self._preload, 1, is_alone=True)) as alone:
             yield from alone._run(suspects)
 
     def close(self) -> None:
@@ -178,7 +163,7 @@ class Crew(Generic[T]):
         self._workers.clear()
 
     def _run(self, tasks: Iterable[T]) -> Generator[tuple[T, Any] | None, None, None]:
-        """Yield results like :func:`outcomes`, without a second attempt."""
+        """Yield results like :meth:`outcomes`, without a second attempt."""
         rest = iter(tasks)
         while True:
             self._distribute(rest)
@@ -294,7 +279,7 @@ class Worker(Generic[T]):
         return message
 
     def is_late(self, seconds: float) -> bool:
-        """Return whether the first task has exceeded `seconds`; if its result is in the pipe, it has not."""
+        """Return whether the first task has exceeded `seconds`; a task whose result is in the pipe has not."""
         is_busy = self.is_ready and bool(self.tasks)
         return is_busy and time.monotonic() - self._since > seconds and not self.pipe.poll()
 

@@ -1,2 +1,2 @@
 from .ingest import AddReport as AddReport
-from .ingest import add as add
+from .ingest import Scan as Scan

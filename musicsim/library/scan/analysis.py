@@ -3,7 +3,6 @@
 import os
 import tempfile
 import time
-import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from musicsim.library.stores.frames import FrameStore
 from musicsim.library.stores.song_gaussians import keep_gaussians
 from musicsim.library.tags.file_tags import FileTags, read_tags
 
-_SILENT = 1e-4  # maximum amplitude of silence: -80 dB relative to full scale, which is dither, not music
+_SILENT = 1e-4  # maximum amplitude of silence: -80 dBFS; such faint sound is dither, not music
 _MAX_READS = 2
 # to detect unfinished downloads and copies
 _HEAD = 16 << 20  # number of bytes that must not all be zero, because all audio formats have a header
@@ -75,10 +74,10 @@ class Analysis(_Outcome):
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """A song with its compressed files of frames and aspects, from a worker that cannot write to the library."""
+    """A song with its files of frames and aspects, from a worker that cannot write to the library."""
 
     analysis: Analysis
-    files: tuple[bytes | None, bytes | None]
+    files: tuple[bytes, bytes | None]
 
     @property
     def busy_s(self) -> float:
@@ -86,10 +85,10 @@ class Parcel:
 
     def unpack(self, store: FrameStore) -> Analysis:
         """Write the files to a library, each atomically. Raises StorageError if the disk is full."""
-        for path, packed in zip(store.files(self.analysis.content_hash), self.files, strict=True):
-            if packed is not None:
+        for path, data in zip(store.files(self.analysis.content_hash), self.files, strict=True):
+            if data is not None:
                 with atomic_path(path) as temporary:
-                    temporary.write_bytes(_decompress(packed))
+                    temporary.write_bytes(data)
         return self.analysis
 
 
@@ -124,23 +123,7 @@ def analyse_apart(task: Task) -> Parcel | Same | Skipped:
         if not isinstance(outcome, Analysis):
             return outcome
         frames, aspects = FrameStore(folder).files(outcome.content_hash)
-        return Parcel(outcome, (_compress(frames), _compress(aspects)))
-
-
-def _compress(path: Path) -> bytes | None:
-    """Compress a file to about 90%; the high bytes of half-precision numbers repeat, so they are grouped."""
-    if not path.exists():
-        return None
-    data = path.read_bytes()
-    compressor = zlib.compressobj(strategy=zlib.Z_RLE)  # three times as fast as other strategies, for the same size
-    return compressor.compress(data[::2] + data[1::2]) + compressor.flush()
-
-
-def _decompress(packed: bytes) -> bytes:
-    data = zlib.decompress(packed)
-    result, n_even = bytearray(len(data)), -(-len(data) // 2)
-    result[::2], result[1::2] = data[:n_even], data[n_even:]
-    return bytes(result)
+        return Parcel(outcome, (frames.read_bytes(), aspects.read_bytes() if aspects.exists() else None))
 
 
 def _read(task: Task, size: int, mtime_ns: int) -> Analysis | Same | Skipped:

@@ -10,7 +10,7 @@ _MIN_ELAPSED_S = 0.5
 
 
 class Forecast:
-    """Estimates the time left from the remaining bytes, and the time per byte so far, of each file extension.
+    """Estimates the time left: for each file extension, the remaining bytes times the time per byte so far.
 
     A minute of FLAC has five times as many bytes as a minute of MP3 but takes about the same time.
     """
@@ -55,7 +55,7 @@ class Forecast:
     @property
     def seconds_left(self) -> float | None:
         """Estimated wall time for the rest; None if not known yet."""
-        elapsed = self._marks[-1][0] - self._started  # the time since then went into files that are not counted yet
+        elapsed = self._marks[-1][0] - self._started  # until the last finished file; the next files are not counted yet
         busy, n_bytes = sum(self._busy.values()), sum(self._bytes.values())
         if elapsed < _MIN_ELAPSED_S or not busy or not n_bytes:
             return None

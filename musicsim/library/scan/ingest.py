@@ -1,8 +1,8 @@
 """Scans: find files, analyze new and changed ones in worker processes, and add each song once it is ready.
 
-A bad file is listed with its reason (:meth:`FileStore.failures`), and the scan continues. Files that did not change
-since they were added, or failed because of their content, are not opened again. Files that no longer exist are marked
-as missing, except in the folder for songs from elsewhere, named by the hook ``folder_of_remote_songs``.
+A bad file is listed with its reason (:meth:`FileStore.failures`), and the scan continues. Unchanged files are not
+opened again if they were added, or if they failed because of their content. Files that no longer exist are marked as
+missing, except in the folder for songs from elsewhere, which the hook ``folder_of_remote_songs`` names.
 """
 
 import logging
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from musicsim.addresses import resolve_address
 from musicsim.audio import FEATURE_VERSION
@@ -20,12 +20,15 @@ from musicsim.hooks import load_hooks
 from musicsim.library.processes.pools import LocalPool, Pool
 from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
 from musicsim.library.scan.analysis import Analysis, Parcel, Same, Skipped, Task, analyse, analyse_apart
-from musicsim.library.scan.catalogue import ScanTarget, enter_known, enter_song
+from musicsim.library.scan.catalogue import enter_known, enter_song
 from musicsim.library.scan.files import Found, FoundFile, find_audio
 from musicsim.library.scan.forecast import Forecast
 from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile, absolute
 from musicsim.progress import Canceled, Progress, no_progress
 from musicsim.wording import count
+
+if TYPE_CHECKING:
+    from musicsim.library.library import Library
 
 _log = logging.getLogger(__name__)
 
@@ -72,7 +75,7 @@ class Scan:
 
     def __init__(
         self,
-        library: ScanTarget,
+        library: "Library",
         sources: str | Path | Sequence[str | Path],
         *,
         retry: bool = False,
@@ -210,11 +213,11 @@ class _Counts:
         return False
 
 
-def _analyze_all(library: ScanTarget, tasks: Iterable[Task], report: AddReport, counts: _Counts, pool: Pool) -> None:
+def _analyze_all(library: "Library", tasks: Iterable[Task], report: AddReport, counts: _Counts, pool: Pool) -> None:
     limits = library.file_limits
     started = time.monotonic()
     function = analyse if pool.shares_disk else analyse_apart
-    # workers share this 20 MB module, which each would otherwise import to compute the fluctuation
+    # all workers need this 20 MB module for the fluctuation, and share it if it is preloaded
     with closing(pool.outcomes(function, tasks, limits=limits, preload=("scipy.fft",))) as items:
         for item in items:
             if item is not None:
@@ -229,7 +232,7 @@ def _analyze_all(library: ScanTarget, tasks: Iterable[Task], report: AddReport, 
     report.seconds += time.monotonic() - started
 
 
-def _enter(library: ScanTarget, task: Task, outcome: Any, report: AddReport, limits: Limits) -> None:
+def _enter(library: "Library", task: Task, outcome: Any, report: AddReport, limits: Limits) -> None:
     if isinstance(outcome, Parcel):
         outcome = outcome.unpack(library.frame_files)
     if isinstance(outcome, Analysis):
@@ -257,11 +260,7 @@ def _enter(library: ScanTarget, task: Task, outcome: Any, report: AddReport, lim
 
 
 def _reject(
-    library: ScanTarget,
-    report: AddReport,
-    failure: Failure,
-    stat: tuple[int, int] | None,
-    length_s: float | None = None,
+    library: "Library", report: AddReport, failure: Failure, stat: tuple[int, int] | None, length_s: float | None = None
 ) -> None:
     """List a file that was not added. Scans reopen it if its size or time changes, and always if `stat` is None."""
     report.failures.append(failure)
@@ -289,19 +288,8 @@ def failure_reason(path: Path, error: BaseException, limits: Limits) -> str:
     return f"{path}: {reason}"
 
 
-def add(
-    library: ScanTarget, sources: str | Path | Sequence[str | Path], *, progress: Progress = no_progress, **options: Any
-) -> AddReport:
-    """Add the audio files below `sources`, which become roots, to a library; for options see :class:`Scan`."""
-    scan = Scan(library, sources, **options)
-    library.files.add_roots(scan.sources)
-    if scan.run(progress):
-        scan.finish()
-    return scan.report
-
-
 def add_stream(
-    library: ScanTarget, paths: Iterable[Path], planned: Sequence[Path], report: AddReport, progress: Progress
+    library: "Library", paths: Iterable[Path], planned: Sequence[Path], report: AddReport, progress: Progress
 ) -> None:
     """Analyze and add files, and count them in `report`; the iterable is advanced only when a worker is free.
 

@@ -40,7 +40,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """A file as it was when its song was added."""
+    """The state of a file when its song was added."""
 
     song_id: int
     size: int
@@ -126,7 +126,7 @@ class FileStore(Tables):
         return {path for path in self._values(sa.select(schema.files.c.path)) if is_below(path, folder)}
 
     def find_outdated(self) -> list[tuple[Path, int]]:
-        """Return a file, and the feature version, of each song with outdated features, unless the file has failed."""
+        """Return (file, feature version) of each song with outdated features, except files that have failed."""
         f, s, bad = schema.files.c, schema.songs.c, schema.failures.c
         path = sa.func.min(f.path, type_=schema.FilePath())
         query = sa.select(path, s.feature_version).join(schema.songs, s.id == f.song_id).group_by(s.id)
@@ -180,12 +180,8 @@ class FileStore(Tables):
     def forget_songs(self, song_ids: Iterable[int]) -> int:
         """Delete songs whose files are missing, with all their data, and return their number. Other songs stay."""
         s = schema.songs.c
-        statement = schema.songs.delete().where(s.id == sa.bindparam("which"), s.id.not_in(schema.ids_with_file()))
-        rows = [{"which": song_id} for song_id in song_ids]
-        if not rows:
-            return 0
-        with self._write() as connection:
-            return connection.execute(statement, rows).rowcount
+        is_chosen = s.id.in_(some_ids(song_ids))
+        return self._execute(schema.songs.delete().where(is_chosen, s.id.not_in(schema.ids_with_file())))
 
 
 def _has_no_file() -> sa.ColumnElement[bool]:

@@ -1,6 +1,6 @@
 """Frames, aspects and descriptors of songs; frames and aspects are files named by the hash of the song's bytes.
 
-Aspects (harmony and rhythm) have their version in the name, so one directory listing shows which songs have none.
+The file names of aspects (harmony and rhythm) contain their version, so one directory listing shows which are missing.
 """
 
 import tokenize

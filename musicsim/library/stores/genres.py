@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from musicsim.library.db.columns import Labels
-from musicsim.library.tags.artists import SpellingGroup, fold_name, spelling_groups, strip_accents
+from musicsim.library.tags.artists import fold_name, spelling_groups, strip_accents
 
 
 def genre_key(name: str) -> str:
@@ -16,8 +16,8 @@ def genre_key(name: str) -> str:
     return "".join(c for c in plain if c.isalnum()) or fold_name(name)
 
 
-def genre_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
-    """Return the genres with several spellings, given the number of songs per name; the most used genre is first."""
+def genre_spellings(counts: Mapping[str, int]) -> list[tuple[str, ...]]:
+    """Return the spellings of each genre with several, given the number of songs per name; the most used come first."""
     groups: dict[str, list[str]] = defaultdict(list)
     for name in counts:
         groups[genre_key(name)].append(name)
@@ -26,7 +26,7 @@ def genre_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
 
 def usual_spellings(counts: Mapping[str, int]) -> dict[str, str]:
     """Return the most used spelling of each genre in :func:`genre_spellings`, keyed by spelling."""
-    return {name: group.suggested for group in genre_spellings(counts) for name in group.names}
+    return {name: names[0] for names in genre_spellings(counts) for name in names}
 
 
 def merge_spellings(genres: Labels) -> Labels:

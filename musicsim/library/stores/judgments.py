@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, zip_longest
 from numbers import Integral
 from typing import Any
 
@@ -41,7 +41,7 @@ class Judgment:
 
     @property
     def is_random(self) -> bool:
-        """True if the songs in a question were drawn at random; such answers estimate the model without bias."""
+        """True if the songs in a question were drawn at random; such answers measure the model without bias."""
         return bool(self.context.get("is_random", False))
 
     @property
@@ -259,7 +259,7 @@ def judgment_row(
         _check_question(kind, ids, chosen)
         listener, context = listener_name(listener), _question_context(chosen, **context)
     elif kind == RESULT:
-        if len(set(ids)) != 2 or chosen not in (-1, 1):
+        if not len(set(ids)) == len(ids) == 2 or chosen not in (-1, 1):
             raise ValueError(f"song_ids={tuple(ids)}, chosen={chosen}: give two different songs, and chosen=1 or -1.")
     else:
         _check_choice(kind, ids, chosen, context.get("options", ()))
@@ -267,8 +267,7 @@ def judgment_row(
         "created_at": round(created_at, 6),  # same precision as in an exported file
         "listener": listener,
         "kind": kind,
-        **{song.name: None for song in schema.JUDGED_SONGS},
-        **{song.name: song_id for song, song_id in zip(schema.JUDGED_SONGS, ids, strict=False)},
+        **{song.name: song_id for song, song_id in zip_longest(schema.JUDGED_SONGS, ids)},
         "chosen": None if chosen is None else int(chosen),
         "context": check_details(context),
     }

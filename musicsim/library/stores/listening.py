@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
@@ -172,9 +172,8 @@ class ListeningStore(Tables):
         self._write_rows((statement, [dict(row) | {"source": source} for row in rows]))
 
     def imports(self) -> list[ImportEntry]:
-        columns = [schema.imports.c[f.name] for f in fields(ImportEntry)]
-        query = sa.select(*columns).order_by(schema.imports.c.id.desc())
-        return [ImportEntry(*row) for row in self._rows(query)]
+        query = sa.select(schema.imports).order_by(schema.imports.c.id.desc())
+        return [ImportEntry(**row._mapping) for row in self._rows(query)]
 
     def enter(
         self,
@@ -298,10 +297,8 @@ def _undo(connection: sa.Connection, import_id: int) -> None:
     connection.execute(schema.imports.delete().where(i.id == import_id))
 
 
-def sittings_of(
-    listener: Int64Array, song_id: Int64Array, at: Int64Array, longest_pause_s: float = MAX_PAUSE_S
-) -> Int64Array:
-    """Divide listens into listening sessions, with at most `longest_pause_s` between two starts.
+def sittings_of(listener: Int64Array, song_id: Int64Array, at: Int64Array) -> Int64Array:
+    """Divide listens into listening sessions, with at most :data:`MAX_PAUSE_S` between two starts.
 
     `listener`, `song_id` and `at` (seconds) are int64 (n_listens,), in any order; the unknown song -1 is left out.
     Returns int64 (n, 2): distinct pairs of a session number, starting at 0, and a song id, for sessions with at least
@@ -309,7 +306,7 @@ def sittings_of(
     """
     order = np.lexsort((at, listener))
     listener, song_id, at = listener[order], song_id[order], at[order]
-    begins = np.r_[True, (np.diff(listener) != 0) | (np.diff(at) > longest_pause_s)][: len(order)]
+    begins = np.r_[True, (np.diff(listener) != 0) | (np.diff(at) > MAX_PAUSE_S)][: len(order)]
     known = song_id >= 0
     pairs = np.column_stack((np.cumsum(begins)[known], song_id[known]))
     pairs = pairs[np.sort(np.unique(pairs, axis=0, return_index=True)[1])]

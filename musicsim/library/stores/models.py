@@ -6,6 +6,7 @@ Rows are written to the arrays before they are listed in the database, so bytes 
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,7 @@ class ModelStore(Tables):
         super().__init__(engine, write)
         self.folder, self._revision = folder, revision
         self._cache: tuple[int, list[ModelRecord], dict[str, int]] = (-1, [], {})
-        self._song_rows: dict[str, CachedValue[SongRows]] = {}
+        self._rows_of = lru_cache(_MAX_IN_MEMORY)(self._cache_rows)
 
     def path(self, model_id: str) -> Path:
         """Return a model's folder, which callers may delete. Raises LibraryError if the id leads out of `folder`."""
@@ -249,11 +250,7 @@ class ModelStore(Tables):
 
     def song_rows(self, model_id: str) -> SongRows:
         """Return a model's rows; the same object until they change. The first call may take seconds."""
-        rows = self._song_rows.pop(model_id, None) or self._cache_rows(model_id)
-        self._song_rows[model_id] = rows  # the last used model comes last
-        for other in list(self._song_rows)[:-_MAX_IN_MEMORY]:
-            self._song_rows.pop(other, None)
-        return rows.get()
+        return self._rows_of(model_id).get()
 
     def _cache_rows(self, model_id: str) -> CachedValue[SongRows]:
         def read(connection: sa.Connection, after: int = -1) -> SongRows:

@@ -14,7 +14,6 @@ _SKIP = "skip"  # kind of a judgment
 
 class PlayerPlays(Tables):
     def add_play(self, song_id: int) -> None:
-        """Count one more play of a song."""
         statement = sa.text(
             "INSERT INTO plays (listener, song_id, source, count) VALUES (:listener, :song_id, :source, 1) "
             "ON CONFLICT (listener, song_id, source) DO UPDATE SET count = count + 1"
@@ -22,7 +21,6 @@ class PlayerPlays(Tables):
         self._write_rows((statement, [{"listener": _LISTENER, "song_id": song_id, "source": PLAYER}]))
 
     def add_skip(self, song_id: int) -> None:
-        """Store that the listener left a song early."""
         row = {"created_at": time.time(), "listener": "", "kind": _SKIP, "song_1": song_id, "context": {}}
         self._write_rows((schema.judgments.insert(), [row]))
 

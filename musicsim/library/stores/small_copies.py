@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import sqlalchemy as sa
 
@@ -118,13 +118,12 @@ class SmallCopies:
                     tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
                     if not {"songs", "plays", "playlists"} <= tables:
                         raise ValueError("it does not have the tables of a small copy")
-                    rows = database.execute("SELECT id, content_hash, sound_hash, edits, path FROM songs")
-                    songs = [_CopiedSong(*row) for row in rows]
+                    songs = database.execute("SELECT id, content_hash, sound_hash, path, edits FROM songs").fetchall()
                     before = self.keep_now()
                     with self._write() as connection:
                         own_ids = _match_songs(connection, songs)
                         _replace_rows(connection, database, own_ids)
-                        edits = {own_ids[s.id]: json.loads(s.edits) or {} for s in songs if s.edits and s.id in own_ids}
+                        edits = {own_ids[i]: json.loads(text) or {} for i, *_, text in songs if text and i in own_ids}
                         _, aliases = _read_rows(database, schema.aliases)
                         self._edits.replace(connection, edits, {str(old): str(new) for old, new in aliases})
                         driver = cast(sqlite3.Connection, connection.connection.driver_connection)
@@ -154,14 +153,6 @@ def _copy(connection: sqlite3.Connection, target: Path) -> None:
     connection.execute("COMMIT")
 
 
-class _CopiedSong(NamedTuple):
-    id: int
-    content_hash: str
-    sound_hash: str | None
-    edits: str | None  # JSON
-    path: str | None  # path as stored in the database
-
-
 def _read_rows(database: sqlite3.Connection, table: sa.Table) -> tuple[list[str], Iterator[tuple[object, ...]]]:
     """Return the known columns of a table in a copy, and its rows; both are empty if the copy has no such table."""
     existing = [row[1] for row in database.execute(f"PRAGMA table_info({table.name})")]
@@ -172,8 +163,8 @@ def _read_rows(database: sqlite3.Connection, table: sa.Table) -> tuple[list[str]
     return columns, database.execute(f"SELECT {names} FROM {table.name}")
 
 
-def _match_songs(connection: sa.Connection, songs: Iterable[_CopiedSong]) -> dict[int, int]:
-    """Return the library's song ids, keyed by their ids in the copy, for songs that are in the library."""
+def _match_songs(connection: sa.Connection, songs: Iterable[tuple[Any, ...]]) -> dict[int, int]:
+    """Return the library's song ids, keyed by their ids in the copy; `songs` are rows of id, hashes, path and edits."""
     s, f = schema.songs.c, schema.files.c
 
     def read(key: Any, value: Any, table: sa.Table) -> dict[Any, int]:
@@ -183,8 +174,8 @@ def _match_songs(connection: sa.Connection, songs: Iterable[_CopiedSong]) -> dic
     by_bytes, by_sound = read(s.content_hash, s.id, schema.songs), read(s.sound_hash, s.id, schema.songs)
     by_path = read(sa.type_coerce(f.path, sa.Text), f.song_id, schema.files)
     matches = {
-        song.id: by_bytes.get(song.content_hash) or by_sound.get(song.sound_hash) or by_path.get(song.path)
-        for song in songs
+        copied: by_bytes.get(content_hash) or by_sound.get(sound_hash) or by_path.get(path)
+        for copied, content_hash, sound_hash, path, _ in songs
     }
     return {copied: own for copied, own in matches.items() if own is not None}
 

@@ -25,11 +25,9 @@ class SongTables(Tables):
         self._count: tuple[SongTable, int] | None = None
 
     def songs(self) -> SongTable:
-        """Return all songs with a file; 0.2 kB each."""
         return self._table.get()
 
     def same_pairs(self) -> list[SamePair]:
-        """Return the pairs of songs with the same sound; a new list if any of these songs changes."""
         return self._pairs.get()
 
     def n_missing(self) -> int:

@@ -29,11 +29,11 @@ class Song:
     path: Path  # one of its files, or the last known file of a missing song
     folder: str
     is_missing: bool  # True if none of its files exists anymore
-    # key of "the same artist" for limits, spacing, colors and splits: the artist, else the folder, else the song alone;
-    # songs by unknown artists do not form one large group
+    # key of "the same artist" for limits, spacing, colors and splits: the artist, else the folder, else the song alone.
+    # Songs by unknown artists do not form one large group.
     group: str
     stand_in: str | None  # name of the folder that is shown for an unknown artist
-    place: str  # the folder as seen from the music folder
+    place: str  # the folder, relative to the music folder
     mb_recording_id: str | None = None
     # descriptors: see musicsim.audio.Descriptors
     tempo: float | None = None

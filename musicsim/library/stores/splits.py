@@ -18,7 +18,7 @@ _SPELLINGS = {
 
 
 def part_of(text: str) -> str | None:
-    """Return the one of :data:`PARTS` that `text` means, or None."""
+    """Return the part in :data:`PARTS` that `text` names, or None."""
     return _SPELLINGS.get(text.strip().lower())
 
 

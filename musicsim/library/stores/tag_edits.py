@@ -1,13 +1,13 @@
 """Edits to tags, and aliases: spellings shown as one artist. Files never change, so edits can be undone."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import sqlalchemy as sa
 
 from musicsim.library.db import Tables, schema, some_ids
-from musicsim.library.tags.artists import SpellingGroup, parse_artist, similar_spellings
+from musicsim.library.tags.artists import parse_artist, similar_spellings
 from musicsim.library.tags.file_tags import FileTags
 
 EDITABLE = ("title", "artist", "album_artist", "album", "track", "year", "genre")
@@ -40,7 +40,7 @@ class TagEdits(Tables):
         """Set some :data:`EDITABLE` tags; None empties a tag. Raises ValueError for unknown names or invalid values."""
         values = {name: _check_edit(name, value) for name, value in changes.items()}
         with self._write() as connection:
-            self._change(connection, song_ids, lambda edits: edits | values)
+            self._change(connection, song_ids, lambda _, edits: edits | values)
 
     def change(self, changes: Iterable[TagChange]) -> list[TagChange]:
         """Apply changes to songs that nobody has changed in the meantime; return one change per tag to undo them."""
@@ -62,19 +62,15 @@ class TagEdits(Tables):
 
     def add_recording_ids(self, ids: Mapping[int, str]) -> int:
         """Set MusicBrainz recording ids, keyed by song id, for songs without one; return how many were changed."""
-        n_changed = 0
+        s = schema.songs.c
+        new = self._values(sa.select(s.id).where(s.mb_recording_id.is_(None), s.id.in_(some_ids(ids))))
         with self._write() as connection:
-            aliases = _aliases(connection)
-            for song_id, mbid in ids.items():
-                row = _row(connection, song_id)
-                if row is not None and row.mb_recording_id is None:
-                    _set_edits(connection, row, (row.edits or {}) | {"mb_recording_id": mbid}, aliases)
-                    n_changed += 1
-        return n_changed
+            self._change(connection, new, lambda song_id, edits: edits | {"mb_recording_id": ids[song_id]})
+        return len(new)
 
     def undo(self, song_ids: Iterable[int]) -> None:
         with self._write() as connection:
-            self._change(connection, song_ids, lambda _: {})
+            self._change(connection, song_ids, lambda *_: {})
 
     def all(self, ids: Iterable[int] | None = None) -> dict[int, dict[str, Any]]:
         """Return the edits to all songs, or to some, keyed by song id."""
@@ -83,12 +79,17 @@ class TagEdits(Tables):
         rows = self._rows(query if ids is None else query.where(s.id.in_(some_ids(ids))))
         return {row.id: row.edits for row in rows if row.edits}
 
-    def _change(self, connection: sa.Connection, song_ids: Iterable[int], change: Any) -> None:
+    def _change(
+        self,
+        connection: sa.Connection,
+        song_ids: Iterable[int],
+        change: Callable[[int, dict[str, Any]], dict[str, Any]],
+    ) -> None:
         aliases = _aliases(connection)
         for song_id in song_ids:
             row = _row(connection, song_id)
             if row is not None:
-                _set_edits(connection, row, change(row.edits or {}), aliases)
+                _set_edits(connection, row, change(song_id, row.edits or {}), aliases)
 
     def replace(
         self, connection: sa.Connection, edits: Mapping[int, Mapping[str, Any]], aliases: Mapping[str, str]
@@ -130,10 +131,10 @@ class TagEdits(Tables):
     def _respell(self, connection: sa.Connection, artists: Sequence[str]) -> None:
         s = schema.songs.c
         affected = sa.or_(s.artist.in_(artists), s.album_artist.in_(artists))
-        self._change(connection, connection.scalars(sa.select(s.id).where(affected)).all(), lambda edits: edits)
+        self._change(connection, connection.scalars(sa.select(s.id).where(affected)).all(), lambda _, edits: edits)
 
-    def suggestions(self) -> list[SpellingGroup]:
-        """Return groups of artists that are probably spellings of the same one."""
+    def suggestions(self) -> list[tuple[str, ...]]:
+        """Return groups of names that are probably spellings of the same artist, the most used name first."""
         a = schema.songs.c.artist
         query = sa.select(a, sa.func.count()).where(a.is_not(None)).group_by(a)
         return similar_spellings({row[0]: row[1] for row in self._rows(query)})

@@ -1,14 +1,13 @@
 """Identity of artists: placeholder names, songs without an artist, and different spellings.
 
 More than half of real-world files have no artist or a placeholder, which would make half a library one artist. So the
-song's folder replaces an unknown artist; if that is generic, too, the song is on its own.
+song's folder replaces an unknown artist. If the folder is generic, too, the song is a group of its own.
 """
 
 import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath
 
@@ -103,16 +102,8 @@ def stand_in_name(folder: Path, roots: Iterable[Path]) -> str | None:
     return None if own is None else own.name.encode("utf-8", "replace").decode()
 
 
-@dataclass(frozen=True, slots=True)
-class SpellingGroup:
-    """Spellings that very likely mean the same artist."""
-
-    names: tuple[str, ...]  # two or more names, the most used first
-    suggested: str  # the most used name
-
-
-def similar_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
-    """Find spellings that very likely mean the same artist; `counts` is the number of songs per name.
+def similar_spellings(counts: Mapping[str, int]) -> list[tuple[str, ...]]:
+    """Return groups of spellings that very likely mean the same artist, given the number of songs per name.
 
     Names are compared without case, accents, punctuation, spaces and "The" at either end. One typo is allowed if both
     names have at least eight letters and the same digits, and the misspelled word has at least five letters. A name
@@ -135,11 +126,11 @@ def similar_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
     return spelling_groups(groups.values(), counts)
 
 
-def spelling_groups(groups: Iterable[Iterable[str]], counts: Mapping[str, int]) -> list[SpellingGroup]:
+def spelling_groups(groups: Iterable[Iterable[str]], counts: Mapping[str, int]) -> list[tuple[str, ...]]:
     """Return groups with at least two names; groups and names are sorted by use, the most used first."""
     ordered = (tuple(sorted(group, key=lambda name: (-counts[name], name))) for group in groups)
-    result = [SpellingGroup(names, names[0]) for names in ordered if len(names) > 1]
-    return sorted(result, key=lambda group: (-sum(counts[name] for name in group.names), group.names))
+    result = [names for names in ordered if len(names) > 1]
+    return sorted(result, key=lambda names: (-sum(counts[name] for name in names), names))
 
 
 def _letters(text: str) -> str:
@@ -220,7 +211,7 @@ def _strip_signs(text: str) -> str:
 
 
 def _join_typos(words: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Map each key, the most used first, to the first key of which it is a typo, or to itself."""
+    """Map each key to the first key of which it is a typo, or to itself; the most used keys come first."""
     joined: dict[str, str] = {}
     # indices of keys that joined no other key, keyed by their digits and their variants with one letter removed
     table: dict[tuple[str, str], list[int]] = defaultdict(list)

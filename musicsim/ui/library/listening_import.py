@@ -200,11 +200,11 @@ def _show_preview(library: Library, seen: importing.Preview) -> None:
         lists = _accept_proposals(seen, accepted).lists
         if lists:
             show_lists(lists, "listening_lists", is_open=True)
-        if seen.skipped:
-            with st.expander(f"Left out: {sum(s.count for s in seen.skipped):,}"):
+        if seen.batch.skipped:
+            with st.expander(f"Left out: {sum(s.count for s in seen.batch.skipped):,}"):
                 rows = [
                     (clean(s.reason), s.count, clean("; ".join(s.places) + " …" * (s.count > len(s.places))))
-                    for s in seen.skipped
+                    for s in seen.batch.skipped
                 ]
                 table = pd.DataFrame(rows, columns=["reason", "rows", "where"])
                 st.dataframe(table, hide_index=True, key="listening_skipped")
@@ -243,7 +243,7 @@ def _finish(result: _Result | None) -> None:
 
 def _show_facts(seen: importing.Preview) -> None:
     batch = seen.batch
-    st.markdown(f"**{plain(batch.name)}** · {plain(format_label(seen.format))}")
+    st.markdown(f"**{plain(batch.name)}** · {plain(format_label(batch.format))}")
     numbers: dict[str, str] = {"Rows": f"{seen.n_rows:,}"}
     if batch.kind == "plays":
         numbers |= {"Plays": f"{seen.n_plays:,}", "Listeners": f"{len(seen.listeners):,}"}

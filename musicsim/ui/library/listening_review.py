@@ -7,7 +7,7 @@ import streamlit as st
 
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
-from musicsim.library.importing import Proposal, accept, day_of, match_waiting, refuse, undo, waiting_proposals
+from musicsim.library.importing import Proposal, accept, day_of, match_waiting, refuse, waiting_proposals
 from musicsim.library.stores.listening import ImportEntry, Waiting
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import BY_STATE
@@ -50,7 +50,7 @@ def _show_import(library: Library, entry: ImportEntry) -> None:
     facts += [f"{entry.n_skipped:,} left out"] if entry.n_skipped else []
 
     def remove() -> None:
-        if undo(library, entry.id).kind == "playlists":
+        if library.listening.undo(entry.id).kind == "playlists":
             start_job(library, "walk")
         st.toast(f"Import {entry.id} was undone.", icon=":material/check_circle:")
 

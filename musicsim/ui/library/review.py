@@ -13,7 +13,6 @@ from musicsim.library import Failure, Song
 from musicsim.library.stores.files import SKIPPED
 from musicsim.library.stores.genres import genre_spellings
 from musicsim.library.stores.tag_edits import TagChange
-from musicsim.library.tags.artists import SpellingGroup
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import BY_STATE
 from musicsim.ui.base.text import clean, off_if, plain
@@ -51,7 +50,7 @@ def count_to_tidy(snapshot: Snapshot) -> dict[str, int]:
 
 
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)
-def _spellings(snapshot: Snapshot) -> tuple[list[SpellingGroup], list[SpellingGroup]]:
+def _spellings(snapshot: Snapshot) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
     """Return spellings that probably name the same artist, and those of the same genre."""
     library = snapshot.library
     return library.edits.suggestions(), genre_spellings(library.table().columns.genre.counts())
@@ -198,10 +197,10 @@ def _show_identical_files(snapshot: Snapshot) -> None:
     st.caption("Identical files count as one song. To free disk space, delete the extra files and scan again.")
 
 
-def _choose_spelling(kind: str, number: int, names: Sequence[str], suggested: str, merge: Callable[..., None]) -> None:
+def _choose_spelling(kind: str, number: int, names: Sequence[str], merge: Callable[..., None]) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
-            f"One {kind}?", names, index=names.index(suggested), key=f"{kind}_name_{number}",
+            f"One {kind}?", names, key=f"{kind}_name_{number}",
             label_visibility="collapsed",
         )  # fmt: skip
         st.button(
@@ -216,8 +215,8 @@ def show_artists(snapshot: Snapshot, *, busy: bool) -> None:
     (suggestions, _), aliases = _spellings(snapshot), edits.aliases()
     if not suggestions:
         st.caption("No artist seems to have more than one spelling.")
-    for number, group in enumerate(suggestions[:_MAX_GROUPS]):
-        _choose_spelling("artist", number, group.names, group.suggested, edits.merge)
+    for number, names in enumerate(suggestions[:_MAX_GROUPS]):
+        _choose_spelling("artist", number, names, edits.merge)
     for artist in sorted(set(aliases.values())):
         spellings = [plain(spelling) for spelling, alias in aliases.items() if alias == artist]
         st.button(
@@ -243,8 +242,8 @@ def show_genres(snapshot: Snapshot, *, busy: bool) -> None:
     _, spellings = _spellings(snapshot)
     if not spellings:
         st.caption("No genre has more than one spelling.")
-    for number, group in enumerate(spellings[:_MAX_GROUPS]):
-        _choose_spelling("genre", number, group.names, group.names[0], merge)
+    for number, names in enumerate(spellings[:_MAX_GROUPS]):
+        _choose_spelling("genre", number, names, merge)
     name, changes = _MERGED.get()
     if name == library.name:
         st.button("Undo the merge", icon=":material/undo:", key="genres_part", on_click=undo, args=(changes,))

@@ -14,7 +14,7 @@ import pytest
 
 from musicsim.errors import LibraryError
 from musicsim.library import Library
-from musicsim.library.importing import import_files, read_listening, undo
+from musicsim.library.importing import import_files, read_listening
 from tests.command import run
 from tests.waiting import PATIENCE_S
 
@@ -114,7 +114,7 @@ def test_imports_beets_genres_ratings_and_ids(made, tiny_library):
     assert (again["replaces"], again["recording_ids"]) == ([said["import"]], 0)
     assert made.library_file.read_bytes() == before
     assert set(made.folder.iterdir()) == files
-    undo(tiny_library, again["import"])
+    tiny_library.listening.undo(again["import"])
     assert not any("Dub" in dict(found) for found in tiny_library.tags().values())
 
 

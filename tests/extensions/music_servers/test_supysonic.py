@@ -12,7 +12,6 @@ from musicsim.extensions.music_servers.lists import delete_list, save_list
 from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.music_servers.sync import remove, sync
 from musicsim.library import Library
-from musicsim.library.importing import undo
 from musicsim.progress import no_progress
 from tests.extensions.music_servers.serving import playlist_songs, supysonic
 from tests.sounds import open_library, write_collection, write_song
@@ -101,7 +100,7 @@ def test_stars_and_ratings_are_imported_and_undone(library, served):
             third.id: [("loved", 100.0)],
         }
         of_anna = next(e for e in library.listening.imports() if e.listener == "anna")
-        undo(library, of_anna.id)
+        library.listening.undo(of_anna.id)
         assert library.tags() == {third.id: [("loved", 100.0)]}
     finally:
         ask(users[0], "unstar", id=ids[first.id])
