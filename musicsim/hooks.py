@@ -28,7 +28,7 @@ class Command:
 class Job:
     """A kind of background job."""
 
-    target: str  # function(library, *, progress, **arguments) -> bool; returns False if the job was canceled
+    target: str  # function(library, *, progress, **arguments) -> bool | None; False if the job was canceled
     title: str  # title of the job on the pages
     unit: str = "step"  # of the job's progress, as a singular noun
     uses_pool: bool = False  # True if the library's worker pool, if any, does the work

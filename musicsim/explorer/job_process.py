@@ -1,4 +1,4 @@
-"""Process of a background job: calls the function for the job's kind."""
+"""The process of a background job, which calls the function for the job's kind."""
 
 import contextlib
 import logging
@@ -57,7 +57,7 @@ def _run(library: Library, job: Job) -> str:
             writing_to(library.folder),
             use_pool(library) if kind.uses_pool else contextlib.nullcontext(),
         ):
-            if not _call(library, job, progress):
+            if _call(library, job, progress) is False:
                 raise Canceled
     except Canceled:
         return "cancelled"
@@ -69,8 +69,8 @@ def _run(library: Library, job: Job) -> str:
     return "done"
 
 
-def _call(library: Library, job: Job, progress: JobProgress) -> bool:
-    """Call the function for the job's kind, and again when another program no longer changes the library."""
+def _call(library: Library, job: Job, progress: JobProgress) -> bool | None:
+    """Call the function for the job's kind; repeat the call while another process changes the library."""
     while True:
         try:
             return load_target(job.kind)(library, progress=progress, **job.arguments)
@@ -79,44 +79,38 @@ def _call(library: Library, job: Job, progress: JobProgress) -> bool:
             progress("Waiting for another musicsim. The job starts afterwards.")
 
 
-def load_target(kind: str) -> Callable[..., bool]:
+def load_target(kind: str) -> Callable[..., bool | None]:
     """Return the function that runs jobs of this kind."""
     for extension in extensions():
         if kind in extension.jobs:
-            return cast(Callable[..., bool], extension.load(extension.jobs[kind].target))
+            return cast(Callable[..., bool | None], extension.load(extension.jobs[kind].target))
     module, _, name = job_kinds()[kind].target.partition(":")
-    return cast(Callable[..., bool], getattr(import_module(f"musicsim.explorer.{module}"), name))
+    return cast(Callable[..., bool | None], getattr(import_module(f"musicsim.explorer.{module}"), name))
 
 
-def _add(library: Library, *, paths: Sequence[str], progress: JobProgress, **options: bool) -> bool:
+def _add(library: Library, *, paths: Sequence[str], progress: JobProgress, **options: bool) -> None:
     progress.end_scan(add_and_refresh(library, paths, progress=progress, **options))
-    return True
 
 
-def _scan(library: Library, *, folders: Sequence[str] = (), progress: JobProgress) -> bool:
+def _scan(library: Library, *, folders: Sequence[str] = (), progress: JobProgress) -> None:
     progress.end_scan(scan_again(library, folders, progress=progress))
-    return True
 
 
 def _train(
     library: Library, *, settings: Mapping[str, Any], name: str, use: bool = False, progress: JobProgress
-) -> bool:
+) -> None:
     learn(library, LearningSettings(**settings), name, progress, use=use)
-    return True
 
 
-def _represent(library: Library, *, settings: Mapping[str, Any], name: str, progress: JobProgress) -> bool:
+def _represent(library: Library, *, settings: Mapping[str, Any], name: str, progress: JobProgress) -> None:
     add_representation(library, RepresentationSettings(**settings), name, progress)
-    return True
 
 
-def _take_model(library: Library, *, path: str, progress: JobProgress) -> bool:
+def _take_model(library: Library, *, path: str, progress: JobProgress) -> None:
     import_model_file(library, Path(path), progress)
-    return True
 
 
-def _backup(library: Library, *, path: str, progress: JobProgress) -> bool:
+def _backup(library: Library, *, path: str, progress: JobProgress) -> None:
     done = back_up(library, Path(path), progress)
     damaged = f" · without damaged models: {', '.join(done.damaged)}" if done.damaged else ""
     progress.outcome = f"{count(done.n_songs, 'song')} · {done.n_bytes / 1e6:,.1f} MB · {path}{damaged}"
-    return True

@@ -19,7 +19,7 @@ _STORED_FACTS = ("failed", "songs_per_second", "seconds_left")
 
 
 class JobProgress:
-    """Progress of a job, stored at most four times per second; obeys requests to cancel, pause or finish early."""
+    """Progress of a job, stored at most four times per second; follows requests to cancel, pause or finish early."""
 
     def __init__(self, library: Library, job_id: int, show: Progress = no_progress) -> None:
         self._library, self._job_id, self._show = library, job_id, show
@@ -31,7 +31,7 @@ class JobProgress:
     def __call__(self, message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
         """Store progress; wait during a pause, and raise Canceled if the job was canceled.
 
-        Values that arrive too soon after the last write are stored with the next one. The first total is written
+        Values that arrive too soon after the last write are stored by the next write. The first total is stored
         immediately, so that the pages show progress even for a short job.
         """
         self._show(message, done, total, **facts)
@@ -78,7 +78,7 @@ class JobProgress:
 def track(library: Library, job_id: int, show: Progress = no_progress, *, waits: bool = False) -> Iterator[JobProgress]:
     """Store the state, progress and outcome of a job that this process runs, and start the next job at the end.
 
-    With `waits`, the jobs before this one run first.
+    If `waits` is True, first wait for the jobs before this one.
     """
     progress, state = JobProgress(library, job_id, show), "interrupted"
     try:
@@ -98,10 +98,10 @@ def track(library: Library, job_id: int, show: Progress = no_progress, *, waits:
         progress.outcome = f"{type(error).__name__}: {error}. Details: {library.jobs.log_path(job_id)}"
         raise
     finally:
-        last = progress.latest | {"message": progress.outcome, "seconds_left": None}  # including values not due yet
+        last = progress.latest | {"message": progress.outcome, "seconds_left": None}  # `latest` may not be stored yet
         try:
             library.jobs.update(job_id, state=state, **last)
             if state != "interrupted":
                 jobs.current(library)
-        except StorageError:  # the disk is full; the pages notice that the process has ended
+        except StorageError:  # the disk is full; the pages will notice that the process has ended
             _log.error("%s", progress.outcome)

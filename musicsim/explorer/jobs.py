@@ -1,8 +1,8 @@
 """Background jobs. Each has its own process, so it keeps running when the browser tab or the server closes.
 
-The process (:mod:`musicsim.explorer.job_process`) stores its state in the library's database. One job runs at a time;
-the others wait for it in the database. A job whose process has crashed is *interrupted*; it can be started again, and
-songs that were committed are not analyzed twice.
+The process (:mod:`musicsim.explorer.job_process`) stores its state in the library's database. Only one job runs at a
+time; the others wait in the database. A job is *interrupted* if its process has crashed. It can be started again, and
+songs that it has already stored are not analyzed twice.
 """
 
 import contextlib
@@ -24,9 +24,9 @@ from musicsim.library.stores.jobs import Job as JobRecord
 
 _log = logging.getLogger(__name__)
 START_WITHIN_S = 30.0
-_STARTING = 0  # process id of a job whose process is about to start
+_STARTING = 0  # stored instead of a process id until the process has started
 _COMMANDS = {b"run-job", b"add", b"scan", b"demo", b"train", b"models"}  # commands that run jobs
-MAX_KEPT = 100  # number of jobs whose output and charts are kept
+MAX_KEPT = 100  # the output and charts of this many jobs are kept
 _CORE_KINDS = {
     "add": Job("job_process:_add", "Adding songs", unit="file", uses_pool=True),
     "scan": Job("job_process:_scan", "Scanning folders", unit="file", uses_pool=True),
@@ -43,7 +43,7 @@ _CORE_KINDS = {
 
 
 def job_kinds() -> dict[str, Job]:
-    """Return all kinds of jobs by name: those of the core and those of extensions."""
+    """Return all kinds of jobs, keyed by name, including those of extensions."""
     return _CORE_KINDS | {kind: job for extension in extensions() for kind, job in extension.jobs.items()}
 
 
@@ -83,7 +83,7 @@ def _start_process(library: Library, job_id: int) -> None:
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,
-            cwd=Path(musicsim.__file__).parents[1],  # so that a checkout that is not installed is found
+            cwd=Path(musicsim.__file__).parents[1],  # so that Python finds a checkout that is not installed
             start_new_session=True,
         )
     library.jobs.update(job_id, pid=process.pid)
@@ -112,21 +112,21 @@ def _alive(job: JobRecord) -> bool:
 
 
 def _is_running(pid: int) -> bool:
-    """Return whether a process is running a job; its id may have been reused, or belong to a zombie."""
+    """Return whether a process is running a job; a different process or a zombie may have its id."""
     process = Path(f"/proc/{pid}")
     try:
         command = (process / "cmdline").read_bytes()
         if not command:  # the process is starting, or is a zombie
             return (process / "stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
     except (FileNotFoundError, ProcessLookupError):
-        return not Path("/proc/self").exists()  # without /proc, the process id must suffice
+        return not Path("/proc/self").exists()  # systems without /proc say nothing more about a process
     except OSError:
         return True
     return b"musicsim" in command and not _COMMANDS.isdisjoint(command.split(b"\0"))
 
 
 def active(library: Library) -> list[JobRecord]:
-    """Return the running job, then those that wait for it, and start the first one if none is running.
+    """Return the running job and the waiting jobs, in order; start the first one if none is running.
 
     Jobs whose process has ended become *interrupted*.
     """
@@ -151,21 +151,6 @@ def current(library: Library) -> JobRecord | None:
 
 
 def cancel(library: Library, job_id: int) -> None:
-    """Remove a job that waits for another one, or ask a running job to stop; finished work is kept."""
+    """Remove a waiting job, or ask a running job to stop; finished work is kept."""
     if not library.jobs.claim(job_id, state="cancelled"):
         library.jobs.update(job_id, cancel_requested=True)
-
-
-def finish(library: Library, job_id: int) -> None:
-    """Ask a training job to stop and keep the best metric so far."""
-    library.jobs.update(job_id, finish_requested=True)
-
-
-def pause(library: Library, job_id: int) -> None:
-    """Ask a job to pause after the current songs."""
-    library.jobs.update(job_id, pause_requested=True)
-
-
-def resume(library: Library, job_id: int) -> None:
-    """Let a paused job continue."""
-    library.jobs.update(job_id, pause_requested=False)

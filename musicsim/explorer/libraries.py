@@ -1,4 +1,4 @@
-"""Folders of libraries: the default one (``MUSICSIM_LIBRARY``, or ``data/library``), and the others next to it."""
+"""Folders of libraries: the default one (``MUSICSIM_LIBRARY``, or ``data/library``) and others next to it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def default_folder() -> Path:
 
 
 def library_folders() -> list[Path]:
-    """Return the default folder, then those next to it, by name; a public demonstration has only the default."""
+    """Return the default folder, then others next to it by name; a public demonstration has only the default."""
     default = default_folder()
     if is_public():
         return [default]
@@ -35,7 +35,7 @@ def library_folders() -> list[Path]:
 
 
 def open_library(name: str | None = None) -> library.Library:
-    """Return a library by name, or the default one, opened once per process; raises NotFoundError or LibraryError."""
+    """Open a library by name, or the default one, once per process; raises NotFoundError or LibraryError."""
     folders = {folder.name: folder for folder in reversed(library_folders())}
     folder = folders.get(name) if name else default_folder()
     if folder is None:

@@ -1,4 +1,4 @@
-"""Workers on other machines that analyze and encode a library's songs, if an extension provides such workers."""
+"""Pools of workers on other machines, from extensions, which analyze and encode a library's songs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from musicsim.hooks import load_hooks
 
 @contextmanager
 def use_pool(library: libraries.Library) -> Iterator[None]:
-    """Give the library its pool of workers while the context lasts.
+    """Give the library its pool of workers within the context.
 
     The hook ``pool`` is a context manager ``function(library)`` that sets :attr:`Library.pool`.
     """

@@ -9,7 +9,6 @@ from starlette.testclient import TestClient
 
 from musicsim.api import routes
 from musicsim.explorer.snapshot.map_columns import COLOUR_BY, from_unit
-from musicsim.explorer.snapshot.map_view import map_view
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 
 
@@ -38,7 +37,7 @@ def test_positions_match_map(client, tiny_library):
     x, y = (np.frombuffer(arrays, "<u2", n, offset) / 65_535 for offset in (4 * n, 6 * n))
     true = now.map[now.rows_of(ids.astype(np.int64))]
     step = (true.max(axis=0) - true.min(axis=0)) / 60_000  # of 65,535 for the map and the margin around it
-    found = np.column_stack(from_unit(map_view(now.map).home, x, y))
+    found = np.column_stack(from_unit(now.map_view.home, x, y))
     assert (np.abs(found - true) <= step).all()
     assert sorted(ids.tolist()) == [song.id for song in tiny_library.songs()]
 

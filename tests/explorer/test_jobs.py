@@ -46,7 +46,7 @@ def test_background_add_reports_failures(store, tmp_path):
     job_id = jobs.start(store, "add", {"paths": [str(folder)]})
     assert jobs.current(store).id == job_id
     _wait_for_halt(store, job_id)
-    jobs.resume(store, job_id)
+    store.jobs.update(job_id, pause_requested=False)
     job = _wait(store, job_id, lambda j: not j.is_active)
     assert (job.state, job.done, job.total, job.failed) == ("done", 7, 7, 1)
     log = store.folder / "logs" / "musicsim.log"
@@ -75,7 +75,7 @@ def test_second_job_waits_then_runs_by_itself(store, tmp_path, monkeypatch):
         (first, "paused"), (second, "waiting"), (third, "waiting"),
     ]  # fmt: skip
     jobs.cancel(store, third)
-    jobs.resume(store, first)
+    store.jobs.update(first, pause_requested=False)
     until(lambda: not store.jobs.active())  # nobody looks at the page
     states = [store.jobs.get(job_id).state for job_id in (first, second, third)]
     assert states == ["done", "done", "cancelled"]
@@ -184,7 +184,7 @@ def test_paused_job_resumes_where_it_stopped(store, tmp_path):
     assert had < 24
     time.sleep(1.5)  # a job that does not rest would usually add songs meanwhile
     assert len(store) == had
-    jobs.resume(store, job_id)
+    store.jobs.update(job_id, pause_requested=False)
     assert _wait(store, job_id, lambda j: not j.is_active).state == "done"
     assert len(store) == 24
 
@@ -194,7 +194,7 @@ def test_paused_job_can_be_canceled(store, tmp_path):
     folder = write_collection(tmp_path / "music", n_songs=8, seconds=40)
     halt_first_job(store.folder)
     job_id = jobs.start(store, "add", {"paths": [str(folder)]})
-    jobs.pause(store, job_id)
+    store.jobs.update(job_id, pause_requested=True)
     assert _wait_for_halt(store, job_id).state == "paused"
     jobs.cancel(store, job_id)
     assert _wait(store, job_id, lambda j: not j.is_active).state == "cancelled"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from musicsim.explorer.snapshot.map_view import MAX_UNFOLDED, MapView, OncePer, place_by_neighbours, place_vector
+from musicsim.explorer.snapshot.map_view import MAX_UNFOLDED, MapView, place_by_neighbours, place_vector
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.search import ExactIndex
 
@@ -113,19 +113,3 @@ def test_external_song_uses_map_method_when_fast(rng, n_songs, is_unfolded):
     place = place_vector(X[0], 10 * X, index, lambda vectors: vectors - 100)
     expected = X[0] - 100 if is_unfolded else place_by_neighbours(10 * X, index.query(X[:1], 10)[1][0])
     np.testing.assert_array_equal(place, expected)
-
-
-def test_once_per_caches_and_evicts_oldest():
-    made = []
-
-    def make(source: np.ndarray, by: str) -> str:
-        made.append(by)
-        return f"{by} of {len(source)}"
-
-    kept, one = OncePer(make, most=2), np.zeros(3)
-    assert [kept(one, "a"), kept(one, "a"), kept(one, "b")] == ["a of 3", "a of 3", "b of 3"]
-    assert made == ["a", "b"]
-    kept(np.zeros(3), "c")
-    kept(one, "b")
-    kept(one, "a")
-    assert made == ["a", "b", "c", "a"], "the oldest one had gone"

@@ -208,7 +208,7 @@ def test_neighbors_returns_library_rows(vectors):
 
 def test_opening_large_library_builds_index_in_background(library):
     snapshot = take_snapshot(library)
-    snapshot.build_index_in_background()
+    snapshot.model_rows.build_index_in_background()
     for thread in threading.enumerate():
         if thread.name == "index":
             thread.join(timeout=PATIENCE_S)
@@ -254,7 +254,7 @@ def test_changed_setting_rebuilds_index_in_background(library):
     for choice in ("forest", "partition"):
         library.set_setting("index_kind", choice)
         snapshot = take_snapshot(library)
-        snapshot.build_index_in_background()
+        snapshot.model_rows.build_index_in_background()
         for thread in threading.enumerate():
             if thread.name == "index":
                 thread.join(timeout=PATIENCE_S)

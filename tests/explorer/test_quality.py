@@ -7,6 +7,7 @@ import pytest
 
 from musicsim.errors import ModelError
 from musicsim.evaluation import hubness, ranking_scores
+from musicsim.explorer.evaluation import quality
 from musicsim.explorer.evaluation.quality import evaluate, load_held_out, measure_lists, measure_scores
 from musicsim.explorer.models.artifacts import save_report
 from musicsim.explorer.search.query import find_similar
@@ -127,14 +128,16 @@ def test_scores_match_individual_queries(mixed):
     assert np.average([g.precision for g in scores.by_genre], weights=weights) == pytest.approx(expected["precision"])
 
 
-def test_sample_is_seeded_and_near_full_scores(mixed):
+def test_sample_is_seeded_and_near_full_scores(mixed, monkeypatch):
     whole = measure_scores(mixed, "genre")
-    one, again = (measure_scores(mixed, "genre", most_queries=60) for _ in range(2))
+    monkeypatch.setattr(quality, "_MAX_QUERIES", 60)
+    one, again = (measure_scores(mixed, "genre") for _ in range(2))
     assert one == again
     assert (one.n_queries, one.n_skipped, one.n_left_out) == (60, 2, 58)
     # half of the queries: four standard errors of a mean of 60 values with deviation 0.2
     assert one.figures["auc"].mean == pytest.approx(whole.figures["auc"].mean, abs=0.1)
-    lists = measure_lists(mixed, most_songs=50)
+    monkeypatch.setattr(quality, "_MAX_SONGS", 50)
+    lists = measure_lists(mixed)
     assert (lists.n_songs, lists.n_compared) == (120, 50)
     assert sum(h.n_lists for h in lists.plain.hubs) == 500
     assert len(lists.plain.hubs) + len(lists.plain.orphans) == 50
@@ -207,11 +210,11 @@ def test_progress_reaches_total(mixed):
 
 
 def test_evaluation_handles_missing_data(snapshot):
-    quality = evaluate(snapshot, "genre")
-    assert quality.model == snapshot.record.name
-    assert quality.held_out is None
+    evaluated = evaluate(snapshot, "genre")
+    assert evaluated.model == snapshot.record.name
+    assert evaluated.held_out is None
     # each genre of the tiny library is one artist, so the artist filter leaves nothing to find
-    assert quality.scores.n_queries == 0
+    assert evaluated.scores.n_queries == 0
     with pytest.raises(ModelError, match="plays"):
         measure_scores(snapshot, "plays")
 

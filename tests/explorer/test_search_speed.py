@@ -5,6 +5,7 @@ import pytest
 
 from benchmarks.large_library import write_library
 from musicsim.errors import ModelError
+from musicsim.explorer.evaluation import search_speed
 from musicsim.explorer.evaluation.search_speed import K, measure_search
 from musicsim.explorer.snapshot.neighbours import KINDS, build_index
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -33,10 +34,11 @@ def test_each_index_kind_reaches_its_recall(kind, rng):
 
 
 @pytest.mark.long
-def test_all_kinds_are_measured_on_same_songs(library):
+def test_all_kinds_are_measured_on_same_songs(library, monkeypatch):
+    monkeypatch.setattr(search_speed, "_N_QUERIES", 50)
     library.set_setting("index_kind", "tree")
     steps = []
-    found = measure_search(take_snapshot(library), n_queries=50, progress=lambda *step: steps.append(step))
+    found = measure_search(take_snapshot(library), progress=lambda *step: steps.append(step))
     assert [row.kind for row in found.rows] == list(KINDS)
     assert [row.kind for row in found.rows if row.is_chosen] == ["tree"]
     assert all(row.recall >= MIN_RECALL[row.kind] and row.ms > 0 for row in found.rows)
@@ -48,8 +50,9 @@ def test_all_kinds_are_measured_on_same_songs(library):
 
 
 @pytest.mark.long
-def test_very_large_library_is_sampled(library):
-    found = measure_search(take_snapshot(library), n_queries=10, max_songs=1100)
+def test_very_large_library_is_sampled(library, monkeypatch):
+    monkeypatch.setattr(search_speed, "_MAX_SONGS", 1100)
+    found = measure_search(take_snapshot(library))
     assert (found.n_songs, found.n_compared) == (1500, 1100)
     assert "a sample of 1,100" in found.caption
 
@@ -60,7 +63,7 @@ def test_measurement_can_be_canceled(library):
             raise Canceled
 
     with pytest.raises(Canceled):
-        measure_search(take_snapshot(library), n_queries=10, progress=stop)
+        measure_search(take_snapshot(library), progress=stop)
 
 
 def test_rejects_small_library(tiny_library):

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from benchmarks.large_library import write_library
 from musicsim.explorer.search.query import read_example
 from musicsim.explorer.snapshot.map_columns import to_unit
-from musicsim.explorer.snapshot.map_view import MAX_UNFOLDED, map_view
+from musicsim.explorer.snapshot.map_view import MAX_UNFOLDED
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.ui.base.frame import SHELL, asset
 from musicsim.ui.base.keys import read_event
@@ -58,7 +58,7 @@ def test_uploaded_file_is_placed_among_its_results(large, tmp_path, monkeypatch)
     (sent,) = maps(app)
     _, rows = large.index.query(read_example(large, data, "q.wav").vector[None, :], 10)
     place = np.median(large.map[rows[0]], axis=0)
-    assert sent["query"] == pytest.approx(to_unit(map_view(large.map).home, place[None, :])[0].tolist())
+    assert sent["query"] == pytest.approx(to_unit(large.map_view.home, place[None, :])[0].tolist())
 
 
 @pytest.mark.parametrize(

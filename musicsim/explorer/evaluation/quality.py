@@ -1,8 +1,8 @@
 """Evaluation of a model: rankings compared with a ground truth, genres of the nearest songs, hubs and orphans.
 
-*Scores* rank all songs by plain distance for each query, without the query and other songs of its artist. *Lists*
-contain the ten songs nearest to each song, in plain order and with hub reduction (mutual proximity among the 500
-nearest), as in the app. A *hub* is in many lists; an *orphan* is in none. Genres are evaluated on lists without the
+For *scores*, all songs are ranked by plain distance from each query, without the query and other songs by its artist.
+*Lists* contain the ten songs nearest to each song, in plain order and with hub reduction (mutual proximity among the
+500 nearest), as in the app. A *hub* is in many lists; an *orphan* is in none. Genres are evaluated on lists without the
 query's own artist, because songs by one artist often share a studio sound.
 """
 
@@ -33,9 +33,10 @@ from musicsim.relevance import Relevance
 K = 10
 _CANDIDATES = 500  # number of songs that a search in the app re-ranks
 _MAX_QUERIES = 2_000
-_MAX_SONGS = 10_000
+_MAX_SONGS = 10_000  # maximum number of songs with lists
 _MAX_RANKED = 100_000
 _RESAMPLES = 2_000
+_SEED = 0
 _MIN_OF_GENRE = 5  # minimum number of songs of a genre; shares of smaller genres are too uncertain
 _UNKNOWN = "no genre"
 _OTHERS = "other genres"
@@ -43,7 +44,7 @@ _OTHERS = "other genres"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A mean over queries, and its bootstrap 95% interval; nan with fewer than two artists."""
+    """A mean over queries, and its bootstrap 95% interval, which is nan with fewer than two artists."""
 
     mean: float
     low: float = float("nan")
@@ -65,7 +66,7 @@ class Scores:
     """Scores of a model for one kind of ground truth."""
 
     kind: str  # one of KINDS
-    figures: dict[str, Figure]  # measure (auc, map, mrr, precision at 10) -> score from 0 to 1
+    figures: dict[str, Figure]  # scores from 0 to 1, keyed by measure (auc, map, mrr, precision at 10)
     n_queries: int
     n_skipped: int  # number of query songs without relevant songs
     n_left_out: int  # number of possible queries that were not sampled
@@ -118,7 +119,7 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """A song in many lists, the number of these lists, and the number of artists whose songs are their queries."""
+    """A song, the number of lists that contain it, and the number of artists of their queries."""
 
     song_id: int
     n_lists: int
@@ -133,10 +134,8 @@ class Lists:
     coverage: float  # share of songs that are in a list
     hubs: list[Hub]  # all songs that are in a list, the most frequent first
     orphans: list[int]  # ids of songs that are not in any list
-    # share of the nearest songs by other artists that have the query's genre; nan if every genre has fewer than five
-    # songs
-    same_genre: float
-    same_genre_of: dict[str, float]  # genre of the query -> share of the nearest songs that have this genre
+    same_genre: float  # share of the nearest songs by other artists with the query's genre; nan without large genres
+    same_genre_of: dict[str, float]  # the same share for the queries of each genre
     confusion: Confusion
 
 
@@ -157,12 +156,12 @@ class HeldOut:
     kind: str  # ground truth for both training and scores
     n_songs: int
     n_artists: int
-    leads: dict[str, Lead]  # measure -> lead; empty if too few artists were held out
+    leads: dict[str, Lead]  # keyed by measure; empty if too few artists were held out
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Evaluation of a model; `lists` is None with fewer than two songs, `held_out` None unless it was learned."""
+    """Evaluation of a model; `lists` is None with fewer than two songs, and `held_out` unless the model was learned."""
 
     model: str
     scores: Scores
@@ -190,20 +189,14 @@ def load_held_out(library: Library, record: ModelRecord) -> HeldOut | None:
 
 
 def measure_scores(
-    snapshot: Snapshot,
-    kind: str,
-    *,
-    split: str | None = None,
-    most_queries: int = _MAX_QUERIES,
-    random_state: int = 0,
-    progress: Progress = no_progress,
+    snapshot: Snapshot, kind: str, *, split: str | None = None, progress: Progress = no_progress
 ) -> Scores:
     """Rank all songs by plain distance for each query, and score the order by the query's relevant songs.
 
     `kind` is one of :data:`musicsim.explorer.requests.training.KINDS`. If `split` names a fixed split, its test songs
-    are the queries, and its training songs are ranked. At most `most_queries` queries are sampled with the seed
-    `random_state`, which also resamples artists for the intervals. Raises ModelError for a damaged vector, and if
-    ground truth or the split's songs are missing; NotFoundError for an unknown split.
+    are the queries, and its training songs are ranked. At most 2,000 queries are sampled with a fixed seed. Raises
+    ModelError for a damaged vector, and if the ground truth or the split's songs are missing; NotFoundError for an
+    unknown split.
 
     2,000 queries on 5,000 songs take a few seconds. Memory: 8 bytes times songs times dimensions, plus the memory of
     :func:`~musicsim.evaluation.query_scores`. The total is 260 MB for 100,000 songs with 139 dimensions.
@@ -216,8 +209,7 @@ def measure_scores(
         candidates, database = split_rows(snapshot, split)
     relevance = supervision.relevance(database)
     answerable = candidates[relevance.n_relevant()[candidates] > 0]
-    query_rows = _sample(answerable, most_queries, random_state)
-    ranked = _sample(database, _MAX_RANKED, random_state)
+    query_rows, ranked = _sample(answerable, _MAX_QUERIES), _sample(database, _MAX_RANKED)
     progress("ranking similar songs", 0, len(query_rows))
     scores = {name: np.empty(len(query_rows)) for name in RANKED}
     blocks = _blocks(len(query_rows))
@@ -232,7 +224,7 @@ def measure_scores(
     scores = {name: values[has_score] for name, values in scores.items()}
     return Scores(
         kind,
-        {name: figure_of(values, artists, random_state) for name, values in scores.items()},
+        {name: figure_of(values, artists) for name, values in scores.items()},
         n_queries=int(has_score.sum()),
         n_skipped=len(candidates) - len(answerable) + int((~has_score).sum()),
         n_left_out=len(answerable) - len(query_rows),
@@ -260,19 +252,17 @@ def _score_block(queries: Float32Array, X: Float32Array, relevance: Relevance, b
     return evaluation.query_scores(queries[block], X, relevance.restrict(block), K)
 
 
-def _sample(rows: Int64Array, most: int, random_state: int) -> Int64Array:
-    if len(rows) <= most:
-        return rows
-    return np.sort(np.random.default_rng(random_state).permutation(rows)[:most])
+def _sample(rows: Int64Array, most: int) -> Int64Array:
+    return rows if len(rows) <= most else np.sort(np.random.default_rng(_SEED).permutation(rows)[:most])
 
 
-def figure_of(values: Float64Array, artists: Sequence[str], random_state: int) -> Figure:
+def figure_of(values: Float64Array, artists: Sequence[str]) -> Figure:
     """Return the mean of the queries' scores, and its interval over resampled artists."""
     if not len(values):
         return Figure(float("nan"))
     if len(set(artists)) < 2:
         return Figure(float(values.mean()))
-    return Figure(*evaluation.bootstrap_pairs(values, np.zeros(len(values)), artists, _RESAMPLES, random_state))
+    return Figure(*evaluation.bootstrap_pairs(values, np.zeros(len(values)), artists, _RESAMPLES, _SEED))
 
 
 def _score_genres(genres: Sequence[str | None], scores: dict[str, Float64Array]) -> list[GenreScores]:
@@ -288,20 +278,18 @@ def _score_genres(genres: Sequence[str | None], scores: dict[str, Float64Array])
     return sorted(genre_scores, key=lambda g: (-g.map, g.genre))
 
 
-def measure_lists(
-    snapshot: Snapshot, *, most_songs: int = _MAX_SONGS, random_state: int = 0, progress: Progress = no_progress
-) -> ListsOfBoth | None:
+def measure_lists(snapshot: Snapshot, *, progress: Progress = no_progress) -> ListsOfBoth | None:
     """Find the ten songs nearest to each song, without and with hub reduction; None with fewer than two songs.
 
-    In a larger library, only `most_songs` songs are compared, sampled with the seed `random_state`. Re-ranks at least
-    500 candidates, and enough of them to include ten songs by other artists. Mutual proximity: Schnitzer et al., JMLR
-    2012. Memory: 320 bytes per song, and for each of the 256 queries in a block, 3 kB plus 12 bytes per song by the
-    artist with the most songs. The total is 15 MB for 10,000 songs.
+    In a larger library, only a sample of 10,000 songs is compared. At least 500 candidates are re-ranked, and enough to
+    include ten songs by other artists. Mutual proximity: Schnitzer et al., JMLR 2012. Memory: 320 bytes per song, and
+    for each of the 256 queries in a block, 3 kB plus 12 bytes per song by the artist with the most songs. The total is
+    15 MB for 10,000 songs.
     """
     n = snapshot.n_indexed
     if n < 2:
         return None
-    rows = _sample(np.arange(n), most_songs, random_state)
+    rows = _sample(np.arange(n), _MAX_SONGS)
     index: search.ExactIndex | Neighbours
     if len(rows) == n:
         index, proximity, X = snapshot.index, snapshot.proximity, snapshot.X
@@ -323,7 +311,7 @@ def _nearest(
     artists: Int64Array,
     progress: Progress,
 ) -> list[tuple[Int64Array, Int64Array]]:
-    """Return the ten nearest rows, by all and by other artists only, in plain and hub-reduced order; -1 if missing."""
+    """Return the ten nearest rows, by any and by other artists, in plain and in hub-reduced order; -1 if missing."""
     n = len(X)
     reach = min(n, max(_CANDIDATES, K + int(np.bincount(artists).max())) + 1)
     parts, blocks = [], _blocks(n)

@@ -1,7 +1,7 @@
 """Recall and time of each kind of neighbor index on the songs of a library.
 
-Queries are a seeded sample of songs, each excluded from its own results. Recall is the share of the ten truly nearest
-songs that an index finds. Any result as near as the tenth song counts.
+Queries are a sample of songs, each excluded from its own results. Recall is the share of the ten nearest songs that an
+index finds. Other results that are as near as the tenth song also count.
 """
 
 import time
@@ -21,6 +21,7 @@ from musicsim.progress import Progress, no_progress
 K = 10
 _N_QUERIES = 200
 _MAX_SONGS = 300_000
+_SEED = 0
 TOO_FEW = "A search index needs at least {:,} songs; this library has {:,}. Until then, search compares every song."
 
 
@@ -61,26 +62,18 @@ class SearchSpeed:
         )
 
 
-def measure_search(
-    snapshot: Snapshot,
-    *,
-    n_queries: int = _N_QUERIES,
-    max_songs: int = _MAX_SONGS,
-    random_state: int = 0,
-    progress: Progress = no_progress,
-) -> SearchSpeed:
+def measure_search(snapshot: Snapshot, *, progress: Progress = no_progress) -> SearchSpeed:
     """Build each kind of index over the songs of a snapshot, and run the same queries on each; writes nothing.
 
-    At most `max_songs` songs are indexed; songs and queries are sampled with the seed `random_state`. An exception
-    raised by `progress` ends the measurement. Takes half a minute for 100,000 songs on two cores. Raises
-    ModelError if the library has too few songs for an index.
+    At most 300,000 songs are indexed. An exception raised by `progress` ends the measurement. Takes half a minute for
+    100,000 songs on two cores. Raises ModelError if the library has too few songs for an index.
     """
     n_songs = snapshot.n_indexed
     if n_songs < CHOSEN_FROM:
         raise ModelError(TOO_FEW.format(CHOSEN_FROM, n_songs))
-    rng = np.random.default_rng(random_state)
-    X = snapshot.X if n_songs <= max_songs else snapshot.vectors_at(np.sort(rng.permutation(n_songs)[:max_songs]))
-    queries = np.sort(rng.permutation(len(X))[:n_queries])
+    rng = np.random.default_rng(_SEED)
+    X = snapshot.X if n_songs <= _MAX_SONGS else snapshot.vectors_at(np.sort(rng.permutation(n_songs)[:_MAX_SONGS]))
+    queries = np.sort(rng.permutation(len(X))[:_N_QUERIES])
     progress("comparing every song", 0, len(KINDS))
     limits = _distances_of_last(X, queries)
     rows = []
@@ -102,7 +95,7 @@ def _distances_of_last(X: Float32Array, queries: Int64Array) -> Float32Array:
     """Return the distance from each query to its K-th nearest other song."""
     distances, ids = search.ExactIndex().fit(X).query(X[queries], K + 1)
     others = np.where(ids == queries[:, None], -np.inf, distances)
-    # equal distances may differ in the last digit between indexes
+    # indexes may round equal distances differently
     return np.sort(others, axis=1)[:, -1].astype(np.float32) * np.float32(1 + 1e-6)
 
 

@@ -1,4 +1,4 @@
-"""The hypergraph of a library: edges of every family that its songs have data for, default weights, and names.
+"""The hypergraph of a library: the edges that its data allow, their default weights, and names of clusters.
 
 Clusters by sound have names like "fast, bright, such as Nora Vale".
 """
@@ -18,20 +18,19 @@ from musicsim.explorer.playlists.song_labels import Sources, play_counts
 from musicsim.explorer.search.query import sample_evenly
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
-from musicsim.library.db.columns import Labels
 from musicsim.library.stores.genres import usual_spellings
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 
 _MAX_OWN = 100
-_MIN_SHARE = 256  # the smallest edge has 1/256 of the songs; the thesis (7.7) omits smaller edges of 98,359 songs
+_MIN_SHARE = 256  # an edge has at least 1/256 of the songs, as in section 7.7 of the thesis
 _MIN_IN_BOTH = 3
 _MEASURES = (("fast", "slow"), ("bright", "dark"), ("loud", "quiet"), ("tonal", "atonal"))
 _TYPICAL = 0.75  # minimum difference of a cluster's mean, in standard deviations of the library's songs
 _MAX_WORDS = 2  # maximum number of words in a cluster's name
-# samples are small because reading a song takes some milliseconds
+# samples are small, because reading a song takes milliseconds
 _MAX_FROM_CLUSTER = 12
 _MAX_FROM_LIBRARY = 64
-_EVERY = 16  # reads every 16th frame; all frames would give almost the same means
+_EVERY = 16  # only every 16th frame is used; all frames would give almost the same means
 
 FAMILIES: dict[str, tuple[str, float]] = {
     "audio": ("sound", 0.40),
@@ -46,11 +45,11 @@ FAMILIES: dict[str, tuple[str, float]] = {
     "playlist": ("your playlists", 0.03),
     "uniform": ("random jumps", 0.05),
 }
-"""Families of edges, with label and default share of the weight."""
+"""Label and default share of the weight of each family of edges."""
 
 
 def _own_playlists(snapshot: Snapshot) -> dict[str, list[int]]:
-    """Return the rows of the songs in the listener's own playlists, keyed by name, latest first."""
+    """Return the rows of the songs in the user's own playlists, keyed by name, latest first."""
     own = sorted(snapshot.library.playlists(source=OWN_PLAYLISTS), key=lambda saved: saved.created_at, reverse=True)
     rows_by_name: dict[str, list[int]] = {}
     for saved in own[:_MAX_OWN]:
@@ -60,7 +59,7 @@ def _own_playlists(snapshot: Snapshot) -> dict[str, list[int]]:
 
 
 def _tags(snapshot: Snapshot) -> list[list[str]]:
-    """Return each song's genre, then its tags, heaviest first, in the usual one of their lower-case spellings."""
+    """Return each song's genre and tags, heaviest first, in lower case and in their most frequent spelling."""
     tags = snapshot.tags_of()
     lower = cache(str.lower)
     songs = list(zip(snapshot.row_ids.tolist(), snapshot.columns.genre.texts(), strict=True))
@@ -81,13 +80,13 @@ def _tags(snapshot: Snapshot) -> list[list[str]]:
 
 def _artists(snapshot: Snapshot, min_songs: int) -> list[str | None]:
     """Return the artist of each song; None for artists with fewer songs than `min_songs`."""
-    artist = snapshot.columns.artist
-    frequent = artist.is_in(name for name, n in artist.counts().items() if n >= min_songs)
-    return Labels(np.where(frequent, artist.codes, -1), artist.names).texts()
+    artists = snapshot.columns.artist
+    counts = artists.counts()
+    return [name if name and counts[name] >= min_songs else None for name in artists.texts()]
 
 
 def _albums(snapshot: Snapshot, min_songs: int) -> list[str | None]:
-    """Return each song's album and its artist; None if fewer than `min_songs` songs have an album of that name."""
+    """Return each song's album with its artist; None if fewer than `min_songs` songs have an album of that name."""
     albums = snapshot.library.albums(min_songs)
     texts: list[str | None] = [None] * snapshot.n_indexed
     rows = np.array([row for row, i in enumerate(snapshot.row_ids.tolist()) if i in albums], dtype=np.int64)
@@ -99,7 +98,7 @@ def _albums(snapshot: Snapshot, min_songs: int) -> list[str | None]:
 
 
 def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> playlist.Hypergraph:
-    """Build the edges of every family; `own` adds the user's playlists, but must be off for a fit to them."""
+    """Build the edges of every family; `own` adds the user's playlists, which a fit to playlists must not contain."""
     columns, n, plays = snapshot.columns, snapshot.n_indexed, play_counts(snapshot)
     min_size = max(2, n // _MIN_SHARE)
     words: dict[Hashable, str] = dict(enumerate(sources.topic_words))
@@ -117,7 +116,7 @@ def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> play
         albums=_albums(snapshot, min_size),
         tags=_tags(snapshot),
         years=columns.year.tolist(),
-        familiarity=plays if 2 * np.count_nonzero(plays) > n else None,  # else, most songs are among the least played
+        familiarity=plays if 2 * np.count_nonzero(plays) > n else None,  # most songs without plays would be one edge
         topics=[[t for t in line if t >= 0] for line in sources.topics.tolist()] if words else None,
         topic_words=words or None,
         playlists=_own_playlists(snapshot) if own else None,
@@ -138,10 +137,10 @@ def default_weights(names: Sequence[str]) -> Float64Array:
 
 
 class ClusterNames:
-    """Names of clusters: the measures in which a cluster differs from the library, and its best-known artist.
+    """Names of clusters: words for measures that differ from the library's, and the best-known artist.
 
-    Measures are read when a name is first needed. If there are none, or none differs, the name is the artist alone. The
-    best-known artist of a cluster has the most `plays` (n_indexed,), or else the most songs.
+    The features of songs are read when a name is first needed. Without features or differences, the name is the artist
+    alone. The best-known artist has the most `plays` (n_indexed,), or else the most songs in the cluster.
     """
 
     def __init__(self, snapshot: Snapshot, plays: Float64Array) -> None:

@@ -1,4 +1,4 @@
-"""Fit walks to the playlists of a library, one to all playlists and one to each dialect, and measure their gains."""
+"""Fit walks to a library's playlists (one to all playlists, and one to each dialect), and evaluate them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from musicsim.library import Library
 from musicsim.progress import Progress
 
 STRENGTH = 200.0  # the default weights count as this many transitions, so that a few playlists cannot override them
-LEANING = 200.0  # a dialect starts from the walk of all playlists, which counts as this many transitions
+LEANING = 200.0  # for a dialect, the walk of all playlists counts as this many transitions
 _MIN_LISTS = 8  # minimum number of playlists per dialect
-_MIN_TO_JUDGE = 20
+_MIN_TO_JUDGE = 20  # minimum number of playlists for an evaluation
 _HELD_OUT = 0.25  # share of playlists that are held out, as in section 7.7 of the thesis
 _MIN_WEIGHT = 1e-7  # smaller weights are not saved
 
@@ -34,10 +34,10 @@ class Lists:
     rows: list[list[int]]
     categories: list[str | None]
 
-    def split(self, share: float) -> tuple[Lists, Lists]:
-        """Hold out a random share of the playlists; return the rest and the held-out ones."""
+    def split(self) -> tuple[Lists, Lists]:
+        """Return a random three quarters of the playlists for training, and the held-out quarter."""
         order = np.random.default_rng(SEED).permutation(len(self.rows))
-        n_held_out = round(share * len(order))
+        n_held_out = round(_HELD_OUT * len(order))
         return self._select(order[n_held_out:]), self._select(order[:n_held_out])
 
     def _select(self, places: Int64Array) -> Lists:
@@ -45,7 +45,7 @@ class Lists:
 
 
 def collect_playlists(snapshot: Snapshot, *, generated: bool = True) -> Lists:
-    """Return playlists with at least two songs; songs without a vector and immediate repetitions are skipped."""
+    """Return playlists with at least two songs, without immediate repetitions and songs that lack a vector."""
     lists = Lists([], [])
     for saved in snapshot.library.playlists():
         if saved.is_generated and not generated:
@@ -59,13 +59,12 @@ def collect_playlists(snapshot: Snapshot, *, generated: bool = True) -> Lists:
     return lists
 
 
-def refit_walks(library: Library, progress: Progress) -> bool:
-    """Refit the walks of all models on the library's playlists, plays and tags; returns True for a finished job."""
+def refit_walks(library: Library, progress: Progress) -> None:
+    """Refit the walks of all models on the library's playlists, plays and tags."""
     with library.exclusive("fitting playlist walks"):
         read_words(library, progress)
         for record in library.models.all():
             fit_walk(library, record.id, progress)
-    return True
 
 
 def _digest(graph: playlist.Hypergraph, lists: Lists) -> str:
@@ -78,8 +77,8 @@ def _digest(graph: playlist.Hypergraph, lists: Lists) -> str:
 def fit_walk(library: Library, model_id: str, progress: Progress) -> None:
     """Fit the walk's weights on the library's playlists and store them next to a model.
 
-    Returns immediately if neither edges nor playlists have changed. With enough playlists, the gains over shuffling are
-    first measured on a held-out quarter; the stored weights are then fitted on all playlists.
+    Returns immediately if neither edges nor playlists have changed. If there are enough playlists, a first fit measures
+    the gains over shuffling on a held-out quarter. The stored weights are fitted on all playlists.
     """
     snapshot = take_snapshot(library, model_id)
     if snapshot.record is None or not snapshot.n_indexed:
@@ -123,7 +122,7 @@ def _evaluate(
     """Return facts with the gain on a held-out quarter of the playlists, and the gains of each dialect."""
     if len(lists.rows) < _MIN_TO_JUDGE:
         return {"n_playlists": len(lists.rows), "n_judged": 0, "gain": None}, {}
-    train, test = lists.split(_HELD_OUT)
+    train, test = lists.split()
     fitted = fit_dialects(train, graph_of)
     gains = {
         name: {"gain": gain.of_dialect, "gain_global": gain.of_global}
@@ -136,13 +135,13 @@ def _evaluate(
 def fit_dialects(lists: Lists, graph_of: Callable[[Lists], playlist.Hypergraph]) -> playlist.Dialects:
     """Fit the walk of all playlists and the dialects.
 
-    `graph_of` builds edges that include co-occurrence of songs in the given playlists. Such edges explain these
-    playlists too well, so a fit on held-out playlists corrects the shares of the families.
+    `graph_of` builds edges, including some from the co-occurrence of songs in the given playlists. Such edges explain
+    the same playlists too well, so a fit on held-out playlists corrects the shares of the families.
     """
     fitted = _fit(graph_of(lists), lists)
     if len(lists.rows) < _MIN_TO_JUDGE or "company" not in fitted.model().family_shares():
         return fitted
-    company, held_out = lists.split(_HELD_OUT)
+    company, held_out = lists.split()
     uncategorized = Lists(held_out.rows, [None] * len(held_out.rows))
     unbiased = _fit(graph_of(company), uncategorized, STRENGTH / 2)
     return fitted.reweight(playlist.kind_factors(fitted.model(), unbiased.model()))

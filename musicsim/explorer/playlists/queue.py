@@ -1,4 +1,4 @@
-"""The queue of the Listen page: the songs nearest to a seed, then a walk without an end."""
+"""The queue of the Listen page: the songs nearest to a seed, then an endless walk."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from musicsim.library import Song
 
 SURPRISE = float(options_of(PlaylistRequest)["surprise"].default)
 _BLOCK = 12  # songs of the walk that are generated at once
-_CALMER = 0.65  # each step keeps this share of the songs that are calmer, or livelier
-_MIN_LEFT = 12  # songs that such a step keeps
+_CALMER = 0.65  # after the first step, each step keeps this share of the calmer (or livelier) songs
+_MIN_LEFT = 12  # minimum number of songs that a step keeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,12 @@ class QueueRequest:
     query: Query | None = None  # None for words alone
     search: SearchRequest = field(default_factory=SearchRequest)  # filters, further examples, number of nearest songs
     thumbs: Thumbs = field(default_factory=Thumbs)
-    target: int | None = None  # the song that the queue leads to, instead of the nearest songs
-    calmer: int = 0  # steps towards calmer songs than the seed; negative towards livelier ones
+    target: int | None = None  # the song to which the queue leads, instead of the nearest songs
+    calmer: int = 0  # number of steps towards calmer songs than the seed; negative for livelier ones
     surprise: float = SURPRISE
-    pins: Mapping[int, int] = field(default_factory=dict)  # by place from 0
+    pins: Mapping[int, int] = field(default_factory=dict)  # pinned songs, keyed by position from 0
     removed: frozenset[int] = frozenset()
-    opening: tuple[int, ...] = ()  # songs that the listener named: they come first
+    opening: tuple[int, ...] = ()  # songs that the listener chose to come first
     heard: tuple[Heard, ...] = ()
     length: int = 20
     seed: int = 0  # the same seed gives the same queue
@@ -65,34 +65,33 @@ class QueueRequest:
 def build_queue(snapshot: Snapshot, walker: Walk | None, request: QueueRequest) -> list[QueueItem]:
     """Return the queue of a request, without the seed itself and without repeats.
 
-    A longer request begins with the same songs. The queue is shorter than its length if no more songs match, or
-    without a walk, which may still be prepared.
+    A longer queue begins with the same songs. The queue is shorter than requested if no more songs match, or if
+    `walker` is None because the walk is not ready yet.
 
     Raises NotFoundError if a song of the request is not in the library or lacks a vector.
     """
     request = replace(request, search=_narrow_energy(snapshot, request))
-    own = {i for i in _seed_ids(request) if i is not None}
     drawn: dict[int, QueueItem] = {}
-    for item in _natural(snapshot, walker, request, own):
+    for item in _natural(snapshot, walker, request):
         drawn.setdefault(item.song.id, item)
         if len(drawn) >= request.length:
             break
     return _arrange(snapshot, request, drawn)
 
 
-def _seed_ids(request: QueueRequest) -> list[int | None]:
-    examples = () if request.query is None else examples_of(request.query).like
-    return [one if isinstance(one, int) else one.song_id for one in examples]
+def _seed_ids(request: QueueRequest) -> list[int]:
+    return [] if request.query is None else examples_of(request.query).song_ids
 
 
-def _natural(snapshot: Snapshot, walker: Walk | None, request: QueueRequest, own: set[int]) -> Iterator[QueueItem]:
+def _natural(snapshot: Snapshot, walker: Walk | None, request: QueueRequest) -> Iterator[QueueItem]:
     """Yield the songs, ignoring pins and heard songs: the nearest ones or a path, then blocks of the walk."""
-    last = next((i for i in _seed_ids(request) if i is not None), None)
-    seen = own | request.removed | set(request.thumbs.unfitting)
+    seed = _seed_ids(request)
+    seen = {*seed, *request.removed, *request.thumbs.unfitting}
     if request.target is None or walker is None:
-        items = _nearest(snapshot, request, own)
+        items = _nearest(snapshot, request)
     else:
-        items = _continue_walk(walker, request, last, seen - {request.target}, 0, through=(request.target,))
+        first = seed[0] if seed else None
+        items = _continue_walk(walker, request, first, seen - {request.target}, 0, through=(request.target,))
     number = 0
     while items:
         yield from items
@@ -103,18 +102,18 @@ def _natural(snapshot: Snapshot, walker: Walk | None, request: QueueRequest, own
         items = _continue_walk(walker, request, items[-1].song.id, seen, number)
 
 
-def _nearest(snapshot: Snapshot, request: QueueRequest, own: set[int]) -> list[QueueItem]:
-    """Return the songs nearest to the seed; fewer of them if the queue should surprise."""
+def _nearest(snapshot: Snapshot, request: QueueRequest) -> list[QueueItem]:
+    """Return the songs nearest to the seed; the more surprise, the fewer."""
     share = min(1.0, (1.0 - request.surprise) / (1.0 - SURPRISE))
     search = replace(request.search, k=max(1, round(share * request.search.k)))
-    hits = find_requested(snapshot, request.query, search, request.thumbs, exclude=request.removed | own)
+    hits = find_requested(snapshot, request.query, search, request.thumbs, [*request.removed, *_seed_ids(request)])
     return [QueueItem(hit.song, hit.reason, hit.similarity) for hit in hits]
 
 
 def _continue_walk(
     walker: Walk, request: QueueRequest, first: int | None, seen: set[int], number: int, through: tuple[int, ...] = ()
 ) -> list[QueueItem]:
-    """Return the next songs of the walk from a song, each with its reason; none if no more songs match."""
+    """Return the next songs of the walk from a song, each with its reason; empty if no more songs match."""
     filters = {name: getattr(request.search, name) for name in options_of(Filters)}
     asked = PlaylistRequest(
         **filters, length=_BLOCK + 1, first=first, through=through, exclude=frozenset(seen),
@@ -134,7 +133,7 @@ def _narrow_energy(snapshot: Snapshot, request: QueueRequest) -> SearchRequest:
     known = np.sort(snapshot.columns.energy[np.isfinite(snapshot.columns.energy)])
     if not request.calmer or not len(known):
         return search
-    rows = snapshot.rows_of([i for i in _seed_ids(request) if i is not None])
+    rows = snapshot.rows_of(_seed_ids(request))
     energies = snapshot.columns.energy[rows[rows >= 0]]
     energies = energies[np.isfinite(energies)]
     share = float(np.searchsorted(known, energies.mean()) / len(known)) if len(energies) else 0.5

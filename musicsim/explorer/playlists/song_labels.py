@@ -1,16 +1,17 @@
 """Labels of songs for the edges of the playlist walk: co-occurrence in playlists, listeners, and topics of lyrics.
 
-Labels do not depend on a similarity model. They are stored once per library, with a digest of the data that they were
-learned from. The next fit loads them if the digest has not changed.
+Labels do not depend on a similarity model. They are stored once per library, with a digest of the data from which they
+were learned. The next fit loads them if the digest has not changed.
 
-The words of songs come from the hook ``song_words``: a module with ``read(library, progress) -> object``, which updates
-the words from the files, and ``table(library) -> WordTable``.
+The words of songs come from the hook ``song_words``, a module with two functions. ``read(library, progress)`` updates
+the words from the files. ``table(library)`` returns an object with ``song_ids``, int64 (n,), the list ``vocabulary`` of
+n_words strings, and ``counts``, a sparse array (n, n_words).
 """
 
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,23 +38,7 @@ _N_TOPICS = 32
 _TOPIC_DEPTH = 5
 _GROUPINGS = 3
 _MIN_NEIGHBOURS, _MAX_NEIGHBOURS = 10, 300
-_MAX_SONGS_WITH_NEIGHBOURS = 20_000  # limit because the time grows with the square of the number of songs
-
-
-class WordTable(Protocol):
-    """Counts of words by song."""
-
-    @property
-    def song_ids(self) -> Int64Array:
-        """Songs with words, (n,)."""
-
-    @property
-    def vocabulary(self) -> list[str]:
-        """The words, (n_words,)."""
-
-    @property
-    def counts(self) -> "sparse.csr_array":
-        """Counts, (n, n_words)."""
+_MAX_SONGS_WITH_NEIGHBOURS = 20_000  # the time grows with the square of the number of songs
 
 
 def read_words(library: Library, progress: Progress) -> None:
@@ -67,12 +52,12 @@ class Sources:
     """Labels of songs; -1 for songs without a label."""
 
     song_ids: Int64Array  # (n,)
-    # groups (n,) of songs that co-occur in playlists, and that the same people play
-    company: Mapping[str, Int64Array]
-    listeners: Mapping[str, Int64Array]
+    company: Mapping[str, Int64Array]  # groups (n,) of songs that co-occur in playlists, keyed by their number
+    listeners: Mapping[str, Int64Array]  # groups (n,) of songs that the same people play, keyed by their number
     neighbours: Int64Array  # (n, k): rows of the songs nearest by co-occurrence; k is 0 without enough playlists
     topics: Int64Array  # (n, 5): topics of the words, by decreasing weight
     topic_words: tuple[str, ...]  # the most typical words of each topic
+    digest: str  # digest of the data from which the labels were learned
 
 
 def _sizes(n_songs: int) -> tuple[int, ...]:
@@ -116,11 +101,11 @@ def _words_table(snapshot: Snapshot) -> tuple[list[str], "sparse.csr_array"]:
     vocabulary: list[str] = []
     counts = [sparse.csr_array((n, 0))]
     for words in load_hooks("song_words"):
-        table: WordTable = words.table(snapshot.library)
+        table = words.table(snapshot.library)
         rows = snapshot.rows_of(table.song_ids)
         known = rows >= 0
+        # duplicates share a row, so their words are added up
         place = sparse.csr_array((np.ones(int(known.sum())), (rows[known], np.flatnonzero(known))), (n, len(rows)))
-        # duplicate songs share a row, and their words are added up
         vocabulary += table.vocabulary
         counts.append(place @ table.counts)
     return vocabulary, sparse.csr_array(sparse.hstack(counts))
@@ -131,12 +116,12 @@ def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], progre
     ids = snapshot.row_ids
     plays, (vocabulary, words) = _plays_table(snapshot), _words_table(snapshot)
     digest = _digest(ids, playlists, plays, words)
-    stored, stored_digest = _load(snapshot)
-    if stored_digest == digest:
+    stored = load_sources(snapshot)
+    if stored.digest == digest:
         return stored
     topics, topic_words = _topics(words, vocabulary, progress)
     groups, neighbours = _company(playlists, len(ids), progress)
-    sources = Sources(ids, groups, _listeners(plays, progress), neighbours, topics, topic_words)
+    sources = Sources(ids, groups, _listeners(plays, progress), neighbours, topics, topic_words, digest)
     save_arrays(
         snapshot.library.folder / _FILE,
         digest=np.array(digest),
@@ -153,7 +138,7 @@ def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], progre
 def _company(
     playlists: Sequence[Sequence[int]], n_songs: int, progress: Progress
 ) -> tuple[dict[str, Int64Array], Int64Array]:
-    """Return groups of songs and neighbors by co-occurrence; empty if there are too few playlists."""
+    """Return groups of songs, and each song's neighbors, by co-occurrence; empty if there are too few playlists."""
     no_neighbours = np.empty((n_songs, 0), dtype=np.int64)
     if len(playlists) < _MIN_LISTS:
         return {}, no_neighbours
@@ -167,7 +152,7 @@ def _company(
 
 
 def replace_company(sources: Sources, playlists: Sequence[Sequence[int]], progress: Progress) -> Sources:
-    """Return the sources with co-occurrence from different playlists, such as the training part of a split."""
+    """Return the labels with co-occurrence from other playlists, such as the training part of a split."""
     groups, neighbours = _company(playlists, len(sources.song_ids), progress)
     return replace(sources, company=groups, neighbours=neighbours)
 
@@ -195,13 +180,13 @@ def _topics(
     return topics, tuple(" ".join(model.words(topic, vocabulary, 3)) for topic in range(n_topics))
 
 
-def _load(snapshot: Snapshot) -> tuple[Sources, str]:
-    """Return the stored labels, aligned with the snapshot's songs, and their digest."""
+def load_sources(snapshot: Snapshot) -> Sources:
+    """Return the stored labels, aligned with the rows; songs added later have no labels."""
     arrays = readable_arrays(snapshot.library.folder / _FILE)
     if not arrays:
         n = snapshot.n_indexed
         neighbours, topics = np.empty((n, 0), dtype=np.int64), np.full((n, _TOPIC_DEPTH), -1, dtype=np.int64)
-        return Sources(snapshot.row_ids, {}, {}, neighbours, topics, ()), ""
+        return Sources(snapshot.row_ids, {}, {}, neighbours, topics, (), "")
     rows = places_among(arrays["song_ids"], snapshot.row_ids)
 
     def align(values: Int64Array) -> Int64Array:
@@ -217,10 +202,11 @@ def _load(snapshot: Snapshot) -> tuple[Sources, str]:
     ids = arrays["neighbours"]
     neighbours = align(snapshot.rows_of(ids.ravel()).reshape(ids.shape))
     topics, topic_words = align(arrays["topics"]), tuple(arrays["topic_words"].tolist())
-    sources = Sources(snapshot.row_ids, groups["company"], groups["listeners"], neighbours, topics, topic_words)
-    return sources, str(arrays["digest"])
-
-
-def load_sources(snapshot: Snapshot) -> Sources:
-    """Return the stored labels, aligned with the rows; songs added later have no labels."""
-    return _load(snapshot)[0]
+    return Sources(
+        snapshot.row_ids,
+        **groups,
+        neighbours=neighbours,
+        topics=topics,
+        topic_words=topic_words,
+        digest=str(arrays["digest"]),
+    )

@@ -1,6 +1,6 @@
-"""The songs that one playlist is generated from, and the steering of its steps by song weights and distances.
+"""The pool of songs that a playlist is generated from, and the song weights that steer its steps.
 
-A library without enough playlists to learn from uses *paced* steps: the distance in sound determines the step size.
+A library with too few playlists to learn from uses *paced* steps: the distance in sound determines the step size.
 """
 
 from __future__ import annotations
@@ -20,33 +20,31 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.importing.spelling import plain_artist, plain_title
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 
-_NEAR_LINE = 0.03  # share of the songs that count as near the line
+_NEAR_LINE = 0.03  # share of the songs that count as near a line
 _MIN_NEAR = 8
 _NARROW, _FEW = 0.02, 2  # deviation for rising values: a share of the songs, or this many songs if that is more
-_FLOOR = 1e-4  # weight of a song far from the line, so that the walk never gets stuck
-
-
+_FLOOR = 1e-4  # minimum weight of a song, so that the walk never gets stuck
 # Median rank of the next song, as a share of the library, at surprise 0 and 1. Artist spacing leaves some steps without
 # a near song, so 0.017 is needed to keep half of the steps within 0.02.
 _SMOOTH, _SURPRISING = 0.017, 0.25
-_SHARPEST, _FLATTEST = 6.0, -3.0  # limits of the exponent x in exp(-x rank / median) and in exp(-x rank)
+_MIN_EXPONENT, _MAX_EXPONENT = -3.0, 6.0  # range of the exponent for paced steps; the maximum is divided by the median
 _HALVINGS = 25
 _ROUNDING = 1e-6  # error of squared distances, as a share of the squared norms
 _NEAR_SONG = 0.1  # share of the library that counts as similar to a song
-# Paced steps use shares of the library, which are the same in a sample. A step among 20,000 songs takes 15 ms.
+# Paced steps depend on shares of the library, so they are the same in a sample. A step among 20,000 songs takes 15 ms.
 MAX_SONGS = 20_000
-RESTS_S = 24 * 3600.0  # seconds for which songs in a saved playlist have less weight
+RESTS_S = 24 * 3600.0  # songs in a playlist saved within this time have less weight
 _RESTED = 0.1  # weight of songs in recently saved playlists
 _MAX_TEMPERATURE = 4.0  # temperature at surprise 1; the inverse applies at surprise 0
-_AROUND = 0.5  # surprise for the steps that define a song's surroundings
-_MIN_AROUND = 0.02  # smallest weight of a song that is far from all songs of `like`
+_AROUND = 0.5  # surprise of the steps from the songs of `like`, whose probabilities are weights
+_MIN_AROUND = 0.02  # minimum weight of a song that is far from all songs of `like`
 _JUMPS_ABOVE = 0.5  # surprise above which random jumps are allowed
 _NEAR_S = 45.0  # difference in duration that is small enough
-_SEVERAL = 5  # number of songs that leaves enough choice
+_SEVERAL = 5  # minimum number of songs to choose from, if possible
 
 
 def places_of(X: FloatingArray, rows: Sequence[int], length: int) -> list[int]:
-    """Return positions, from 0 to the last, for rows of X in a playlist; gaps are proportional to their distances."""
+    """Return the positions of rows of X in a playlist, first to last; gaps are proportional to their distances."""
     far = np.linalg.norm(np.diff(X[list(rows)].astype(np.float64), axis=0), axis=1)
     far = far if far.sum() > 0 else np.ones_like(far)
     shares = (length - 1) * far / far.sum()
@@ -64,10 +62,10 @@ def weigh_along(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Weighing
     A song at distance d from the position's point on the line has weight exp(-(d^2 - a^2) / (b^2 - a^2)). Here, a is
     the distance of the nearest song, and b is the distance of the k-th nearest, with k = 3% of the songs. In many
     dimensions all distances are large, and only their differences matter. Positions that are not between fixed songs
-    have no weights. Time: one distance to each song per position.
+    have no weights.
     """
     places = sorted(fixed)
-    squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    squared_distances = _distances_from(X)
     k = _n_near(len(X))
 
     def weigh(place: int) -> Float64Array | None:
@@ -78,7 +76,7 @@ def weigh_along(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Weighing
         start, stop = before[-1], after[0]
         t = (place - start) / (stop - start)
         point = (1 - t) * X[fixed[start]].astype(np.float64) + t * X[fixed[stop]].astype(np.float64)
-        return _nearest_first(np.maximum(squares - 2.0 * (X @ point) + point @ point, 0.0), k)
+        return _nearest_first(squared_distances(point), k)
 
     return weigh
 
@@ -86,31 +84,34 @@ def weigh_along(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Weighing
 def steer_evenly(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Steering:
     """Return weights for the songs between two fixed ones, so that neither the next step nor later ones are long.
 
-    With m steps left to the fixed song z, a song y after x costs max(d(x, y), d(y, z) / (m - 1)). This is the longest
-    step if all later steps are equal. Its weight is as in :func:`weigh_along`, with the cost as the distance. Songs
-    that cost no more than a usual step have equal weights; otherwise some steps would be needlessly short, and the
-    largest would stand out. A usual step is the mean distance from fixed songs to their k-th nearest song, or the
+    The cost of a song y after x is max(d(x, y), d(y, z) / (m - 1)), with m steps left to the fixed song z. This is the
+    longest step if all later steps are equal. The weights are those of :func:`weigh_along`, with costs as distances.
+    Songs that cost no more than a usual step have equal weights. Otherwise some steps would be needlessly short, and
+    the largest would stand out. A usual step is the mean distance from fixed songs to their k-th nearest song, or the
     largest distance to their nearest song if that is more. Positions that are not between fixed songs have no weights.
     """
     places = sorted(fixed)
-    squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    squared_distances = _distances_from(X)
     k = _n_near(len(X))
-
-    def distances(row: int) -> Float64Array:
-        return np.sqrt(np.maximum(squares - 2.0 * (X @ X[row]) + squares[row], 0.0))
-
-    near = np.array([np.sort(np.partition(distances(row), k)[: k + 1])[[min(1, k), k]] for row in fixed.values()])
-    usual = max(near[:, 0].max(), near[:, 1].mean())
+    near = [min(1, k), k]
+    distances = np.sqrt([np.partition(squared_distances(X[row]), near)[near] for row in fixed.values()])
+    usual = max(distances[:, 0].max(), distances[:, 1].mean()) ** 2
 
     def steer(place: int, previous: int, probabilities: Float64Array) -> Float64Array | None:
         del probabilities
         stop = next((p for p in places if p > place), None)
         if stop is None or place < places[0]:
             return None
-        cost = np.maximum(distances(previous), distances(fixed[stop]) / (stop - place))
-        return _nearest_first(np.maximum(cost, usual) ** 2, k)
+        last = squared_distances(X[fixed[stop]]) / (stop - place) ** 2
+        return _nearest_first(np.maximum(np.maximum(squared_distances(X[previous]), last), usual), k)
 
     return steer
+
+
+def _distances_from(X: FloatingArray) -> Callable[[FloatingArray], Float64Array]:
+    """Return a function from a vector to its squared distances from the rows of X, (n_songs,)."""
+    squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    return lambda vector: np.maximum(squares - 2.0 * (X @ vector) + vector @ vector, 0.0)
 
 
 def _n_near(n_songs: int) -> int:
@@ -130,9 +131,9 @@ def weigh_rising(
     """Return song weights per position that make a value rise along a playlist; None if fewer than two songs have it.
 
     Let r be the share of the allowed songs with a smaller value. A song has weight exp(-((r - t) / s)^2 / 2) at the
-    position with target share t. Targets increase evenly over `length` positions, from 0 (or from the share of the song
-    `first`) to 1, so that every position has equally many songs to choose from. The deviation s is 0.02, or the share
-    of two songs if that is more. `values` (n_songs,) are nan if unknown; negate them for a falling playlist.
+    position with target share t. The targets increase evenly over `length` positions, from 0 (or the share of the song
+    `first`) to 1. Every position thus has equally many songs to choose from. The deviation s is 0.02, or the share of
+    two songs if that is more. `values` (n_songs,) are nan if unknown; negate them for a falling playlist.
     """
     known = np.sort(values[allowed & np.isfinite(values)].astype(np.float64))
     if len(known) < 2:
@@ -152,7 +153,7 @@ def weigh_rising(
 
 
 def median_of(surprise: float) -> float:
-    """Return the share of the library within which half of the steps end: 2% at surprise 0, 7% at 0.5, 25% at 1."""
+    """Return the share of nearest songs within which half of the steps end: 2% at surprise 0, 7% at 0.5, 25% at 1."""
     return float(_SMOOTH * (_SURPRISING / _SMOOTH) ** surprise)
 
 
@@ -165,26 +166,23 @@ class SoundRanks:
         self.nearest = max(_NEAR_SONG, 1.0 / max(1, len(X) - 1))
 
     @cached_property
-    def _squares(self) -> Float64Array:
-        squares: Float64Array = np.einsum("ij,ij->i", self._X, self._X, dtype=np.float64)
-        return squares
+    def _squared_distances(self) -> Callable[[FloatingArray], Float64Array]:
+        return _distances_from(self._X)
 
     def shares(self, row: int) -> Float64Array:
         """Return the rank of each song as a share of the others: 0 for the song itself, 1 for the farthest."""
-        last = self._last
-        if last is None or last[0] != row:
-            distance = self._squares - 2.0 * (self._X @ self._X[row])
+        if self._last is None or self._last[0] != row:
+            distance = self._squared_distances(self._X[row])
             distance[row] = -np.inf
             shares = np.empty(len(distance))
             shares[np.argsort(distance, kind="stable")] = np.linspace(0.0, 1.0, len(distance))
-            last = self._last = row, shares
-        return last[1]
+            self._last = row, shares
+        return self._last[1]
 
     def share_between(self, start: FloatingArray, end: FloatingArray) -> float:
         """Return the share of the songs that are nearer to the vector `start` than `end` is."""
-        distance = self._squares - 2.0 * (self._X @ start)
-        limit = end @ end - 2.0 * (end @ start) - _ROUNDING * (start @ start + end @ end)
-        return np.count_nonzero(distance < limit) / max(1, len(distance) - 1)
+        limit = np.square(end - start).sum() - _ROUNDING * (start @ start + end @ end)
+        return np.count_nonzero(self._squared_distances(start) < limit) / max(1, len(self._X) - 1)
 
     def near(self, row: int) -> IntpArray:
         """Return the songs near a song, and the song itself, in ascending order."""
@@ -194,12 +192,11 @@ class SoundRanks:
 def make_paced_steering(
     shares: Callable[[int], Float64Array], median: float
 ) -> Callable[[int, int, Float64Array], Float64Array]:
-    """Return steering for `PlaylistModel.generate` that makes half of the steps end within a share of the library.
+    """Return steering for `PlaylistModel.generate` that makes `median` the median rank of the next song.
 
-    Each step's distribution is multiplied by exp(-x rank). Of all distributions with the same mean rank, the result is
-    the one closest to the walk's own (by Kullback-Leibler divergence). Bisection finds the exponent x that makes
-    `median` the median rank, within limits that leave a choice of a few songs. `shares` takes a song and returns the
-    ranks (n_songs,) of all songs by distance from it, as shares.
+    `shares` is :meth:`SoundRanks.shares`. The steering multiplies the probability of each song by exp(-x rank). Of all
+    distributions with the same mean rank, the result is the closest to the walk's own (by Kullback-Leibler divergence).
+    Bisection finds the exponent x. Its range ensures that the walk can choose from at least a few songs.
     """
 
     def steer(place: int, previous: int, probabilities: Float64Array) -> Float64Array:
@@ -208,7 +205,7 @@ def make_paced_steering(
         possible = np.flatnonzero(probabilities)
         rank, p = ranks[possible], probabilities[possible]
         is_near = rank <= median
-        low, high = _FLATTEST, _SHARPEST / median
+        low, high = _MIN_EXPONENT, _MAX_EXPONENT / median
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             weighed = p * np.exp(-middle * (rank - rank.min()))
@@ -219,7 +216,7 @@ def make_paced_steering(
 
 
 def find_allowed_rows(snapshot: Snapshot, request: PlaylistRequest) -> BoolArray:
-    """Return which rows pass the request's filters, are not excluded and have no thumb down, bool (n_indexed,)."""
+    """Return a mask of the rows that pass the request's filters, without excluded songs and thumbs down."""
     allowed = filter_rows(snapshot, request)
     if allowed is None:
         allowed = np.ones(snapshot.n_indexed, dtype=bool)
@@ -254,7 +251,7 @@ def temperature_of(surprise: float) -> float:
 
 
 def works_of(snapshot: Snapshot, rows: Int64Array | None = None) -> list[tuple[str, str] | None]:
-    """Return for each row a key that all versions of a song share: plain artist and title; None without an artist."""
+    """Return a key per row that all versions of a song share: plain artist and title; None without an artist."""
     artists, names = snapshot.columns.artist.texts(rows), snapshot.names_at(rows)
     return [
         (plain_artist(artist), plain_title(title)[0]) if artist else None
@@ -286,14 +283,17 @@ class Pool:
     model: playlist.PlaylistModel  # the walk restricted to these songs
     X: Float32Array  # (n, n_dimensions)
     ranks: SoundRanks  # used only if `is_paced`
-    works: Sequence[Hashable] | None  # a key per song that all its versions share; None if versions may occur together
+    works: Sequence[Hashable] | None  # from :func:`works_of`; None if versions of a song may occur together
     weights: Float64Array | None  # (n,): song weights that apply at every position
     is_paced: bool  # whether ranks by sound distance determine the step size
     uses_sound: bool = True  # False to ignore the path between stops, and rising values
-    candidates: BoolArray | None = None  # (n,): mask of the songs for free positions; None for all allowed songs
+    candidates: BoolArray | None = None  # (n,): further restricts the allowed songs for positions that are not fixed
 
     def generate(self, length: int, n_left: int, random_state: int | None) -> tuple[playlist.Playlist, list[str]]:
-        """Generate a playlist with the widest possible artist spacing, and notes; `n_left` songs match the request."""
+        """Generate a playlist with the widest possible artist spacing; `n_left` songs match the request.
+
+        Also returns notes about options that could not be met.
+        """
         request, notes = self.request, list[str]()
         stops = [self.number(i) for i in request.stops]
         if len(stops) > length:
@@ -306,9 +306,8 @@ class Pool:
         fixed = path | {place: self.number(i) for place, i in request.keep.items()}
         if not set(path.values()) <= set(fixed.values()):
             notes.append("pinned songs are in the places of songs to pass through")
-        is_path = len(path) > 1 and self.uses_sound
-        weigh = self._weighing(path if is_path else {}, length, fixed.get(0), notes)
-        steer = self._steering(path if is_path else {})
+        line = path if len(path) > 1 and self.uses_sound else {}
+        weigh, steer = self._weighing(line, length, fixed.get(0), notes), self._steering(line)
         length = max(length, *(place + 1 for place in fixed), 1)
         candidates = self.allowed if self.candidates is None else self.allowed & self.candidates
         excluded = np.setdiff1d(np.flatnonzero(~candidates), list(fixed.values())).tolist()
@@ -350,7 +349,7 @@ class Pool:
     def _weighing(
         self, path: Mapping[int, int], length: int, first: int | None, notes: list[str]
     ) -> playlist.Weighing | None:
-        """Return the product of all song weights per position; add a note if too few songs have the rising value."""
+        """Return the product of all song weights per position; add a note if too few songs have the value to follow."""
         lines = [weigh_along(self.X, path)] if path else []
         if self.request.along is not None:
             values = getattr(self.snapshot.columns, self.request.along)[self.rows]
@@ -371,7 +370,7 @@ class Pool:
         return weigh
 
     def _steering(self, path: Mapping[int, int]) -> playlist.Steering | None:
-        """Return steering: even on a path, by the surprise if paced; None if neither applies or a value rises."""
+        """Return steering for even steps on a path, and for paced steps elsewhere; None if neither is needed."""
         even = steer_evenly(self.X, path) if path else None
         if not self.is_paced or self.request.along is not None:
             return even
@@ -402,7 +401,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A position of a playlist, and the songs of a pool that may replace the song there, bool (n,)."""
+    """A position of a playlist, and a mask of the songs of a pool that may replace the song there, (n,)."""
 
     place: int
     songs: BoolArray
@@ -412,8 +411,8 @@ def find_exchange(pool: Pool, songs: Sequence[int], durations: FloatingArray, ga
     """Return the exchange of one song that brings a playlist nearest to a duration; None if it is near enough.
 
     `songs` are numbers in the pool, `durations` (n,) are those of the pool, and `gap_s` seconds are missing. The last
-    position with several suitable songs is preferred, because the walk depends on the first songs. Songs that the
-    request fixes stay.
+    position with several suitable songs is preferred, because each song depends on the songs before it. Positions that
+    the request fixes keep their songs.
     """
     if abs(gap_s) <= _NEAR_S:
         return None
@@ -428,7 +427,7 @@ def find_exchange(pool: Pool, songs: Sequence[int], durations: FloatingArray, ga
     fixed = {pool.number(i) for i in (*pool.request.stops, *pool.request.keep.values())}
     best: Exchange | None = None
     best_gap = abs(gap_s)
-    for spacing in (pool.request.spacing, 0):  # an artist may come again earlier if there is no other way
+    for spacing in (pool.request.spacing, 0):  # without spacing if nothing else comes close enough
         for place in reversed([place for place, number in enumerate(numbers) if number not in fixed]):
             around = [*numbers[max(0, place - spacing) : place], *numbers[place + 1 : place + 1 + spacing]]
             gaps = np.abs(gap_s + durations[numbers[place]] - durations)

@@ -17,7 +17,7 @@ from musicsim.wording import count
 class Thumbs:
     """A listener's thumbs on the results of one search."""
 
-    # pairs of song id and 1 (fits), -1 (does not fit) or 0 (no thumb), in the order in which they were given
+    # pairs of a song id and 1 (fits), -1 (does not fit) or 0 (no thumb), in the order in which they were given
     votes: tuple[tuple[int, int], ...] = ()
 
     @classmethod
@@ -27,7 +27,7 @@ class Thumbs:
 
     @property
     def judged(self) -> dict[int, int]:
-        """The last thumb on each song: song id -> 1 or -1."""
+        """The last thumb on each song, 1 or -1, keyed by song id."""
         return {song_id: value for song_id, value in dict(self.votes).items() if value}
 
     @property
@@ -59,7 +59,7 @@ def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collecti
 
 
 def query_metric(snapshot: Snapshot, vector: FloatingArray, thumbs: Thumbs) -> "metric.Feedback | None":
-    """Return the metric of a query's region, adapted to the thumbs; None for plain distance."""
+    """Return the metric around a query, adapted to the thumbs; None for plain distance."""
     up, down = (rows[rows >= 0] for rows in (snapshot.rows_of(thumbs.fitting), snapshot.rows_of(thumbs.unfitting)))
     local = snapshot.local_metrics
     if not len(up) and not len(down) and local is None:
@@ -72,7 +72,7 @@ def query_metric(snapshot: Snapshot, vector: FloatingArray, thumbs: Thumbs) -> "
 
 
 def what_changed(before: Sequence[Song], after: Sequence[Song]) -> str:
-    """Return a sentence about the changes between two lists of results."""
+    """Return a sentence about the differences between two lists of results."""
     old = {song.id: place for place, song in enumerate(before, 1)}
     n_new = sum(song.id not in old for song in after)
     moves = [

@@ -1,7 +1,7 @@
 """Search by example: the songs most similar to a song, a file or a recording, or to several of them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -25,13 +25,12 @@ from musicsim.library.tags.artists import fold_name
 
 _Items = TypeVar("_Items", Int64Array, IntpArray)
 
-# Number of nearest songs that mutual proximity re-ranks, and to which the limit per artist is applied. An artist may
-# have hundreds of songs in one region, and a second search costs more than a larger first one.
+# Number of nearest songs that are re-ranked and then limited per artist. An artist may have hundreds of songs in one
+# region, and a second search costs more than a larger first one.
 CANDIDATES = 500
-# Number of songs nearest by plain distance that are compared again with the query's metric.
-_METRIC_CANDIDATES = 5_000
-# With several examples: weight of the examples to avoid; minimum distance, so that inverse distances stay finite.
-_UNLIKE, _SMALLEST = 0.5, 1e-6
+_METRIC_CANDIDATES = 5_000  # the same if the query has a metric: number of songs nearest by plain distance
+_UNLIKE = 0.5  # weight of the examples to avoid
+_SMALLEST = 1e-6  # minimum distance, so that inverse distances stay finite
 N_ENTRIES = 3  # number of entry points per similar artist
 _MAX_SEEDS = 8  # maximum number of songs that represent an artist in a query
 
@@ -56,7 +55,7 @@ class Example:
     duration_s: float
     features: Float32Array  # (n_features,)
     frames: SongFrames
-    notes: tuple[str, ...] = field(default=())  # problems with the file
+    notes: tuple[str, ...] = ()  # problems with the file
     song_id: int | None = None  # the song in the library with the same bytes or sound
     is_cut: bool = False  # whether the sound is longer than the analyzed part
     starts_s: float = 0.0  # position in the song or file at which the analyzed part starts
@@ -69,6 +68,12 @@ class Examples:
     like: tuple[int | Example, ...]  # song ids or sounds that results should resemble; at least one
     unlike: tuple[int, ...] = ()  # ids of songs that results should not resemble
 
+    @property
+    def song_ids(self) -> list[int]:
+        """Ids of the songs in `like` that are in the library."""
+        ids = [one.song_id if isinstance(one, Example) else one for one in self.like]
+        return [i for i in ids if i is not None]
+
 
 Query = int | Example | Examples  # a song id, sound from outside the library, or several of them
 
@@ -79,7 +84,7 @@ def examples_of(query: Query) -> Examples:
 
 
 def read_example(snapshot: Snapshot, source: Path | bytes, name: str) -> Example:
-    """Decode a file or its bytes in this process and compute its vector; servers use :func:`uploads.decode_upload`.
+    """Decode a file or its bytes in this process and compute its vector; a server uses :func:`uploads.decode_upload`.
 
     Raises AudioError, with `name` in its message, if the sound cannot be decoded or is too short; ModelError if the
     library has no model.
@@ -123,12 +128,12 @@ def find_similar(
 ) -> list[Hit]:
     """Return the `k` songs most similar to a song, to sound from outside the library, or to several of these examples.
 
-    Several examples are combined by the mean of the inverse squared distances, minus half the same mean for the songs
-    to avoid. So songs near one example come before songs halfway between all examples. `max_per_artist` counts folders
-    if the artist is unknown; None removes the limit. Songs in `exclude`, examples and their duplicates are never
-    results. `hub_reduction` re-ranks the nearest candidates by mutual proximity; the library's settings give the
-    default. Thumbs adapt the metric around the query; songs that do not fit are never results, and songs that fit
-    ignore the limit per artist.
+    With several examples, songs are ranked by their mean inverse squared distance from the examples, minus half of the
+    mean for the songs to avoid. So songs near one example come before songs halfway between all examples.
+    `max_per_artist` counts folders if the artist is unknown; None removes the limit. Songs in `exclude`, examples and
+    their duplicates are never results. `hub_reduction` re-ranks the nearest candidates by mutual proximity; None uses
+    the library's setting. Thumbs adapt the metric around the query. Songs with a thumb down are never results, and
+    songs with a thumb up ignore the limit per artist.
 
     Results are nearest first; there are fewer than `k` if no more songs qualify. Raises NotFoundError if a song is not
     in the library or has no vector.
@@ -160,8 +165,7 @@ def find_similar(
         rows, nearest = rows[order], distances.argmin(axis=0)[order]
         chosen = limit_per_artist(snapshot, rows, k, max_per_artist, fitting)
         if len(chosen) == k or n_candidates == n_allowed:
-            features = [one.features if isinstance(one, Example) else None for one in examples.like]
-            sources = [(row, features) for (row, _), features in zip(like, features, strict=True)]
+            sources = [(row, one) for (row, _), one in zip(like, examples.like, strict=True)]
             return _hits(snapshot, sources, rows[chosen], combined[chosen], nearest[chosen])
         n_candidates = min(n_allowed, 4 * n_candidates)
     return []
@@ -177,7 +181,7 @@ def _distances(
 
 
 def _combine(like: FloatingArray, unlike: FloatingArray) -> tuple[Int64Array, FloatingArray]:
-    """Return the order of rows, and combined distances: infinite for rows much nearer to the examples to avoid."""
+    """Return the order of rows, and their combined distances; infinite if a row is much nearer to songs to avoid."""
     if len(like) == 1 and not len(unlike):
         order = np.argsort(like[0], kind="stable")
         return order, like[0][order]
@@ -197,13 +201,13 @@ def similarity_of(snapshot: Snapshot, query: Query, other_id: int) -> float:
 
 
 def similarities_of(snapshot: Snapshot, query: Query, other_id: int) -> tuple[list[float], list[float]]:
-    """Return the similarity of a song to each example, and to each example to avoid."""
+    """Return the similarities of a song to each example and to each song to avoid."""
     like, unlike = _pairwise(snapshot, query, other_id)
     return kernels.ppk_similarity(like).tolist(), kernels.ppk_similarity(unlike).tolist()
 
 
 def _pairwise(snapshot: Snapshot, query: Query, other_id: int) -> tuple[Float64Array, Float64Array]:
-    """Return the distances from a song to each example, and to each example to avoid."""
+    """Return the distances from a song to each example and to each song to avoid."""
     rows, reduce = np.array([snapshot.row_of(other_id)]), snapshot.library.settings["hub_reduction"]
     examples = examples_of(query)
     like, unlike = (
@@ -223,7 +227,7 @@ def _candidates(
 ) -> Int64Array:
     if allowed is not None:
         return snapshot.nearest(vector, n, allowed=allowed, condition=condition)
-    # asking for a few more rows is faster than a mask of all songs
+    # a search for a few more rows is faster than a mask of all songs
     rows = snapshot.nearest(vector, n + len(excluded), condition=condition)
     return rows[~np.isin(rows, excluded)][:n]
 
@@ -255,22 +259,22 @@ def limit_per_artist(
 
 def _hits(
     snapshot: Snapshot,
-    examples: Sequence[tuple[int, Float32Array | None]],
+    examples: Sequence[tuple[int, int | Example]],
     rows: Int64Array,
     distances: FloatingArray,
     nearest: Int64Array,
 ) -> list[Hit]:
     """Return results in the order of `rows`, without songs removed after the snapshot was taken.
 
-    `examples` are rows, -1 for sound from outside, and features of sound from outside. `nearest` is the index of the
-    example that gives the reason.
+    Each example has its row, or -1 without one. `nearest` contains the index of the example nearest to each result,
+    which gives the reason.
     """
     ids = snapshot.row_ids[rows].tolist()
     example_ids = [int(snapshot.row_ids[row]) if row >= 0 else -1 for row, _ in examples]
     songs = {song.id: song for song in snapshot.songs_by_id([i for i in example_ids if i >= 0] + ids)}
     reasons: dict[int, str] = {}
-    for place, (example_id, (_, features)) in enumerate(zip(example_ids, examples, strict=True)):
-        song = songs.get(example_id)
+    for place, (example_id, (_, example)) in enumerate(zip(example_ids, examples, strict=True)):
+        song, features = songs.get(example_id), example.features if isinstance(example, Example) else None
         others = [songs[i] for i, one in zip(ids, nearest.tolist(), strict=True) if one == place and i in songs]
         texts = describe_pairs(snapshot, song, others, features)
         if len(examples) > 1:
@@ -284,16 +288,8 @@ def _hits(
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarArtist:
-    """An artist, and the artist's songs that are nearest to the query, nearest first."""
-
-    name: str
-    entries: tuple[Hit, ...]
-
-
 def choose_songs_of(snapshot: Snapshot, artist: str) -> Examples:
-    """Return up to eight songs of an artist, evenly spaced, as a query; raises NotFoundError if there are none."""
+    """Return a query with up to eight songs by an artist, evenly spaced; raises NotFoundError if there are none."""
     rows = np.flatnonzero(snapshot.columns.group.is_in([fold_name(artist)]))
     if not len(rows):
         raise NotFoundError(f"{snapshot.library.name}: no song by {artist[:100]!r} found.")
@@ -313,10 +309,9 @@ def find_similar_artists(
     filters: Filters | None = None,
     exclude: Iterable[int] = (),
     thumbs: Thumbs | None = None,
-) -> list[SimilarArtist]:
-    """Return other artists with songs near a query, nearest first; parameters are those of :func:`find_similar`."""
-    ids = [one.song_id if isinstance(one, Example) else one for one in examples_of(query).like]
-    rows = snapshot.rows_of([i for i in ids if i is not None])
+) -> dict[str, list[Hit]]:
+    """Return other artists with songs near a query, and these songs; artists and songs are sorted by distance."""
+    rows = snapshot.rows_of(examples_of(query).song_ids)
     codes = snapshot.columns.group.codes
     own = snapshot.row_ids[np.isin(codes, codes[rows[rows >= 0]])]
     excluded, k = [*exclude, *own.tolist()], N_ENTRIES * n_artists
@@ -331,4 +326,4 @@ def find_similar_artists(
         if len(by_artist) >= n_artists or len(hits) < k:
             break
         k *= 2
-    return [SimilarArtist(entries[0].song.by, tuple(entries)) for entries in list(by_artist.values())[:n_artists]]
+    return {songs[0].song.by: songs for songs in list(by_artist.values())[:n_artists]}

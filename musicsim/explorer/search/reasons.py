@@ -1,7 +1,7 @@
 """Short reasons why songs are similar, in words that a listener can check by ear.
 
-Reasons are properties that two songs share: artist, tags and genre, then tempo, key and descriptors ("both dark"), then
-parts of the sound ("similar rhythm"). The properties that fewest songs of the library share come first.
+Reasons are properties that two songs share: first artist, tags and genre, then tempo, key and descriptors ("both
+dark"), then parts of the sound ("similar rhythm"). Descriptors and parts of the sound are sorted from rare to common.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,23 +16,24 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.genres import genre_key
 from musicsim.library.stores.models import Vectors
+from musicsim.places import places_in_order
 
 _N_REASONS = 2
 _TAGS_COMPARED = 8  # number of tags to compare per song: those with the largest weights
 _SAME_TEMPO = 1.04  # largest ratio of equal tempos: listeners and estimates are no more precise
 _OUTER = 1 / 3  # share of the library that counts as dark; the same share counts as bright
 _SIMILAR = 0.25  # share of the library that may be nearer to a song with "similar" sound
-_SAMPLE = 300  # number of songs in the library to compare with
+_SAMPLE = 300  # number of songs that represent the library
 _PARTS = {
     "tone color": "similar tone color",
     "how much the loudness varies": "similar dynamics",
     "attacks and swells": "similar attacks",
     "rhythm and fluctuation": "similar rhythm",
 }
-"""Reasons for groups of :data:`GROUPS`; the other groups are hard to hear."""
+"""Reasons for some of :data:`GROUPS`; the other groups are hard to hear."""
 _SAID_BY = {"similar tone color": ("both bright", "both dark"), "similar attacks": ("both lively", "both calm")}
-"""Reasons that say nearly the same as a similar part."""
-_SLOW, _FAST = 100.0, 130.0  # no faster tempo is called slow and no slower one fast, even in a library of such songs
+"""Descriptors that imply a similar part, so that it is not worth mentioning."""
+_SLOW, _FAST = 100.0, 130.0  # maximum tempo that is called slow, and minimum tempo that is called fast
 
 
 def describe_pairs(
@@ -40,8 +41,8 @@ def describe_pairs(
 ) -> list[str]:
     """Return a reason for each of the other songs: up to two shared properties, or "" if none is known.
 
-    A property that all the others share does not distinguish them. It is named only if there is nothing else. For sound
-    from outside, `song` is None and `features` are those of the model in use.
+    A property that all the others share does not distinguish them, so it is only named if there is nothing else. For
+    sound from outside the library, `song` is None, and `features` are its features in the model in use.
     """
     facts = [[words for _, words in sorted(parts)] for parts in _find_similar_parts(snapshot, song, others, features)]
     if song is not None:
@@ -113,14 +114,12 @@ def _find_similar_parts(
 ) -> list[list[tuple[float, str]]]:
     """Return the parts of the sound that are similar, each with the share of the library that is nearer."""
     sound = _find_sound(snapshot)
-    if sound is None or not others:
+    one = features if features is not None and len(features) == N_SOUND_FEATURES else None
+    if one is None and sound is not None and song is not None:
+        one = sound.rows([song.id])[0]
+    if sound is None or one is None or not others:
         return [[] for _ in others]
     rows = sound.rows([other.id for other in others])
-    one = sound.rows([song.id])[0] if song is not None else None
-    if features is not None and len(features) == N_SOUND_FEATURES:
-        one = features
-    if one is None:
-        return [[] for _ in others]
     names = [_PARTS[name] for name in GROUPS if name in _PARTS]
     shares = sound.shares(one, np.array([one if row is None else row for row in rows])).tolist()
     return [
@@ -130,7 +129,7 @@ def _find_similar_parts(
 
 
 class _Sound:
-    """Features of the model Sound, by groups that can be heard, and those of a sample of the library."""
+    """Features of the model Sound in groups that a listener can hear, and the same of a sample of the library."""
 
     def __init__(self, stored: Vectors) -> None:
         self._X, self._order = stored.X, np.argsort(stored.song_ids)
@@ -142,11 +141,9 @@ class _Sound:
         self._sample = np.asarray(self._X[np.sort(sample)])
 
     def rows(self, song_ids: Sequence[int]) -> list[Float32Array | None]:
-        """Return the features of songs, None for those without."""
-        places = np.minimum(np.searchsorted(self._ids, song_ids), len(self._ids) - 1)
-        is_stored = self._ids[places] == song_ids
-        rows = np.asarray(self._X[self._order[places]])
-        return [row if stored else None for row, stored in zip(rows, is_stored.tolist(), strict=True)]
+        """Return the features of songs; None for songs without features."""
+        places = places_in_order(self._ids, np.array(song_ids, dtype=np.int64), self._order)
+        return [np.asarray(self._X[place]) if place >= 0 else None for place in places.tolist()]
 
     def shares(self, one: Float32Array, others: Float32Array) -> Float64Array:
         """Return the share of the sample that is nearer to a song than each of the others, (n_others, n_groups)."""
@@ -158,7 +155,7 @@ class _Sound:
 
 
 def _find_sound(snapshot: Snapshot) -> _Sound | None:
-    """Return the features of the built-in model; None before it was fitted."""
+    """Return the features of the built-in model; None before it has been fitted."""
     record = snapshot.library.models.native()
     if record is None or record.n_features != N_SOUND_FEATURES or not snapshot.library.models.is_whole(record):
         return None

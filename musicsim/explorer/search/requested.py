@@ -1,4 +1,4 @@
-"""Results of a search request: songs similar to examples or part of an example, or songs that match words."""
+"""Results of a search request: songs similar to examples, or songs that match words."""
 
 from collections.abc import Collection
 
@@ -32,10 +32,9 @@ def find_requested(
 ) -> list[Hit]:
     """Return the results of a request; without an example, the songs that match its words best.
 
-    `query` is the first example, to which those of the request are added; or the result of :func:`combine_examples`,
-    which is used unchanged. A page that searches several times thus combines the examples only once. `thumbs` replace
-    those of the request; `exclude` are ids that are never results. Raises NotFoundError if a song is not in the library
-    or lacks a vector, or for an unknown word.
+    The examples of the request are added to `query`, unless it is the result of :func:`combine_examples`. `thumbs`
+    replace those of the request; songs in `exclude` are never results. Raises NotFoundError for an unknown word, and if
+    a song is not in the library or lacks a vector.
     """
     if query is None and not request.like:
         rows = find_matching_rows(snapshot, request)
@@ -60,7 +59,7 @@ def find_requested(
 
 
 def combine_examples(snapshot: Snapshot, query: int | Example | None, request: SearchRequest) -> Examples:
-    """Return a query, or its requested part, together with the examples of a request."""
+    """Add the examples of a request to a query, or to the requested part of it."""
     others = tuple(i for i in dict.fromkeys(request.like) if i != query)
     if query is None:
         return Examples(others, request.unlike)
@@ -69,7 +68,7 @@ def combine_examples(snapshot: Snapshot, query: int | Example | None, request: S
 
 
 def part_of(snapshot: Snapshot, query: int | Example, start_s: float, end_s: float) -> Example:
-    """Return part of a song or of other sound as an example; raises AudioTooShortError or FeatureVersionError."""
+    """Return a part of a song or of other sound as an example; raises AudioTooShortError or FeatureVersionError."""
     if isinstance(query, int):
         song = snapshot.library.song(query)
         song_id: int | None = query
@@ -93,8 +92,8 @@ def part_of(snapshot: Snapshot, query: int | Example, start_s: float, end_s: flo
 def find_matching_rows(snapshot: Snapshot, request: SearchRequest) -> Int64Array:
     """Return the rows that match the words and filters of a request, int64, best match first.
 
-    The more extreme a song's descriptors are, the better it matches (for "slow", the slowest songs). Several ranks are
-    added up. Raises the errors of :func:`filter_rows`.
+    Songs with more extreme descriptors match better; for "slow", the slowest songs come first. The ranks for several
+    words are added up. Raises the errors of :func:`filter_rows`.
     """
     mask = filter_rows(snapshot, request)
     rows = np.arange(snapshot.n_indexed) if mask is None else np.flatnonzero(mask)

@@ -18,9 +18,9 @@ from musicsim.storage import writing_to
 
 _MAX_MB = 200  # the same as server.maxUploadSize in .streamlit/config.toml
 VISITORS_MB = 20  # maximum size of a visitor's upload
-_VISITORS_MINUTES, _VISITORS_SECONDS = 15.0, 60.0
+_VISITORS_MINUTES, _VISITORS_SECONDS = 15.0, 60.0  # limits for visitors: minutes of sound, seconds of work
 MINUTES = 20.0  # minutes of an upload that are analyzed by default
-MAX_MINUTES = 600.0  # maximum that can be requested, because the server's memory holds the frames (8 MB per hour)
+MAX_MINUTES = 600.0  # maximum that can be requested, because the frames are in memory (8 MB per hour)
 
 
 def max_mb() -> int:
@@ -33,9 +33,9 @@ def decode_upload(
 ) -> Decoding["audio.Sound"]:
     """Start to decode the first `minutes` of a file or recording in a worker; the result includes its MFCCs.
 
-    The library's limits apply. Limits are lower for visitors, who take turns by their address, `visitor`. Bytes are
-    written to a temporary file in the library's folder. Messages use `name`. Raises ModelError if the library has no
-    model; AudioError if the file is too large.
+    The library's limits apply; for visitors, they are lower. Visitors with different addresses (`visitor`) take turns.
+    Bytes are written to a temporary file in the library's folder. Messages use `name`. Raises ModelError if the library
+    has no model, and AudioError if the file is too large.
     """
     model_to_compare_with(snapshot)
     size = source.stat().st_size if isinstance(source, Path) else len(source)
@@ -60,7 +60,7 @@ def decode_upload(
     if is_public():
         minutes, limits = min(minutes, _VISITORS_MINUTES), replace(limits, seconds=_VISITORS_SECONDS)
     else:
-        visitor = ""  # all uploads come from the owner, so there are no turns
+        visitor = ""  # all uploads come from the owner, who does not wait for a turn
     return decoder().ask(work, name=name, limits=limits, visitor=visitor)
 
 

@@ -1,8 +1,8 @@
 """Explanation of the similarity of two songs: shared codewords and passages, tags, and listeners in common.
 
-Shares are computed under the model in use. If it compares features other than codewords, the parts are groups of
-features (:mod:`musicsim.explorer.search.why_groups`), and shared passages come from the library's codeword model.
-Silence and fades never count as shared passages. Frame i of a song starts at i times 256 / 22050 s.
+If the model in use does not compare codewords, the parts of the similarity are groups of features
+(:mod:`musicsim.explorer.search.why_groups`), and shared passages come from the library's codeword model. Silence and
+fades never count as shared passages. Frame i of a song starts at i times 256 / 22050 s.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from musicsim.audio import HOP, SAMPLE_RATE
 from musicsim.audio.features import N_MELS
 from musicsim.errors import ModelError
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.explorer.search.why_groups import REST, Compared, Share, Shares, largest_shares
+from musicsim.explorer.search.why_groups import REST, Amounts, Compared, Share, Shares, largest_shares, sum_stages
 
 N_SHARED, N_APART = 6, 3
 _FRAME_S = HOP / SAMPLE_RATE
@@ -29,7 +29,7 @@ _SMOOTH_FRAMES = round(1.5 / _FRAME_S)
 _REACH_FRAMES = round(3.0 / _FRAME_S)  # maximum distance from the middle of a passage to its ends
 _SHORTEST_FRAMES = round(1.0 / _FRAME_S)  # a shorter passage is hard to hear; a shorter song is one passage
 _N_BINS = 240
-_FAINTEST = 0.5  # minimum peak of a passage, relative to the peak of its sound in the song
+_FAINTEST = 0.5  # minimum density of a sound at its passage, relative to the maximum in the song
 _QUIETEST_DB = 15.0  # silence and fades are this much below the loudest moments, in the mean of all bands
 
 
@@ -53,7 +53,7 @@ class Side:
 class CodewordShare(Share):
     """Contribution of a codeword; `words` describes its sound relative to other codewords."""
 
-    more_in: int  # 0 if the first song has more of this codeword, 1 if the second has more
+    more_in: int  # 1 if the second song has more of this codeword, else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,9 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """An explanation; "after" is None without a learned metric. The last four fields are empty without codewords."""
+    """An explanation; the last four fields are empty without codewords."""
 
-    similarity_before: float
-    similarity_after: float | None
-    distance_before: float
-    distance_after: float | None
+    stages: tuple[Amounts, ...]  # before and (if the model was learned) after learning; the last one is in use
     parts: tuple[Share, ...]  # shares that sum to the similarity; largest first, the remainder last
     apart: tuple[CodewordShare | Share, ...]  # the parts with the largest shares of the distance, at most three
     tags: tuple[str, ...]  # tags in common
@@ -82,7 +79,7 @@ class Why:
     shared: tuple[str, ...] = ()
     passages: tuple[tuple[Passage, ...], tuple[Passage, ...]] = ((), ())  # of each song, in the order of `shared`
     # density of the similarity over the first `heard_s` seconds, (n_bins,) for each song; empty without frames. The
-    # mean over a song is the similarity, except for silence and for codewords that only the other song has.
+    # mean over a song is the similarity, without the shares of silence and of codewords that only the other song has.
     curves: tuple[Float32Array, Float32Array] = (np.empty(0, np.float32), np.empty(0, np.float32))
     heard_s: tuple[float, float] = (0.0, 0.0)  # compared seconds of each song
 
@@ -92,20 +89,14 @@ def codeword_shares(a: npt.ArrayLike, b: npt.ArrayLike, components: npt.ArrayLik
 
     The mapped histograms a and b (n_codewords,) are square roots for the probability product kernel; `components` (r,
     n_codewords) is L of the metric M = L^T L. The shares sum to d^2 = (a - b)^T M (a - b) and to 1 - d^2 / 2, which
-    the pages show as similarity, clipped at 0. Raises ValueError if the shapes do not fit together.
+    the pages show as similarity, clipped at 0.
 
     With delta = a - b, codeword w has the share delta_w (M delta)_w of the squared distance. A metric couples
     codewords, so a share may be negative if the codeword compensates for a difference in others. The share of the
     similarity is (a_w^2 / |a|^2 + b_w^2 / |b|^2) / 2, minus half the share of the distance. If M is the identity and
     a, b are square-root histograms, this is a_w b_w, the term of the probability product kernel (thesis, equation 5.6).
-    A song that is mapped to 0 has no codewords.
     """
     a, b, L = (np.asarray(x, dtype=np.float64) for x in (a, b, components))
-    if a.ndim != 1 or a.shape != b.shape or L.ndim != 2 or L.shape[1] != len(a):
-        raise ValueError(
-            f"a, b and components have shapes {a.shape}, {b.shape} and {L.shape}; they must be (n_codewords,) twice "
-            "and (r, n_codewords)."
-        )
     delta = a - b
     distance = delta * (L.T @ (L @ delta))
     presence = sum(np.square(x) / max(float(x @ x), np.finfo(float).tiny) for x in (a, b)) / 2
@@ -115,8 +106,8 @@ def codeword_shares(a: npt.ArrayLike, b: npt.ArrayLike, components: npt.ArrayLik
 def describe_codewords(codebook: codebooks.Codebook, codewords: Sequence[int]) -> list[str]:
     """Describe the sound of codewords of delta-MFCC relative to their codebook, as in "bright, quiet, steady".
 
-    A word describes the outer thirds of the codebook; "very" describes the outer sixths. Loudness is the first MFCC,
-    darkness is the second, and change is the norm of the deltas. Others are "average".
+    A word describes the lowest or highest third of the codebook; "very" describes the outer sixths. Loudness is the
+    first MFCC, darkness is the second, and change is the norm of the deltas. Codewords without a word are "average".
     """
     centers = codebook.codewords_
     n_mfcc = centers.shape[1] // 3
@@ -153,20 +144,18 @@ def explain_pair(
     apart: tuple[CodewordShare | Share, ...]
     if compared is None:
         codewords, codebook = model, _codebook_of(model)
-        before, after = _histogram_shares(one, other, model)
-        parts = _group_by_sound(codebook, before, after)
-        apart = _codeword_shares(codebook, _largest((after or before)[0], N_APART), one, other, before, after)
+        shares = _histogram_shares(one, other, model)
+        parts = _group_by_sound(codebook, shares)
+        apart = _codeword_shares(codebook, _largest(shares[-1][0], N_APART), one, other, shares)
     else:
-        before, after = compared.shares()
-        parts = largest_shares(compared.names, before, after)
+        shares = compared.shares()
+        parts = largest_shares(compared.names, shares)
         groups = [part for part in parts if part.words != REST]
-        apart = tuple(sorted(groups, key=lambda part: -part.distance)[:N_APART]) if len(groups) > 1 else ()
+        apart = tuple(sorted(groups, key=lambda part: -part.stages[-1].distance)[:N_APART]) if len(groups) > 1 else ()
     common, either = one.listeners & other.listeners, one.listeners | other.listeners
+    distances = [float(np.sqrt(max(0.0, squares.sum()))) for squares, _ in shares]
     why = Why(
-        similarity_before=_similarity(before),
-        similarity_after=None if after is None else _similarity(after),
-        distance_before=_distance(before),
-        distance_after=None if after is None else _distance(after),
+        stages=tuple(Amounts(distance, float(kernels.ppk_similarity(distance))) for distance in distances),
         parts=parts,
         apart=apart,
         tags=tuple(tag for tag in one.tags if tag in other.tags),
@@ -176,8 +165,8 @@ def explain_pair(
     if codewords is None or one.histogram is None or other.histogram is None:
         return why
     if compared is not None:
-        before, after = _histogram_shares(one, other, codewords.remove_metric())
-    return _add_passages(why, one, other, _codebook_of(codewords), (after or before)[1])
+        shares = _histogram_shares(one, other, codewords.remove_metric())
+    return _add_passages(why, one, other, _codebook_of(codewords), shares[-1][1])
 
 
 def _add_passages(why: Why, one: Side, other: Side, codebook: codebooks.Codebook, similarity: Float64Array) -> Why:
@@ -200,28 +189,28 @@ def _histograms(one: Side, other: Side) -> Float32Array:
     return np.stack([side.histogram for side in (one, other) if side.histogram is not None])
 
 
-def _histogram_shares(one: Side, other: Side, model: SimilarityModel) -> tuple[Shares, Shares | None]:
+def _histogram_shares(one: Side, other: Side, model: SimilarityModel) -> list[Shares]:
     a, b = model.map_features(_histograms(one, other))
-    before = codeword_shares(a, b, model.remove_metric().components_)
-    return before, None if model.metric_ is None else codeword_shares(a, b, model.components_)
+    return [codeword_shares(a, b, stage.components_) for stage in stages_of(model)]
+
+
+def stages_of(model: SimilarityModel) -> list[SimilarityModel]:
+    """Return the model before and, if it was learned, after learning."""
+    return [model] if model.metric_ is None else [model.remove_metric(), model]
 
 
 def _sounds_of(codebook: codebooks.Codebook) -> tuple[list[str], Int64Array]:
-    """Return the descriptions of sounds without "very", at most 27, and the index of each codeword's description."""
+    """Return at most 27 descriptions of sounds, without "very", and the index of each codeword's description."""
     words = [words.replace("very ", "") for words in describe_codewords(codebook, range(len(codebook.codewords_)))]
     names, group = np.unique(words, return_inverse=True)
     return names.tolist(), group
 
 
-def _group_by_sound(codebook: codebooks.Codebook, before: Shares, after: Shares | None) -> tuple[Share, ...]:
-    """Return shares of groups of codewords that sound alike; single codewords cover a third of the similarity."""
+def _group_by_sound(codebook: codebooks.Codebook, shares: Sequence[Shares]) -> tuple[Share, ...]:
+    """Return shares of groups of codewords that sound alike; the largest single codewords cover only a third."""
     names, group = _sounds_of(codebook)
-
-    def sum_groups(shares: Shares) -> Shares:
-        distance, similarity = (np.bincount(group, share, len(names)).astype(np.float64) for share in shares)
-        return distance, similarity
-
-    return largest_shares(names, sum_groups(before), None if after is None else sum_groups(after))
+    sums = [[np.bincount(group, part, len(names)).astype(np.float64) for part in stage] for stage in shares]
+    return largest_shares(names, [(distance, similarity) for distance, similarity in sums])
 
 
 def _codebook_of(model: SimilarityModel) -> codebooks.Codebook:
@@ -234,14 +223,6 @@ def _codebook_of(model: SimilarityModel) -> codebooks.Codebook:
     return codebook
 
 
-def _distance(shares: Shares) -> float:
-    return float(np.sqrt(max(0.0, shares[0].sum())))
-
-
-def _similarity(shares: Shares) -> float:
-    return float(kernels.ppk_similarity(_distance(shares)))
-
-
 def _largest(shares: Float64Array, n: int) -> list[int]:
     """Return the indices of the `n` largest positive shares, largest first."""
     order = np.argsort(-shares, kind="stable")[:n]
@@ -249,24 +230,17 @@ def _largest(shares: Float64Array, n: int) -> list[int]:
 
 
 def _codeword_shares(
-    codebook: codebooks.Codebook, codewords: Sequence[int], one: Side, other: Side, before: Shares, after: Shares | None
+    codebook: codebooks.Codebook, codewords: Sequence[int], one: Side, other: Side, shares: Sequence[Shares]
 ) -> tuple[CodewordShare, ...]:
-    more_in = _histograms(one, other).argmax(axis=0).tolist()  # argmax chooses the first song if both are equal
+    more_in = _histograms(one, other).argmax(axis=0).tolist()
     return tuple(
-        CodewordShare(
-            words=words,
-            more_in=more_in[w],
-            similarity_before=float(before[1][w]),
-            similarity_after=None if after is None else float(after[1][w]),
-            distance_before=float(before[0][w]),
-            distance_after=None if after is None else float(after[0][w]),
-        )
+        CodewordShare(words, sum_stages(shares, [w]), more_in[w])
         for w, words in zip(codewords, describe_codewords(codebook, codewords), strict=True)
     )
 
 
 def _read(side: Side, codebook: codebooks.Codebook) -> tuple[Int64Array, BoolArray]:
-    """Return the nearest codewords of each frame of the first ten minutes, (n_frames, tau), and if it is loud enough.
+    """Return the nearest codewords of each frame of the first ten minutes, (n_frames, tau), and which are loud enough.
 
     The level of a frame is its first MFCC: the sum over all bands in dB, divided by the root of their number.
     """
@@ -285,7 +259,7 @@ def _read(side: Side, codebook: codebooks.Codebook) -> tuple[Int64Array, BoolArr
 
 
 def _smooth(values: npt.ArrayLike) -> Float64Array:
-    """Return means over 1.5 s around each frame; at both ends, over fewer frames."""
+    """Return the mean over 1.5 s around each value (less at both ends), given one value per frame."""
     sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
     n, half = len(sums) - 1, _SMOOTH_FRAMES // 2
     start = np.maximum(np.arange(n) - half, 0)
@@ -307,10 +281,10 @@ def _curve(nearest: Int64Array, is_loud: BoolArray, similarity: Float64Array, si
 def _passages(
     songs: tuple[Int64Array, Int64Array], used: tuple[BoolArray, BoolArray], sounds: Sequence[int]
 ) -> tuple[list[int], tuple[Passage, ...], tuple[Passage, ...]]:
-    """Return the first sounds that have a passage in both songs, and these passages; passages do not overlap.
+    """Return the first sounds that have a passage in both songs, and these passages, which do not overlap.
 
-    `songs` are the sounds of the codewords nearest to each frame, (n_frames, tau). `used` is True for frames that no
-    passage may contain; frames of the passages are added.
+    `songs` are the sounds of the codewords nearest to each frame, (n_frames, tau). `used` marks frames that must not be
+    in a passage; the frames of each new passage are marked, too.
     """
     shared: list[int] = []
     passages: tuple[list[Passage], list[Passage]] = ([], [])
@@ -330,9 +304,9 @@ def _passages(
 
 
 def _densest_part(density: Float64Array, used: BoolArray) -> tuple[int, int] | None:
-    """Return start and stop of the part around the largest unused value whose values are at least half as large.
+    """Return start and stop of the part around the largest unused value in which all values are at least half of it.
 
-    Returns None if that value is too small compared to the largest one, or if the part is too short.
+    Returns None if this value is too small compared to the maximum, or if the part is too short.
     """
     free = np.where(used, 0.0, density)
     middle = int(np.argmax(free))

@@ -14,7 +14,7 @@ from musicsim.explorer.models.representations import CODEWORDS
 from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.search.query import Example, model_to_compare_with
-from musicsim.explorer.search.why import Side, Why, explain_pair
+from musicsim.explorer.search.why import Side, Why, explain_pair, stages_of
 from musicsim.explorer.search.why_groups import GROUPS, Compared, sound_groups
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
@@ -34,7 +34,7 @@ def explain_result(snapshot: Snapshot, query: int | Example, other_id: int) -> t
 
 
 def _compare(snapshot: Snapshot, model: SimilarityModel, query: int | Example, other_id: int) -> Compared:
-    """Return the features of two songs in groups; a joint model has one group per part, but several for Sound."""
+    """Return the features of two songs in groups: one per part of a joint model, or several if the part is Sound."""
     model_id = snapshot.record.id if snapshot.record else None
     songs = [_representative(snapshot, song) if isinstance(song, int) else song for song in (query, other_id)]
     song_ids = _features(snapshot.library, model_id, snapshot.revision).song_ids
@@ -46,15 +46,14 @@ def _compare(snapshot: Snapshot, model: SimilarityModel, query: int | Example, o
     parts = []
     for part, part_id, block in zip(encoder.parts, encoder.model_ids, encoder.blocks, strict=True):
         assert isinstance(part, SimilarityModel)
-        before = whole.before[:, block]
-        after = None if whole.after is None else whole.after[:, block]
+        components = tuple(L[:, block] for L in whole.components)
         compared = Compared(
-            (part.kind.description,), whole.group[block], whole.pair[:, block], whole.sample[:, block], before, after
+            (part.kind.description,), whole.group[block], whole.pair[:, block], whole.sample[:, block], components
         )
         if part.representation == SOUND:
             with suppress(NotFoundError):  # without stored features, Sound is a single group
-                sound, axes = _compare_under(snapshot, part, part_id, songs, sample), part.components_
-                compared = replace(sound, before=before @ axes, after=None if after is None else after @ axes)
+                sound = _compare_under(snapshot, part, part_id, songs, sample)
+                compared = replace(sound, components=tuple(L @ part.components_ for L in components))
         parts.append(compared)
     return Compared.concatenate(parts)
 
@@ -80,8 +79,7 @@ def _compare_under(
         group=sound_groups(n) if is_sound else np.zeros(n, dtype=np.int64),
         pair=mapped[: len(pair)],
         sample=mapped[len(pair) :],
-        before=model.remove_metric().components_,
-        after=None if model.metric_ is None else model.components_,
+        components=tuple(stage.components_ for stage in stages_of(model)),
     )
 
 
@@ -101,7 +99,7 @@ def sides_of(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[S
 
 
 def _example_side(snapshot: Snapshot, example: Example) -> Side:
-    """Return sound from outside the library, with tags and listeners if the library has a song with this sound."""
+    """Return the data of sound from outside the library, with tags and listeners if a song has the same sound."""
     song = next(iter(snapshot.songs_by_id([example.song_id] if example.song_id is not None else [])), None)
     histogram: Float32Array | None = example.features
     if not _compares_codewords(snapshot):
@@ -146,7 +144,7 @@ def _compares_codewords(snapshot: Snapshot) -> bool:
 
 
 def _codeword_model(snapshot: Snapshot) -> SimilarityModel | None:
-    """Return the library's codeword model, which finds similar passages."""
+    """Return the library's codeword model, which finds shared passages."""
     record = snapshot.library.models.codewords()
     return None if record is None else _load_model(snapshot.library, record.id)
 
@@ -157,7 +155,7 @@ def _load_model(library: Library, model_id: str) -> SimilarityModel:
 
 
 def _representative(snapshot: Snapshot, song_id: int) -> int:
-    """Return the id of the song whose features represent a song: itself, or the song shown for a duplicate."""
+    """Return the id of the song whose features are stored for a song: its own, or that of a duplicate."""
     return int(snapshot.row_ids[snapshot.row_of(song_id)])
 
 
@@ -170,14 +168,14 @@ def _rows(snapshot: Snapshot, model_id: str | None, song_ids: list[int]) -> list
 
 @lru_cache(maxsize=4)
 def _features(library: Library, model_id: str | None, revision: int) -> Vectors:
-    """Return mapped features and song ids (8 bytes each), cached because reading the ids takes long."""
+    """Return a model's features; cached, because reading the song ids takes long."""
     return library.models.features(model_id)
 
 
 def _frame_blocks(library: Library, song: Song) -> Iterator[Float32Array] | None:
     try:
         return library.frame_files.frames(song.content_hash).blocks()
-    except (FeatureVersionError, AudioTooShortError):  # the frames are not stored, or have a different version
+    except (FeatureVersionError, AudioTooShortError):  # frames are not stored, or are of a different version
         return None
 
 

@@ -1,4 +1,4 @@
-"""Conditions on songs, the parts of a filter. Their method ``rows`` returns a mask of passing songs, (n_songs,)."""
+"""Conditions on songs, the parts of a filter. Their method ``rows`` returns a mask of matching songs, (n_songs,)."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from musicsim.library.db.columns import SongColumns
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """Condition: the value of a column is one of `names`; a song without a value does not pass."""
+    """The value of a column is one of `names`; a song without a value does not match."""
 
     column: str
     names: frozenset[str]
@@ -22,7 +22,7 @@ class Among:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """Condition: the number in a column is in a range, ends included; unknown numbers (nan) do not pass."""
+    """The number in a column is in a range, ends included; unknown numbers (nan) do not match."""
 
     column: str
     first: float
@@ -35,7 +35,7 @@ class Within:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Listed:
-    """Condition: the row is in a mask that was computed elsewhere, such as from tags or lyrics."""
+    """The row is in a mask that was computed elsewhere, such as from tags or lyrics."""
 
     passing: BoolArray  # (n_songs,)
 
@@ -45,7 +45,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """Condition: the given condition does not hold."""
+    """The given condition does not hold."""
 
     condition: "Condition"
 
@@ -55,7 +55,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """Condition: all given conditions hold; there is at least one."""
+    """All given conditions hold; there is at least one."""
 
     conditions: "tuple[Condition, ...]"
 

@@ -9,9 +9,9 @@ from musicsim.explorer.snapshot.map_columns import PALETTE, UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
 _N_RAYS = 24
-_MIN_RANGE = 0.25  # of the rays' levels, so that steady music gets even rays
+_MIN_RANGE = 0.25  # minimum range of levels, so that steady music gets even rays
 _DISC, _RAY = 15, 26  # radius of the disc, and length of the longest ray; the picture is 96 wide
-_SHIFTS = (-0.07, 0.05, 0.09, -0.03)  # of hue, one for each small region
+_SHIFTS = (-0.07, 0.05, 0.09, -0.03)  # shifts of the hue, which vary among the small regions of a large one
 
 
 def draw_cover(snapshot: Snapshot, song_id: int) -> bytes:
@@ -30,7 +30,7 @@ def draw_cover(snapshot: Snapshot, song_id: int) -> bytes:
 
 
 def _rays(outline: np.ndarray) -> list[tuple[float, float, float]]:
-    """Return length and direction of each ray, clockwise from the start of the song at the top."""
+    """Return length and direction of each ray, clockwise from the top, where the song starts."""
     ends = np.linspace(0, len(outline), _N_RAYS + 1).astype(int)
     level = np.array([outline[a:b].mean() if b > a else 0.0 for a, b in pairwise(ends)])
     share = 1 - (level.max() - level) / max(level.max() - level.min(), _MIN_RANGE)
@@ -39,17 +39,14 @@ def _rays(outline: np.ndarray) -> list[tuple[float, float, float]]:
 
 
 def _colors(snapshot: Snapshot, song_id: int) -> tuple[str, str]:
-    """Return a light and a deep shade of the color of the song's region, as the map shows it."""
+    """Return a light and a deep shade of the map's color for the song's region."""
     row = int(snapshot.rows_of([song_id])[0])
-    large, small = ([*_labels(snapshot, row), -1, -1])[:2]
+    labels = [int(snapshot.clusters[size][row]) for size in sorted(snapshot.clusters, key=int)] if row >= 0 else []
+    large, small = [*labels, -1, -1][:2]
     color = PALETTE[large % len(PALETTE)] if large >= 0 else UNKNOWN_COLOUR
     hue, _, saturation = colorsys.rgb_to_hls(*(int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)))
     saturation = min(saturation, 0.6)
     return _hex(hue + _SHIFTS[small % len(_SHIFTS)], 0.55, saturation), _hex(hue, 0.34, saturation)
-
-
-def _labels(snapshot: Snapshot, row: int) -> list[int]:
-    return [int(snapshot.clusters[size][row]) for size in sorted(snapshot.clusters, key=int)] if row >= 0 else []
 
 
 def _hex(hue: float, lightness: float, saturation: float) -> str:

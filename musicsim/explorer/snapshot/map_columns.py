@@ -3,8 +3,8 @@
 The library's settings store the color of each label, so that a change to a few songs does not recolor the map.
 
 For a browser, each column is a line of JSON and then little-endian arrays, which have an entry for every song in the
-order of :class:`MapView`. Spaces pad the line to a multiple of four bytes, including its line feed. Positions are
-fractions of the home window: 0 to 1 from left to right and from bottom to top.
+order of :class:`MapView`. Spaces pad the line with its line feed to a multiple of four bytes. Positions are fractions
+of the home window: 0 to 1 from left to right and from bottom to top.
 """
 
 import json
@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from musicsim._arrays import Float32Array, Float64Array, Int64Array, Uint8Array
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array, Uint8Array
 from musicsim.audio import HEARD
 from musicsim.errors import NotFoundError, StorageError
 from musicsim.explorer.requests.filters import HEARD_WORDS
-from musicsim.explorer.snapshot.map_view import Window, map_view
+from musicsim.explorer.snapshot.map_view import Window
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.db.columns import Labels, SongColumns
@@ -43,20 +43,16 @@ _FULL = (
 # The color map "plasma" without its palest end. No step is gray, because gray means unknown.
 _SCALE = ("#0d0887", "#46039f", "#7201a8", "#9c179e", "#bd3786", "#d8576b", "#ed7953", "#fb9f3a")
 _N_STEPS = 64
-_ONE_COLOR = 0.8  # if one label has more of the songs than this, colors by labels say little
+_ONE_COLOR = 0.8  # if more than this share of the songs has one label, colors by labels say little
 _PERCENTILES = (2, 98)  # both ends of a color scale, so that a few outliers do not use up the colors
 _TYPICAL = 0.6  # minimum difference of a region's mean, in standard deviations of all songs
 _MAX_WORDS = 2
 _MIN_NAMED = 5  # minimum number of songs of a region with a name
 _PACE = frozenset(("tempo", "loudness", "energy"))  # a region is not called calm and loud, or slow and lively
-# a genre names a region if more than this share of the region's songs with a genre have it
-_MAIN_SHARE = 0.5
+_MAIN_SHARE = 0.5  # a region is named after a genre if more than this share of its songs with a genre have it
 _MAIN_LEAD = 1.5  # the share must also be at least this many times the genre's share among all songs
 _STEPS = 65_535  # steps along each axis; a step is a third of a pixel at the largest zoom
-
 _PLAIN_FOLDERS = frozenset(("audio", "data", "music", "snd", "songs", "sound", "sounds", "tracks"))
-
-Places = npt.NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +60,8 @@ class Region:
     """A cluster on the map."""
 
     cluster: int
-    name: str  # empty if nothing is typical, or the region is small
-    # median place of its songs, in the map's unit
-    x: float
+    name: str  # empty if the region has no typical property, or is small
+    x: float  # median place of its songs, in the map's unit
     y: float
     n_songs: int
 
@@ -75,7 +70,7 @@ Levels = list[list[Region]]  # regions at each zoom level, from fewest to most c
 
 
 def regions_of(snapshot: Snapshot) -> Levels:
-    """Return the regions of a snapshot's map for every number of clusters; 0.5 s for 1,000,000 songs."""
+    """Return the regions of a snapshot's map for every number of clusters; takes 0.5 s for 1,000,000 songs."""
     sizes = sorted(snapshot.clusters, key=int)
     return [_find_regions(snapshot.clusters[size], snapshot.map, snapshot.columns) for size in sizes]
 
@@ -100,7 +95,7 @@ def _find_regions(clusters: Int64Array, places: Float32Array, columns: SongColum
 
 
 def _typical_words(differences: Float64Array) -> list[str]:
-    """Return words for the largest of a region's differences, in the order of HEARD; none contradicts another."""
+    """Return words for a region's largest differences, in the order of HEARD, without contradicting words."""
     chosen: list[int] = []
     pace = 0.0
     for i in np.argsort(-np.abs(differences), kind="stable").tolist():
@@ -112,7 +107,7 @@ def _typical_words(differences: Float64Array) -> list[str]:
 
 
 def _differences(clusters: Int64Array, n_clusters: int, values: Float32Array) -> Float64Array:
-    """Return how far each cluster's mean is from the overall mean, in standard deviations; 0 if unknown."""
+    """Return each cluster's mean minus the overall mean, in standard deviations; 0 if unknown."""
     known = np.isfinite(values) & (clusters >= 0)
     if not known.any():
         return np.zeros(n_clusters)
@@ -153,7 +148,7 @@ PALETTE = (*_FULL, *(_hex(0.55 * _rgb(colour) + 0.45 * 255.0) for colour in _FUL
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The meaning of a code: a label, or a step of a scale (without a name)."""
+    """The meaning of a code: a label, or a step of a scale, which has an empty name."""
 
     name: str
     colour: str
@@ -163,7 +158,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The range of numbers that colors show; numbers outside it have the color of the nearer end."""
+    """A range of numbers and their unit; numbers outside it have the color of the nearer end."""
 
     low: float
     high: float
@@ -175,7 +170,7 @@ class Colouring:
     """A code for every row of a snapshot."""
 
     codes: Uint8Array  # (n_indexed,): indices in `entries`
-    entries: list[Entry]  # labels by number of songs, then "others"; or the steps of `scale`. Last "unknown".
+    entries: list[Entry]  # labels by number of songs and "others", or the steps of `scale`; "unknown" is last
     scale: Scale | None = None  # None for labels
 
 
@@ -203,9 +198,9 @@ def colours_allowed() -> tuple[str, ...]:
 
 
 def colours_offered(snapshot: Snapshot) -> list[str]:
-    """Return the meanings of colors that some song has, and first the one to show at first.
+    """Return the meanings of colors that apply to at least one song; the first one is the default.
 
-    This is the first of genre, folder, energy and tempo that colors most songs, in more than one color.
+    The default is the first of genre, folder, energy and tempo that gives most songs a color, and more than one color.
     """
     sizes = {by: _color_sizes(snapshot, by) for by in colours_allowed()}
     offered = [by for by, n_songs in sizes.items() if n_songs.any()]
@@ -216,7 +211,7 @@ def colours_offered(snapshot: Snapshot) -> list[str]:
 
 
 def _color_sizes(snapshot: Snapshot, by: str) -> Int64Array:
-    """Return the number of songs in each color, largest first; for numbers, that of songs with one."""
+    """Return the number of songs in each color, largest first; for a column of numbers, the number of known ones."""
     if by == "tag":
         return np.array([*snapshot.library.listening.tag_counts().values()], dtype=np.int64)
     if by == "cluster":
@@ -239,7 +234,7 @@ def _labels(snapshot: Snapshot, by: str) -> Labels:
 
 
 def _short_folder_names(names: Sequence[str]) -> list[str]:
-    """Return the last part of each path, with as many parents as make it unique and say more than "music"."""
+    """Return the last part of each path, with the parents that are needed if it is ambiguous or plain, like "music"."""
     parts = [PurePath(name).parts for name in names]
     n_parts = [1 + (len(path) > 1 and path[-1].casefold() in _PLAIN_FOLDERS) for path in parts]
     while True:
@@ -253,13 +248,13 @@ def _short_folder_names(names: Sequence[str]) -> list[str]:
 
 
 def _assign_slots(library: Library, by: str, labels: Labels) -> dict[str, int]:
-    """Return and save palette indices of the most frequent labels; a label loses its index once many overtake it."""
+    """Return and save palette indices of frequent labels; a label keeps its index until it becomes rare."""
     n_songs = labels.counts()
     n_songs.pop("", None)
     saved = {name: slot for name, slot in library.colours(by).items() if slot < len(PALETTE)}
     frequent = nsmallest(2 * len(PALETTE), n_songs, key=lambda name: (-n_songs[name], name))
     slots = {name: slot for name, slot in saved.items() if name in frequent}
-    # unused colors come first, because labels that have lost their songs may get them back
+    # colors of rare labels are assigned last, because these labels may become frequent again
     free = set(range(len(PALETTE))) - set(slots.values())
     ordered = sorted(free, key=lambda slot: (slot in saved.values(), slot))
     slots |= dict(zip([name for name in frequent if name not in slots], ordered, strict=False))
@@ -283,7 +278,7 @@ def _colour_by_label(labels: Labels, slots: dict[str, int]) -> Colouring:
 
 
 def _colour_by_cluster(snapshot: Snapshot) -> Colouring:
-    """Return colors by the coarsest clusters, named after what is typical of them."""
+    """Return colors by the coarsest clusters, with the names of their regions."""
     coarsest = min(snapshot.clusters, key=int, default=None)
     if coarsest is None:
         return _count(np.zeros(snapshot.n_indexed, dtype=np.uint8), [_UNKNOWN])
@@ -313,7 +308,7 @@ def _colour_by_number(values: Float64Array, by: str) -> Colouring:
 
 
 def _count(codes: Uint8Array, looks: list[tuple[str, str]], scale: Scale | None = None) -> Colouring:
-    """Return a coloring from codes, and the name and color for each code; the last code means unknown."""
+    """Return a coloring, given codes and the name and color for each code; the last code means unknown."""
     counts = np.bincount(codes, minlength=len(looks)).tolist()
     entries = [
         Entry(name, colour, n, is_known=i < len(looks) - 1)
@@ -322,7 +317,7 @@ def _count(codes: Uint8Array, looks: list[tuple[str, str]], scale: Scale | None 
     return Colouring(codes, entries, scale)
 
 
-def to_unit(home: Window, places: Places) -> Float64Array:
+def to_unit(home: Window, places: FloatingArray) -> Float64Array:
     """Convert places (n, 2) to shares of the map's width and height."""
     low, size = np.array([home.left, home.bottom]), np.array([home.right - home.left, home.top - home.bottom])
     return np.asarray((places.astype(np.float64) - low) / size)
@@ -341,24 +336,21 @@ def map_column(snapshot: Snapshot, name: str) -> bytes:
     "places" contains song ids (uint32), then x, then y (uint16). "regions" is JSON only. Each column of
     :func:`colours_allowed` contains codes (uint8).
     """
-    view = map_view(snapshot.map)
+    view = snapshot.map_view
     if name == "regions":
-        levels = []
+        levels: list[list[dict[str, Any]]] = []
         for level in regions_of(snapshot):
-            named = [region for region in level if region.name]
-            places = to_unit(view.home, np.array([[region.x, region.y] for region in named]).reshape(-1, 2))
-            levels.append(
-                [
-                    {"name": region.name, "x": round(x, 4), "y": round(y, 4), "n": region.n_songs}
-                    for region, (x, y) in zip(named, places.tolist(), strict=True)
-                ]
-            )
+            levels.append([])
+            for region in level:
+                if region.name:
+                    x, y = to_unit(view.home, np.array([region.x, region.y])).round(4).tolist()
+                    levels[-1].append({"name": region.name, "x": x, "y": y, "n": region.n_songs})
         return _pack({"levels": levels})
     ids = snapshot.row_ids[view.rows]
-    # this digest is the same in all columns with the same songs in the same order
+    # columns with the same digest have the same songs in the same order
     order = blake2b(ids.tobytes(), digest_size=8).hexdigest()
     if name == "places":
-        x, y = np.round(to_unit(view.home, snapshot.map[view.rows]) * _STEPS).astype("<u2").T
+        x, y = np.round(to_unit(view.home, view.places[view.rows]) * _STEPS).astype("<u2").T
         return _pack({"n": len(ids), "order": order}, ids.astype("<u4"), x, y)
     if name in colours_allowed():
         colours = colouring(snapshot, name)

@@ -1,15 +1,13 @@
 """The songs of a map in drawing order, and the songs inside an outline.
 
-If a library is too large to draw completely, a browser draws those songs in view that come first in this order. So the
-sample is always the same, and points stay in view after zooming in.
+If a library is too large to draw completely, a browser draws the songs in view that come first in this order. The
+sample is thus always the same, and its points stay after zooming in.
 """
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,29 +22,6 @@ _ROOM = 0.06  # margin as a share of the map's width, so that marks at the edge 
 _COARSE, _FINE = 64, 256  # number of cells per side of the grid
 _N_NEAREST = 10  # number of neighbors that determine the place of a new song
 
-Source = TypeVar("Source")
-Made = TypeVar("Made")
-
-
-class OncePer(Generic[Source, Made]):
-    """A small thread-safe LRU cache of values made from large objects, such as arrays, compared by identity."""
-
-    def __init__(self, make: Callable[..., Made], most: int = 6) -> None:
-        self._make, self._most = make, most
-        self._lock = threading.Lock()
-        # the cache keeps each source alive, because an id is unique only while its object lives
-        self._made: OrderedDict[Hashable, tuple[Source, Made]] = OrderedDict()
-
-    def __call__(self, source: Source, *rest: Hashable) -> Made:
-        key = (id(source), *rest)
-        with self._lock:
-            if key not in self._made:
-                self._made[key] = source, self._make(source, *rest)
-            self._made.move_to_end(key)
-            while len(self._made) > self._most:
-                self._made.popitem(last=False)
-            return self._made[key][1]
-
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -59,15 +34,16 @@ class Window:
 
 
 class MapView:
-    """The places of songs, in an order that makes the first n of them a fair sample for every n.
+    """The places of songs, and an order whose first n songs are a fair sample for every n.
 
-    One song from each cell of a 64 x 64 grid comes first, so that no region is empty; the others follow at random. A
-    song in a cell of a 256 x 256 grid with c songs has weight 1 / sqrt(c), so four times as many songs give twice as
-    many points. Songs without a place, nan in `places` (n_songs, 2), are not drawn. Memory: 16 bytes per song, plus 8
-    bytes after the first outline.
+    One song from each cell of a 64 x 64 grid comes first, so that no region is empty; the others follow at random. In a
+    cell of a 256 x 256 grid with c songs, each has weight 1 / sqrt(c), so four times as many songs give twice as many
+    points. Songs without a place, nan in `places` (n_songs, 2), are not drawn. Memory: 16 bytes per song, plus 8 bytes
+    after the first outline.
     """
 
     def __init__(self, places: Float32Array, random_state: int = 0) -> None:
+        self.places = places
         placed = np.flatnonzero(np.isfinite(places).all(axis=1))
         x, y = places[placed, 0], places[placed, 1]
         self.home = _home(x, y)
@@ -82,9 +58,9 @@ class MapView:
     def inside(self, x: Sequence[float], y: Sequence[float]) -> Int64Array:
         """Return the rows of all songs inside an outline, in the order of the sample.
 
-        The last corner is joined to the first. If the outline crosses itself, areas that are enclosed twice are
-        outside (even-odd rule). A song is inside if a ray from it to the right crosses an odd number of edges. Songs
-        are sorted by height, so the time per edge is linear in the number of songs at its height.
+        The last corner is joined to the first. A song is inside if a ray from it to the right crosses an odd number of
+        edges. If the outline crosses itself, areas that are enclosed twice are thus outside. Songs are sorted by
+        height, so the time per edge is linear in the number of songs at its height.
         """
         order = self._by_height
         heights = self._y[order].astype(np.float64)
@@ -98,12 +74,8 @@ class MapView:
         return self.rows[np.sort(order[odd])]
 
 
-map_view: "OncePer[Float32Array, MapView]" = OncePer(MapView)
-"""The cached view of an array of places, float32 (n_songs, 2); making it takes 0.5 s for 1,000,000 songs."""
-
-
 def place_by_neighbours(places: Float32Array, rows: Int64Array) -> Float32Array:
-    """Return the median place (2,) of neighbors, which openTSNE also uses as a start; nan if none has a place."""
+    """Return the median place (2,) of neighbors, as openTSNE does at first; nan if none has a place."""
     near = places[rows]
     near = near[np.isfinite(near).all(axis=1)]
     return np.median(near, axis=0) if len(near) else np.full(2, np.nan, dtype=np.float32)
@@ -114,8 +86,8 @@ def place_vector(
 ) -> Float32Array:
     """Return a place (2,) on the map for a song that is not on it; nan if it cannot be placed.
 
-    `vector` (n_dimensions,) is the song, `places` (n_songs, 2) is the map, and `index` contains the map's songs.
-    `unfold` places vectors with the map's own method; it is used for at most :data:`MAX_UNFOLDED` songs.
+    `vector` (n_dimensions,) is the song, `places` (n_songs, 2) is the map, and `index` contains the map's songs. For
+    maps of at most :data:`MAX_UNFOLDED` songs, `unfold` places vectors with the map's own method.
     """
     if len(places) <= MAX_UNFOLDED:
         return unfold(vector[None, :])[0]

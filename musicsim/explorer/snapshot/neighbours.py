@@ -1,9 +1,9 @@
 """The search index of a library, stored next to the model; a small library does not need an index.
 
-The setting `index_kind` chooses the index. The default is a partition. If it would exceed the memory in the library's
-settings, the default is bit codes, which leave the vectors on disk. The index covers the rows of the model's file,
+The setting `index_kind` chooses the index. The default is a partition, or bit codes if a partition would exceed the
+memory in the library's settings. Bit codes leave the vectors on disk. The index contains all rows of the model's file,
 which only grows: new songs are added, but removed songs stay. The job that places new songs updates the index. Until
-it is built, every search compares all songs.
+the index is built, every search compares all songs.
 """
 
 import logging
@@ -29,10 +29,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 INDEXED_FROM = 100_000  # minimum number of songs for an index; comparing fewer takes less than 15 ms
-
 CHOSEN_FROM = 1_000  # minimum number of songs for an index that the settings choose explicitly
-
-# Classes are names here, because importing the class of bit codes takes a second.
+# names of classes, because importing the class of bit codes takes a second
 _CLASSES = {"partition": "PartitionIndex", "forest": "SpillForest", "tree": "SpillTree", "codes": "CompactIndex"}
 KINDS = (*_CLASSES, "exact")
 TITLES = {
@@ -48,9 +46,7 @@ TITLES = {
 _PARTITION_BYTES = 1.3  # bytes per number in a vector: 0.13 GB for a million songs with 100 dimensions
 _FOLDER = "index"
 INDEX_FILE = f"{_FOLDER}/index.json"
-
 N_CANDIDATES = 500  # number of candidates that hub reduction re-ranks
-
 _RECALL = 0.95  # recall of all candidates; the recall of the nearest ten is above 99%
 _N_QUERIES = 100
 _ADDED_ON_READING = 0.02  # largest share of new rows for which the index file is not rewritten
@@ -92,11 +88,12 @@ class Neighbours:
     """Nearest-neighbor search among a library's songs.
 
     The index contains all rows of a model's file. `file_rows` (n_rows,), ascending, are the rows of the library's
-    songs; all others are removed from the index. Pickling sends all vectors, or only paths if the index is in `files`.
+    songs; all others are removed from the index. Pickling sends all vectors, unless the index is in `files`, the
+    arguments of :class:`_MappedNeighbours`.
     """
 
     def __init__(
-        self, index: "FileIndex | search.ExactIndex", file_rows: Int64Array, files: "_Files | None" = None
+        self, index: "FileIndex | search.ExactIndex", file_rows: Int64Array, files: tuple[Any, ...] = ()
     ) -> None:
         self.index, self._n, self._files = index, len(file_rows), files
         self._file_rows: Int64Array | None = None
@@ -119,32 +116,24 @@ class Neighbours:
 
     def __reduce__(self) -> tuple[Any, ...]:
         file_rows = np.arange(self._n) if self._file_rows is None else self._file_rows
-        if self._files is None:
-            return Neighbours, (self.index, file_rows)
-        return _MappedNeighbours, (self._files, file_rows)
+        return (_MappedNeighbours, (file_rows, *self._files)) if self._files else (Neighbours, (self.index, file_rows))
 
 
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """Paths of an index in files: its folder, and the vector file with its shape."""
-
-    folder: Path
-    vectors: Path
-    shape: tuple[int, int]
-
-
+@dataclass(frozen=True)
 class _MappedNeighbours:
     """:class:`Neighbours` in a worker process, mapped on first use; raises FileNotFoundError without the files."""
 
-    def __init__(self, files: _Files, file_rows: Int64Array) -> None:
-        self._files, self._file_rows = files, file_rows
+    file_rows: Int64Array
+    folder: Path  # folder of the index
+    vectors: Path
+    shape: tuple[int, int]  # shape of the vectors
 
     @cached_property
     def _mapped(self) -> Neighbours:
-        n, width = self._files.shape
-        index = _load(self._files.folder, RowFile(self._files.vectors, width).read(n))
+        n, width = self.shape
+        index = _load(self.folder, RowFile(self.vectors, width).read(n))
         index.n_jobs = 1  # there is one such process per core
-        return Neighbours(index, self._file_rows)
+        return Neighbours(index, self.file_rows)
 
     def query(self, Q: npt.ArrayLike, k: int = 10) -> tuple[Float32Array, Int64Array]:
         return self._mapped.query(Q, k)
@@ -161,7 +150,7 @@ def load_index(
     if kind != "exact":
         try:
             filename = vectors.filename if isinstance(vectors, np.memmap) else None
-            files = None if filename is None else _Files(folder / _FOLDER, Path(filename), vectors.shape)
+            files = (folder / _FOLDER, Path(filename), vectors.shape) if filename is not None else ()
             return Neighbours(_load(folder / _FOLDER, vectors), file_rows, files)
         except FileNotFoundError:
             _log.info("%s does not have an index yet, so every search compares all songs.", folder)
@@ -215,7 +204,7 @@ def update_index(folder: Path, X: Float32Array, memory_mb: float = np.inf, choic
 
 
 def _extend_or_build(target: Path, X: Float32Array, kind: str) -> Any:
-    """Return an index of all rows; None if the file has nearly all of them."""
+    """Return an index of all rows, or None if the index file already contains nearly all of them."""
     index_class = getattr(search, _CLASSES[kind])
     try:
         n, n_built = index_class.count_saved_rows(target)
@@ -227,7 +216,7 @@ def _extend_or_build(target: Path, X: Float32Array, kind: str) -> Any:
             _calibrate(kind, index, X)
             return index
     except FileNotFoundError:
-        shutil.rmtree(target, ignore_errors=True)  # leftovers of an index without a description
+        shutil.rmtree(target, ignore_errors=True)  # an incomplete index
     except (ValueError, OSError) as error:
         _log.warning("The index in %s is rebuilt: %s", target, error)
         shutil.rmtree(target, ignore_errors=True)

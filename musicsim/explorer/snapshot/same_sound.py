@@ -15,12 +15,12 @@ _LOSSLESS = frozenset(
 
 
 def _worth(song: Song) -> tuple[bool, bool, float, int]:
-    """Rank a song among its duplicates: lossless, with an artist, longer, older."""
+    """Return a sort key, larger for better duplicates: lossless, with an artist, longer, added earlier."""
     return song.path.suffix.lower() in _LOSSLESS, song.artist is not None, round(song.duration_s), -song.id
 
 
 def groups(songs: Sequence[Song], pairs: Iterable[SamePair]) -> list[list[Song]]:
-    """Group songs with the same sound, the representative first; ignore pairs that a listener has separated."""
+    """Group songs with the same sound, the representative first, without pairs that a listener has separated."""
     by_id = {song.id: song for song in songs}
     same = [p for p in pairs if p.is_same and p.first_id in by_id and p.second_id in by_id]
     if not same:
@@ -47,7 +47,7 @@ def find_new_duplicates(library: Library, progress: Callable[..., None]) -> None
     progress("looking for duplicates")
     native = library.models.native()
     assert native is not None  # songs get vectors before they are compared
-    vectors = library.vectors(native.id)  # a learned model would compare taste, not recordings
+    vectors = library.vectors(native.id)  # vectors of a learned model represent taste, not recordings
     table = library.table()
     places = table.places_of(vectors.song_ids)
     known = places >= 0

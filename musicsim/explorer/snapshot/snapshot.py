@@ -4,7 +4,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArra
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.similarity_model import LocalMetrics, SimilarityModel
 from musicsim.explorer.snapshot.conditions import All
-from musicsim.explorer.snapshot.map_view import OncePer
+from musicsim.explorer.snapshot.map_view import MapView
 from musicsim.explorer.snapshot.model_rows import ModelRows, representatives_of, share_rows
 from musicsim.explorer.snapshot.neighbours import Neighbours, build_exact_index
 from musicsim.hooks import load_hooks
@@ -162,9 +162,14 @@ class Snapshot:
         return self.model_rows.clusters if self.model_rows else {}
 
     @cached_property
+    def map_view(self) -> MapView:
+        """The map, with the order in which songs are drawn."""
+        return self.model_rows.map_view if self.model_rows else MapView(np.empty((0, 2), dtype=np.float32))
+
+    @property
     def map(self) -> Float32Array:
         """Places on the map, float32 (n_indexed, 2); nan for songs without a place."""
-        return self.model_rows.map if self.model_rows else np.empty((0, 2), dtype=np.float32)
+        return self.map_view.places
 
     @property
     def index(self) -> Neighbours:
@@ -204,11 +209,6 @@ class Snapshot:
         """The reason why searches are local although there is a server, in one sentence; None if the server works."""
         return None if self.engine is None else self.engine.trouble
 
-    def build_index_in_background(self) -> None:
-        """Build a missing index in a thread; for long-running processes."""
-        if self.model_rows is not None:
-            self.model_rows.build_index_in_background()
-
     @property
     def proximity(self) -> "search.MutualProximity":
         """Mutual proximity of the songs of :attr:`X`; 1.3 s for 100,000 songs of 100 dimensions."""
@@ -239,11 +239,11 @@ class Snapshot:
         return [songs[i] for i in wanted if i in songs]
 
     def songs_at(self, rows: Rows | None = None) -> list[Song]:
-        """Return the songs of some rows, or all songs; raises NotFoundError for songs removed after the snapshot."""
+        """Return the songs of some rows, or of all rows; raises NotFoundError for songs removed since then."""
         ids = (self.row_ids if rows is None else self.row_ids[np.asarray(rows, dtype=np.int64)]).tolist()
         songs = {song.id: song for song in self.songs_by_id(ids)}
         missing = [i for i in ids if i not in songs]
-        if missing:  # usually only the files are missing, and only if the library has just changed
+        if missing:  # the library has just changed; usually, only the files are missing
             songs |= {song.id: song for song in self.library.songs(missing, missing=True)}
         try:
             return [songs[i] for i in ids]
@@ -251,7 +251,7 @@ class Snapshot:
             raise NotFoundError(f"{self.library.name}: song {error} has just been removed. Try again.") from None
 
     def names_at(self, rows: Rows | None = None) -> list[tuple[str, str]]:
-        """Return :attr:`Song.title` and :attr:`Song.by` of some rows, or of all rows, in 2 us each."""
+        """Return :attr:`Song.title` and :attr:`Song.by` of some rows, or of all rows; takes 2 µs per row."""
         if self.model_rows is None:
             return []
         places = self.model_rows.places
@@ -263,7 +263,7 @@ class Snapshot:
         If nothing is found, a typo in `text` is allowed. Names that begin with it come first, then names with more
         songs. At least half of the results are songs, if there are enough.
         """
-        all_albums, lines = _albums_of(self._table, self.library)
+        all_albums, lines = _read_albums(self._table, self.library)
         for nearly in (False, True):
             artists = self._table.artists_with(text, limit, nearly=nearly)
             find_lines = lines.nearly_holding if nearly else lines.holding
@@ -280,11 +280,6 @@ class Snapshot:
         """Return at most `limit` songs for which :meth:`Song.matches` is true: matching titles first, then by id."""
         return self.songs_by_id(self._table.ids_with(text, limit).tolist())
 
-    def songs_of_artist(self, name: str) -> Int64Array:
-        """Return the rows of the songs by an artist, int64."""
-        artist = self.columns.artist
-        return np.flatnonzero(artist.is_in([name]))
-
     def tags_of(self, song_ids: Iterable[int] | None = None) -> dict[int, list[tuple[str, float]]]:
         """Return tags with weights, heaviest first, of some or all songs; songs without tags are left out."""
         if song_ids is None:
@@ -292,18 +287,19 @@ class Snapshot:
         return {i: tags for i, tags in self._tag_cache.get(list(song_ids)).items() if tags}
 
 
+@lru_cache(maxsize=4)
 def _read_albums(_: SongTable, library: Library) -> tuple[list[tuple[str, str, int]], PackedTexts]:
+    """Return albums by descending number of songs, and a text index; 3 s for a million songs.
+
+    The table is part of the key, because every change to a song makes a new table.
+    """
     counts = sorted(library.album_counts().items(), key=lambda item: (-item[1], item[0]))
     albums = [(name, by, n) for (name, by), n in counts]
     return albums, PackedTexts.pack(name.casefold() for name, _, _ in albums)
 
 
-_albums_of: OncePer[SongTable, tuple[list[tuple[str, str, int]], PackedTexts]] = OncePer(_read_albums)
-"""Albums by descending number of songs, and a text index; reread when a song has changed (3 s for a million)."""
-
-
 class _LruCache(Generic[T]):
-    """Thread-safe cache of values keyed by song id, which are read when needed; those used last stay."""
+    """Thread-safe cache of values, keyed by song id, that keeps the values used last."""
 
     def __init__(self, read: Callable[[list[int]], Mapping[int, T]]) -> None:
         self._read = read

@@ -1,11 +1,11 @@
 """Parse text such as "slow piano 1960s", "fast bright minor" or "not rock" into filters; typos are corrected.
 
-Texts are read from left to right, the longest known phrase first, in this order: tags and genres, descriptors, years,
-keys, artists. A word that is none of these may be part of a tag, a folder or a title, have a typo, or belong to an
-extension. "Slow" is the slowest third of the library's songs, "very slow" the slowest sixth.
+Texts are read from left to right, the longest known phrase first. A phrase is looked up in this order: tags and genres,
+descriptors, years, tempos, keys, artists. Any other word may be part of a tag, a folder or a title, have a typo, or be
+known to an extension. "Slow" means the slowest third of the library's songs, "very slow" the slowest sixth.
 
-The hook ``text_filter`` is ``function(library: Library, word: str) -> tuple[str, Int64Array] | None``: the meaning of a
-word and the ids of the matching songs, or None.
+The hook ``text_filter`` is ``function(library: Library, word: str) -> tuple[str, Int64Array] | None``. It returns the
+meaning of a word and the ids of the matching songs, or None.
 """
 
 import os
@@ -28,13 +28,13 @@ from musicsim.public import is_public
 
 _MAX_TEXT = 200
 _MAX_PHRASE = 4  # maximum number of words in a tag or an artist's name
-_MIN_TYPO, _MIN_RATIO = 4, 0.75  # of a word with a typo: minimum length, and minimum similarity to the right word
+_MIN_TYPO, _MIN_RATIO = 4, 0.75  # minimum length of a word with a typo, and its minimum similarity to the right word
 _MIN_PART = 3  # minimum length of a word in a name
 _WORD = re.compile(r"[^\W_]+")
-_TEMPO_WITHIN = 0.04  # tolerance as a share of the tempo: listeners and estimates are no more precise
+_TEMPO_WITHIN = 0.04  # tolerance as a share of the tempo; listeners and estimates are not more precise
 _FIRST_YEAR, _LAST_YEAR = 1000, 2999
 _SCALES = HEARD_WORDS | {"duration_s": ("long", "short")}
-# Listeners know what these numbers mean, unlike those of the other descriptors.
+# units of the descriptors whose numbers mean something to listeners
 _UNITS = {"tempo": (1, "beats/min"), "duration_s": (60, "min")}
 _DESCRIPTORS = {word: (name, side) for name, pair in _SCALES.items() for side, word in enumerate(pair)}
 _SYNONYMS = {
@@ -116,7 +116,7 @@ class _Reader:
         parts, unknown, at = [], [], 0
         while at < len(tokens):
             start = at
-            # modifiers need a word after them
+            # a modifier at the end of the text modifies nothing
             is_not = at + 1 < len(tokens) and tokens[at] in _NOT
             at += is_not
             is_very = at + 1 < len(tokens) and tokens[at] == _VERY

@@ -1,15 +1,15 @@
 """Questions in Compare: selection of the next question, and reliability of the answers so far.
 
 A fifth of the questions are random, for an unbiased estimate of the share of answers that the model predicts. If
-possible, half of these repeat a random question that another listener was asked, to measure agreement. A tenth repeat
-an earlier question to the same listener, in a different order; this consistency bounds the accuracy of any model.
+possible, half of these are random questions that another listener has answered, to measure agreement. A tenth of the
+questions repeat an earlier question to the same listener, with the songs in a different order. They measure the
+consistency of the answers, which limits the accuracy of every model.
 
-All others are the most informative questions: sampled tastes disagree on them, but each taste is certain
+All other questions are the most informative ones. Sampled tastes disagree on their answers, but each taste is certain
 (:mod:`musicsim.explorer.survey.tastes`). For simulated listeners, the model then predicts 0.75, 0.79 and 0.84 of unseen
 answers after 40, 80 and 150 questions. With random questions, it predicts 0.70, 0.75 and 0.80.
 """
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,13 +24,12 @@ from musicsim.explorer.survey.tastes import costs, information, pairs_apart, sam
 from musicsim.library.stores.judgments import FORMS, Judgment, QuestionKey, comparisons, listener_name, question_key
 
 _KINDS, SHARES = ("telling", "random", "repeat"), (0.7, 0.2, 0.1)
-_SHARED = 1 / 2  # share of random questions that were drawn for another listener
+_SHARED = 1 / 2  # share of random questions that another listener has answered
 _MIN_BETWEEN = 5  # minimum number of answers between a question and its repetition
 _N_SONGS = (3, 4)
 _N_POOL = 1_000  # number of songs that questions are drawn from
 _N_CANDIDATES = 300
 _MAX_COMPARISONS = 500
-_Z = 1.959964  # normal quantile of a 95% interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +38,8 @@ class Question:
 
     form: str  # "odd": which one does not belong? "like": which one is more like the first?
     song_ids: tuple[int, ...]  # song ids in the order on the page; for "like", the reference song comes first
-    is_random: bool  # whether the songs were drawn at random; stored with the answer
-    is_repeat: bool  # whether this listener has already answered this question with the songs in a different order
+    is_random: bool  # whether the songs were chosen at random; stored with the answer
+    is_repeat: bool  # whether this listener has answered the question before, with the songs in a different order
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class Rate:
 class AnswerSummary:
     """Number and reliability of the answers so far."""
 
-    n_answers: int  # number of answers, including unsure ones
+    n_answers: int  # including unsure ones
     n_unsure: int
     n_listeners: int  # number of listeners with at least one answer
     consistency: Rate  # how often a listener answers a repeated question the same way
@@ -77,13 +76,14 @@ def next_question(
 ) -> Question:
     """Return the next question; the module docstring describes the selection.
 
-    `snapshot` uses the model to be trained, and `answers` come from all listeners, oldest first. No question is asked
+    `snapshot` uses the model to train, and `answers` come from all listeners, oldest first. A question is not asked
     twice, except for intended repetitions or if nearly all questions have been answered. `form` is "odd" or "like";
     `n_songs` is 3 or 4, including the reference song of "like". Raises ModelError if fewer songs can be compared.
 
-    Samples 1000 songs and 300 questions about them, and uses the listener's last 500 comparisons. The information of a
-    question is divided by 1 + the mean number of earlier questions about its songs. With a million songs and 100
-    dimensions, this takes 3 ms before the first answer, and 25 to 60 ms after 5000 answers.
+    The most informative of 300 questions about 1000 sampled songs is selected, based on the listener's last 500
+    comparisons. The information of a question is divided by 1 + the mean number of earlier questions about its songs.
+    With a million songs and 100 dimensions, this takes 3 ms before the first answer, and 25 to 60 ms after 5000
+    answers.
     """
     if form not in FORMS:
         raise ValueError(f"form={form!r} must be one of {', '.join(FORMS)}.")
@@ -110,7 +110,7 @@ def next_question(
         places = places[np.argsort(-values / (1 + history.count_of(pool)[places].mean(axis=1)), kind="stable")]
     for rows in pool[places]:
         if question_key(form, rows.tolist()) not in history.keys:
-            ids = snapshot.row_ids[rows].tolist()  # songs are shown in random order
+            ids = snapshot.row_ids[rows].tolist()  # in random order
             return Question(form, tuple(ids), is_random=kind == "random", is_repeat=False)
     return history.repeat_one(rng, min_between=0) or history.repeat_any(rng)
 
@@ -129,7 +129,7 @@ def _pool(snapshot: Snapshot, n_songs: int, rng: np.random.Generator) -> tuple[I
 
 
 def _candidates(n_pool: int, n_songs: int, rng: np.random.Generator) -> Int64Array:
-    """Draw questions of different songs uniformly: positions in the pool, (n_candidates, n_songs)."""
+    """Return random questions about different songs, as positions in the pool, (n_candidates, n_songs)."""
     places = rng.integers(n_pool, size=(_N_CANDIDATES, n_songs))
     ordered = np.sort(places, axis=1)
     places = places[(ordered[:, 1:] > ordered[:, :-1]).all(axis=1)]
@@ -179,7 +179,7 @@ class _History:
         return np.where(mine[at] == rows, counts[at], 0)
 
     def repeat_one(self, rng: np.random.Generator, min_between: int = _MIN_BETWEEN) -> Question | None:
-        """Return a question that the listener answered once, but not recently and not as unsure."""
+        """Return a question that the listener answered only once, not recently, and not as unsure."""
         counts = Counter(key for key, _ in self._mine)
         earlier = self._mine[: max(0, len(self._mine) - min_between)]
         return self._draw(
@@ -187,12 +187,12 @@ class _History:
         )
 
     def share_one(self, rng: np.random.Generator) -> Question | None:
-        """Return a random question that another listener was asked and that is new to this listener."""
+        """Return a random question that another listener has answered and this listener has not."""
         new = {key: answer for key, answer in self._others if key not in self.keys}
         return self._draw(list(new.values()), rng, is_repeat=False)
 
     def repeat_any(self, rng: np.random.Generator) -> Question:
-        """Return an answered question if all have been answered."""
+        """Return any answered question, if all questions have been answered."""
         question = self._draw([answer for _, answer in self._mine], rng, is_repeat=True)
         assert question is not None, "otherwise there would be an unanswered question"
         return question
@@ -210,8 +210,8 @@ class _History:
 def is_predicted(snapshot: Snapshot, question: Question, chosen: int) -> bool:
     """Return whether the model predicts the listener's answer; False for a tie.
 
-    `chosen` is a place in ``question.song_ids``. For "odd", the model chooses the song whose removal minimizes the mean
-    squared distance of the others; for "like", the song nearest to the first.
+    `chosen` is a place in ``question.song_ids``. For "odd", the model chooses the song without which the mean squared
+    distance between the others is smallest; for "like", the song nearest to the first.
 
     Raises NotFoundError if a song has no vector in the model; ValueError if `chosen` is not a valid place.
     """
@@ -231,10 +231,10 @@ def is_predicted(snapshot: Snapshot, question: Question, chosen: int) -> bool:
 def summarize_answers(answers: Sequence[Judgment], listener: str | None = None) -> AnswerSummary:
     """Summarize the answers of all listeners, oldest first.
 
-    With `listener`, only this listener's answers and agreement with others count; `n_listeners` always counts all
-    listeners. Unsure answers count only in `n_answers` and `n_unsure`.
+    If `listener` is given, only this listener's answers and agreement with others count, but `n_listeners` counts all
+    listeners. Unsure answers only count in `n_answers` and `n_unsure`.
 
-    Intervals assume independent cases. If many listeners answered the same question, the interval of `agreement` is too
+    Intervals assume independent cases. If many listeners answer the same questions, the interval of `agreement` is too
     narrow.
     """
     counted = [a for a in answers if listener is None or a.listener == listener]
@@ -275,11 +275,10 @@ def _compare_answers(a: Judgment, b: Judgment) -> tuple[bool, float]:
 def _rate(cases: Iterable[tuple[bool, float]]) -> Rate:
     """Return the share of cases that are true, and the share expected by chance: the mean of all probabilities."""
     cases = list(cases)
-    n = len(cases)
-    if not n:
+    if not cases:
         return Rate(None, 0, 0.0, 1.0, None)
-    share = sum(is_true for is_true, _ in cases) / n
-    middle = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
-    half = _Z / (1 + _Z**2 / n) * math.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
-    low, high = max(0.0, middle - half), min(1.0, middle + half)
-    return Rate(share, n, low, high, sum(chance for _, chance in cases) / n)
+    from scipy.stats import binomtest  # takes half a second
+
+    share, chance = np.mean(cases, axis=0).tolist()
+    low, high = binomtest(round(share * len(cases)), len(cases)).proportion_ci(method="wilson")
+    return Rate(share, len(cases), float(low), float(high), chance)

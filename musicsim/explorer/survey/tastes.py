@@ -1,15 +1,16 @@
 """Sampled tastes of a listener, given some answers, and the expected information of further questions.
 
 A taste is a vector of weights w >= 0 for the dimensions of a model; its squared distances are w . (x - y)^2. The prior
-of each weight is exponential with mean 1, so that the mean taste is the model itself. The likelihood of an answer is
-logistic in its comparisons, d(i, j) < d(k, l), with a scale of 0.3 of the median squared distance. Posterior tastes are
-drawn with the weighted Bayesian bootstrap (Newton, Polson and Xu 2021). Each answer gets an exponential weight. A taste
-minimizes the weighted loss plus the distance from one draw from the prior.
+of each weight is exponential with mean 1, so that the mean taste is the model itself. An answer consists of comparisons
+d(i, j) < d(k, l). Its likelihood is logistic in them, with a scale of 0.3 times the median squared distance. Posterior
+tastes are drawn with the weighted Bayesian bootstrap (Newton, Polson and Xu 2021). Each answer gets an exponential
+weight. A taste minimizes the weighted loss plus the distance from one sample of the prior.
 """
 
 from itertools import combinations
 
 import numpy as np
+from scipy import special
 
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.blas import one_blas_thread
@@ -33,8 +34,9 @@ def pairs_apart(vectors: Float64Array, places: Int64Array) -> Float64Array:
 def costs(apart: Float64Array, n_shown: int, form: str) -> Float64Array:
     """Return the cost of each possible answer, (n_questions, n_choices, ...); a lower cost is more likely.
 
-    `apart` (n_questions, n_pairs, ...) contains squared distances or their summands, from :func:`pairs_apart`. The cost
-    of choosing a song is, for "odd", the mean over the pairs without it; for "like", its distance from the first song.
+    `apart` (n_questions, n_pairs, ...) contains squared distances or their summands, from :func:`pairs_apart`. For
+    "odd", the cost of choosing a song is the mean over the pairs without it; for "like", its distance from the first
+    song.
     """
     if form == "like":
         return apart[:, : n_shown - 1]
@@ -62,7 +64,7 @@ def sample_tastes(gaps: Float64Array, answer: Int64Array, rng: np.random.Generat
         lengths = step_lengths(gaps, counts, prior)
         tastes, ahead, momentum = prior, prior, np.ones(_N_TASTES)
         for _ in range(_MAX_STEPS):
-            wrong = counts / (1 + np.exp(np.clip(gaps @ ahead, -500, 500)))
+            wrong = counts * special.expit(-(gaps @ ahead))
             stepped = np.maximum(ahead - lengths * (ahead - prior - gaps.T @ wrong), 0)
             moved = stepped - tastes
             momentum[((ahead - stepped) * moved / lengths).sum(axis=0) > 0] = 1
@@ -97,18 +99,12 @@ def information(apart: Float64Array, n_shown: int, form: str, tastes: Float64Arr
     answers with probabilities proportional to exp(-cost / scale). `apart` comes from :func:`pairs_apart`, `scale`
     from :func:`softness`; tastes are (n_dimensions, n_tastes).
     """
-    logits = -costs(apart @ tastes, n_shown, form) / scale
-    logits -= logits.max(axis=1, keepdims=True)
-    chances = np.exp(logits)
-    chances /= chances.sum(axis=1, keepdims=True)
-    return _entropy(chances.mean(axis=2)) - _entropy(chances).mean(axis=1)
+    chances = special.softmax(-costs(apart @ tastes, n_shown, form) / scale, axis=1)
+    of_mean, of_each = (special.entr(p).sum(axis=1) for p in (chances.mean(axis=2), chances))
+    gained: Float64Array = of_mean - of_each.mean(axis=1)
+    return gained
 
 
 def softness(apart: Float64Array) -> float:
     """Return the scale of answers: 0.3 times the median squared distance from :func:`pairs_apart`; 1 if that is 0."""
     return _SOFTNESS * float(np.median(apart.sum(axis=2))) or 1.0
-
-
-def _entropy(chances: Float64Array) -> Float64Array:
-    logs = np.log(chances, out=np.zeros_like(chances), where=chances > 0)
-    return -(chances * logs).sum(axis=1)

@@ -143,7 +143,7 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
         (their, our_learned), (their_learned, our),
     )  # fmt: skip
     table = [
-        Row(own, {m: figure_of(scores[own][m][is_counted], artists, _SEED) for m in RANKED}, notes.get(own, ""))
+        Row(own, {m: figure_of(scores[own][m][is_counted], artists) for m in RANKED}, notes.get(own, ""))
         for own in (*order, *(own for own in scores if own not in order))
     ]
     return Against(

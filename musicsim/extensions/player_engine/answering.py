@@ -162,7 +162,7 @@ class Answering:
         artists = find_similar_artists(
             self.snapshot, seed.query, n, filters=self._rules, exclude=self._excluded, thumbs=self._thumbs(seed.query)
         )
-        matches = [ArtistMatch(a.name, tuple(self._to_matches(a.entries, seed.server))) for a in artists]
+        matches = [ArtistMatch(name, tuple(self._to_matches(hits, seed.server))) for name, hits in artists.items()]
         return [match for match in matches if match.entries]
 
     def songs_of(self, seed: Seed) -> list[Match]:

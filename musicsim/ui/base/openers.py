@@ -60,7 +60,8 @@ def active_model() -> str | None:
 def _snapshot(library: Library, model_id: str | None) -> Snapshot:
     current = take_snapshot(library, model_id)
     with suppress(ModelError):  # the model's files are missing; pages that compare songs report it
-        current.build_index_in_background()
+        if current.model_rows is not None:
+            current.model_rows.build_index_in_background()
         if not is_public():
             for hook in load_hooks("after_snapshot"):  # function(snapshot: Snapshot) -> None, which must not block
                 hook(current)

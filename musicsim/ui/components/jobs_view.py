@@ -1,6 +1,7 @@
 """The running job in the sidebar and on the Library page, and next steps for an empty library."""
 
 from collections.abc import Callable, Collection
+from functools import partial
 
 import streamlit as st
 
@@ -143,15 +144,19 @@ def _show_active(library: Library, job: Job) -> None:
     if job.cancel_requested:
         st.caption("Canceling…")
         return
-    args = (library, job.id)
+    update = partial(library.jobs.update, job.id)
     with st.container(horizontal=True):
         if job.pause_requested:
-            st.button("Resume", key="resume_paused_job", icon=":material/play_circle:", on_click=jobs.resume, args=args)
+            resume = partial(update, pause_requested=False)
+            st.button("Resume", key="resume_paused_job", icon=":material/play_circle:", on_click=resume)
             if job.state != "paused":
                 st.caption("Pausing after the current files…")
         else:
-            st.button("Pause", key="pause_job", icon=":material/pause_circle:", on_click=jobs.pause, args=args)
-        st.button("Cancel", key="cancel_job", icon=":material/stop_circle:", on_click=jobs.cancel, args=args)
+            pause = partial(update, pause_requested=True)
+            st.button("Pause", key="pause_job", icon=":material/pause_circle:", on_click=pause)
+        st.button(
+            "Cancel", key="cancel_job", icon=":material/stop_circle:", on_click=jobs.cancel, args=(library, job.id)
+        )
 
 
 def watch_job(library: Library, *, kinds: Collection[str] = (), revision: int | None = None) -> None:

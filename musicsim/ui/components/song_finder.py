@@ -67,7 +67,7 @@ def _word_matches(snapshot: Snapshot, text: str, names: Sequence[Match]) -> list
 def ids_of_match(snapshot: Snapshot, kind: MatchKind, value: str) -> Int64Array:
     """Return the ids of a match's songs, int64; for words, best matches first."""
     if kind == "artist":
-        return snapshot.row_ids[snapshot.songs_of_artist(value)]
+        return snapshot.row_ids[snapshot.columns.artist.is_in([value])]
     if kind == "words":
         return snapshot.row_ids[find_matching_rows(snapshot, SearchRequest(words=parse_words(snapshot, value).known))]
     by, _, name = value.partition("\n")

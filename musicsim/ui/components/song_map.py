@@ -17,7 +17,6 @@ from starlette.routing import BaseRoute, Route
 
 from musicsim._arrays import Float32Array, Int64Array
 from musicsim.explorer.snapshot.map_columns import colouring, from_unit, to_unit
-from musicsim.explorer.snapshot.map_view import map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.public import visitor_may
 from musicsim.ui.base.frame import component
@@ -48,7 +47,7 @@ def song_map(
     The page reruns after `on_pick` gets the id of a clicked song, or `on_outline` the ids (int64) of all songs inside a
     lasso, even those not drawn. Only the map reruns after `on_hear` gets the song under a resting pointer.
     """
-    view = map_view(snapshot.map)
+    view = snapshot.map_view
 
     def song_sent(name: str) -> int | None:
         sent = read_event(key, name)

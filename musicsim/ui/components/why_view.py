@@ -10,7 +10,7 @@ import streamlit as st
 from musicsim.errors import MusicsimError
 from musicsim.explorer.search.query import Example, Examples, Query, examples_of, similarities_of, similarity_of
 from musicsim.explorer.search.why import CodewordShare, Side, Why
-from musicsim.explorer.search.why_groups import Share
+from musicsim.explorer.search.why_groups import Amounts, Share
 from musicsim.explorer.search.why_sides import explain_result
 from musicsim.explorer.snapshot.map_columns import PALETTE, UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -61,7 +61,7 @@ def _why_dialog(snapshot: Snapshot, query: Query, other_id: int) -> None:
     except MusicsimError as error:
         st.info(plain(error))
         return
-    before = f"; before learning it was {why.similarity_before:.2f}" if why.similarity_after is not None else ""
+    before = f"; before learning it was {why.stages[0].similarity:.2f}" if len(why.stages) > 1 else ""
     st.markdown(f"Similarity **{listed:.2f}** of 1{before}.")
     if snapshot.model.local_ is not None:
         st.caption(
@@ -114,13 +114,11 @@ def _choose_example(snapshot: Snapshot, examples: Examples, other_id: int) -> in
 
 def _hub_bar(why: Why, listed: float) -> list[Share]:
     """Return a bar for hub reduction (or clipping at 0), so that the bars add up to the listed similarity."""
-    is_learned = why.similarity_after is not None
-    total = sum((part.similarity_after if is_learned else part.similarity_before) or 0.0 for part in why.parts)
-    added = listed - total
+    added = listed - sum(part.stages[-1].similarity for part in why.parts)
     if abs(added) < _MIN_SHARE:
         return []
     words = "hub correction: few songs are this close" if added > 0 else "hub correction: many songs are this close"
-    return [Share(words, 0.0 if is_learned else added, added if is_learned else None, 0.0, None)]
+    return [Share(words, (*[Amounts(0.0, 0.0)] * (len(why.stages) - 1), Amounts(0.0, added)))]
 
 
 def _show_waves(snapshot: Snapshot, why: Why, one: Side, other: Side) -> None:
@@ -170,21 +168,22 @@ def _shares_figure(parts: Sequence[Share], shared: Sequence[str]) -> go.Figure:
     """Return bars for the parts of the similarity, in points before learning (gray) and under the model in use."""
     letters = dict(zip(shared, _LETTERS, strict=False))  # letters in the waveforms, keyed by the name of their bar
     names = [f"{letters.get(part.words, '')}  {part.words}".strip() for part in parts]
-    before = [100 * part.similarity_before for part in parts]
-    after = [100 * part.similarity_after for part in parts if part.similarity_after is not None]
+    *before, points = (
+        [100 * part.similarity for part in stage] for stage in zip(*(p.stages for p in parts), strict=True)
+    )
     figure = go.Figure()
     text = {
         "texttemplate": "%{x:.1f}", "textposition": "outside", "cliponaxis": False, "orientation": "h",
         "hoverinfo": "skip",
     }  # fmt: skip
-    for name in names:  # above its bar: a negative bar would separate labels on the axis from the other bars
-        figure.add_annotation(x=0, y=name, text=name, showarrow=False, xanchor="left", yshift=27 if after else 22)
-    if after:
-        figure.add_bar(x=before, y=names, name="before learning", marker={"color": UNKNOWN_COLOUR}, **text)
-    name = "after learning" if after else "share"
-    figure.add_bar(x=after or before, y=names, name=name, marker={"color": _COLORS[0]}, showlegend=bool(after), **text)
+    for name in names:  # above its bar, because a bar to the left would separate labels of the axis from the others
+        figure.add_annotation(x=0, y=name, text=name, showarrow=False, xanchor="left", yshift=27 if before else 22)
+    if before:
+        figure.add_bar(x=before[0], y=names, name="before learning", marker={"color": UNKNOWN_COLOUR}, **text)
+    name = "after learning" if before else "share"
+    figure.add_bar(x=points, y=names, name=name, marker={"color": _COLORS[0]}, showlegend=bool(before), **text)
     figure.update_layout(
-        height=60 + (64 if after else 46) * max(1, len(names)),
+        height=60 + (64 if before else 46) * len(names),
         margin={"l": 0, "r": 30, "t": 12, "b": 0},
         xaxis={"visible": False},
         yaxis={"autorange": "reversed", "visible": False, "fixedrange": True},
@@ -196,13 +195,12 @@ def _shares_figure(parts: Sequence[Share], shared: Sequence[str]) -> go.Figure:
 
 
 def _differences(why: Why, one: Side, other: Side) -> str:
-    # shares that cancel each other may leave a distance of 0
-    before, after = why.distance_before**2 or 1.0, (why.distance_after or 0.0) ** 2 or 1.0
+    squares = [amounts.distance**2 or 1.0 for amounts in why.stages]  # shares that cancel each other may sum to 0
     sentences = []
     for share in why.apart:
-        part = f"{share.distance_before / before:.0%}"
-        if share.distance_after is not None:
-            part = f"{share.distance_after / after:.0%}; {part} before learning"
+        *before, part = (f"{own.distance / square:.0%}" for own, square in zip(share.stages, squares, strict=True))
+        if before:
+            part = f"{part}; {before[0]} before learning"
         if isinstance(share, CodewordShare):
             part += f"; more in “{plain((one, other)[share.more_in].title)}”"
         sentences.append(f"{share.words} ({part})")

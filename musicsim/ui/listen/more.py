@@ -53,11 +53,11 @@ def _show_similar_artists(snapshot: Snapshot, song_id: int) -> None:
         return
     with expander:
         artists = find_similar_artists(snapshot, song_id, _N_ARTISTS)
-        for place, artist in enumerate(artists):
-            songs = [hit.song for hit in artist.entries]
+        for place, (name, hits) in enumerate(artists.items()):
+            songs = [hit.song for hit in hits]
             titles = " · ".join(plain(song.title) for song in songs)
             st.button(
-                f"**{plain(artist.name)}**: {titles}", icon=":material/play_arrow:", type="tertiary",
+                f"**{plain(name)}**: {titles}", icon=":material/play_arrow:", type="tertiary",
                 key=f"similar_artist_{place}", on_click=partial(play_songs, snapshot.library, songs, preview=True),
                 help="Play this artist's songs closest to the selected one.",
             )  # fmt: skip

@@ -236,7 +236,7 @@ def _show_running(library: Library, job: Job) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Stop and keep the best", icon=":material/check:", key="train_finish", disabled=is_stopping,
-            on_click=jobs.finish, args=(library, job.id),
+            on_click=library.jobs.update, args=(job.id,), kwargs={"finish_requested": True},
             help="Stops now, and keeps the metric that has been best on held-out artists so far.",
         )  # fmt: skip
         st.button(

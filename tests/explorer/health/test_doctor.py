@@ -13,7 +13,7 @@ from musicsim import LIBRARY_FILE, logs
 from musicsim.audio import mfcc
 from musicsim.audio.formats import DECODERS
 from musicsim.errors import ModelError
-from musicsim.explorer.evaluation.quality import measure_lists
+from musicsim.explorer.evaluation import quality
 from musicsim.explorer.health import machine
 from musicsim.explorer.health.doctor import NOTE, OK, PROBLEM, examine, repair
 from musicsim.explorer.health.machine import check_machine
@@ -181,7 +181,7 @@ def test_model_with_damaged_file_is_refitted(tiny_library, name):
 
 @pytest.mark.long
 @pytest.mark.parametrize("value", [np.nan, 1.3e38])
-def test_invalid_vector_is_reported_and_repaired(tiny_library, value):
+def test_invalid_vector_is_reported_and_repaired(tiny_library, value, monkeypatch):
     record = tiny_library.models.active()
     file = tiny_library.models.path(record.id) / "vectors.f32"
     vectors = np.fromfile(file, "<f4")
@@ -189,8 +189,9 @@ def test_invalid_vector_is_reported_and_repaired(tiny_library, value):
     vectors.tofile(file)
     with pytest.raises(ModelError, match=rf"{record.id} are damaged: X contains .*\. Choose a different"):
         find_similar(take_snapshot(tiny_library), 1)
+    monkeypatch.setattr(quality, "_MAX_SONGS", len(vectors) // record.n_dimensions - 1)
     with pytest.raises(ModelError, match=rf"{record.id} are damaged"):  # large libraries are checked by a sample
-        measure_lists(take_snapshot(tiny_library), most_songs=len(vectors) // record.n_dimensions - 1)
+        quality.measure_lists(take_snapshot(tiny_library))
     (problem,) = found(tiny_library, PROBLEM)
     assert (problem.what, problem.fix, problem.names[0]) == ("models", "models", record.name)
     assert mend(tiny_library)

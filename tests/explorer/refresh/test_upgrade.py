@@ -71,7 +71,8 @@ def test_library_works_during_upgrade(older, collection, tmp_path):
     np.testing.assert_allclose(example.vector, snapshot.vectors_at(snapshot.rows_of([song.id]))[0], atol=1e-4)
     hit = find_similar(snapshot, example, 1, max_per_artist=None)[0]
     _, _, why = explain_result(snapshot, example, hit.song.id)
-    assert sum(part.similarity for part in why.parts) == pytest.approx(why.similarity_before, abs=1e-5)
+    parts = sum(part.stages[-1].similarity for part in why.parts)
+    assert parts == pytest.approx(why.stages[-1].similarity, abs=1e-5)
     older.add(write_song(tmp_path / "new.flac", "noise", seed=77))
     assert refresh(older)
     assert older.models.active().id == old

@@ -2,6 +2,7 @@
 
 import dataclasses
 from functools import partial
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -63,8 +64,10 @@ def only_there(monkeypatch):
 def evaluated(library, progress):
     """Return scores and lists of the active model."""
     now = take_snapshot(library)
-    scores = quality.measure_scores(now, "genre", most_queries=400, progress=progress)
-    lists = quality.measure_lists(now, most_songs=500, progress=progress), quality.measure_lists(now, progress=progress)
+    with mock.patch.multiple(quality, _MAX_QUERIES=400, _MAX_SONGS=500):
+        scores = quality.measure_scores(now, "genre", progress=progress)
+        few = quality.measure_lists(now, progress=progress)
+    lists = few, quality.measure_lists(now, progress=progress)
     return dataclasses.asdict(scores), [dataclasses.asdict(one) for one in lists]
 
 

@@ -111,8 +111,9 @@ def test_explanation_includes_each_source_and_sound_parts(three_sources, tmp_pat
     query = read_example(seen, one.path.read_bytes(), "mine")
     for asked in (one.id, query):
         _, _, why = explain_result(seen, asked, other.id)
-        shown = max(0.0, why.similarity_after)
-        assert max(0.0, sum(part.similarity for part in why.parts)) == pytest.approx(shown, abs=1e-6)
+        shown = max(0.0, why.stages[-1].similarity)
+        parts = sum(part.stages[-1].similarity for part in why.parts)
+        assert max(0.0, parts) == pytest.approx(shown, abs=1e-6)
         assert why.passages[0], "what sounds alike where"
     words = {part.words for part in explain_result(seen, one.id, other.id)[2].parts} - {REST}
     kinds = {representations()[name].description for name in ("tags", "rhythm", "own")}
