@@ -67,12 +67,6 @@ class JobProgress:
         if report.cancelled:
             raise Canceled
 
-    def wait_for_turn(self) -> None:
-        """Wait until the jobs before this one have ended."""
-        while (first := jobs.current(self._library)) is not None and first.id != self._job_id:
-            self("Waiting for the current job. This one starts afterwards.")
-            time.sleep(WRITE_EVERY_S)
-
 
 @contextmanager
 def track(library: Library, job_id: int, show: Progress = no_progress, *, waits: bool = False) -> Iterator[JobProgress]:
@@ -82,8 +76,9 @@ def track(library: Library, job_id: int, show: Progress = no_progress, *, waits:
     """
     progress, state = JobProgress(library, job_id, show), "interrupted"
     try:
-        if waits:
-            progress.wait_for_turn()
+        while waits and (first := jobs.current(library)) is not None and first.id != job_id:
+            progress("Waiting for the current job. This one starts afterwards.")
+            time.sleep(WRITE_EVERY_S)
         library.jobs.update(job_id, state="running", pid=os.getpid(), message="starting")
         yield progress
         state = "done"

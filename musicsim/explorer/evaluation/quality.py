@@ -299,7 +299,7 @@ def measure_lists(snapshot: Snapshot, *, progress: Progress = no_progress) -> Li
     columns = snapshot.columns.take(rows)
     ids, artists = snapshot.row_ids[rows], columns.group.codes.astype(np.int64)
     near = _nearest(snapshot.library, X, index, proximity, artists, progress)
-    plain, reduced = (_summarize(*one, ids, artists, columns.genre.texts()) for one in near)
+    plain, reduced = (_summarize(one[0], one[1], ids, artists, columns.genre.texts()) for one in near)
     return ListsOfBoth(plain, reduced, n, len(rows))
 
 
@@ -310,8 +310,11 @@ def _nearest(
     proximity: search.MutualProximity,
     artists: Int64Array,
     progress: Progress,
-) -> list[tuple[Int64Array, Int64Array]]:
-    """Return the ten nearest rows, by any and by other artists, in plain and in hub-reduced order; -1 if missing."""
+) -> Int64Array:
+    """Return the nearest rows of all songs, int64 (order, artists, n, K); -1 if missing.
+
+    The two orders are plain and hub-reduced. For each, songs are by any artist and by other artists.
+    """
     n = len(X)
     reach = min(n, max(_CANDIDATES, K + int(np.bincount(artists).max())) + 1)
     parts, blocks = [], _blocks(n)
@@ -319,8 +322,7 @@ def _nearest(
     for block, near in zip(blocks, nearest, strict=True):
         parts.append(near)
         progress("looking for hubs", block[-1] + 1, n)
-    plain, reduced = np.concatenate(parts, axis=2)
-    return [(plain[0], plain[1]), (reduced[0], reduced[1])]
+    return np.concatenate(parts, axis=2)
 
 
 def _find_nearest(
@@ -331,7 +333,7 @@ def _find_nearest(
     reach: int,
     block: range,
 ) -> Int64Array:
-    """Return the nearest rows for one block, int64 (order, artists, n, K); may run in a worker process."""
+    """Do the same as :func:`_nearest` for one block; may run in a worker process."""
     near = np.full((2, 2, len(block), K), -1, dtype=np.int64)
     distances, neighbors = index.query(X[block], reach)
     for place, (q, d, rows) in enumerate(zip(block, distances, neighbors, strict=True)):

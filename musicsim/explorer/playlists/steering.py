@@ -87,8 +87,9 @@ def steer_evenly(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Steerin
     The cost of a song y after x is max(d(x, y), d(y, z) / (m - 1)), with m steps left to the fixed song z. This is the
     longest step if all later steps are equal. The weights are those of :func:`weigh_along`, with costs as distances.
     Songs that cost no more than a usual step have equal weights. Otherwise some steps would be needlessly short, and
-    the largest would stand out. A usual step is the mean distance from fixed songs to their k-th nearest song, or the
-    largest distance to their nearest song if that is more. Positions that are not between fixed songs have no weights.
+    the largest would be conspicuous. A usual step is the mean distance from fixed songs to their k-th nearest song, or
+    the largest distance to their nearest song if that is more. Positions that are not between fixed songs have no
+    weights.
     """
     places = sorted(fixed)
     squared_distances = _distances_from(X)

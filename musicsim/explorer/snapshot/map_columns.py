@@ -66,11 +66,8 @@ class Region:
     n_songs: int
 
 
-Levels = list[list[Region]]  # regions at each zoom level, from fewest to most clusters
-
-
-def regions_of(snapshot: Snapshot) -> Levels:
-    """Return the regions of a snapshot's map for every number of clusters; takes 0.5 s for 1,000,000 songs."""
+def regions_of(snapshot: Snapshot) -> list[list[Region]]:
+    """Return the map's regions at each zoom level, largest regions first; takes 0.5 s for 1,000,000 songs."""
     sizes = sorted(snapshot.clusters, key=int)
     return [_find_regions(snapshot.clusters[size], snapshot.map, snapshot.columns) for size in sizes]
 

@@ -22,7 +22,7 @@ from musicsim.explorer.models.artifacts import load_clusters, load_map
 from musicsim.explorer.models.similarity_model import LocalMetrics, SimilarityModel
 from musicsim.explorer.snapshot import neighbours
 from musicsim.explorer.snapshot.map_view import MapView
-from musicsim.explorer.snapshot.same_sound import representatives
+from musicsim.explorer.snapshot.same_sound import groups
 from musicsim.library import Library
 from musicsim.library.db.columns import SongColumns, SongTable
 from musicsim.library.stores.duplicates import SamePair
@@ -243,7 +243,8 @@ def representatives_of(library: Library) -> dict[int, int]:
     with _lock:
         if library not in _representatives or _representatives[library][0] is not pairs:
             ids = {i for pair in pairs for i in (pair.first_id, pair.second_id)}
-            _representatives[library] = pairs, representatives(library.songs(ids), pairs) if pairs else {}
+            duplicates = groups(library.songs(ids), pairs) if pairs else []
+            _representatives[library] = pairs, {song.id: first.id for first, *rest in duplicates for song in rest}
         return _representatives[library][1]
 
 

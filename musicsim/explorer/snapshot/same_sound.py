@@ -20,7 +20,10 @@ def _worth(song: Song) -> tuple[bool, bool, float, int]:
 
 
 def groups(songs: Sequence[Song], pairs: Iterable[SamePair]) -> list[list[Song]]:
-    """Group songs with the same sound, the representative first, without pairs that a listener has separated."""
+    """Group songs with the same sound, the representative first, without pairs that a listener has separated.
+
+    The representative is the song that is shown instead of the others.
+    """
     by_id = {song.id: song for song in songs}
     same = [p for p in pairs if p.is_same and p.first_id in by_id and p.second_id in by_id]
     if not same:
@@ -32,11 +35,6 @@ def groups(songs: Sequence[Song], pairs: Iterable[SamePair]) -> list[list[Song]]
     for song_id, label in zip(ids, search.group_pairs(len(ids), joined).tolist(), strict=True):
         by_label.setdefault(label, []).append(by_id[song_id])
     return [sorted(group, key=_worth, reverse=True) for group in by_label.values()]
-
-
-def representatives(songs: Sequence[Song], pairs: Sequence[SamePair]) -> dict[int, int]:
-    """Map the id of each duplicate to the id of its representative, the song that is shown."""
-    return {song.id: first.id for first, *others in groups(songs, pairs) for song in others}
 
 
 def find_new_duplicates(library: Library, progress: Callable[..., None]) -> None:

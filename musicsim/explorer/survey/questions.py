@@ -159,24 +159,20 @@ class _History:
         rows = snapshot.rows_of([i for a in same_form for i in a.song_ids]).reshape(-1, n_songs)
         self._mine: list[tuple[QuestionKey, Judgment]] = []
         self._others: list[tuple[QuestionKey, Judgment]] = []
-        self._rows_of_mine: list[int] = []
+        self._n_asked: Counter[int] = Counter()
         for answer, answer_rows in zip(same_form, rows.tolist(), strict=True):
             if min(answer_rows) < 0 or len(set(answer_rows)) < n_songs:
                 continue  # skip questions about songs without a vector, or about duplicates
             if answer.listener == listener:
                 self._mine.append((question_key(form, answer_rows), answer))
-                self._rows_of_mine += answer_rows
+                self._n_asked.update(answer_rows)
             elif answer.is_random:
                 self._others.append((question_key(form, answer_rows), answer))
         self.keys = {key for key, _ in self._mine}
 
     def count_of(self, rows: Int64Array) -> Int64Array:
         """Return the number of the listener's questions about each song, (n_rows,)."""
-        mine, counts = np.unique(np.array(self._rows_of_mine, dtype=np.int64), return_counts=True)
-        if not len(mine):
-            return np.zeros(len(rows), dtype=np.int64)
-        at = np.minimum(np.searchsorted(mine, rows), len(mine) - 1)
-        return np.where(mine[at] == rows, counts[at], 0)
+        return np.array([self._n_asked[row] for row in rows.tolist()], dtype=np.int64)
 
     def repeat_one(self, rng: np.random.Generator, min_between: int = _MIN_BETWEEN) -> Question | None:
         """Return a question that the listener answered only once, not recently, and not as unsure."""
