@@ -30,7 +30,7 @@ _FAMILIARITY = {"low": "the least played third", "medium": "the middle third by 
 _KINDS = {"cluster": "audio", "near": "company", "year": "era", "decade": "era", "topic": "lyrics"}
 _GROUPS = {
     "cluster": ("with similar sound", "cluster"),
-    "listeners": ("played by the same people", "group"),
+    "listeners": ("played by the same listeners", "group"),
     "company": ("in playlists with the same songs", "group"),
 }
 # "256b" is the second grouping into 256 groups

@@ -232,7 +232,7 @@ def test_20000_songs_with_conjunctions_take_seconds():
     ("name", "words"),
     [
         ("cluster-16:12", "both with similar sound (cluster 12 of 16)"),
-        ("listeners-64:3", "both played by the same people (group 3 of 64)"),
+        ("listeners-64:3", "both played by the same listeners (group 3 of 64)"),
         ("company-256:12", "both in playlists with the same songs (group 12 of 256)"),
         ("company-256b:12", "both in playlists with the same songs (group 12b of 256)"),
         ("cluster-mood:3", "both with similar sound (cluster 3 of mood)"),

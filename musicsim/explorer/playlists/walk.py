@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,12 +33,14 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.search.reasons import describe_pairs
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
+from musicsim.playlist.hypergraph import name_parts
 
 _NEW_EDGE = 1e-6  # weight of an edge that did not exist when the weights were fitted
 _MAX_TRIES = 6  # playlist lengths to try for a given duration
 _MAX_EXCHANGES = 4  # songs to exchange for a given duration
 _TOLERANCE_S = 120.0
-_INAUDIBLE = {"audio", "era", "uniform"}  # families whose labels do not say why two songs sound alike
+_INAUDIBLE = {"audio", "era", "familiarity", "uniform"}  # families whose labels do not say why two songs sound alike
+_GROUP_NUMBER = re.compile(r" \((?:cluster|group) \S+(?: of \S+)?\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +243,14 @@ class Walk:
         if self._is_paced and step.name == playlist.UNIFORM and step.previous is not None:
             is_sound = self._ranks.share_between(X[step.previous], X[step.song]) <= self._ranks.nearest
         label = _label_sound(shared) if is_sound else self._describe(step.name)
-        (families,) = playlist.edge_families([step.name])
-        is_audible = self._uses_sound and _INAUDIBLE.issuperset(families)
-        return Edge(shared if is_audible else label, step.probability, label)
+        reason = self._describe_audible(step.name) or shared if self._uses_sound else label
+        return Edge(reason, step.probability, label)
+
+    def _describe_audible(self, name: str) -> str:
+        """Describe an edge without years, popularity and numbers of groups, "" if nothing else is left."""
+        parts = [f"{family}:{value}" for family, value in name_parts(name)]
+        audible = [part for part in parts if playlist.edge_families([part])[0][0] not in _INAUDIBLE]
+        return _GROUP_NUMBER.sub("", self._describe(" & ".join(audible))) if audible else ""
 
     def _describe_pair(self, song: Song, other: Song) -> str:
         """Return the properties that two songs share and a listener can check, "" if none is known."""
