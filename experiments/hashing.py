@@ -1,9 +1,9 @@
 """Bit codes: what short codes cost in accuracy (Nair, Mahajan, Sundararajan, WWW 2012, tables 4 and 5).
 
-The score of MNIST, Covertype and GTZAN is the error of a vote of the three nearest non-empty bins. That of SIFT is the
-precision at Hamming distances below 2 (0 for a query without results). That of artists is the share of correct levels.
-Sizes differ from the paper's. Compare errors only within a line, and with Euclidean distance on the same split (a vote
-of the 3 nearest):
+The score of MNIST, Covertype and GTZAN is the error rate of a vote by the three nearest non-empty bins. That of SIFT is
+the precision at Hamming distances below 2 (0 for a query without results). That of artists is the share of correct
+levels. Sizes differ from the paper's. Compare errors only within a line, and with Euclidean distance on the same split
+(a vote by the 3 nearest):
 
 - MNIST: the first 10,000 training digits instead of 60,000, and the 10,000 test digits. Covertype: 8,000 and 2,000 rows
   instead of 522,911 and 58,101. SIFT: 9,000 vectors for training and search, 1,000 queries, the 50 nearest relevant

@@ -94,7 +94,7 @@ def measured_bits(shared: Path, name: str, method: str, bits: int, protocol: Pro
 
 
 def measured_rival(shared: Path, name: str, rival: str, protocol: Protocol, seed: int) -> float | None:
-    """Return the error in % of a vote of the three nearest, or None if metric-learn is not installed."""
+    """Return the error rate (%) of a vote by the three nearest neighbors, or None if metric-learn is not installed."""
     part = _part(name, shared, seed)
     L = learn_metric(part, rival, DIMENSIONS[name], protocol.rival_rows, seed)
     if L is None:

@@ -82,8 +82,8 @@ def explain_refusal(path: str | os.PathLike[str]) -> str | None:
             else f"FSSPEC_{name}_USERNAME and FSSPEC_{name}_PASSWORD"
         )
         return (
-            f"{shown}: the address contains a user name or password, which others could read in the library. Leave it "
-            f"out and set {remedy} in the environment or in fsspec's configuration (~/.config/fsspec)."
+            f"{shown}: the address contains a user name or password, which anyone with access to the library could "
+            f"read. Leave it out and set {remedy} in the environment or in fsspec's configuration (~/.config/fsspec)."
         )
     if "::" in match[2]:
         return f"{shown}: chains of addresses (::) are not supported. Unpack or copy the files first."

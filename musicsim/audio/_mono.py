@@ -1,4 +1,4 @@
-"""Mono samples of one rate from blocks of any rate and number of channels.
+"""Mono samples at a single sample rate, from blocks of any rate and number of channels.
 
 Mono is the mean of all channels. A sink receives the samples in order, in blocks of any length, and copies the samples
 that it keeps. Memory use does not grow with the length of the sound.

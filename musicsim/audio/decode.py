@@ -1,4 +1,4 @@
-"""Decode a file, bytes or a file object to mono samples of one rate.
+"""Decode a file, bytes or a file object to mono samples at a single sample rate.
 
 Samples are float32, full scale 1.0. Mono is the mean of all channels (stereo and surround, as in librosa). Times are
 seconds of decoded sound, not those in headers or tags. Decoding continues after damage; `Decoded.notes` lists the

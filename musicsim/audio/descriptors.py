@@ -40,7 +40,7 @@ _MIN_CORRELATION = 0.5  # with a lower correlation, the key is None
 _PREFERRED, _SPREAD = 105.0, 0.9  # beats per minute; octaves
 _OCTAVE = 12  # bins
 _OCTAVE_WEIGHT = 0.6  # weight of half and twice the tempo
-_MIN_BEAT = 0.3  # share of a tempo and its octaves in the histogram; with a smaller one, the tempo is None
+_MIN_BEAT = 0.3  # minimum share of the histogram for a tempo and its octaves; below it, the tempo is None
 _TINY = 1e-12
 
 

@@ -7,7 +7,7 @@
    clearly people hear a fluctuation (most clearly at 4 Hz, Fastl 1982).
 4. Neighboring bands of both kinds are averaged. The result is one pattern per block.
 
-If nothing changes in the sound, all numbers are 0; a gain has no effect. If any number changes, raise
+For a constant sound, all numbers are 0; changing the gain has no effect. If any number changes, raise
 `musicsim.audio.FEATURE_VERSION`. The method follows the log-fluctuation patterns of Pohle, Schnitzer, Schedl, Knees
 and Widmer (ISMIR 2009).
 """
@@ -49,7 +49,7 @@ def fluctuation(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float16Array:
 class FluctuationStream:
     """Compute the :func:`fluctuation` of a song from samples that arrive in blocks.
 
-    This needs 2 MB of memory, and 1.2 kB per 6 s of sound.
+    This needs 2 MB of memory, plus 1.2 kB per 6 s of sound.
     """
 
     def __init__(self, sr: float) -> None:

@@ -116,8 +116,8 @@ def _print_version(is_requested: bool) -> None:
 
 @program.callback()
 def _top(
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log details on stderr.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only fatal errors on stderr.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log details to stderr.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only fatal errors to stderr.")] = False,
     version: Annotated[
         bool,
         typer.Option(

@@ -82,7 +82,7 @@ def show(
 
 
 def warn(words: str, text: object) -> None:
-    """Print a warning on stderr."""
+    """Print a warning to stderr."""
     errors.print(f"[yellow]{words}:[/yellow] {safe(text)}", highlight=False, soft_wrap=True)
 
 
@@ -210,7 +210,7 @@ def failure_json(failure: library.Failure) -> dict[str, str]:
 
 
 def show_failures(failures: Sequence[library.Failure]) -> None:
-    """Print the first unreadable files and the number of skipped files on stderr."""
+    """Print the first unreadable files and the number of skipped files to stderr."""
     broken = [f for f in failures if f.kind not in library.SKIPPED]
     for failure in broken[:_MAX_LISTED]:
         warn("not added", failure.reason)

@@ -148,7 +148,7 @@ def _show(results: list[Quality], songs: dict[int, Song], n_hubs: int, truth: st
     scores = results[0].scores
     caption = (
         f"{truth} {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped; the 95% interval over resampled "
-        "artists is in parentheses. For hubness and coverage, the value after > is with hub reduction."
+        "artists is in parentheses. For hubness and coverage, the value after > includes hub reduction."
     )
     show(columns, [(one.model, *_cells(one)) for one in results], caption=caption)
     rows = []

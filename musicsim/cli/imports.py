@@ -33,7 +33,7 @@ def import_listening(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be imported; write nothing.")] = False,
     accept: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Also accept close spellings with at least this score.")
+        float | None, typer.Option(min=0, max=1, help="Also accept similar spellings with at least this score.")
     ] = None,
     undo: Annotated[int | None, typer.Option(help="Undo the import with this number.")] = None,
 ) -> None:

@@ -129,7 +129,10 @@ def _list_candidates(products, f, minima, groups, bound, listed):
 
 @njit(cache=True, nogil=True)
 def _select(products, f, listed, n_listed, best, nearest):
-    """Write the `tau` listed codewords with the smallest products with frame `f` to `nearest`; ties by lower index."""
+    """Fill `nearest` with the `tau` listed codewords whose products with frame `f` are smallest.
+
+    Ties go to the lower index.
+    """
     tau = nearest.shape[0]
     n_kept = 0
     for j in listed[:n_listed]:

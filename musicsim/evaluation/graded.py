@@ -31,7 +31,7 @@ def check_groups(group: npt.ArrayLike, n_rows: int) -> Int64Array:
     """
     sizes = np.asarray(group)
     if sizes.ndim != 1 or (sizes.size and sizes.dtype.kind not in "iu") or (sizes < 1).any():
-        raise ValueError("group must contain whole numbers of at least 1, the number of rows of each query.")
+        raise ValueError("group must contain the number of rows for each query, as whole numbers of at least 1.")
     if sizes.sum() != n_rows:
         raise ValueError(f"group sums to {int(sizes.sum())}, but there are {n_rows} rows.")
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -175,7 +175,7 @@ def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10)
     if D.shape != (len(relevance), relevance.n_items):
         raise ValueError(
             f"distances has shape {D.shape}; it must be {(len(relevance), relevance.n_items)}, "
-            "the numbers of queries and songs in relevance; see Relevance.restrict."
+            "because relevance has that many queries and songs. See Relevance.restrict."
         )
     if not np.isfinite(D).all():
         raise ValueError(f"distances: row {np.argwhere(~np.isfinite(D))[0, 0]} is not finite.")

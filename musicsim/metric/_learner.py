@@ -27,7 +27,7 @@ _CHOICES = {
 
 
 def as_relevance(y: Any, n: int) -> Relevance:
-    """Return y, or the Relevance of labels; raise ValueError unless query i is song i of `n` songs."""
+    """Return y, or a Relevance built from labels; raise ValueError unless query i is song i of `n` songs."""
     relevance = y if isinstance(y, Relevance) else Relevance.from_labels(y)
     if len(relevance) != n or relevance.n_items != n:
         raise ValueError(

@@ -41,7 +41,7 @@ class Cut:
 
     @property
     def slack(self) -> float:
-        """The structured hinge loss at the metric of the cut; never below 0, except by rounding."""
+        """The structured hinge loss at the metric of the cut; never negative, except for rounding errors."""
         return self.loss - self.inner
 
 

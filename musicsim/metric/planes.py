@@ -4,7 +4,7 @@ import numpy as np
 
 from musicsim._arrays import Float64Array
 
-_FEW = 4  # If fewer than one in this many planes has weight, copying those with weight is faster
+_FEW = 4  # if fewer than 1 in `_FEW` planes have nonzero weight, it is faster to copy only those
 
 
 class Planes:

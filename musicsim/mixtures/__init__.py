@@ -1,4 +1,4 @@
-"""Gaussian mixtures of frames: of songs, with their divergence, and of tags (thesis 5.4.3)."""
+"""Gaussian mixtures of frames, for songs (with their divergence) and for tags (thesis 5.4.3)."""
 
 import lazy_loader as lazy
 

@@ -31,7 +31,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    tags_ : list of str, most frequent first, ties by name
+    tags_ : list of str, most frequent first, then by name
     mixtures_ : SongMixtures, one per tag, over z-scored frames
     mean_, scale_ : ndarray of shape (n_features,), float64
         Mean and standard deviation of the training frames; the scale of a constant column is 1.

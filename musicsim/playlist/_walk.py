@@ -180,7 +180,7 @@ class Walker:
             step = self._step(songs, place, target)
             if step is None and target is not None:
                 # the remaining fixed songs follow without a gap
-                self._notes.append(f"{target - place} songs are missing before song {target + 1}: none are left")
+                self._notes.append(f"no suitable songs are left before song {target + 1} ({target - place} missing)")
                 rest = [song for at, song in sorted(fixed.items()) if target <= at < length]
                 songs += rest
                 steps += [None] * len(rest)

@@ -152,7 +152,7 @@ def _add_topics(
     collector.check_length("topics", topics)
     for topic, words in topic_words.items():
         if ":" in words or "&" in words:
-            raise ValueError(f"topic_words[{topic!r}] must not contain ':' or '&', unlike {words!r}")
+            raise ValueError(f"topic_words[{topic!r}]={words!r} must not contain ':' or '&'.")
     labels = {topic: f"{topic} {' '.join(words.split())}".strip() for topic, words in topic_words.items()}
     ordered = [[labels.get(topic, topic) for topic in _first_distinct(song, _TOPIC_DEPTHS[-1])] for song in topics]
     longest = max(map(len, ordered), default=0)

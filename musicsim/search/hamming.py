@@ -225,7 +225,7 @@ class HammingIndex(Index):
         """Append codes to the planes, whose capacity at least doubles when they are full."""
         first, n = self.n_samples_, self.n_samples_ + len(rows)
         if n > _MAX_CODES:
-            raise ValueError(f"{n} codes are too many; an index can hold at most {_MAX_CODES}.")
+            raise ValueError(f"{n} is too many codes; an index can hold at most {_MAX_CODES}.")
         if n > self._planes.shape[1] or not self._planes.flags.writeable:
             planes = np.zeros((len(self._planes), _round_up(max(n, 2 * first))), np.uint32)
             planes[:, :first] = self._planes[:, :first]

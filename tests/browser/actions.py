@@ -243,7 +243,7 @@ def rerun(page: Page) -> Iterator[None]:
 
 
 def tick_close_spellings(page: Page) -> None:
-    """Accept all close spellings of a preview."""
+    """Accept all similar spellings of a preview."""
     table = page.get_by_test_id("stDataFrame").first
     table.scroll_into_view_if_needed()
     table.locator("canvas").first.wait_for()

@@ -11,7 +11,7 @@ PLAYER = "window[Symbol.for('musicsim.player')]"
 
 
 def end_song(page) -> None:
-    """Go to the last moments of the song that plays."""
+    """Go to the last moments of the song that is playing."""
     page.evaluate(f"() => {{ const p = {PLAYER}; p.seek(p.duration - 0.2); }}")
 
 

@@ -24,7 +24,7 @@ def hartigan_twin(points, n_codewords, centroids=None, counts=None):
 
 
 def histogram_twin(points, codewords, tau):
-    """Evaluate equation 5.5 in float64, with ties by lower index through a stable sort of all distances."""
+    """Evaluate equation 5.5 in float64, where a stable sort of all distances breaks ties by lower index."""
     distances = ((points[:, np.newaxis] - codewords) ** 2).sum(axis=2)
     nearest = np.argsort(distances, axis=1, kind="stable")[:, :tau]
     return np.bincount(nearest.ravel(), minlength=len(codewords)) / (tau * len(points))

@@ -63,7 +63,7 @@ def encrypted(path, parts):
 
 
 def other_name_inside(path, parts):
-    """Let the local header of a member name another file than the list of members does."""
+    """Make the local header of a member name a different file than the list of members does."""
     data = write(path, parts.items()).read_bytes()
     path.write_bytes(data.replace(b"model.json", b"../../ab.x", 1))
 

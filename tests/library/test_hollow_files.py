@@ -32,7 +32,7 @@ def test_sparse_file_is_refused_without_reading(tmp_path, monkeypatch, ending, h
     if path.stat().st_blocks * 512 > 1 << 20:
         pytest.skip("this file system has no holes")
     monkeypatch.setattr(analysis, "content_hash", lambda _: pytest.fail("the file is read whole"))
-    with pytest.raises(AudioDecodeError, match=r"hollow\.\w+ .*copy it again"):
+    with pytest.raises(AudioDecodeError, match=r"hollow\.\w+ .*copy the file again"):
         analyse(task_of(path))
 
 

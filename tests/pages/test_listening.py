@@ -166,13 +166,13 @@ def test_finds_close_spellings_of_unmatched_entries(section, full, tmp_path):
     path = tmp_path / "plays.csv"
     path.write_text("listener,artist,title,plays\nann,Queen,Bohemian Rapsody,9\n")
     import_files(full, path)
-    app = press(section.run(), "Look for close spellings")
+    app = press(section.run(), "Look for similar spellings")
     assert [row[:2] + row[3:] for row in tables(app)[-1]] == [
         ["Bohemian Rapsody — Queen", "Bohemian Rhapsody — Queen", 9]
     ]
     assert [b.disabled for b in app.button if b.label in ("Same song", "Different song")] == [True, True]
     full.listening.judge([("Queen", "Bohemian Rapsody", song.id)], is_same=False)
-    press(app, "Look for close spellings")
+    press(app, "Look for similar spellings")
     assert "No song in the library has a similar spelling." in texts(app)
     press(app, "Reset 1 spelling decision")
     assert full.listening.list_decisions() == []

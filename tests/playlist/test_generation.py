@@ -141,7 +141,7 @@ def test_a_gap_without_songs_is_closed_and_said():
     model = PlaylistModel(graph, weights=np.ones(graph.n_edges))
     drawn = model.generate(4, random_state=0, fixed={0: 0, 3: 1}, exclude=[2])
     assert drawn.songs == (0, 1)
-    assert drawn.note == "2 songs are missing before song 4: none are left"
+    assert drawn.note == "no suitable songs are left before song 4 (2 missing)"
 
 
 def test_versions_of_a_song_do_not_meet():

@@ -36,7 +36,7 @@ def clustered(rng, n, n_bits, flips=0.1, n_clusters=5):
 
 
 def by_definition(X, Q, k, allowed=None):
-    """Return distances and ids by counting bits word by word, with ties by the lower id."""
+    """Return distances and ids by counting bits word by word; ties go to the lower id."""
     D = np.zeros((len(Q), len(X)), np.int64)
     for word in range(X.shape[1]):
         D += np.bitwise_count(X[None, :, word] ^ Q[:, None, word])

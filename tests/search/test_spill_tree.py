@@ -44,7 +44,7 @@ def root_of(tree):
 
 
 def nearest_among(X, q, rows, k):
-    """Return exact distances in float64, nearest first, with ties by the lower id."""
+    """Return exact distances in float64, nearest first; ties go to the lower id."""
     rows = np.array(sorted(rows), np.int64)
     distances = np.linalg.norm(X[rows].astype(np.float64) - q, axis=1)
     order = np.lexsort((rows, distances))[:k]

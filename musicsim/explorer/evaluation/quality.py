@@ -1,6 +1,6 @@
 """Evaluation of a model: rankings compared with a ground truth, genres of the nearest songs, hubs and orphans.
 
-For *scores*, all songs are ranked by plain distance from each query, without the query and other songs by its artist.
+For *scores*, all songs are ranked by plain distance from each query, excluding the query and other songs by its artist.
 *Lists* contain the ten songs nearest to each song, in plain order and with hub reduction (mutual proximity among the
 500 nearest), as in the app. A *hub* is in many lists; an *orphan* is in none. Genres are evaluated on lists without the
 query's own artist, because songs by one artist often share a studio sound.

@@ -118,7 +118,8 @@ class Supervision:
         )
         if n_listeners == 0:
             raise ModelError(
-                f"nobody has played two artists {self._threshold} times each, so the plays do not relate artists. "
+                f"nobody has played two artists at least {self._threshold} times each, so the plays do not show which "
+                "artists are similar. "
                 "Import plays of several people, or learn from listening sessions, tags or genres."
             )
 
@@ -142,7 +143,10 @@ class Supervision:
         return self._relate_lists(sittings.tolist())
 
     def _relate_lists(self, pairs: list[tuple[int, int]]) -> Compute:
-        """Relate songs to the k songs by other artists that share the most lists; `pairs` are (list, song id)."""
+        """Relate each song to the k songs by other artists that share the most lists with it.
+
+        `pairs` are (list, song id).
+        """
         number, song_id = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
         row = self._snapshot.rows_of(song_id)
         number, row = number[row >= 0], row[row >= 0]

@@ -264,7 +264,7 @@ class SimilarityModel:
 
 
 def _read(folder: Path, called: str, remedy: str, make: Callable[[AboutModel, dict[str, npt.NDArray[Any]]], T]) -> T:
-    """Read a stored model, and pass its description and arrays to `make`; raises the errors of ``load``."""
+    """Read a stored model and pass its description and arrays to `make`; raise the same errors as ``load``."""
     try:
         versions = read_json_file(Versions, folder / "model.json")
         is_supported = MIN_FEATURE_VERSION <= versions.feature_version <= FEATURE_VERSION

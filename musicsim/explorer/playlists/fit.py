@@ -20,7 +20,7 @@ from musicsim.library import Library
 from musicsim.progress import Progress
 
 STRENGTH = 200.0  # the default weights count as this many transitions, so that a few playlists cannot override them
-LEANING = 200.0  # for a dialect, the walk of all playlists counts as this many transitions
+LEANING = 200.0  # in each dialect, the walk fitted on all playlists counts as this many transitions
 _MIN_LISTS = 8  # minimum number of playlists per dialect
 _MIN_TO_JUDGE = 20  # minimum number of playlists for an evaluation
 _HELD_OUT = 0.25  # share of playlists that are held out, as in section 7.7 of the thesis

@@ -409,7 +409,7 @@ class Exchange:
 
 
 def find_exchange(pool: Pool, songs: Sequence[int], durations: FloatingArray, gap_s: float) -> Exchange | None:
-    """Return the exchange of one song that brings a playlist nearest to a duration; None if it is near enough.
+    """Return the one-song swap that brings a playlist closest to a duration, or None if it is close enough.
 
     `songs` are numbers in the pool, `durations` (n,) are those of the pool, and `gap_s` seconds are missing. The last
     position with several suitable songs is preferred, because each song depends on the songs before it. Positions that

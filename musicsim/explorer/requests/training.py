@@ -104,7 +104,7 @@ class LearningSettings:
         "", "“automatic” tries several methods, and keeps the models unchanged if none is significantly better. "
         "“ranking” learns step by step and reports how much further steps could gain. “mean” computes one metric from "
         "similar and dissimilar pairs, in closed form. “local” computes one per region; a search uses that of its "
-        "query. The default is “automatic”, but “ranking” for answers, and if you set C, the metric or the penalty.",
+        "query. The default is “automatic”. It is “ranking” for answers, or if you set C, the metric or the penalty.",
         label="Method", choices=tuple(METHODS),
     )  # fmt: skip
     generated: bool = option(
@@ -114,7 +114,7 @@ class LearningSettings:
     quick: bool = option(
         False, "Try only one automatic method, for a first verdict in seconds. To try the other methods, train again "
         "without this option.",
-        label="Show a first result, then ask",
+        label="Show a first result, then ask before trying other methods",
     )  # fmt: skip
 
     def __post_init__(self) -> None:

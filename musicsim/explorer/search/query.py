@@ -28,7 +28,7 @@ _Items = TypeVar("_Items", Int64Array, IntpArray)
 # Number of nearest songs that are re-ranked and then limited per artist. An artist may have hundreds of songs in one
 # region, and a second search costs more than a larger first one.
 CANDIDATES = 500
-_METRIC_CANDIDATES = 5_000  # the same if the query has a metric: number of songs nearest by plain distance
+_METRIC_CANDIDATES = 5_000  # like CANDIDATES, for queries with a metric; these songs are nearest by plain distance
 _UNLIKE = 0.5  # weight of the examples to avoid
 _SMALLEST = 1e-6  # minimum distance, so that inverse distances stay finite
 N_ENTRIES = 3  # number of entry points per similar artist

@@ -57,7 +57,7 @@ def describe_pairs(
 
 
 def _choose(facts: Sequence[str]) -> list[str]:
-    """Choose two facts that differ; the second one is about the sound, if there is such a fact."""
+    """Choose two different facts; the second is about the sound, if there is such a fact."""
     others = [fact for fact in facts[1:] if facts[0] not in _SAID_BY.get(fact, ())]
     parts = [fact for fact in others if fact in _PARTS.values()]
     return list(dict.fromkeys([*facts[:1], *parts[:1], *others]))[:_N_REASONS]

@@ -35,4 +35,4 @@ def evaluate_options(command: Callable[..., None], *, lists: _Lists = None, **va
         (way, *(format_figure(Figure(*scores[name])) for name in MEASURES)) for way, scores in result.scores.items()
     ]
     columns = [Column(name, overflow="fold") for name in ("way", *MEASURES.values())]
-    show(columns, rows, caption=f"{result.summary} {result.method} Brackets contain the 95% interval over lists.")
+    show(columns, rows, caption=f"{result.summary} {result.method} The 95% interval over playlists is in parentheses.")

@@ -42,7 +42,9 @@ def add_onnx(
     window: Annotated[float, typer.Option(help="Seconds of audio per input to the model.", metavar="SECONDS")],
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
-    output: Annotated[str, typer.Option(help="Output with the vector, if there are several.", metavar="NAME")] = "",
+    output: Annotated[
+        str, typer.Option(help="Output that contains the vector, if the model has several outputs.", metavar="NAME")
+    ] = "",
     name: Annotated[str, typer.Option(help="Name of the model; the file's name by default.")] = "",
 ) -> None:
     """Run an ONNX model on all songs, and make a model for searching and training from its vectors.

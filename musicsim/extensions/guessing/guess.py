@@ -29,7 +29,7 @@ class Judged:
     """Shares of correct guesses. A guess is correct if all levels with enough votes match the song's known labels."""
 
     right: dict[int, float]  # maps the minimum number of votes to the share; only minimums that a guess reaches
-    # share on the widest level if songs by the same artist (for genres) or from the same album (for artists) do not
+    # share at the broadest level if songs by the same artist (for genres) or from the same album (for artists) do not
     # vote; None if there are no other voters
     right_apart: float | None
     n_judged: int  # number of songs used for `right`; 0 if too few songs have a label
@@ -97,7 +97,7 @@ class Guess:
     """The most frequent label among a song's nearest labeled songs, on levels from wide to narrow."""
 
     song: Song
-    names: tuple[str, ...]  # most frequent label on each level, among voters who agree on the wider levels
+    names: tuple[str, ...]  # most frequent label at each level, among voters who agree at the broader levels
     votes: tuple[int, ...]
     n_voters: int
     tags: tuple[str, ...]  # tag that stores the label of each level

@@ -36,9 +36,9 @@ class VectorVoters:
 class CodeVoters:
     """The labeled songs whose learned bit codes are nearest, ordered by Hamming distance, then by vector distance.
 
-    The loss is hierarchical (WWW 2012, equation 10): songs that share more levels, starting with the widest, should be
-    nearer. `labels` has shape (n_labeled, n_levels), with -1 for unknown labels. Codes are learned from at most 5,000
-    songs in about 3 s. Raises ModelError if all labels in the sample are equal, or if all are different.
+    The loss is hierarchical (WWW 2012, equation 10): songs that share more levels, starting with the broadest, should
+    be nearer. `labels` has shape (n_labeled, n_levels), with -1 for unknown labels. Codes are learned from at most
+    5,000 songs in about 3 s. Raises ModelError if all labels in the sample are equal, or if all are different.
     """
 
     def __init__(self, snapshot: Snapshot, rows: Int64Array, labels: Int64Array) -> None:
@@ -75,7 +75,7 @@ def _blocks(rows: Int64Array, size: int) -> Iterator[Int64Array]:
 
 
 def elect(ballots: Int64Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the most frequent code on each level, among voters who agree on the wider levels, and its votes."""
+    """Return the most frequent code at each level, among voters who agree at the broader levels, and its votes."""
     codes, votes = [], []
     for level in range(ballots.shape[1]):
         cast = ballots[:, level][ballots[:, level] >= 0]

@@ -5,7 +5,5 @@ from musicsim.hooks import Extension, Section
 EXTENSION = Extension(
     name="model_comparison",
     command_options={"evaluate": "cli:evaluate_options"},
-    sections=(
-        Section("research", "page:draw", title="Ours against theirs", tab="against", group="Evaluate", place=20),
-    ),
+    sections=(Section("research", "page:draw", title="Ours vs. theirs", tab="against", group="Evaluate", place=20),),
 )

@@ -71,7 +71,7 @@ def _show(result: Against) -> None:
         {"Model": plain(row.name)} | {title: format_figure(row.figures[name]) for name, title in RANKED.items()}
         for row in result.rows
     ]
-    show_table(pd.DataFrame(cells), name="ours against theirs", key="evaluate_against_table")
+    show_table(pd.DataFrame(cells), name="ours vs theirs", key="evaluate_against_table")
     notes = [f"{row.name}: {row.note}." for row in result.rows if row.note]
     st.caption(plain(" ".join([result.summary, *notes])))
     differences = [difference for difference in result.differences if difference.leads]
@@ -109,7 +109,7 @@ def _draw_chart(differences: Sequence[Difference], by: str) -> None:
         xaxis={"fixedrange": True, "tickformat": "+.2f", "zeroline": False},
         yaxis={"automargin": True, "fixedrange": True, "autorange": "reversed", "ticksuffix": " "},
     )
-    chart(figure, key="evaluate_against_chart", name="ours against theirs")
+    chart(figure, key="evaluate_against_chart", name="ours vs theirs")
     st.caption(
         f"Gain in {RANKED[by]} of the first model over the second on the same queries, with the 95% interval over "
         "resampled artists. To the right of the dotted line, the first model is better. One in twenty such intervals "

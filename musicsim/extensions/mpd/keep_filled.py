@@ -39,7 +39,7 @@ class QueueFiller:
         self._n_ahead, self._n_apart = n_ahead, n_apart
         self._walk: Walk | None = None
         self._seeds = np.random.default_rng(request.seed)
-        # ids of songs that are or were in the queue, the latest last; MPD may remove songs after playing them
+        # ids of songs that are or were in the queue, most recent last; MPD may remove songs after playing them
         self._recent: dict[int, None] = {}
         self._unknown: set[int] = set()
 

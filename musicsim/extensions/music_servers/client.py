@@ -293,7 +293,7 @@ class Subsonic:
         try:
             if 300 <= response.status < 400 and response.status != 304:
                 place = _text(response.headers.get("Location"))[:200].partition("?")[0]
-                raise self._error(f"redirects to {place or 'a different address'}; connect it with that address")
+                raise self._error(f"redirects to {place or 'a different address'}; use that address for the connection")
             yield response
         except (faults.HTTPError, ConnectionError, TimeoutError) as error:
             raise self._error(_explain(error)) from None

@@ -193,7 +193,7 @@ def _list_all(
     listing = client.songs(lambda n: progress(f"{name}: {count(n, 'song')} listed", n, n_known))
     if n_known and not listing.songs:
         raise ServerError(
-            f"{name}: the server no longer lists any songs, so nothing was changed. Let the server scan its folders."
+            f"{name}: the server no longer lists any songs, so nothing was changed. Have the server scan its folders."
         )
     return listing.songs, albums_of(listing, albums), dict(listing.left_out)
 

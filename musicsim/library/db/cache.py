@@ -1,4 +1,4 @@
-"""A cache, in memory and in a file, of values that take seconds to read. It follows the library's changes."""
+"""A cache, in memory and in a file, of values that take seconds to read. It is updated when the library changes."""
 
 import json
 import logging

@@ -96,9 +96,9 @@ def _casefold(*values: object) -> str:
 def read_only_address(path: Path) -> str:
     """Return the URI for reading a database. Raises LibraryError if a file that reading requires is missing.
 
-    The latest changes may be in a second file (-wal). In a read-only folder, SQLite needs a third file (-shm) to read
-    them, which exists while another process has the library open. If the second file is empty or missing, the database
-    is opened as an immutable file.
+    The latest changes may be in a second file (-wal). In a read-only folder, SQLite can read them only with a third
+    file (-shm). It exists as long as another process has the library open. If the second file is empty or missing, the
+    database is opened as an immutable file.
     """
     log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
     if is_writable(path) or (log.exists() and index.exists()):

@@ -142,11 +142,11 @@ class ArchiveKind:
             else:
                 raise ValueError("it is truncated")
             if member.size != n_bytes_of_hashes:
-                raise ValueError("something was added to it, or is missing")
+                raise ValueError("data was added to it or is missing from it")
             if hashlib.sha256(_read(tar, member)).digest() != hashes.digest():
                 raise ValueError("it was altered")
             if next(members, None) is not None:
-                raise ValueError("something was added to it")
+                raise ValueError("data was added to it")
         if LIBRARY_FILE not in written:
             raise ValueError("its database is missing")
         return written, float(created_at)

@@ -303,7 +303,10 @@ def waiting_proposals(library: Library, progress: Progress = no_progress) -> lis
 
 
 def accept(library: Library, proposals: Iterable[Proposal]) -> int:
-    """Apply matches that a person confirmed, to any album and to later imports; return the number of songs."""
+    """Apply the matches that a person confirmed, and return the number of matched songs.
+
+    A match holds for all albums and for later imports.
+    """
     confirmed = {p.song[:2]: p.song_id for p in proposals}
     library.listening.judge(((*names, song_id) for names, song_id in confirmed.items()), is_same=True)
     waiting = library.listening.waiting_names()

@@ -19,7 +19,7 @@ from musicsim.library.importing.records import NO_NAME, Gatherer, NamedSong
 from musicsim.library.importing.sources import LONGEST, JsonStream, RawBytes, Source, TextLines
 from musicsim.library.tags.file_tags import MBID
 
-HLS = "belongs to a segmented stream (HLS), not to a list of songs. Import playlists of songs."
+HLS = "belongs to a segmented stream (HLS), not to a list of songs. Import a playlist of songs instead."
 _EXTINF = re.compile(r'#EXTINF:[^",]*(?:"[^"]*"[^",]*)*,(.*)', re.IGNORECASE)
 _DIRECTIVE = re.compile(r"#(PLAYLIST|EXTART|EXTALB):(.*)", re.IGNORECASE)
 _ENTRY = re.compile(r"(file|title)(\d{1,9})\s*=(.*)", re.IGNORECASE | re.DOTALL)

@@ -122,7 +122,7 @@ class Gatherer:
         self, song: NamedSong, place: str, group: tuple[str, str] = ("", ""), value: float = 1.0,
         at: float | None = None,
     ) -> None:  # fmt: skip
-        """Count a row like :meth:`add`, or leave it out if its song has no artist or title."""
+        """Count a row as :meth:`add` does, but skip it if its song has no artist or title."""
         if song.artist and song.title:
             self.add(song, group, value, at)
         else:

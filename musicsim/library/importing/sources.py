@@ -312,4 +312,4 @@ class Format:
     read: Callable[[Any, Gatherer], None]  # called with an instance of `source`
     source: type[TextLines | JsonStream | RawBytes] = TextLines
     is_lenient: bool = False  # accepts paths that are not UTF-8
-    signs: tuple[str, ...] = ()  # strings that all occur in the head of such files, but not of others
+    signs: tuple[str, ...] = ()  # strings that all occur at the start of such files, but not of other files

@@ -215,7 +215,7 @@ class _WarmWorker:
     def call(self, decoding: Decoding[Any], function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function in the worker, within the limits of the work and as long as it is wanted."""
         for _ in range(_ATTEMPTS):
-            with suppress(EOFError, OSError):  # the worker could not be started, or ended before it began
+            with suppress(EOFError, OSError):  # the worker could not be started, or exited before it was ready
                 worker = self.open()
                 if not worker.is_ready:
                     self._receive(worker, decoding, MAX_START_S)

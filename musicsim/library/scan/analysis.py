@@ -168,11 +168,11 @@ def _check_song(task: Task, sound: Sound) -> None:
 def _check_not_hollow(path: Path, size: int) -> None:
     """Raise AudioDecodeError if a file of `size` bytes begins with 16 MB of zeros, or is large and mostly holes."""
     if size >= _HEAD and _begins_with_zeros(path):
-        raise AudioDecodeError(f"{path} begins with 16 MB of zeros, so its copy is incomplete: copy it again.")
+        raise AudioDecodeError(f"{path} begins with 16 MB of zeros, so this copy is incomplete: copy the file again.")
     if size >= _MIN_HOLLOW and not is_address(path) and _has_little_data(path, size):
         raise AudioDecodeError(
-            f"{path} is {size / 1e9:.1f} GB long, but hardly any of it is on the disk, so its copy is incomplete: "
-            "copy it again."
+            f"{path} is {size / 1e9:.1f} GB, but almost none of it is on disk, so this copy is incomplete: "
+            "copy the file again."
         )
 
 

@@ -296,7 +296,7 @@ def _check_choice(kind: str, ids: Sequence[int], chosen: int | None, options: Se
             f"kind={kind!r} must be one of {', '.join((*FORMS, RESULT))}, or a choice between two named options."
         )
     if options[0] == options[1]:
-        raise ValueError(f"options={tuple(options)!r} must be different.")
+        raise ValueError(f"options={tuple(options)!r}: the two options must be different.")
     if chosen not in (0, 1, None):
         raise ValueError(f"chosen={chosen!r} must be 0, 1, or None for no difference.")
 

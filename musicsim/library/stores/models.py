@@ -22,7 +22,7 @@ from musicsim.library.disk.arrays import RowFile
 MAX_NAME = 60
 NATIVE_KIND, CODEWORDS_KIND = "native", "codewords"
 BUILT_IN = (NATIVE_KIND, CODEWORDS_KIND)
-"""Kinds of the models that every library has; there is one of each."""
+"""Kinds of the built-in models; every library has one model of each kind."""
 MIN_ARCHIVED = 50_000  # minimum number of songs for a file; the rows of fewer songs are read in a tenth of a second
 _MAX_IN_MEMORY = 8  # models
 

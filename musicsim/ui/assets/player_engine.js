@@ -131,7 +131,7 @@ class Engine {
     this.errored = false;
     this.finished = false;
     this.wanted = false; // true if the user wants music; a song that fails to load leaves the element paused
-    this.lately = []; // ids of played songs, the latest last
+    this.lately = []; // ids of played songs, most recent last
     this.radio = ""; // address of more songs
     this.plays = ""; // address for reports of plays and skips
     this.isReported = false; // the current song

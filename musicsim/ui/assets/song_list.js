@@ -49,7 +49,7 @@ function measure(row) {
     return box;
   }
   box.append(element("span", "", row.similarity.toFixed(2)));
-  box.title = `similarity ${row.similarity.toFixed(3)} of 1`;
+  box.title = `similarity ${row.similarity.toFixed(3)} out of 1`;
   const bar = element("div", "bar");
   const filled = element("i");
   filled.style.width = `${Math.round(100 * row.similarity)}%`;

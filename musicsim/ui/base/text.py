@@ -60,7 +60,7 @@ def off_if(is_off: object, reason: str, help: str | None = None) -> dict[str, An
 def show_error(error: Exception) -> bool:
     """Show a MusicsimError that the page did not catch; return False to leave other errors to Streamlit."""
     if not isinstance(error, MusicsimError):
-        _log.info("a page failed", exc_info=error)  # Streamlit prints it on stderr
+        _log.info("a page failed", exc_info=error)  # Streamlit prints it to stderr
         return False
     st.error(plain(error), icon=":material/error:")
     return True

@@ -160,7 +160,7 @@ def _show_active(library: Library, job: Job) -> None:
 
 
 def watch_job(library: Library, *, kinds: Collection[str] = (), revision: int | None = None) -> None:
-    """Show the running or last job; with `kinds`, only a job of these kinds that is not done.
+    """Show the current or last job; with `kinds`, show only an unfinished job of one of these kinds.
 
     Reruns the page when the job ends, or when the library's revision is no longer `revision`.
     """

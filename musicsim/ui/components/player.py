@@ -134,7 +134,7 @@ def enqueue(tracks: Sequence[Track]) -> None:
 
 
 def follow(tracks: Sequence[Track], n_before: int) -> None:
-    """Replace the queue without interrupting the song that plays, which keeps its place among `tracks`.
+    """Replace the queue without interrupting the song that is playing, which keeps its place among `tracks`.
 
     If it is not among them, the first `n_before` tracks count as played, and the others come after it.
     """
@@ -233,7 +233,7 @@ def _receive() -> None:
 
 
 def _parse(item: object) -> tuple[int, PlayerEvent | None]:
-    """Return number and event as sent by the browser; the event is None if it is not valid."""
+    """Return the number and event sent by the browser; the event is None if it is invalid."""
     if not isinstance(item, dict):
         return 0, None
     number, kind, song, value = (item.get(name) for name in ("number", "kind", "song_id", "value"))

@@ -62,7 +62,7 @@ def _why_dialog(snapshot: Snapshot, query: Query, other_id: int) -> None:
         st.info(plain(error))
         return
     before = f"; before learning it was {why.stages[0].similarity:.2f}" if len(why.stages) > 1 else ""
-    st.markdown(f"Similarity **{listed:.2f}** of 1{before}.")
+    st.markdown(f"Similarity: **{listed:.2f}** out of 1{before}.")
     if snapshot.model.local_ is not None:
         st.caption(
             "The list may show a different similarity: it uses the metric of the query's region, while this "
@@ -97,7 +97,7 @@ def _choose_example(snapshot: Snapshot, examples: Examples, other_id: int) -> in
     order = sorted(range(len(examples.like)), key=lambda i: -to_like[i])
     nearest = ", ".join(f"{to_like[i]:.2f} to “{name(examples.like[i])}”" for i in order[:_MAX_EXAMPLES])
     st.markdown(
-        f"Similarity **{similarity_of(snapshot, examples, other_id):.2f}** of 1 to all examples together. The "
+        f"Similarity to all examples together: **{similarity_of(snapshot, examples, other_id):.2f}** out of 1. The "
         f"most similar example counts most: {nearest}{' and others' * (len(order) > _MAX_EXAMPLES)}."
     )
     if examples.unlike:
@@ -165,7 +165,7 @@ def _notes(why: Why, one: Side, other: Side) -> list[str]:
 
 
 def _shares_figure(parts: Sequence[Share], shared: Sequence[str]) -> go.Figure:
-    """Return bars for the parts of the similarity, in points before learning (gray) and under the model in use."""
+    """Return a bar chart of the points of each part: before learning (gray) and in the current model."""
     letters = dict(zip(shared, _LETTERS, strict=False))  # letters in the waveforms, keyed by the name of their bar
     names = [f"{letters.get(part.words, '')}  {part.words}".strip() for part in parts]
     *before, points = (

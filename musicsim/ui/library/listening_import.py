@@ -304,7 +304,7 @@ def _show_matches(library: Library, seen: importing.Preview) -> None:
 
 
 def proposals_table(proposals: Sequence[importing.Proposal], key: str) -> list[importing.Proposal]:
-    """Show close spellings, and return those that the user has selected."""
+    """Show similar spellings, and return those that the user has selected."""
     # not selected at first, because one letter can mean a different song ("Prelude in A flat", "in B flat")
     rows = [(f"{p.song.title} — {p.song.artist}", clean(p.label), p.score, p.count) for p in proposals]
     table = pd.DataFrame(rows, columns=["in the files", "in the library", "similarity", "plays or tags"])
@@ -317,7 +317,7 @@ def proposals_table(proposals: Sequence[importing.Proposal], key: str) -> list[i
     )  # fmt: skip
     ticked = [proposals[row] for row in event.selection.rows if row < len(proposals)]
     st.caption(f"{len(ticked):,} of {len(proposals):,} selected")
-    table_download("close spellings", lambda: table, f"{key}_file")
+    table_download("similar spellings", lambda: table, f"{key}_file")
     return ticked
 
 

@@ -18,7 +18,7 @@ from musicsim.wording import count, count_are
 
 _MAX_IMPORTS = 25
 _CLOSE: Key[tuple[Path, list[Proposal]] | None] = Key(
-    "listening_proposals", lambda: None, "library folder, and close spellings of its unmatched songs"
+    "listening_proposals", lambda: None, "library folder, and similar spellings of its unmatched songs"
 )
 _ROUND: Key[int] = Key(
     "listening_judged", int, "number of decisions on spellings: each one clears the tables' selections"
@@ -80,7 +80,7 @@ def _show_unmatched(library: Library) -> None:
         )
         with st.expander("Show them"):
             listening_import.show_waiting(songs, "listening_waiting")
-        is_asked = st.button("Look for close spellings", icon=":material/spellcheck:", key="listening_close")
+        is_asked = st.button("Look for similar spellings", icon=":material/spellcheck:", key="listening_close")
         with st.container():
             if is_asked:
                 match_waiting(library)  # tags may have been edited since the last scan

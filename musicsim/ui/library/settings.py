@@ -79,7 +79,7 @@ _TOGGLES = (
      "A play counts after 30 seconds or half of the song. Songs that you often skip appear less in queues and "
      "playlists. Plays and skips stay in this library."),
 )  # fmt: skip
-"""Name, label and help of the settings that are on or off."""
+"""Name, label and help text of each on/off setting."""
 
 
 def show_settings(snapshot: Snapshot, *, busy: bool) -> None:

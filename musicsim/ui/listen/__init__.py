@@ -1,1 +1,1 @@
-"""The Listen page: the map, the song that plays, and a queue that goes on."""
+"""The Listen page: the map, the song that is playing, and a queue that continues."""

@@ -1,4 +1,4 @@
-"""The song that plays, or the one that the queue starts from, and why it is here."""
+"""The song that is playing, or the one that the queue starts from, and why it is here."""
 
 import streamlit as st
 

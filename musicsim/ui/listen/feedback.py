@@ -15,7 +15,7 @@ from musicsim.ui.base.visitors import opinions
 from musicsim.ui.listen import state
 
 THUMBS = {"like": 1, "unlike": -1}
-"""Values of thumbs, by the action of the list."""
+"""The value of each thumb, keyed by the name of its button in the song list."""
 _MAX_SEARCHES = 50
 
 

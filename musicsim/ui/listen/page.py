@@ -1,4 +1,4 @@
-"""Listen: the map, one box that starts the music, the song that plays, and the queue.
+"""Listen: the map, one box that starts the music, the song that is playing, and the queue.
 
 Map and queue are a fragment, so that a thumb does not run the frame. The player's songs run the whole page: if the user
 has just left it, Streamlit would miss a fragment, and show an empty page.

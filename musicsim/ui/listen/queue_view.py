@@ -25,7 +25,7 @@ from musicsim.ui.listen.seed import PLAY_AT, Seed, begin_from, start_song
 from musicsim.ui.listen.state import LISTEN
 
 _N_HEARD = 2  # songs before the current one that are shown
-_PLAYING: Key[int | None] = Key("listen_playing", lambda: None, "id of the song that plays", is_kept=True)
+_PLAYING: Key[int | None] = Key("listen_playing", lambda: None, "id of the song that is playing", is_kept=True)
 _LAST: Key[tuple[str, list[QueueItem]]] = Key("listen_last", lambda: ("", []), "name of a seed, and its last queue")
 _WAITING: Key[Task | None] = Key("listen_waiting", lambda: None, "task that computes the rest of the queue")
 
@@ -117,7 +117,7 @@ def queue_actions(snapshot: Snapshot, seed: Seed, items: list[QueueItem], curren
 
 
 def _like_this(snapshot: Snapshot, song_id: int) -> None:
-    """Start the queue from the song that plays, without interrupting it."""
+    """Start the queue from the song that is playing, without interrupting it."""
     begin_from(snapshot, song_id)
     FOLLOWED.set((LISTEN.get().seed, ()))
     st.rerun()  # the address changes, too

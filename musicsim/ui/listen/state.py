@@ -105,7 +105,7 @@ def remove(song_id: int) -> None:
 
 
 def note_playing(items: list[QueueItem], place: int) -> None:
-    """Fix the songs up to the one that plays, and ask for more songs if few are left."""
+    """Fix the songs up to the one that is playing, and ask for more songs if few are left."""
     state = LISTEN.get()
     heard = tuple(Heard(item.song.id, item.reason, item.similarity) for item in items[: place + 1])
     length = state.length + _MORE if len(items) - place <= _FEW else state.length

@@ -16,7 +16,7 @@ from musicsim.ui.base.keys import Key
 from musicsim.ui.playlist.draft import NAME, PLAYLIST, PlaylistDraft, change
 from musicsim.ui.playlist.request_form import MAX_SONGS, remember_drawn, request_of
 
-TROUBLE: Key[str] = Key("playlist_trouble", str, "error of the last request")
+TROUBLE: Key[str] = Key("playlist_trouble", str, "error from the last request")
 
 
 def _new_seed() -> int:

@@ -91,8 +91,8 @@ def _show_scores(report: dict[str, Any]) -> None:
         if sources:
             _show_table(sources)
             st.caption(
-                "Each model's share of the distances after training (all shares are equal before), and the score of "
-                "each model on its own before training."
+                "Each model's share of the distances after training, and its own score before training. "
+                "Before training, all shares are equal."
             )
 
 

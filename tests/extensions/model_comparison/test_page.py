@@ -55,4 +55,4 @@ def test_visitors_cannot_start_comparison(full, monkeypatch):
     app = against(full.folder, monkeypatch)
     assert not app.exception
     assert not [button for button in app.button if button.key == "evaluate_compare"]
-    assert "Ours against theirs" not in app.get("button_group")[0].options
+    assert "Ours vs. theirs" not in app.get("button_group")[0].options

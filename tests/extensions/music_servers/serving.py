@@ -26,7 +26,7 @@ class Supysonic:
         self.address = f"http://127.0.0.1:{int(process.stdout.readline())}"
 
     def scan(self) -> None:
-        """Let the server scan its folder again."""
+        """Have the server scan its folder again."""
         self._process.stdin.write("scan\n")
         self._process.stdin.flush()
         assert self._process.stdout.readline() == "scanned\n"
