@@ -237,10 +237,10 @@ def playlist(
     library: str | None = None,
     model: _Model = None,
 ) -> list[dict[str, Any]]:
-    """Generate a playlist with a reason for every transition; it passes through `through` and stays near `like`."""
+    """Generate a playlist through `through` and near `like`, with a reason per transition, null if none is known."""
     drawn = Walk(snapshot_under(open_library(library), model)).generate(request, request.seed)
     return [
-        render_song(song) | {"reason": edge.reason if edge else None}
+        render_song(song) | {"reason": (edge.reason or None) if edge else None}
         for song, edge in zip(drawn.songs, drawn.edges, strict=True)
     ]
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array
+from musicsim._checks import check_whole
 from musicsim.audio import HOP, SAMPLE_RATE
 
 _TOLERANCE_S, _TOLERANCE_SHARE = 3.0, 0.03
@@ -92,12 +93,15 @@ def find_duplicates(
 def group_pairs(n: int, pairs: npt.ArrayLike) -> Int64Array:
     """Return the group number of each of n songs: songs connected by pairs of rows, (m, 2), have the same number.
 
-    Groups are numbered from 0, in the order of their first songs.
+    Groups are numbered from 0, in the order of their first songs. Raises ValueError if a row is outside 0..n-1.
     """
+    ends = np.asarray(pairs, dtype=np.int64)
+    if ends.size and not (ends.ndim == 2 and ends.shape[1] == 2 and 0 <= ends.min() <= ends.max() < n):
+        raise ValueError(f"pairs must have shape (m, 2) and rows from 0 to {n - 1}.")
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    first, second = np.asarray(pairs, dtype=np.int64).reshape(-1, 2).T
+    first, second = ends.reshape(-1, 2).T
     graph = coo_array((np.ones(len(first), np.int8), (first, second)), shape=(n, n))
     labels = connected_components(graph, directed=False)[1]
     # scipy does not specify the order of its labels
@@ -151,9 +155,16 @@ def find_candidates(
     """
     vectors: Float32Array = np.asanyarray(X, dtype=np.float32)
     seconds: Float64Array = np.asarray(durations, dtype=np.float64)
-    if not (np.isfinite(vectors).all() and np.isfinite(seconds).all()):
-        raise ValueError("X or durations contains NaN or infinite values.")
-    queries = np.arange(len(vectors)) if rows is None else np.unique(np.asarray(rows, dtype=np.int64))
+    check_whole("max_candidates", max_candidates, 1)
+    if vectors.ndim != 2 or seconds.shape != vectors.shape[:1]:
+        raise ValueError(f"X has shape {vectors.shape} and durations {seconds.shape}; X needs a row per duration.")
+    for name, array in (("X", vectors), ("durations", seconds)):
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} contains NaN or infinite values.")
+    numbers = np.arange(len(vectors)) if rows is None else np.asarray(rows)
+    if numbers.size and not (np.issubdtype(numbers.dtype, np.integer) and 0 <= numbers.min() <= numbers.max() < len(X)):
+        raise ValueError(f"rows must be whole numbers from 0 to {len(X) - 1}.")
+    queries = np.unique(numbers.astype(np.int64))
     order = np.argsort(seconds, kind="stable")
     order = order[_mask_comparable(seconds[order], seconds[queries])]
     lengths = seconds[order]

@@ -39,6 +39,7 @@ def test_nearest_songs_come_first_then_walk_with_reasons(many):
     assert [item.similarity for item in items[:10]] == [hit.similarity for hit in nearest]
     assert len(items) == len({*ids_of(items), first}) - 1 == 60
     assert all(item.similarity is None for item in items[10:])
+    assert any(item.reason for item in items)
 
 
 def test_queue_is_deterministic_and_longer_one_begins_the_same(many):

@@ -128,14 +128,14 @@ def test_empty_library_has_next_step(empty):
 def test_too_few_songs_for_question_gives_clear_message(empty, tmp_path):
     empty.add(write_song(tmp_path / "one.flac", title="One", artist="A"))
     refresh(empty)
-    assert "A comparison needs at least two songs." in said(compare())
+    assert "A question needs 3 songs, but only one song can be compared." in said(compare())
     for n, kind in enumerate(("noise", "clicks")):
         empty.add(write_song(tmp_path / f"{kind}.flac", kind, title=kind, artist=f"B{n}"))
     refresh(empty)
     app = compare()
     assert len(sent(app)["songs"]) == 3
     choose(app, "compare_n_songs", 4)
-    assert "A question needs 4 songs, but only 3 can be compared." in said(app)
+    assert "A question needs 4 songs, but only 3 songs can be compared." in said(app)
     shown = [element.key for element in app.get("bidi_component")]
     assert shown == ["musicsim_reload", "musicsim-player"], "nothing to choose from"
 

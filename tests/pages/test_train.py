@@ -76,8 +76,8 @@ def test_single_song_cannot_be_trained_on(store, tmp_path, monkeypatch):
     refresh(store)
     app = open_page("train")
     assert not app.exception
-    assert any("A comparison needs at least two songs" in info.value for info in app.info)
-    assert not app.main.get("selectbox")
+    assert any("This library has no data about similar songs yet" in info.value for info in app.info)
+    assert app.button(key="train_start").disabled
 
 
 def test_insufficient_supervision_cannot_be_chosen(learned):

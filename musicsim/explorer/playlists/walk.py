@@ -238,13 +238,13 @@ class Walk:
         if previous is None or not step.name:
             label = self._describe(step.name, both=False) if step.name else step.reason
             return Edge(label, step.probability, label)
-        shared = self._describe_pair(previous, song)
         is_sound = _is_sound(step.name)
         if self._is_paced and step.name == playlist.UNIFORM and step.previous is not None:
             is_sound = self._ranks.share_between(X[step.previous], X[step.song]) <= self._ranks.nearest
+        audible = self._describe_audible(step.name)
+        shared = self._describe_pair(previous, song) if is_sound or (self._uses_sound and not audible) else ""
         label = _label_sound(shared) if is_sound else self._describe(step.name)
-        reason = self._describe_audible(step.name) or shared if self._uses_sound else label
-        return Edge(reason, step.probability, label)
+        return Edge(audible or shared if self._uses_sound else label, step.probability, label)
 
     def _describe_audible(self, name: str) -> str:
         """Describe an edge without years, popularity and numbers of groups, "" if nothing else is left."""

@@ -32,6 +32,11 @@ def needs_fit(library: Library, record: ModelRecord | None, n_songs: int) -> boo
     return record is None or n_songs >= 2 * record.n_songs_fitted or damage(library, record) is not None
 
 
+def _warn_if_damaged(library: Library, record: ModelRecord | None) -> None:
+    if record is not None and (error := damage(library, record)) is not None:
+        _log.warning("%s cannot be read, so it is refitted: %s", record.name, error)
+
+
 def refresh(library: Library, *, force: bool = False, progress: Progress = no_progress) -> bool:
     """Update models, vectors, clusters, maps and walks for the current songs of a library.
 
@@ -109,15 +114,14 @@ def _fit_built_in(library: Library, force: bool, progress: Progress) -> None:
     if force and not is_complete:
         n_missing = len(songs) - len(with_frames)
         raise missing_features(library, f"the audio features of {count(n_missing, 'song')} were not stored")
-    for record in (library.models.native(), library.models.codewords()):
-        if with_frames and record is not None and (error := damage(library, record)) is not None:
-            _log.warning("%s cannot be read: %s", record.name, error)
     # without all frames, a new model would lose songs that the old one has
     n_songs = len(songs) if is_complete else 0
     n_current = n_songs if len(current) == len(songs) else 0
     if current and (
         (force and n_current) or native_is_outdated(library) or needs_fit(library, library.models.native(), n_current)
     ):
+        _warn_if_damaged(library, library.models.native())
         fit_native(library, current, progress)
     if with_frames and (force or needs_fit(library, library.models.codewords(), n_songs)):
+        _warn_if_damaged(library, library.models.codewords())
         fit_codewords(library, with_frames, progress)

@@ -13,7 +13,7 @@ from musicsim._arrays import Float32Array, Float64Array
 from musicsim.explorer.requests.filters import HEARD_WORDS
 from musicsim.explorer.search.why_groups import GROUPS, N_SOUND_FEATURES, sound_groups
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import Song
+from musicsim.library import Library, Song
 from musicsim.library.stores.genres import genre_key
 from musicsim.library.stores.models import Vectors
 from musicsim.places import places_in_order
@@ -154,11 +154,15 @@ class _Sound:
         return (sample[None] < compared[:, None]).mean(axis=1)
 
 
-@lru_cache(maxsize=2)
 def _find_sound(snapshot: Snapshot) -> _Sound | None:
     """Return the features of the built-in model; None before it has been fitted."""
-    models = snapshot.library.models
-    record = models.native()
-    if record is None or record.n_features != N_SOUND_FEATURES or not models.is_whole(record):
+    record = snapshot.library.models.native()
+    if record is None or record.n_features != N_SOUND_FEATURES or not snapshot.library.models.is_whole(record):
         return None
-    return _Sound(models.features(record.id))
+    return _read_sound(snapshot.library, record.id, snapshot.n_indexed)
+
+
+@lru_cache(maxsize=2)
+def _read_sound(library: Library, model_id: str, n_songs: int) -> _Sound:
+    del n_songs  # part of the key: new songs have new features
+    return _Sound(library.models.features(model_id))

@@ -52,9 +52,8 @@ class Compared:
     group: Int64Array  # (n_features,): index of each feature's group in `names`
     pair: Float32Array  # (2, n_features)
     sample: Float32Array  # (n, n_features): other songs in the library
-    components: tuple[
-        Float64Array, ...
-    ]  # (r, n_features): L of the metric M = L^T L before and, if any, after learning
+    # L (r, n_features) of the metric M = L^T L before learning and, if there is one, after it
+    components: tuple[Float64Array, ...]
 
     @classmethod
     def concatenate(cls, parts: Sequence["Compared"]) -> Self:

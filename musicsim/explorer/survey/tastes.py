@@ -10,7 +10,6 @@ weight. A taste minimizes the weighted loss plus the distance from one sample of
 from itertools import combinations
 
 import numpy as np
-from scipy import special
 
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.blas import one_blas_thread
@@ -64,7 +63,7 @@ def sample_tastes(gaps: Float64Array, answer: Int64Array, rng: np.random.Generat
         lengths = step_lengths(gaps, counts, prior)
         tastes, ahead, momentum = prior, prior, np.ones(_N_TASTES)
         for _ in range(_MAX_STEPS):
-            wrong = counts * special.expit(-(gaps @ ahead))
+            wrong = counts / (1 + np.exp(np.clip(gaps @ ahead, -500, 500)))
             stepped = np.maximum(ahead - lengths * (ahead - prior - gaps.T @ wrong), 0)
             moved = stepped - tastes
             momentum[((ahead - stepped) * moved / lengths).sum(axis=0) > 0] = 1
@@ -99,8 +98,13 @@ def information(apart: Float64Array, n_shown: int, form: str, tastes: Float64Arr
     answers with probabilities proportional to exp(-cost / scale). `apart` comes from :func:`pairs_apart`, `scale`
     from :func:`softness`; tastes are (n_dimensions, n_tastes).
     """
-    chances = special.softmax(-costs(apart @ tastes, n_shown, form) / scale, axis=1)
-    of_mean, of_each = (special.entr(p).sum(axis=1) for p in (chances.mean(axis=2), chances))
+    logits = -costs(apart @ tastes, n_shown, form) / scale
+    logits -= logits.max(axis=1, keepdims=True)
+    chances = np.exp(logits)
+    chances /= chances.sum(axis=1, keepdims=True)
+    of_mean, of_each = (
+        -(p * np.log(np.maximum(p, np.finfo(float).tiny))).sum(axis=1) for p in (chances.mean(axis=2), chances)
+    )
     gained: Float64Array = of_mean - of_each.mean(axis=1)
     return gained
 

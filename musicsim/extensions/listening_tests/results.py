@@ -12,7 +12,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from pydantic_core import to_json
 
 from musicsim import evaluation
 from musicsim._arrays import Float64Array
@@ -178,6 +177,16 @@ def results_json(library: Library, test_id: int) -> bytes:
     people: list[dict[str, Any]] = []
     for one in listeners:
         facts = {name: getattr(one, name) for name in ("number", "name", "consented_at")}
-        people.append({**facts, "grades": grades[one.id]})
-    document = {"file": json.loads(test.to_json()), "listeners": people, "results": result}
-    return to_json(document, indent=1, inf_nan_mode="null", fallback=np.ndarray.tolist)
+        people.append({**facts, "grades": [asdict(grade) for grade in grades[one.id]]})
+    document = {"file": json.loads(test.to_json()), "listeners": people, "results": _to_json(result)}
+    return json.dumps(document, allow_nan=False, indent=1).encode()
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _to_json(one) for name, one in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_to_json(one) for one in value]
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else None
+    return value

@@ -89,8 +89,9 @@ def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImpo
     matches = _match_songs(library, {song for row in filed for song in row.songs})
     n_unmatched = sum(any(matches[song] is None for song in row.songs) for row in filed)
     # each answer in the library matches only one undated answer, so a listener may give the same answer twice
-    undated = Counter((a.listener, a.kind, a.song_ids, a.chosen) for a in library.judgments.answers())
-    dated = {(a.created_at, a.listener, a.kind, a.song_ids, a.chosen) for a in library.judgments.answers()}
+    stored = library.judgments.answers()
+    undated = Counter((a.listener, a.kind, a.song_ids, a.chosen) for a in stored)
+    dated = {(a.created_at, a.listener, a.kind, a.song_ids, a.chosen) for a in stored}
     added: list[dict[str, Any]] = []
     problems = []
     n_known = 0

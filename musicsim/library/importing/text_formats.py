@@ -13,6 +13,7 @@ An invalid number stops the import. Rows that services export with empty values 
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate
@@ -152,13 +153,17 @@ def read_lastfm(lines: TextLines, rows: Gatherer) -> None:
             rows.keep(NamedSong(plain(artist), plain(title), plain(album)), lines.place, at=time or None)
 
 
+_LASTFM_TIME = re.compile(r"\d{1,2} [A-Z][a-z]{2} \d{4},? \d{1,2}:\d{2}")
+
+
 def is_headerless_lastfm(rows: Sequence[Sequence[str]]) -> bool:
     """Return whether all rows have four values and at least one ends in a date as written by Last.fm."""
     return all(len(row) == 4 for row in rows) and any(_parse_lastfm_time(row[3]) is not None for row in rows)
 
 
 def _parse_lastfm_time(text: str) -> float | None:
-    parts = parsedate(text)  # unlike strptime, it expects English month names in every locale
+    # unlike strptime, parsedate expects English month names in every locale
+    parts = parsedate(text) if _LASTFM_TIME.fullmatch(text.strip()) else None
     try:
         return datetime(*parts[:5], tzinfo=UTC).timestamp() if parts else None
     except (ValueError, OverflowError):

@@ -1,23 +1,48 @@
 """Add analyzed files to the database: as known songs, recognized by their bytes or sound, or as new songs."""
 
 import time
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import sqlalchemy as sa
 
 from musicsim.addresses import resolve_address
 from musicsim.audio import DESCRIPTOR_VERSION, FEATURE_VERSION
-from musicsim.library.db import schema
+from musicsim.library.db import Write, schema
+from musicsim.library.processes.pools import Pool
+from musicsim.library.processes.workers import Limits
 from musicsim.library.scan.analysis import Analysis, Same
-from musicsim.library.stores.tag_edits import effective_tags
+from musicsim.library.stores.files import FileStore
+from musicsim.library.stores.frames import FrameStore
+from musicsim.library.stores.tag_edits import TagEdits, effective_tags
 
-if TYPE_CHECKING:
-    from musicsim.library.library import Library
+
+class ScanTarget(Protocol):
+    """The part of a library that a scan uses; avoids an import cycle."""
+
+    folder: Path
+    files: FileStore
+    frame_files: FrameStore
+    edits: TagEdits
+    pool: Pool | None
+
+    @property
+    def settings(self) -> dict[str, Any]: ...
+
+    @property
+    def file_limits(self) -> Limits: ...
+
+    def content_hashes(self) -> list[str]: ...
+
+    def exclusive(self, doing: str = ...) -> AbstractContextManager[None]: ...
+
+    @property
+    def write(self) -> Write: ...
 
 
-def enter_known(library: "Library", path: Path, same: Same) -> bool:
+def enter_known(library: ScanTarget, path: Path, same: Same) -> bool:
     """Add a file with the same bytes as a song; return False if the song was deleted in the meantime."""
     s = schema.songs.c
     with library.write() as connection:
@@ -27,7 +52,7 @@ def enter_known(library: "Library", path: Path, same: Same) -> bool:
     return song_id is not None
 
 
-def enter_song(library: "Library", path: Path, analysis: Analysis) -> bool:
+def enter_song(library: ScanTarget, path: Path, analysis: Analysis) -> bool:
     """Add a file and its song; return whether the song is new. A known song keeps its id and all data.
 
     A song is recognized by its bytes, else by its sound if its file has this path or no longer exists.

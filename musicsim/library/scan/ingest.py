@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsim.addresses import resolve_address
 from musicsim.audio import FEATURE_VERSION
@@ -20,15 +20,12 @@ from musicsim.hooks import load_hooks
 from musicsim.library.processes.pools import LocalPool, Pool
 from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
 from musicsim.library.scan.analysis import Analysis, Parcel, Same, Skipped, Task, analyse, analyse_apart
-from musicsim.library.scan.catalogue import enter_known, enter_song
+from musicsim.library.scan.catalogue import ScanTarget, enter_known, enter_song
 from musicsim.library.scan.files import Found, FoundFile, find_audio
 from musicsim.library.scan.forecast import Forecast
 from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile, absolute
 from musicsim.progress import Canceled, Progress, no_progress
 from musicsim.wording import count
-
-if TYPE_CHECKING:
-    from musicsim.library.library import Library
 
 _log = logging.getLogger(__name__)
 
@@ -75,7 +72,7 @@ class Scan:
 
     def __init__(
         self,
-        library: "Library",
+        library: ScanTarget,
         sources: str | Path | Sequence[str | Path],
         *,
         retry: bool = False,
@@ -213,7 +210,7 @@ class _Counts:
         return False
 
 
-def _analyze_all(library: "Library", tasks: Iterable[Task], report: AddReport, counts: _Counts, pool: Pool) -> None:
+def _analyze_all(library: ScanTarget, tasks: Iterable[Task], report: AddReport, counts: _Counts, pool: Pool) -> None:
     limits = library.file_limits
     started = time.monotonic()
     function = analyse if pool.shares_disk else analyse_apart
@@ -232,7 +229,7 @@ def _analyze_all(library: "Library", tasks: Iterable[Task], report: AddReport, c
     report.seconds += time.monotonic() - started
 
 
-def _enter(library: "Library", task: Task, outcome: Any, report: AddReport, limits: Limits) -> None:
+def _enter(library: ScanTarget, task: Task, outcome: Any, report: AddReport, limits: Limits) -> None:
     if isinstance(outcome, Parcel):
         outcome = outcome.unpack(library.frame_files)
     if isinstance(outcome, Analysis):
@@ -260,7 +257,11 @@ def _enter(library: "Library", task: Task, outcome: Any, report: AddReport, limi
 
 
 def _reject(
-    library: "Library", report: AddReport, failure: Failure, stat: tuple[int, int] | None, length_s: float | None = None
+    library: ScanTarget,
+    report: AddReport,
+    failure: Failure,
+    stat: tuple[int, int] | None,
+    length_s: float | None = None,
 ) -> None:
     """List a file that was not added. Scans reopen it if its size or time changes, and always if `stat` is None."""
     report.failures.append(failure)
@@ -289,7 +290,7 @@ def failure_reason(path: Path, error: BaseException, limits: Limits) -> str:
 
 
 def add_stream(
-    library: "Library", paths: Iterable[Path], planned: Sequence[Path], report: AddReport, progress: Progress
+    library: ScanTarget, paths: Iterable[Path], planned: Sequence[Path], report: AddReport, progress: Progress
 ) -> None:
     """Analyze and add files, and count them in `report`; the iterable is advanced only when a worker is free.
 

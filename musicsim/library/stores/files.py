@@ -179,8 +179,10 @@ class FileStore(Tables):
 
     def forget_songs(self, song_ids: Iterable[int]) -> int:
         """Delete songs whose files are missing, with all their data, and return their number. Other songs stay."""
-        s = schema.songs.c
-        is_chosen = s.id.in_(some_ids(song_ids))
+        s, ids = schema.songs.c, list(song_ids)
+        if not ids:  # an empty write would invalidate caches
+            return 0
+        is_chosen = s.id.in_(some_ids(ids))
         return self._execute(schema.songs.delete().where(is_chosen, s.id.not_in(schema.ids_with_file())))
 
 

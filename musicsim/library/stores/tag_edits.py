@@ -63,8 +63,9 @@ class TagEdits(Tables):
     def add_recording_ids(self, ids: Mapping[int, str]) -> int:
         """Set MusicBrainz recording ids, keyed by song id, for songs without one; return how many were changed."""
         s = schema.songs.c
-        new = self._values(sa.select(s.id).where(s.mb_recording_id.is_(None), s.id.in_(some_ids(ids))))
+        query = sa.select(s.id).where(s.mb_recording_id.is_(None), s.id.in_(some_ids(ids)))
         with self._write() as connection:
+            new = list(connection.scalars(query))
             self._change(connection, new, lambda song_id, edits: edits | {"mb_recording_id": ids[song_id]})
         return len(new)
 

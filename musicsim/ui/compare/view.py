@@ -14,6 +14,7 @@ from musicsim.ui.base.visitors import VISITOR_NAME, opinions
 from musicsim.ui.compare import session
 from musicsim.ui.compare.answers import show_survey
 from musicsim.ui.compare.cards import show_cards
+from musicsim.wording import count
 
 _FORMS = {"odd": "The odd one out", "like": "More like the first"}
 
@@ -28,8 +29,9 @@ def show_compare(on_train: Callable[[], None] | None) -> None:
     library = snapshot.library
     listener = _choose_settings(library)
     if snapshot.n_indexed < session.N_SONGS.get():
+        available = "one song" if snapshot.n_indexed == 1 else count(snapshot.n_indexed, "song")
         st.info(
-            f"A question needs {session.N_SONGS.get()} songs, but only {snapshot.n_indexed} can be compared. "
+            f"A question needs {session.N_SONGS.get()} songs, but only {available} can be compared. "
             "Add more on the Library page.",
             icon=":material/info:",
         )

@@ -257,16 +257,11 @@ def _show_first_songs(library: Library) -> None:
 
 
 def stop_without_songs(snapshot: Snapshot) -> None:
-    """If no songs can be compared yet, suggest a next step and stop drawing the page."""
-    if snapshot.n_indexed > 1:
+    """If no song can be compared yet, suggest a next step and stop drawing the page."""
+    if snapshot.n_indexed:
         return
     job = jobs.current(snapshot.library)
-    if snapshot.n_indexed:
-        st.info("A comparison needs at least two songs. This library has one.", icon=":material/info:")
-        if not is_public():
-            st.page_link(PAGES["library"], label="Add a folder", icon=":material/create_new_folder:")
-        _show_first_songs(snapshot.library)
-    elif job is not None:
+    if job is not None:
         st.info(f"{_title(job)}: you can play each song as soon as it appears here.", icon=":material/hourglass:")
 
         @st.fragment(run_every=1.0)
