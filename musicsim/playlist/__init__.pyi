@@ -14,6 +14,7 @@ from .held_out import kind_factors as kind_factors
 from .held_out import reweight as reweight
 from .hypergraph import UNIFORM as UNIFORM
 from .hypergraph import Hypergraph as Hypergraph
+from .hypergraph import name_parts as name_parts
 from .listeners import listener_clusters as listener_clusters
 from .model import PlaylistModel as PlaylistModel
 from .topics import LyricsTopics as LyricsTopics

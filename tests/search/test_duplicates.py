@@ -299,11 +299,22 @@ def test_no_song_and_one_song_have_no_pair(n):
 
 
 @pytest.mark.parametrize(
-    ("X", "durations"), [(np.full((3, 2), np.nan), np.ones(3)), (np.zeros((3, 2)), np.array([1, 2, np.inf]))]
+    ("X", "durations", "options", "message"),
+    [
+        (np.zeros(3), np.ones(3), {}, "X has shape"),
+        (np.zeros((3, 2)), np.ones(2), {}, "durations"),
+        (np.full((3, 2), np.nan), np.ones(3), {}, "X contains NaN"),
+        (np.zeros((3, 2)), np.array([1, 2, np.inf]), {}, "durations contains NaN"),
+        (np.zeros((3, 2)), np.ones(3), {"rows": [3]}, "rows must be whole numbers"),
+        (np.zeros((3, 2)), np.ones(3), {"rows": [-1]}, "rows must be whole numbers"),
+        (np.zeros((3, 2)), np.ones(3), {"rows": [0.5]}, "rows must be whole numbers"),
+        (np.zeros((3, 2)), np.ones(3), {"rows": np.array([True, False, True])}, "rows must be whole numbers"),
+        (np.zeros((3, 2)), np.ones(3), {"max_candidates": 0}, "max_candidates"),
+    ],
 )
-def test_infinite_and_missing_numbers_are_refused(X, durations):
-    with pytest.raises(ValueError, match="X or durations contains NaN"):
-        find_duplicates(X, durations, lambda row: None)
+def test_bad_arguments_are_named(X, durations, options, message):
+    with pytest.raises(ValueError, match=message):
+        find_duplicates(X, durations, lambda row: None, **options)
 
 
 def test_frames_of_another_width_are_refused():
@@ -330,5 +341,5 @@ def test_groups_are_what_pairs_connect(case):
 
 
 def test_a_pair_of_a_song_that_is_not_there_is_refused():
-    with pytest.raises(ValueError, match="index 2 exceeds"):
+    with pytest.raises(ValueError, match="rows from 0 to 1"):
         group_pairs(2, [(1, 2)])

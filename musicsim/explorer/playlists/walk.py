@@ -33,7 +33,6 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.search.reasons import describe_pairs
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
-from musicsim.playlist.hypergraph import name_parts
 
 _NEW_EDGE = 1e-6  # weight of an edge that did not exist when the weights were fitted
 _MAX_TRIES = 6  # playlist lengths to try for a given duration
@@ -248,7 +247,7 @@ class Walk:
 
     def _describe_audible(self, name: str) -> str:
         """Describe an edge without years, popularity and numbers of groups, "" if nothing else is left."""
-        parts = [f"{family}:{value}" for family, value in name_parts(name)]
+        parts = [f"{family}:{value}" for family, value in playlist.name_parts(name)]
         audible = [part for part in parts if playlist.edge_families([part])[0][0] not in _INAUDIBLE]
         return _GROUP_NUMBER.sub("", self._describe(" & ".join(audible))) if audible else ""
 
