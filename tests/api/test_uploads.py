@@ -69,17 +69,19 @@ def given(monkeypatch):
     """
     event, give, receive = threading.Event(), Worker.give, Worker.receive
 
-    def tell(worker):
-        if worker.is_ready and any(task is not None for task in worker.tasks):  # no ping
+    def tell(tasks):
+        if tasks and tasks[0] is not None:  # a ping before the file would die in its place
             event.set()
 
     def give_and_tell(worker, task):
         give(worker, task)
-        tell(worker)
+        if worker.is_ready:
+            tell(list(worker.tasks))
 
     def receive_and_tell(worker):
+        was_ready = worker.is_ready
         result = receive(worker)
-        tell(worker)
+        tell(list(worker.tasks)[was_ready:])  # the first task, whose result this is, is removed next
         return result
 
     monkeypatch.setattr(Worker, "give", give_and_tell)
