@@ -63,29 +63,15 @@ def left(library):
 
 @pytest.fixture
 def given(monkeypatch):
-    """Return an event that is set once a ready worker has a file.
-
-    The file of a worker that dies before it is ready is given to another one.
-    """
-    event, give, receive = threading.Event(), Worker.give, Worker.receive
-
-    def tell(tasks):
-        if tasks and tasks[0] is not None:  # a ping before the file would die in its place
-            event.set()
+    """Return an event that is set once a file that was sent has been given to a worker."""
+    event, give = threading.Event(), Worker.give
 
     def give_and_tell(worker, task):
         give(worker, task)
-        if worker.is_ready:
-            tell(list(worker.tasks))
-
-    def receive_and_tell(worker):
-        was_ready = worker.is_ready
-        result = receive(worker)
-        tell(list(worker.tasks)[was_ready:])  # the first task, whose result this is, is removed next
-        return result
+        if task is not None and task.name == "the file that was sent":  # no ping, and not the warm-up
+            event.set()
 
     monkeypatch.setattr(Worker, "give", give_and_tell)
-    monkeypatch.setattr(Worker, "receive", receive_and_tell)
     return event
 
 
