@@ -77,6 +77,7 @@ def test_playlist_is_written_as_relative_m3u8(library, tmp_path):
     steps = json.loads(out)
     assert len(steps["songs"]) == 5
     assert any(step["reason"] for step in steps["songs"])
+    assert "" not in [step["reason"] for step in steps["songs"]], "unknown reasons are null"
     paths = [line for line in target.read_text().splitlines() if not line.startswith("#")]
     assert [(target.parent / p).resolve() for p in paths] == [Path(s["song"]["path"]) for s in steps["songs"]]
     again = json.loads(run("playlist", "-n", 5, "--seed", 7, "--json", library=library)[0])

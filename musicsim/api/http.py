@@ -239,10 +239,7 @@ def playlist(
 ) -> list[dict[str, Any]]:
     """Generate a playlist through `through` and near `like`, with a reason per transition, null if none is known."""
     drawn = Walk(snapshot_under(open_library(library), model)).generate(request, request.seed)
-    return [
-        render_song(song) | {"reason": (edge.reason or None) if edge else None}
-        for song, edge in zip(drawn.songs, drawn.edges, strict=True)
-    ]
+    return [render_song(song) | {"reason": reason} for song, reason in zip(drawn.songs, drawn.reasons, strict=True)]
 
 
 async def _show_refusal(request: Request, error: Exception) -> JSONResponse:

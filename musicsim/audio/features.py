@@ -91,7 +91,8 @@ def derivatives(mfcc: FloatingArray) -> Float32Array:
 def derivative_blocks(mfcc: FloatingArray, block: int = _DERIVATIVE_BLOCK) -> Iterator[Float32Array]:
     """Iterate over the rows of :func:`derivatives` in blocks of `block` frames, without holding all in memory.
 
-    `mfcc` may have any floating type and may be a memory map. The last block may be shorter.
+    `mfcc` may have any floating type and may be a memory map. The last block may be shorter. Fewer than 9 frames raise
+    AudioTooShortError.
     """
     _check_frames(mfcc)
     if block < 1:
@@ -107,7 +108,7 @@ def derivative_blocks(mfcc: FloatingArray, block: int = _DERIVATIVE_BLOCK) -> It
 
 
 def derivatives_at(mfcc: FloatingArray, rows: Int64Array) -> Float32Array:
-    """Compute some rows of :func:`derivatives` without computing the others."""
+    """Compute some rows (n,) of :func:`derivatives` without the others; raises AudioTooShortError below 9 frames."""
     _check_frames(mfcc)
     centers = np.clip(rows, _EDGE, len(mfcc) - _EDGE - 1)
     shifted = [np.asarray(mfcc[centers + k], np.float64) for k in range(-_EDGE, _EDGE + 1)]

@@ -102,8 +102,7 @@ def _write(songs: Sequence[Song], target: Path, *, is_relative: bool) -> list[st
 def _show(
     generated: GeneratedPlaylist, seed: int, notes: list[str], *, as_json: bool, files: Mapping[str, Path | None]
 ) -> None:
-    reasons = [edge.reason if edge else None for edge in generated.edges]
-    steps = list(zip(generated.songs, reasons, strict=True))
+    steps = list(zip(generated.songs, generated.reasons, strict=True))
     if as_json:
         songs = [{"song": song_json(song), "reason": reason} for song, reason in steps]
         named = {name: str(path) if path else None for name, path in files.items()}

@@ -89,7 +89,8 @@ def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float
 def harmony_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, *, key_invariant: bool = False) -> Float64Array:
     """Return the mean of the probability product kernels of pitch classes and of pairs of pitch classes.
 
-    Rows are those of :func:`musicsim.audio.harmony`. See :func:`harmony_map` for `key_invariant`.
+    Rows are those of :func:`musicsim.audio.harmony`, (n, 156) and (m, 156); without B, A is compared with itself. The
+    result is float64 (n, m), from 0 to 1. See :func:`harmony_map` for `key_invariant`.
     """
     left = harmony_map(A, key_invariant=key_invariant).astype(np.float64)
     right = left if B is None else harmony_map(B, key_invariant=key_invariant).astype(np.float64)
@@ -105,7 +106,10 @@ def rhythm_map(rhythm: npt.ArrayLike) -> Float32Array:
 
 
 def rhythm_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array:
-    """Return the mean of the kernels of tempos and of pulses, given rows of :func:`musicsim.audio.rhythm`."""
+    """Return the mean of the kernels of tempos and of pulses, given rows of :func:`musicsim.audio.rhythm`.
+
+    Rows are (n, 240) and (m, 240); without B, A is compared with itself. The result is float64 (n, m), from 0 to 1.
+    """
     left = rhythm_map(A).astype(np.float64)
     return cosines(left, left if B is None else rhythm_map(B).astype(np.float64))
 

@@ -30,7 +30,7 @@ def tfidf_map(histograms: Any, idf: npt.ArrayLike) -> Any:
 
     `idf` is the :func:`inverse_document_frequency` of the training songs. The result is float32 and has the shape of
     `histograms`; it is a CSR array if they are sparse. Inner products of its rows are cosines. Rows with only
-    zero weights stay 0.
+    zero weights stay 0; all others have length 1. Histograms must not be negative.
     """
     return _weigh(histograms, idf, "histograms").astype(np.float32)
 
@@ -88,7 +88,8 @@ def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: flo
 def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[str]) -> Float32Array:
     """Return songs as binary vectors over people's tags, scaled to length 1 ("human tags" in section 5.4.3).
 
-    The result is float32 (n_songs, n_tags). A song without a tag in the vocabulary is a row of zeros.
+    The result is float32 (n_songs, n_tags), with rows of length 1. A song without a tag in the vocabulary is a row of
+    zeros. Repeated tags count once. The vocabulary must be distinct.
     """
     column = {tag: t for t, tag in enumerate(vocabulary)}
     if len(column) < len(vocabulary):

@@ -153,8 +153,9 @@ def _k_means(points: Float64Array, k: int, seed: int) -> Int64Array:
 def nearest_by_direction(vectors: npt.ArrayLike, n_nearest: int) -> Int64Array:
     """Return the nearest songs to each song by cosine, starting with the song itself, in O(n_songs^2 n_dimensions).
 
-    Unlike groups, neighborhoods overlap, so no border separates close songs. The result is int64 (n_songs, n_nearest),
-    with -1 after the last neighbor. A song whose vector is 0 has no neighbors.
+    Unlike groups, neighborhoods overlap, so no border separates close songs. The result is int64 (n_songs,
+    n_nearest), beginning with the song itself, with -1 after the last neighbor. `n_nearest` is at least 2. A song
+    whose vector is 0 has no neighbors.
     """
     check_whole("n_nearest", n_nearest, 2)
     points = np.asarray(vectors, dtype=np.float32)

@@ -370,13 +370,15 @@ def _describe_topic(depth: str, value: str) -> str:
     return f"about {about}" if depth in ("", "1") else f"with {about} among the first {depth} topics"
 
 
-def _describe_part(family: str, value: str, called: Callable[[str, str], str] | None) -> str:
+def _describe_part(family: str, value: str, called: Callable[[str, str], str | None] | None) -> str:
     kind, _, label = family.partition("-")
     if kind in _GROUPS:
         repeated = _REPEATED.fullmatch(label)
         size, letter = repeated.groups() if repeated else (label, "")
         words, group = _GROUPS[kind]
         name = called(family, value) if called else ""
+        if name is None:
+            return words
         number = f"{group} {value}{letter} of {size}" if size else f"{group} {value}"
         return f"{words} ({name or number})"
     if kind == "topic":
@@ -389,14 +391,14 @@ def _describe_part(family: str, value: str, called: Callable[[str, str], str] | 
     return f"{_BEFORE[family]} {value}" if family in _BEFORE else f"in {family} {value}".strip()
 
 
-def describe_edge(name: str, *, both: bool = True, called: Callable[[str, str], str] | None = None) -> str:
+def describe_edge(name: str, *, both: bool = True, called: Callable[[str, str], str | None] | None = None) -> str:
     """Describe in words what the songs of an edge share.
 
     Parameters
     ----------
     name : str; the name of an edge from `build_edges`; other families are described as "in family value"
     both : bool; describe two songs ("both tagged calm") or one ("tagged calm")
-    called : callable (family, value) -> name of a group of songs, or "" to use the group's number; optional
+    called : callable (family, value) -> name of a group of songs, "" to use its number, None for neither; optional
 
     Examples
     --------

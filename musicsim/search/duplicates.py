@@ -162,8 +162,10 @@ def find_candidates(
         if not np.isfinite(array).all():
             raise ValueError(f"{name} contains NaN or infinite values.")
     numbers = np.arange(len(vectors)) if rows is None else np.asarray(rows)
-    if numbers.size and not (np.issubdtype(numbers.dtype, np.integer) and 0 <= numbers.min() <= numbers.max() < len(X)):
-        raise ValueError(f"rows must be whole numbers from 0 to {len(X) - 1}.")
+    if numbers.size and not (
+        np.issubdtype(numbers.dtype, np.integer) and 0 <= numbers.min() <= numbers.max() < len(vectors)
+    ):
+        raise ValueError(f"rows must be whole numbers from 0 to {len(vectors) - 1}.")
     queries = np.unique(numbers.astype(np.int64))
     order = np.argsort(seconds, kind="stable")
     order = order[_mask_comparable(seconds[order], seconds[queries])]

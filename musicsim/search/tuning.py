@@ -185,7 +185,7 @@ def tune(
     k: int = 10,
     recall: float = 0.95,
     *,
-    settings: Iterable[SpillForest | PartitionIndex] = _SETTINGS,
+    settings: Iterable[SpillForest | PartitionIndex] | None = None,
     n_queries: int = 400,
     n_jobs: int | None = -1,
     random_state: int | np.random.Generator | None = None,
@@ -199,7 +199,7 @@ def tune(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-    settings : iterable of SpillForest and PartitionIndex
+    settings : iterable of SpillForest and PartitionIndex, optional
         Indexes to try; they are not changed. By default eight settings that suit most data.
     k, recall, n_queries, random_state : as in :func:`calibrate`
     n_jobs : as in :class:`SpillTree`
@@ -231,7 +231,7 @@ def tune(
     # the time to compare with every row is proportional to the number of rows
     exact_seconds = _measure_seconds(partial(ExactIndex().fit(sample).query, k=k), queries[1])
     exact_seconds = exact_seconds * len(rows) / len(sample)
-    for setting in settings:
+    for setting in _SETTINGS if settings is None else settings:
         index = build(setting, sample)
         n_probes = _least_probes(index, queries[0], recall)
         more_probes = min(_PROBE_FACTOR * n_probes, index.n_leaves_)

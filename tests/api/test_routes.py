@@ -157,6 +157,7 @@ def test_lists_songs_and_generates_playlist(client):
     steps = client.get("/api/playlist?length=4&seed=3").json()
     assert len(steps) == 4
     assert any(step["reason"] for step in steps)
+    assert "" not in [step["reason"] for step in steps], "unknown reasons are null"
     assert client.get("/api/songs/999/similar").status_code == 404
     assert client.get("/api/openapi.json").json()["info"]["title"] == "musicsim"
 

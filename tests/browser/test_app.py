@@ -374,6 +374,7 @@ def test_folder_with_broken_files_is_added_with_progress(page, address, home, tm
     reasons = {f.path.name: f.reason for f in _failures(home / "adding")}
     assert set(reasons) == {"broken.mp3", "empty.flac"}
     expect(again.get_by_test_id("stDataFrame")).to_have_count(1)  # the table of songs has left the page
+    expect(again.get_by_test_id("stDataFrame")).to_be_visible()
     switch(again, "listen")
     wait_for_map(again)
     assert again.get_by_test_id("stException").count() == 0

@@ -267,6 +267,9 @@ def test_clusters_may_be_called_by_name():
         "both with similar sound (fast, bright) and tagged calm"
     )
     assert describe_edge("cluster-16:3", called=called) == "both with similar sound (cluster 3 of 16)"
+    assert describe_edge("listeners-64:3 & tag:calm", called=lambda *_: None) == (
+        "both played by the same listeners and tagged calm"
+    )
 
 
 def test_words_for_one_song():

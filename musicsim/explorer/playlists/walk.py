@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -39,7 +38,6 @@ _MAX_TRIES = 6  # playlist lengths to try for a given duration
 _MAX_EXCHANGES = 4  # songs to exchange for a given duration
 _TOLERANCE_S = 120.0
 _INAUDIBLE = {"audio", "era", "familiarity", "uniform"}  # families whose labels do not say why two songs sound alike
-_GROUP_NUMBER = re.compile(r" \((?:cluster|group) \S+(?: of \S+)?\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +59,11 @@ class GeneratedPlaylist:
     songs: tuple[Song, ...]
     edges: tuple[Edge | None, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def reasons(self) -> list[str | None]:
+        """The reason why each song follows, None if nothing is known."""
+        return [edge.reason or None if edge else None for edge in self.edges]
 
     @property
     def duration_s(self) -> float:
@@ -249,7 +252,7 @@ class Walk:
         """Describe an edge without years, popularity and numbers of groups, "" if nothing else is left."""
         parts = [f"{family}:{value}" for family, value in playlist.name_parts(name)]
         audible = [part for part in parts if playlist.edge_families([part])[0][0] not in _INAUDIBLE]
-        return _GROUP_NUMBER.sub("", self._describe(" & ".join(audible))) if audible else ""
+        return playlist.describe_edge(" & ".join(audible), called=lambda *_: None) if audible else ""
 
     def _describe_pair(self, song: Song, other: Song) -> str:
         """Return the properties that two songs share and a listener can check, "" if none is known."""

@@ -263,7 +263,8 @@ class Snapshot:
         If nothing is found, a typo in `text` is allowed. Names that begin with it come first, then names with more
         songs. At least half of the results are songs, if there are enough.
         """
-        all_albums, lines = _read_albums(self._table, self.library)
+        with _albums_lock:
+            all_albums, lines = _read_albums(self._table, self.library)
         for nearly in (False, True):
             artists = self._table.artists_with(text, limit, nearly=nearly)
             find_lines = lines.nearly_holding if nearly else lines.holding
@@ -285,6 +286,9 @@ class Snapshot:
         if song_ids is None:
             return self.library.tags()
         return {i: tags for i, tags in self._tag_cache.get(list(song_ids)).items() if tags}
+
+
+_albums_lock = threading.Lock()  # sessions that ask at the same time wait for one reading
 
 
 @lru_cache(maxsize=4)

@@ -32,6 +32,7 @@ COLUMNS = {
     "lastfm": ("uts", "artist", "track"),
     "spinitron": ("date-time", "artist", "song"),
 }
+_LASTFM_TIME = re.compile(r"\d{1,2} [A-Z][a-z]{2} \d{4},? \d{1,2}:\d{2}")
 _COMMENTS = ("#", "+ACM-")  # Libre.fm writes "#" in UTF-7
 _MAX_LINES_BEFORE_HEADER = 30
 
@@ -151,9 +152,6 @@ def read_lastfm(lines: TextLines, rows: Gatherer) -> None:
             raise lines.fault(f": the date is {date[:40]!r}; it must look like '31 Jan 2024 10:11'.")
         else:  # a scrobble without a time is exported as the start of 1970
             rows.keep(NamedSong(plain(artist), plain(title), plain(album)), lines.place, at=time or None)
-
-
-_LASTFM_TIME = re.compile(r"\d{1,2} [A-Z][a-z]{2} \d{4},? \d{1,2}:\d{2}")
 
 
 def is_headerless_lastfm(rows: Sequence[Sequence[str]]) -> bool:

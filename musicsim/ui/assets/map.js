@@ -469,14 +469,15 @@ class SongMap {
   /** Show the names of regions in view, of smaller ones if zoomed in, each next to its points. */
   placeNames() {
     const { width, height } = this.seen;
-    const at = JSON.stringify([this.view, width, height, this.hasNames, this.marks.chosen, this.marks.found.slice(0, MANY)]);
+    const marked = [...this.marks.chosen, ...this.marks.found.slice(0, MANY), ...this.marks.path];
+    const at = JSON.stringify([this.view, width, height, this.hasNames, marked]);
     if (at === this.namedAt) return;
     if (this.namedAt && this.held?.isMoved && !this.outline) { this.shiftNames(); return; } // placed again after the drag
     this.namedAt = at;
     const depth = this.view.zoom < 2 ? 0 : this.view.zoom < 5 ? 1 : 2;
     const level = this.hasNames && this.levels?.length ? this.levels[Math.min(depth, this.levels.length - 1)] : [];
     const most = Math.min(MAX_NAMES[depth], Math.max(3, (width * height) / ROOM_PX));
-    const [taken, crowd] = [[], level.length ? this.crowd() : null];
+    const [taken, crowd] = [[], level.length ? this.crowd(new Set(marked)) : null];
     for (const { name, x, y } of [...level].sort((a, b) => b.n - a.n)) {
       const place = taken.length < most && this.freePlace(toScreen([x, y], this.view, width, height), name, taken, crowd);
       if (place) taken.push({ ...place, name });
@@ -493,13 +494,12 @@ class SongMap {
     }
   }
 
-  /** Return a function that counts the points in a box on the stage, marked points several times; too many are Infinity. */
-  crowd() {
+  /** Return a function that counts the points in a box on the stage, `marked` ones several times; too many are Infinity. */
+  crowd(marked) {
     const { width, height } = this.seen;
     const [across, down] = [Math.ceil(width / CROWD_PX) + 1, Math.ceil(height / CROWD_PX) + 1];
     const sums = new Float32Array(across * down); // points above and to the left of each corner of a cell
     const rows = this.shown?.rows ?? Array.from({ length: Math.min(SAMPLE, this.places.n) }, (_, row) => row);
-    const marked = new Set([...this.marks.chosen, ...this.marks.found.slice(0, MANY), ...this.marks.path]);
     for (const row of rows) {
       const [i, j] = this.pixelsOf(row).map((at) => Math.floor(at / CROWD_PX) + 1);
       if (i > 0 && j > 0 && i < across && j < down && this.isShown(row)) sums[j * across + i] += marked.has(row) ? MARKED : 1;

@@ -2,8 +2,9 @@
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -67,20 +68,15 @@ def show_error(error: Exception) -> bool:
 
 
 @contextmanager
-def show_errors(*more: type[Exception]) -> Iterator[None]:
-    """Show a MusicsimError, or an error of a type in `more`, on the page, and continue after the block."""
+def _catch_errors(show: Callable[[str], object], *more: type[Exception]) -> Iterator[None]:
     errors: tuple[type[Exception], ...] = (MusicsimError, *more)
     try:
         yield
     except errors as error:
-        st.error(plain(error), icon=":material/error:")
+        show(plain(error))
 
 
-@contextmanager
-def toast_errors(*more: type[Exception]) -> Iterator[None]:
-    """Show each MusicsimError, and errors of the types in `more`, in a toast."""
-    errors: tuple[type[Exception], ...] = (MusicsimError, *more)
-    try:
-        yield
-    except errors as error:
-        st.toast(plain(error), icon=":material/warning:")
+show_errors = partial(_catch_errors, partial(st.error, icon=":material/error:"))
+"""Show a MusicsimError, or an error of one of the given types, on the page, and continue after the block."""
+toast_errors = partial(_catch_errors, partial(st.toast, icon=":material/warning:"))
+"""Show a MusicsimError, or an error of one of the given types, in a toast, and continue after the block."""

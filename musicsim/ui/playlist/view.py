@@ -175,9 +175,8 @@ def _why_dialog(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, place: i
     st.markdown(f"From **{plain(first_title)}** to **{plain(second_title)}**")
     reasons = walker.reasons(*pair, dialect_of(draft, walker))
     used = draft.edges.get(pair)
-    is_known = used is not None and used.label != ""  # a saved queue has no labels
-    likeliest = reasons[0].label if reasons else ""
-    ticked = used.label if used is not None and is_known else likeliest
+    known = used.label if used else ""  # a saved queue has no labels
+    ticked = known or (reasons[0].label if reasons else "")
     reasons = merge_alike(reasons, ticked)
     listed = sorted(reasons, key=lambda e: e.label != ticked)[:_MAX_REASONS]
     for edge in sorted(listed, key=lambda e: -e.probability):
@@ -189,7 +188,7 @@ def _why_dialog(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, place: i
         rest = sum(e.probability for e in reasons) - sum(e.probability for e in listed)
         share = f"{rest:.0%}" if rest >= 0.005 else "less than 1%"
         st.caption(f"{count(n_left, 'more reason')} with a total of {share}.")
-    st.caption("The checked reason was used." if is_known else "The most likely reason is checked.")
+    st.caption("The checked reason was used." if known else "The most likely reason is checked.")
     if st.button(
         "Another song", icon=":material/alt_route:", key="playlist_another_way", type="primary",
         help="Replaces the second song.",

@@ -150,9 +150,14 @@ def _models_table(snapshot: Snapshot, others: Sequence[ModelRecord], kind: str, 
     own = snapshot.record
     if own is None:
         return
-    _show_verdict(snapshot, own, kind)
+    trained = quality.load_held_out(snapshot.library, own)
+    _show_verdict(snapshot, own, kind, trained)
     models = [(own, snapshot), *((record, openers.snapshot(record.id)) for record in others)]
-    rows = [_table_row(model, record, kind) for record, model in models if record is own or _scores(model, kind)]
+    rows = [
+        _table_row(model, record, kind, trained if record is own else quality.load_held_out(snapshot.library, record))
+        for record, model in models
+        if record is own or _scores(model, kind)
+    ]
     columns = [name for name in rows[0] if any(row[name] for row in rows)]
     frame = pd.DataFrame([{name: row[name] for name in columns} for row in rows])
     st.table(frame, hide_index=True, border="horizontal")
@@ -166,8 +171,8 @@ def _models_table(snapshot: Snapshot, others: Sequence[ModelRecord], kind: str, 
             )  # fmt: skip
 
 
-def _show_verdict(snapshot: Snapshot, record: ModelRecord, kind: str) -> None:
-    scores, trained = _scores(snapshot, kind), quality.load_held_out(snapshot.library, record)
+def _show_verdict(snapshot: Snapshot, record: ModelRecord, kind: str, trained: quality.HeldOut | None) -> None:
+    scores = _scores(snapshot, kind)
     if trained is not None:
         target = f" They use the model's own target: {KINDS[trained.kind].words}." if trained.kind != kind else ""
         st.info(
@@ -188,9 +193,9 @@ def _show_verdict(snapshot: Snapshot, record: ModelRecord, kind: str) -> None:
     (st.success if is_proven else st.info)(" ".join(sentences), icon=":material/insights:")
 
 
-def _table_row(snapshot: Snapshot, record: ModelRecord, kind: str) -> dict[str, str]:
+def _table_row(snapshot: Snapshot, record: ModelRecord, kind: str, report: quality.HeldOut | None) -> dict[str, str]:
     row = {"Model": plain(record.name)}
-    scores, report = _scores(snapshot, kind), quality.load_held_out(snapshot.library, record)
+    scores = _scores(snapshot, kind)
     both: quality.ListsOfBoth | None = result_of(desk().find(task_key(snapshot, "lists")))
     for name, title in RANKED.items():
         row[title] = format_figure(scores.figures[name]) if scores else ""
