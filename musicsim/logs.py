@@ -134,6 +134,11 @@ class _LibraryLog(RotatingFileHandler):
         self._lock_of_processes = filelock.FileLock(path.with_suffix(".lock"), timeout=LOCK_WITHIN_S)
         self.setFormatter(_Formatter(_LINE, marks=True))
 
+    def shouldRollover(self, record: logging.LogRecord) -> bool:  # noqa: N802
+        """Return whether a line exceeds the size in bytes; logging counts characters."""
+        path, line = Path(self.baseFilename), f"{self.format(record)}{self.terminator}".encode("utf-8", "replace")
+        return path.exists() and path.stat().st_size + len(line) > self.maxBytes
+
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line and close the file, because another process may rotate it."""
         if is_public() or record.name == "filelock":

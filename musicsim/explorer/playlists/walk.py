@@ -244,7 +244,7 @@ class Walk:
         if self._is_paced and step.name == playlist.UNIFORM and step.previous is not None:
             is_sound = self._ranks.share_between(X[step.previous], X[step.song]) <= self._ranks.nearest
         audible = self._describe_audible(step.name)
-        shared = self._describe_pair(previous, song) if is_sound or (self._uses_sound and not audible) else ""
+        shared = describe_pairs(self.snapshot, previous, [song])[0] if is_sound or not audible else ""
         label = _label_sound(shared) if is_sound else self._describe(step.name)
         return Edge(audible or shared if self._uses_sound else label, step.probability, label)
 
@@ -254,14 +254,11 @@ class Walk:
         audible = [part for part in parts if playlist.edge_families([part])[0][0] not in _INAUDIBLE]
         return playlist.describe_edge(" & ".join(audible), called=lambda *_: None) if audible else ""
 
-    def _describe_pair(self, song: Song, other: Song) -> str:
-        """Return the properties that two songs share and a listener can check, "" if none is known."""
-        return describe_pairs(self.snapshot, song, [other])[0]
-
     def reasons(self, song_id: int, next_id: int, dialect: str | None = None) -> list[Edge]:
         """Return all edges from one song to another, likeliest first; all edges for similar sound are one reason."""
         rows = self.snapshot.row_of(song_id), self.snapshot.row_of(next_id)
-        sound = _label_sound(self._describe_pair(*self.snapshot.songs_at(rows)))
+        song, other = self.snapshot.songs_at(rows)
+        sound = _label_sound(describe_pairs(self.snapshot, song, [other])[0])
         probabilities: dict[str, float] = {}
         for _, name, probability in self._model(dialect).transition_edges(*rows):
             label = sound if _is_sound(name) else self._describe(name)
