@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from streamlit.testing.v1 import AppTest
 
+from musicsim.ui.base.desk import Task
 from musicsim.ui.base.frame import PAGES, SHELL
 from tests.waiting import PATIENCE_S, until
 
@@ -32,6 +33,21 @@ def run_until(app: AppTest, condition: Callable[[], bool]) -> AppTest:
 
     until(holds)
     return app
+
+
+def end_just_after_first_look(monkeypatch) -> None:
+    """Let every slow computation end right after a page first found it running."""
+    wait = Task.wait
+    seen = set()
+
+    def wait_once(task: Task, seconds: float | None) -> bool:
+        if task in seen:
+            return wait(task, seconds)
+        seen.add(task)
+        wait(task, PATIENCE_S)
+        return False
+
+    monkeypatch.setattr(Task, "wait", wait_once)
 
 
 def model_choice(app: AppTest):

@@ -14,6 +14,7 @@ from musicsim.ui.base.keys import persistent_keys
 from musicsim.ui.components import song_finder
 from musicsim.ui.components.song_list import Action
 from musicsim.ui.listen import conditions, map_column, queue_view, selection
+from tests.pages.actions import end_just_after_first_look
 from tests.waiting import PATIENCE_S
 
 SEARCHED = "searched"
@@ -107,6 +108,13 @@ def test_click_plays_song_and_queue_follows(full):
     assert played(app) == [song.id, *listed(app)]
     assert shown_on_map(app) == f"explore_map: {song.id} {sorted(nearest(app))}"
     assert nearest(app) == [hit.song.id for hit in find_similar(take_snapshot(full), song.id, 10)]
+
+
+def test_whole_queue_is_shown_if_it_is_ready_just_after_page_looked(full, monkeypatch):
+    end_just_after_first_look(monkeypatch)
+    song = full.songs()[5]
+    app = press(open_page(), f"explore_map click {song.id}")
+    assert sorted([song.id, *listed(app)]) == sorted(s.id for s in full.songs())
 
 
 def test_similar_artist_plays_songs_nearest_to_chosen_song(full):

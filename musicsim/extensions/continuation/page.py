@@ -21,7 +21,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     library = snapshot.library
     counts = desk().ask(task_key(snapshot, "long lists"), lambda _progress: n_long_lists(snapshot))
     if not counts.wait(AT_ONCE_S):
-        wait_for([counts])
+        wait_for([counts], n_shown=0)
         return
     n_long = value_of(counts)
     if n_long is None:

@@ -58,13 +58,9 @@ def draw(snapshot: Snapshot, songs: Sequence[Song]) -> None:
             )
             st.number_input("Crossfade in seconds", 0, 20, key=_FADE.name, persist_state="session", width=170)
             st.selectbox(
-                "Format",
-                MIX_ENDINGS,
-                key=_ENDING.name,
-                persist_state="session",
-                format_func=lambda e: e.lstrip("."),
-                width=120,
-            )
+                "Format", MIX_ENDINGS, key=_ENDING.name, persist_state="session", width=120,
+                format_func=lambda ending: ending.lstrip("."),
+            )  # fmt: skip
         task = desk().find(("mix", _MIX.get())) if _MIX.get() else None
         busy = task is not None and not task.future.done()
         st.button(
@@ -73,7 +69,7 @@ def draw(snapshot: Snapshot, songs: Sequence[Song]) -> None:
         )  # fmt: skip
         if task is None:
             return
-        wait_for([task])
+        wait_for([task], n_shown=int(not busy))
         with show_errors(OSError, ValueError):
             mix = value_of(task)
             if mix is not None:

@@ -33,10 +33,10 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         )  # fmt: skip
         return
     coverage = ask_coverage(snapshot)
-    coverage.wait(AT_ONCE_S)
+    is_covered = coverage.wait(AT_ONCE_S)
     kind = choose_kind(value_of(coverage))
     if kind is None:
-        wait_for([coverage])
+        wait_for([coverage], n_shown=int(is_covered))
         return
     if _MODEL.get() not in names:
         _MODEL.set(next(iter(names)))
@@ -55,10 +55,10 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         )  # fmt: skip
         return
     task.wait(AT_ONCE_S)
+    wait_for([task])
     result = value_of(task)
     if result is not None:
         _show(result)
-    wait_for([task])
 
 
 def _start(key: Hashable, library: Library, name: str, kind: str) -> None:

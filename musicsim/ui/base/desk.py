@@ -125,7 +125,11 @@ def count_done(tasks: Sequence[Task]) -> int:
 
 
 def wait_for(tasks: Sequence[Task], n_shown: int | None = None) -> None:
-    """Show a progress bar, and run the page again whenever more tasks are done than the page has shown (`n_shown`)."""
+    """Show a progress bar, and run the page again whenever more tasks are done.
+
+    `n_shown` is the number that were done when the page read their results: tasks may end between that and this call.
+    Leave it out if the page reads the results afterwards.
+    """
     n_done = count_done(tasks)
     if n_shown is not None and n_shown != n_done:
         st.rerun()

@@ -152,7 +152,7 @@ def show_queue(
     song_list(rows, key="hits", is_queue=True, first=first, on_action=partial(_act, snapshot, seed, songs, first))
     waiting = _WAITING.get()
     if waiting is not None:
-        wait_for([waiting])
+        wait_for([waiting], n_shown=0)
 
 
 def _act(snapshot: Snapshot, seed: Seed, songs: list[Song], first: int, action: Action) -> None:

@@ -31,7 +31,7 @@ def show_search(snapshot: Snapshot, *, busy: bool) -> None:
         )
         return
     if not task.future.done():
-        wait_for([task])
+        wait_for([task], n_shown=0)
         st.button("Cancel", icon=":material/close:", key="cancel_search", on_click=desk(_DESK).cancel, args=(key,))
         return
     result: SearchSpeed | None = value_of(task)

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from musicsim.explorer import jobs
 from musicsim.extensions.continuation.continuation import MEASURES, Continued
 from tests.halts import halt_first_job
-from tests.pages.actions import open_page
+from tests.pages.actions import end_just_after_first_look, open_page
 from tests.waiting import until
 
 
@@ -22,6 +22,13 @@ def test_too_few_playlists_show_next_step(full):
     assert not app.exception
     assert any("9 playlists or sittings with at least 6 songs" in info.value for info in app.info)
     assert not [button for button in app.button if button.key == "evaluate_continue"]
+
+
+def test_counts_are_shown_if_they_are_ready_just_after_page_looked(full, monkeypatch):
+    end_just_after_first_look(monkeypatch)
+    with_lists(full, 9)
+    app = open_page("research", "playlists")
+    assert any("9 playlists or sittings with at least 6 songs" in info.value for info in app.info)
 
 
 def test_job_continues_playlists_and_shows_result(full):
