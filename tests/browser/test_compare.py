@@ -51,6 +51,14 @@ def press(page: Page, question: Locator, key: str) -> None:
     expect(question).not_to_have_attribute("data-turn", str(before))
 
 
+def set_option(page: Page, name: str) -> None:
+    """Click an option in the menu More, and close it."""
+    page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_test_id("stPopoverBody").get_by_text(name, exact=True).click()
+    page.keyboard.press("Escape")
+    page.wait_for_selector(IDLE)
+
+
 def kept(home: Path) -> list[Judgment]:
     with Library.open(home / "library") as library:
         return library.judgments.answers()
@@ -168,7 +176,7 @@ def test_names_appear_after_answer_or_on_request(page, address, home):
     with Library.open(home / "library") as library:
         chosen = library.songs([answer.song_ids[1]])[0]
     expect(question.get_by_test_id("compare-last").locator(".chosen")).to_have_text(f"2: {chosen.label}")
-    page.get_by_text("Show names").click()
+    set_option(page, "Show names")
     expect(question.locator(".sub").first).to_contain_text("Artist")
 
 
@@ -176,7 +184,7 @@ def test_more_like_first_with_four_songs(page, address, home):
     question = compare(page, address)
     page.get_by_text("More like the first").first.click()
     expect(question).to_have_attribute("data-form", "like")
-    page.get_by_test_id("stButtonGroup").nth(2).get_by_text("4", exact=True).click()
+    set_option(page, "4")
     expect(question.get_by_test_id("compare-card")).to_have_count(4)
     expect(question.get_by_role("heading", name="Which is more like the first?")).to_be_visible()
     page.wait_for_selector(IDLE)
@@ -229,7 +237,7 @@ def test_page_fits_phone(page, address, form):
     page.set_viewport_size({"width": 400, "height": 900})
     question = compare(page, address)
     page.get_by_text(form).first.click()
-    page.get_by_text("Show names").click()
+    set_option(page, "Show names")
     expect(question.locator(".sub").first).to_contain_text("Artist")
     page.wait_for_selector(IDLE)
     press(page, question, "s")

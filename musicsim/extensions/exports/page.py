@@ -1,4 +1,4 @@
-"""The Exports section of the Research page: buttons to export data, and links to the exported files."""
+"""The Exports section of the Research page: a form to export data, and links to the exported files."""
 
 from urllib.parse import quote
 
@@ -15,21 +15,20 @@ NAMES = {".parquet": "Parquet", ".npz": "NPZ", ".csv": "CSV", ".txt": "MIREX lis
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw a button for each kind of export, with the active model, and links to the exported files."""
+    """Draw a choice of exports, which use the active model, and links to the exported files."""
     library = snapshot.library
     has_songs = snapshot.n_indexed > 0
-    for kind, what in EXPORTS.items():
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            ending = st.selectbox(
-                what.label, what.endings, format_func=NAMES.__getitem__, key=f"export_as_{kind}",
-                help=what.help, width=200,
-            )  # fmt: skip
-            st.button(
-                "Export", icon=":material/download:", key=f"export_{kind}",
-                **off_if(not has_songs, "There are no songs yet."),
-                on_click=start_job, args=(library, "export"),
-                kwargs={"what": kind, "path": str(export_path(library, kind, ending))},
-            )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        kind = st.selectbox("Data", EXPORTS, format_func=lambda name: EXPORTS[name].label, key="export_what", width=200)
+        ending = st.selectbox(
+            "Format", EXPORTS[kind].endings, format_func=NAMES.__getitem__, key="export_as", width=200
+        )
+        st.button(
+            "Export", icon=":material/download:", key="export_start", type="primary",
+            **off_if(not has_songs, "There are no songs yet."), on_click=start_job, args=(library, "export"),
+            kwargs={"what": kind, "path": str(export_path(library, kind, ending))},
+        )  # fmt: skip
+    st.markdown(EXPORTS[kind].help)
     files = exports_of(library)
     if files:
         st.header("Exported files", anchor=False)

@@ -12,7 +12,7 @@ const PAUSE = "M8 5.5h3v13H8zM13.5 5.5h3v13h-3z";
 /** A button with its key; after a change, the focus returns to the button with this `name`. */
 function button(name, words, key, act, disabled = false) {
   const made = element("button", { type: "button", className: "act", disabled }, words);
-  if (key) made.append(element("kbd", { textContent: key }));
+  if (key) made.append(" ", element("kbd", { textContent: key })); // without the space, screen readers join both
   Object.assign(made.dataset, { name, testid: `compare-${name}` });
   if (key) made.setAttribute("aria-keyshortcuts", key);
   made.addEventListener("click", act);

@@ -208,31 +208,30 @@ function focused(list) {
   return row && list.contains(row) ? { song: row.dataset.songId, icon: button.dataset.icon } : null;
 }
 
-const RETURN_MS = 1000; // after a dialog closes, the page runs again, and may rebuild the list more than once
+const LOOK_MS = 100; // interval for polling the focus, because a removed element loses it without an event
 let returning = null;
 
-/** If the pressed button opens a dialog, return the focus to it afterwards: the list was rebuilt in the meantime. */
+/**
+ * If the pressed button opens a dialog, return the focus to it afterwards, until the user presses a key or clicks: the
+ * list was rebuilt in the meantime, and the page may rebuild it, or show the dialog again, more than once.
+ */
 function returnFocus(parent, { title }) {
-  const isOpen = () => document.querySelector("[role=dialog]") !== null;
   let wasOpen = false;
-  let until = 0;
-  const focus = () => {
-    if (performance.now() < until) requestAnimationFrame(focus);
-    if (document.activeElement !== document.body) return;
+  const isOpen = () => document.querySelector("[role=dialog]") !== null;
+  const look = () => {
+    wasOpen ||= isOpen();
+    if (!wasOpen || isOpen() || document.activeElement !== document.body) return;
     const again = [...parent.querySelectorAll("button")].find((button) => button.title === title);
     again?.focus();
     if (document.activeElement === document.body) again?.closest(".row")?.querySelector(".opener, .play")?.focus();
   };
-  returning?.disconnect();
-  returning = new MutationObserver(() => {
-    if (isOpen()) wasOpen = true;
-    else if (wasOpen) {
-      returning.disconnect();
-      until = performance.now() + RETURN_MS;
-      requestAnimationFrame(() => requestAnimationFrame(focus)); // after the dialog's own attempt
-    }
-  });
-  returning.observe(document.body, { childList: true, subtree: true });
+  returning?.abort();
+  returning = new AbortController();
+  const { signal } = returning;
+  const timer = setInterval(look, LOOK_MS);
+  signal.addEventListener("abort", () => clearInterval(timer));
+  const stop = () => isOpen() || returning.abort();
+  for (const type of ["pointerdown", "keydown"]) document.addEventListener(type, stop, { capture: true, signal });
 }
 
 // Arrow keys move between rows, to the same button if both rows have it; Home and End go to the first and last row.

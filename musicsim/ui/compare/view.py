@@ -64,14 +64,15 @@ def _choose_settings(library: Library) -> str:
         st.segmented_control(
             "Question", list(_FORMS), format_func=_FORMS.__getitem__, **session.FORM.widget(), required=True,
         )  # fmt: skip
-        st.segmented_control("Songs", (3, 4), **session.N_SONGS.widget(), required=True)
         if is_owner:
             st.selectbox(
                 "Listener", sorted({*known, listener} - {""}), **session.LISTENER.widget(), index=None,
                 format_func=clean, placeholder="choose or type a name", accept_new_options=True, width=220,
             )  # fmt: skip
-        st.toggle(
-            "Show names", **session.SHOW_NAMES.widget(),
-            help="Names are hidden until you answer, so that you judge by ear.",
-        )  # fmt: skip
+        with st.popover("More"):
+            st.segmented_control("Songs", (3, 4), **session.N_SONGS.widget(), required=True)
+            st.toggle(
+                "Show names", **session.SHOW_NAMES.widget(),
+                help="Names are hidden until you answer, so that you judge by ear.",
+            )  # fmt: skip
     return listener

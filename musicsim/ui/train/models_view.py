@@ -93,14 +93,15 @@ def show_models(snapshot: Snapshot, *, busy: bool) -> None:
             with column, st.container(border=True, height="stretch"):
                 _show_card(library, record, reports[record.id], busy=busy)
     _show_comparison([record for record in records if reports[record.id]], reports)
-    left, right = st.columns(2, gap="large")
-    with left:
-        _show_import(library)
-        for tab in tabs_of("models", {}).values():
-            st.markdown(f"**{tab.title}**")
-            tab.draw(snapshot)
-    with right:
-        _show_representations(library, busy=busy)
+    with st.expander("Add a model", icon=":material/add:"):
+        left, right = st.columns(2, gap="large")
+        with left:
+            _show_import(library)
+            for tab in tabs_of("models", {}).values():
+                st.markdown(f"**{tab.title}**")
+                tab.draw(snapshot)
+        with right:
+            _show_representations(library, busy=busy)
 
 
 def _show_card(library: Library, record: ModelRecord, report: dict[str, Any], *, busy: bool) -> None:

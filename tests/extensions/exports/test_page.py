@@ -12,20 +12,23 @@ from musicsim.explorer import job_process, jobs
 from musicsim.extensions.exports.page import NAMES
 from musicsim.extensions.exports.request import EXPORTS
 from musicsim.extensions.exports.routes import exports_of
-from tests.pages.actions import open_page
+from tests.pages.actions import open_page, said
 
 
-def test_every_export_has_button_and_download(full, monkeypatch, request):
+def test_every_kind_can_be_exported_and_downloaded(full, monkeypatch, request):
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
     app = open_page("research", "exports")
     assert not app.exception
     for kind, what in EXPORTS.items():
-        assert tuple(app.selectbox(key=f"export_as_{kind}").options) == tuple(map(NAMES.get, what.endings))
-        app.button(key=f"export_{kind}").click().run()
+        app.selectbox(key="export_what").select(kind).run()
+        assert tuple(app.selectbox(key="export_as").options) == tuple(map(NAMES.get, what.endings))
+        assert what.help in said(app)
+        app.button(key="export_start").click().run()
     assert [arguments["what"] for _, arguments in started] == list(EXPORTS)
-    app.selectbox(key="export_as_tags").set_value(".csv").run()
-    app.button(key="export_tags").click().run()
+    app.selectbox(key="export_what").select("tags").run()
+    app.selectbox(key="export_as").set_value(".csv").run()
+    app.button(key="export_start").click().run()
     kind, arguments = started[-1]
     assert job_process.run(full, full.jobs.create(kind, arguments)) == "done"
     app = open_page("research", "exports")
