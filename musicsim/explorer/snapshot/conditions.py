@@ -35,7 +35,7 @@ class Within:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Listed:
-    """The row is in a mask that was computed elsewhere, such as from tags or lyrics."""
+    """The row is in a mask that was computed elsewhere, for example from tags or lyrics."""
 
     passing: BoolArray  # (n_songs,)
 
