@@ -26,7 +26,7 @@ _GROWTH_FOR_NEW_MAP = 1.2
 
 
 def songs_with_frames(library: Library, songs: Sequence[Song]) -> list[Song]:
-    """Return songs with readable frames, sorted by hash so that models do not depend on the order of adding songs."""
+    """Return songs with readable frames, sorted by hash so that models do not depend on when songs were added."""
     stored = library.frame_files.find_stored([song.content_hash for song in songs])
     readable = (s for s in songs if s.content_hash in stored and s.feature_version >= MIN_FEATURE_VERSION)
     return sorted(readable, key=lambda song: song.content_hash)
@@ -147,7 +147,7 @@ def _complete_places(X: Float32Array, places: Float32Array, entries: Int64Array)
 
 
 def _complete_labels(X: Float32Array, labels: Mapping[str, Int64Array], entries: Int64Array) -> dict[str, Int64Array]:
-    """Return the labels of all songs in the order of `X`; songs with an entry keep their label, unless refitted."""
+    """Return the labels of all songs in the order of `X`; existing labels change only if all are refitted."""
     if _has_outgrown(entries):
         return _fit_clusters(X)
     completed, is_new = {k: values[entries] for k, values in labels.items()}, entries < 0

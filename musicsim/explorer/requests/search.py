@@ -55,7 +55,7 @@ class ListRequest:
 
 
 def sort_songs(songs: "Iterable[library.Song]", request: ListRequest) -> "list[library.Song]":
-    """Return songs sorted as requested, ignoring case, then by id."""
+    """Return songs sorted as requested, ignoring case; equal values are sorted by id."""
 
     def value(song: "library.Song") -> Any:
         value = getattr(song, request.sort)

@@ -30,7 +30,7 @@ _REACH_FRAMES = round(3.0 / _FRAME_S)  # maximum distance from the middle of a p
 _SHORTEST_FRAMES = round(1.0 / _FRAME_S)  # a shorter passage is hard to hear; a shorter song is one passage
 _N_BINS = 240
 _FAINTEST = 0.5  # minimum density of a sound at its passage, relative to the maximum in the song
-_QUIETEST_DB = 15.0  # frames this much quieter than the loudest moments count as silence or fades
+_QUIETEST_DB = 15.0  # frames this much quieter (mean of all bands) than the loudest moments count as silence or fades
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ class Among:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """The number in a column is in a range, ends included; unknown numbers (nan) do not match."""
+    """The number in a column is in a range that includes its ends; unknown numbers (nan) do not match."""
 
     column: str
     first: float

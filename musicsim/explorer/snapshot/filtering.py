@@ -18,7 +18,7 @@ from musicsim.public import is_public, refuse_visitors
 
 
 def filter_rows(snapshot: Snapshot, filters: Filters) -> BoolArray | None:
-    """Return a mask of passing rows (n_indexed,); None for an empty filter. Raises NotFoundError for unknown words."""
+    """Return a mask of matching rows (n_indexed,); None for an empty filter. Raises NotFoundError for unknown words."""
     condition = condition_of(snapshot, filters)
     return None if condition is None else condition.rows(snapshot.columns)
 

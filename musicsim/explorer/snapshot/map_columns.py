@@ -43,7 +43,7 @@ _FULL = (
 # The color map "plasma" without its palest end. No step is gray, because gray means unknown.
 _SCALE = ("#0d0887", "#46039f", "#7201a8", "#9c179e", "#bd3786", "#d8576b", "#ed7953", "#fb9f3a")
 _N_STEPS = 64
-_ONE_COLOR = 0.8  # if more than this share of the songs has one label, colors by labels say little
+_ONE_COLOR = 0.8  # if more than this share of the songs has one label, colors by label are not informative
 _PERCENTILES = (2, 98)  # both ends of a color scale, so that a few outliers do not use up the colors
 _TYPICAL = 0.6  # minimum difference between a region's mean and the overall mean, in standard deviations
 _MAX_WORDS = 2
@@ -167,12 +167,12 @@ class Colouring:
     """A code for every row of a snapshot."""
 
     codes: Uint8Array  # (n_indexed,): indices in `entries`
-    entries: list[Entry]  # labels by number of songs and "others", or the steps of `scale`; "unknown" is last
+    entries: list[Entry]  # labels sorted by number of songs, then "others"; or the steps of `scale`; "unknown" is last
     scale: Scale | None = None  # None for labels
 
 
 def colouring(snapshot: Snapshot, by: str) -> Colouring:
-    """Return the colors of all rows by one of :data:`COLOUR_BY`."""
+    """Color all rows by one of :data:`COLOUR_BY`."""
     if by not in colours_allowed():
         refuse_visitors()
     if by in _UNITS:
@@ -275,7 +275,7 @@ def _colour_by_label(labels: Labels, slots: dict[str, int]) -> Colouring:
 
 
 def _colour_by_cluster(snapshot: Snapshot) -> Colouring:
-    """Return colors by the coarsest clusters, with the names of their regions."""
+    """Color all rows by the coarsest clusters, and name the colors after the regions."""
     coarsest = min(snapshot.clusters, key=int, default=None)
     if coarsest is None:
         return _count(np.zeros(snapshot.n_indexed, dtype=np.uint8), [_UNKNOWN])

@@ -37,7 +37,7 @@ _SAMPLE_SIZE = 5_000
 
 
 class HubReduction:
-    """Adjusts distances by mutual proximity: a distance is small only if each song is near by the other's standards.
+    """Adjusts distances by mutual proximity: a distance is small only if both songs rank high for each other.
 
     With up to 100,000 songs, mutual proximity is fitted once on all songs. For a million songs, the fit would delay the
     first search by 13 s. In larger libraries, mutual proximity is therefore computed for each query's candidates, based

@@ -57,7 +57,7 @@ _SPILL, _LEAF_SIZE, _LEAF_SHARE = 0.2, 512, 1 / 32
 
 
 def index_kind(shape: tuple[int, ...], choice: str = "automatic", memory_mb: float = np.inf) -> str:
-    """Return the kind of index, one of :data:`KINDS`, for an array of vectors and the setting `index_kind`."""
+    """Return the kind of index (one of :data:`KINDS`) for vectors of this shape and the setting `index_kind`."""
     n_songs, n_dimensions = shape
     if choice != "automatic":
         return choice if n_songs >= CHOSEN_FROM else "exact"

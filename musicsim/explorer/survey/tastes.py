@@ -1,4 +1,4 @@
-"""Sampled tastes of a listener, given some answers, and the expected information of further questions.
+"""Sample a listener's tastes, given some answers, and compute how informative further questions are.
 
 A taste is a vector of weights w >= 0 for the dimensions of a model; its squared distances are w . (x - y)^2. The prior
 of each weight is exponential with mean 1, so that the mean taste is the model itself. An answer consists of comparisons
@@ -31,7 +31,7 @@ def pairs_apart(vectors: Float64Array, places: Int64Array) -> Float64Array:
 
 
 def costs(apart: Float64Array, n_shown: int, form: str) -> Float64Array:
-    """Return the cost of each possible answer, (n_questions, n_choices, ...); a lower cost is more likely.
+    """Return the cost of each possible answer, (n_questions, n_choices, ...); a lower cost means a likelier answer.
 
     `apart` (n_questions, n_pairs, ...) contains squared distances or their summands, from :func:`pairs_apart`. For
     "odd", the cost of choosing a song is the mean over the pairs without it; for "like", its distance from the first

@@ -264,7 +264,7 @@ def recommend(scores: Float64Array, begun: Sequence[int]) -> Int64Array:
 
 
 def measure(task: Task, rest: Lists, by: Ways, progress: Progress = no_progress) -> dict[str, dict[str, Float64Array]]:
-    """Return the scores of each method in `by` for each measure, one per list; `rest` contains the second halves."""
+    """Return the scores per method in `by`, measure and list; `rest` contains the second halves of the lists."""
     scores = {}
     for number, (name, fit) in enumerate(by.items()):
         n_done, total = number * len(rest), len(by) * len(rest)

@@ -180,7 +180,7 @@ def tag_weights(value: Any) -> dict[str, float]:
 
 
 def label_songs(library: libraries.Library, tracks: DatasetTracks) -> int:
-    """Save a data set's labels as edits of its songs, and its official split; return the number of songs."""
+    """Save a data set's labels (as edits of its songs) and its official split; return the number of songs."""
     song_at = library.files.songs_at(tracks.labels)
     ids_by_labels: defaultdict[tuple[tuple[str, str], ...], list[int]] = defaultdict(list)
     for path, song_id in song_at.items():
