@@ -18,7 +18,7 @@ def render_fields(value: object, /, *names: str, **renamed: str) -> dict[str, An
 
 
 def render_song(song: library.Song, *, with_files: bool = False) -> dict[str, Any]:
-    """Return a song as JSON; `with_files` adds its folder, its path and notes of the analysis."""
+    """Return a song as JSON; `with_files` adds its folder, path and analysis notes."""
     files = {"folder": song.folder, "notes": song.notes, "path": str(song.path)} if with_files else {}
     return render_fields(song, *_SONG_FIELDS) | files
 

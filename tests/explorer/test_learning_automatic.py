@@ -240,5 +240,5 @@ def test_progress_never_falls(twelve, monkeypatch, options):
 
 
 def test_quick_training_is_for_automatic_method():
-    with pytest.raises(ValueError, match="quick is for the automatic method, not for ranking"):
+    with pytest.raises(ValueError, match="quick works only with the automatic method, not with ranking"):
         LearningSettings("genre", C=1.0, quick=True)

@@ -85,7 +85,7 @@ def test_early_stop_keeps_best_metric(taught):
 
 @pytest.mark.parametrize(
     ("settings", "words"),
-    [({"method": "magic"}, "method='magic'"), ({"method": "local", "supervision": "answers"}, "not for answers")],
+    [({"method": "magic"}, "method='magic'"), ({"method": "local", "supervision": "answers"}, "with answers")],
 )
 def test_rejects_invalid_settings(settings, words):
     with pytest.raises(ValueError, match=words):

@@ -172,7 +172,7 @@ def test_training_starts_over_http_as_on_page(client, full, monkeypatch):
     assert started == [("train", wanted.job_arguments("Genres"))]
     refused = client.post("/api/models?source=genre&loss=order")
     assert (refused.status_code, len(started)) == (422, 1)
-    assert "is for answers" in refused.json()["detail"]
+    assert "works only with answers" in refused.json()["detail"]
 
 
 def test_job_progress_is_available_over_http(client, full):

@@ -321,7 +321,7 @@ def test_outdated_songs_are_analyzed_again_with_notice(full):
     app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
     assert not app.exception
     (told,) = [info.value for info in app.info if "analyzes songs better" in info.value]
-    assert "12 songs are analyzed again" in told
+    assert "12 songs will be analyzed again" in told
     (job,) = full.jobs.recent()
     assert job.kind == "upgrade"
     until(lambda: jobs.current(full) is None)

@@ -180,7 +180,7 @@ def test_verdict_has_scores_and_interval(learned):
     assert "95% interval" in verdict
     table = app.table[0].value
     assert list(table["measure"]) == ["AUC", "MAP", "MRR", "P@10", "hubness"]
-    assert "no artist is in two of them" in captions(app)
+    assert "No artist is in more than one of these groups" in captions(app)
 
 
 def test_model_is_used_renamed_and_deleted(learned):

@@ -102,7 +102,7 @@ def _quote(names: Sequence[str]) -> str:
 
 
 def report_of(library: Library, record: ModelRecord) -> dict[str, Any]:
-    """Return the report of a model; empty if the model was not learned, or its imported report is invalid."""
+    """Return a model's report; empty if the model was not learned or its imported report is invalid."""
     try:
         report = load_report(library.models.path(record.id))
         if report:  # raises KeyError for unknown measures and methods
@@ -168,7 +168,7 @@ def figures(report: Mapping[str, Any]) -> list[dict[str, str]]:
 
 def describe_split(report: Mapping[str, Any]) -> str:
     """Return a sentence about the split into training, validation and test."""
-    stopped = " It was stopped early." if report["stopped_early"] else ""
+    stopped = " Training was stopped early." if report["stopped_early"] else ""
     if "answers" in report:
         about = report["answers"]
         return (
@@ -179,17 +179,17 @@ def describe_split(report: Mapping[str, Any]) -> str:
     songs = {name: f"{part['songs']:,} songs by {part['artists']:,} artists" for name, part in parts.items()}
     if report["settings"].get("method") == AUTOMATIC:
         return (
-            f"Learned from {songs['train']}, method chosen by holding out each third of these artists, evaluated on "
-            f"{songs['test']}.{stopped}"
+            f"Learned from {songs['train']}. The method was chosen by holding out each third of these artists in turn. "
+            f"Evaluated on {songs['test']}.{stopped}"
         )
     return (
         f"Learned from {songs['train']}, {'settings' if 'setting' in report else 'C'} chosen on "
-        f"{songs['validation']}, evaluated on {songs['test']}; no artist is in two of them.{stopped}"
+        f"{songs['validation']}, evaluated on {songs['test']}. No artist is in more than one of these groups.{stopped}"
     )
 
 
 def source_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return each joined model's share of a learned metric as table rows; empty for a single model."""
+    """Return each model's share of a learned metric as table rows; empty if the metric uses a single model."""
     measure = ORDER if "answers" in report else report["settings"]["loss"]
     return [
         {

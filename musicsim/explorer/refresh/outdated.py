@@ -1,4 +1,4 @@
-"""Pending work in a library after an update of musicsim; `add_music.py` and `refresh.py` do this work.
+"""Pending work in a library after an update of musicsim. `add_music.py` and `refresh.py` do this work.
 
 Every page and `musicsim info` import this module, so it imports no module that fits models.
 """
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from musicsim.audio import FEATURE_CHANGES, FEATURE_VERSION
 from musicsim.explorer.models.schema import Versions, read_json_file
 from musicsim.library import Library
-from musicsim.wording import count_are
+from musicsim.wording import count
 
-_MODEL_CHANGE = "by timbre, how it changes, and rhythm, regardless of loudness"
+_MODEL_CHANGE = "by timbre, changes in timbre, and rhythm, regardless of loudness"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +27,16 @@ class Upgrade:
         improved = f"songs better: {'; '.join(self.reasons)}."
         then, how = "Until then, everything works as before.", "in the background, without reading the files again."
         if self.n_songs:
-            again = f"{count_are(self.n_songs, 'song')} analyzed again in the background."
+            again = f"{count(self.n_songs, 'song')} will be analyzed again in the background."
             return f"This version of musicsim analyzes {improved} {again} {then}"
         if self.reasons:
-            return f"This version of musicsim compares {improved} The model is updated {how} {then}"
-        songs = count_are(self.n_undescribed, "song")
-        return f"Tempo, key, loudness, brightness and energy of {songs} computed {how}"
+            return f"This version of musicsim compares {improved} The model will be updated {how} {then}"
+        songs = count(self.n_undescribed, "song")
+        return f"The tempo, key, loudness, brightness and energy of {songs} will be computed {how}"
 
 
 def pending_upgrade(library: Library) -> Upgrade | None:
-    """Return the pending work, if any; missing songs wait for their files."""
+    """Return the pending work on songs that are not missing; None if nothing is pending."""
     old, n_undescribed = library.files.find_outdated(), library.descriptors.n_outdated()
     if not old:
         changes = (_MODEL_CHANGE,) if _native_is_older(library) else ()
@@ -47,12 +47,12 @@ def pending_upgrade(library: Library) -> Upgrade | None:
 
 
 def native_is_outdated(library: Library) -> bool:
-    """Return whether the model Sound is from an older version, but all songs were analyzed by this version."""
+    """Return True if this version analyzed all songs, but an older version fitted the model Sound."""
     return _native_is_older(library) and not library.files.find_outdated()
 
 
 def _native_is_older(library: Library) -> bool:
-    """Return whether the model Sound has an older feature version, and all audio features are stored."""
+    """Return True if the model Sound has an older feature version and all audio features are stored."""
     native = library.models.native()
     if native is None:
         return False

@@ -1,4 +1,4 @@
-"""Features, vectors, clusters and map places of songs under a model."""
+"""Compute the features, vectors, clusters and map places of songs under a model."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,14 +26,14 @@ _GROWTH_FOR_NEW_MAP = 1.2
 
 
 def songs_with_frames(library: Library, songs: Sequence[Song]) -> list[Song]:
-    """Return songs with readable frames sorted by hash, so that models do not depend on when songs were added."""
+    """Return songs with readable frames, sorted by hash so that models do not depend on when songs were added."""
     stored = library.frame_files.find_stored([song.content_hash for song in songs])
     readable = (s for s in songs if s.content_hash in stored and s.feature_version >= MIN_FEATURE_VERSION)
     return sorted(readable, key=lambda song: song.content_hash)
 
 
 def missing_features(library: Library, problem: str) -> FeatureVersionError:
-    """Return an error for songs without stored frames, with a remedy."""
+    """Return an error that explains how to store missing frames."""
     return FeatureVersionError(
         f"{library.folder}: {problem}. Turn on “Store audio features” (Library > Settings; keep_frames on the command "
         "line) and add their folders again."
@@ -41,7 +41,7 @@ def missing_features(library: Library, problem: str) -> FeatureVersionError:
 
 
 def place_new(library: Library, record: ModelRecord, progress: Progress) -> None:
-    """Add vectors of new songs with frames to an unchanged model; raises ModelError if stored vectors are lost."""
+    """Add vectors of new songs with frames to an unchanged model; raises ModelError if stored vectors are missing."""
     if record.base_id is not None:
         follow_owner(library, record)
         return
@@ -53,14 +53,14 @@ def place_new(library: Library, record: ModelRecord, progress: Progress) -> None
         return
     model = SimilarityModel.load(library.models.path(record.id))
     for block, features in feature_blocks(library, model, new, progress):
-        rows = np.flatnonzero(has_features(features))  # songs without tags have no tag features
+        rows = np.flatnonzero(has_features(features))  # songs without tags do not have tag features
         if len(rows):
             ids = [block[i].id for i in rows.tolist()]
             library.models.append(record.id, ids, features[rows], model.vectors(features[rows]))
 
 
 def follow_owner(library: Library, record: ModelRecord) -> None:
-    """Add vectors to a model that shares another model's features, for all songs with features."""
+    """Add vectors of all songs with features to a model that shares another model's features."""
     owned = library.models.features(record.id)
     rows = np.flatnonzero(~np.isin(owned.song_ids, library.vectors(record.id).song_ids))
     if not len(rows):
@@ -72,7 +72,7 @@ def follow_owner(library: Library, record: ModelRecord) -> None:
 
 
 def cluster_sizes(n_songs: int) -> list[int]:
-    """Return the numbers of clusters to use: 16, 64 and 256 if clusters have at least 4 songs on average."""
+    """Return the cluster counts to use: 16, 64 and 256, as long as a cluster has at least 4 songs on average."""
     return [k for k in _CLUSTERS if n_songs >= _SONGS_PER_CLUSTER * k] or [max(1, n_songs // _SONGS_PER_CLUSTER)]
 
 
@@ -87,7 +87,7 @@ def _fit_clusters(X: Float32Array) -> dict[str, Int64Array]:
 
 
 def save_clusters_and_map(library: Library, record: ModelRecord, progress: Progress) -> None:
-    """Fit clusters, map and search index of a model; a learned model's map starts from its base model's map."""
+    """Fit a model's clusters, map and search index; a learned model's map starts from its base model's map."""
     rows = library.vectors(record.id)
     folder = library.models.path(record.id)
     progress("grouping songs into clusters")
@@ -114,7 +114,7 @@ def _update_index(library: Library, record: ModelRecord, progress: Progress) -> 
 
 
 def update_clusters_and_map(library: Library, record: ModelRecord, progress: Progress) -> None:
-    """Add new songs to the index, clusters and map; refit clusters and map after growth by a fifth."""
+    """Add new songs to the index, clusters and map; refit clusters and map if the library has grown by a fifth."""
     _update_index(library, record, progress)
     rows = library.vectors(record.id)
     folder = library.models.path(record.id)
@@ -133,7 +133,7 @@ def update_clusters_and_map(library: Library, record: ModelRecord, progress: Pro
 
 
 def _has_outgrown(entries: Int64Array) -> bool:
-    """Return whether too many songs are new (-1), so that a refit is better than an update."""
+    """Return True if the share of new songs (-1) is so large that a refit is better than an update."""
     return len(entries) >= _GROWTH_FOR_NEW_MAP * int(np.count_nonzero(entries >= 0))
 
 
@@ -147,7 +147,7 @@ def _complete_places(X: Float32Array, places: Float32Array, entries: Int64Array)
 
 
 def _complete_labels(X: Float32Array, labels: Mapping[str, Int64Array], entries: Int64Array) -> dict[str, Int64Array]:
-    """Return the labels of all songs in the order of `X`; songs with an entry keep theirs, except after a refit."""
+    """Return the labels of all songs in the order of `X`; existing labels change only if all are refitted."""
     if _has_outgrown(entries):
         return _fit_clusters(X)
     completed, is_new = {k: values[entries] for k, values in labels.items()}, entries < 0
@@ -159,7 +159,7 @@ def _complete_labels(X: Float32Array, labels: Mapping[str, Int64Array], entries:
 
 
 def _nearest_cluster(X: Float32Array, known: Int64Array, labels: Int64Array, X_new: Float32Array) -> Int64Array:
-    """Return the clusters with the nearest means; `labels` belong to the rows `known` of `X`."""
+    """Return the cluster with the nearest mean per row of `X_new`; `labels` belong to the rows `known` of `X`."""
     from scipy import sparse
     from sklearn.metrics import pairwise_distances_argmin
 

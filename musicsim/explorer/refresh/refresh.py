@@ -34,14 +34,14 @@ def needs_fit(library: Library, record: ModelRecord | None, n_songs: int) -> boo
 
 def _warn_if_damaged(library: Library, record: ModelRecord | None) -> None:
     if record is not None and (error := damage(library, record)) is not None:
-        _log.warning("%s cannot be read, so it is refitted: %s", record.name, error)
+        _log.warning("%s cannot be read and will be refitted: %s", record.name, error)
 
 
 def refresh(library: Library, *, force: bool = False, progress: Progress = no_progress) -> bool:
     """Update models, vectors, clusters, maps and walks for the current songs of a library.
 
     `force` always refits the built-in models. Returns False if `progress` raised :class:`Canceled`; the model in use
-    then does not change. At the end, the hook ``after_refresh`` is called: ``function(library, progress)``.
+    then does not change. At the end, the hook ``after_refresh`` is called as ``function(library, progress)``.
 
     Raises StoreLockedError if another process is adding to this library; FeatureVersionError if a fit was requested
     and the frames of some songs are not stored.
@@ -88,7 +88,7 @@ def _update_models(library: Library, force: bool, progress: Progress) -> None:
     if native is None:
         raise missing_features(library, "there are no stored audio features to fit a model to")
     failed = set()
-    # owners of features come first, because other models share their features
+    # models with their own features come first, because other models share these features
     for record in sorted(library.models.all(retired=True), key=lambda r: r.base_id is not None):
         try:
             place_new(library, record, progress)

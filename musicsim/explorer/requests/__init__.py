@@ -1,4 +1,4 @@
-"""Requests for playlists, searches and training, whose options have a type, default, limits and help.
+"""Requests for playlists, searches and training. Each option has a type, a default, limits and a help text.
 
-The command line, the HTTP interface and the pages are built from them. Imports no other part of the package.
+The command line, the HTTP interface and the forms are built from these options. Imports no other part of the package.
 """

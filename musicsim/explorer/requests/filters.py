@@ -18,8 +18,8 @@ HEARD_WORDS = {
 class Filters:
     """Conditions on songs; an empty condition accepts every song.
 
-    Ranges are inclusive. A song without an artist, a year, a tempo and so on fails every condition on that field.
-    :func:`musicsim.explorer.snapshot.filtering.filter_rows` applies them.
+    Ranges are inclusive. A song without a value, such as an artist or a year, fails every condition on that value.
+    :func:`musicsim.explorer.snapshot.filtering.filter_rows` applies the conditions.
     """
 
     words: str = option(
@@ -45,25 +45,25 @@ class Filters:
         None, "First and last year; songs without a year are excluded.", label="Years"
     )
     duration_s: tuple[float, float] | None = option(
-        None, "Range of length, from shortest to longest song, in seconds.", label="Length in seconds", name="seconds"
+        None, "Minimum and maximum length in seconds.", label="Length in seconds", name="seconds"
     )
     keys: frozenset[str] = option(
         frozenset(), f"Only songs in these keys: {', '.join(KEYS)}.", label="Keys", name="key"
     )
     modes: frozenset[str] = option(frozenset(), f"Only songs in {' or in '.join(MODES)}.", label="Modes", name="mode")
     tempo: tuple[float, float] | None = option(
-        None, "Range of tempo, from slowest to fastest, in beats per minute; songs without a beat are excluded.",
+        None, "Minimum and maximum tempo in beats per minute; songs without a beat are excluded.",
         label="Tempo in beats per minute",
     )  # fmt: skip
     loudness: tuple[float, float] | None = option(
-        None, "Range of loudness, from softest to loudest, in LUFS.", label="Loudness in LUFS"
+        None, "Minimum and maximum loudness in LUFS.", label="Loudness in LUFS"
     )
     brightness: tuple[float, float] | None = option(
-        None, "Range of brightness (the centroid of the spectrum), from darkest to brightest, in Hz.",
+        None, "Minimum and maximum brightness (spectral centroid) in Hz.",
         label="Brightness in Hz",
     )  # fmt: skip
     energy: tuple[float, float] | None = option(
-        None, "Range of energy, from calmest to most energetic: how much a song's level rises, in dB per second.",
+        None, "Minimum and maximum energy (average rise of a song's level) in dB per second.",
         label="Energy in dB per second",
     )  # fmt: skip
 

@@ -30,7 +30,7 @@ class Option:
     field: str = ""
     default: Any = None
     element: type = str  # type of one value
-    many: type | None = None  # frozenset or tuple for any number of values, passed as a list
+    many: type | None = None  # frozenset or tuple if the option takes any number of values, which are passed as a list
     n_values: int = 1  # 2 for a range
 
     @property
@@ -83,7 +83,7 @@ def option(default: Any, help: str, **facts: Any) -> Any:
 
 
 def options_of(request: type[Any]) -> dict[str, Option]:
-    """Return the options of a request, keyed by field, in the order of the pages."""
+    """Return the options of a request, keyed by field, in the order in which pages show them."""
     hashable: Any = request  # `cache` requires a type that is declared hashable
     return _read_options(hashable)
 

@@ -25,8 +25,8 @@ class PlaylistRequest(Filters):
     first: int | None = option(None, "First song; any by default.", label="First song")
     through: tuple[int, ...] = option(
         (),
-        "Songs to pass through, in this order. The playlist ends with the last one, so with a first song it is a "
-        "path from the first song to the last.",
+        "Songs to pass through, in this order. The playlist ends with the last one. If you also choose a first song, "
+        "the playlist is a path from the first song to the last.",
         label="Pass through",
     )
     like: tuple[int, ...] = option(
@@ -42,7 +42,7 @@ class PlaylistRequest(Filters):
     surprise: float = option(
         0.3,
         "From 0 (smooth, follows narrow links) to 1 (surprising, follows broad links or jumps anywhere). "
-        "At 0.5, steps are like those of the playlists that musicsim learned from.",
+        "At 0.5, songs follow one another as in the playlists that musicsim learned from.",
         label="Smooth to surprising",
         min=0,
         max=1,

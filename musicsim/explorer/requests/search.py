@@ -16,7 +16,7 @@ _SORT_KEYS = ("id", "title", "artist", "album", "year", "genre", "duration_s", "
 
 @dataclass(frozen=True, kw_only=True)
 class SearchRequest(Filters):
-    """Filters for the results of a search, their number and their order."""
+    """Filters for the results of a search, and options for their number and order."""
 
     k: int = option(10, "Number of songs.", label="Songs", flags=("-k",), min=1, max_asked=MAX_RESULTS)
     per_artist: int = option(
@@ -55,7 +55,7 @@ class ListRequest:
 
 
 def sort_songs(songs: "Iterable[library.Song]", request: ListRequest) -> "list[library.Song]":
-    """Return songs sorted as requested, ignoring case, then by id."""
+    """Return songs sorted as requested, ignoring case; equal values are sorted by id."""
 
     def value(song: "library.Song") -> Any:
         value = getattr(song, request.sort)

@@ -11,7 +11,7 @@ class Kind:
     """A kind of supervision."""
 
     words: str  # "songs with the same tags"
-    of: str  # "songs" or "artists": the kind of things that can be similar
+    of: str  # "songs" or "artists", depending on which of them count as similar
     model_name: str
 
 
@@ -27,15 +27,15 @@ KINDS = {
     JUDGEMENTS: Kind("thumbs that were saved while searching", "songs", "Thumbs"),
     ANSWERS: Kind("answers to comparisons", "songs", "Answers"),
 }
-"""Kinds of supervision. Kinds that cover equally many songs are offered in this order."""
+"""Kinds of supervision. Kinds that cover the same number of songs are offered in this order."""
 
 ORDER = "order"
 LOSSES = {
     "auc": "AUC: the whole ranking",
     "map": "MAP: the order, especially at the top",
     "ndcg": "NDCG: the first few results, especially the top",
-    "mrr": "MRR: the place of the first right song",
-    "precision": "P@k: how many of the first few results are right",
+    "mrr": "MRR: the rank of the first correct song",
+    "precision": "P@k: how many of the first few results are correct",
     ORDER: "the order of pairs in your answers",
 }
 """Measures for which a ranking can be optimized; the last one is for answers only."""
@@ -70,16 +70,16 @@ class LearningSettings:
         label="Train on",
     )  # fmt: skip
     loss: str = option(
-        "", f"Optimize for: {', '.join(LOSSES)}; by default auc, or order for answers (order is for answers only).",
+        "", f"Measure to optimize: {', '.join(LOSSES)}. The default is auc; for answers, it is order.",
         label="Optimize for", choices=tuple(LOSSES),
     )  # fmt: skip
     C: float | None = option(
         None, "Regularization C, above 0: small values stay close to the untrained model, large ones follow the "
-        "examples. By default, values from 1 to 100,000 are tried; the best on held-out artists (or answers) is used.",
+        "examples. By default, musicsim tries 1 to 100,000 and uses the best value on held-out artists or answers.",
         label="C", name="strength", above=0,
     )  # fmt: skip
     k: int = option(
-        10, "Number of artists or songs that count as similar. The losses NDCG and P@k consider as many top results.",
+        10, "Number of artists or songs that count as similar. NDCG and P@k consider the same number of top results.",
         label="Songs that count as similar", min=1, max_asked=100,
     )  # fmt: skip
     threshold: int = option(
@@ -87,24 +87,24 @@ class LearningSettings:
         label="Minimum plays per listener", min=1, max_asked=1000,
     )  # fmt: skip
     structure: str = option(
-        "full", "full, or diagonal: one weight per direction.", label="Metric", choices=tuple(STRUCTURES)
+        "full", "full, or diagonal (one weight per direction).", label="Metric", choices=tuple(STRUCTURES)
     )
     regularizer: str = option(
-        "trace", "trace: few directions, or l21: few dimensions.",
+        "trace", "trace (few directions) or l21 (few dimensions).",
         label="Penalty", name="penalty", choices=tuple(PENALTIES),
     )  # fmt: skip
     random_state: int = option(
-        0, "Seed of the random choice of held-out artists.", label="Seed of the split", name="seed", min=0,
+        0, "Seed for the random choice of held-out artists.", label="Seed of the split", name="seed", min=0,
         max_asked=2**31 - 1,
     )  # fmt: skip
     listener: str = option(
         "", "Learn only from this listener's answers; by default from all answers.", label="Whose answers"
     )
     method: str = option(
-        "", "“automatic” tries several methods, and keeps the models unchanged if none is significantly better. "
-        "“ranking” learns step by step and reports how much further steps could gain. “mean” computes one metric from "
-        "similar and dissimilar pairs, in closed form. “local” computes one per region; a search uses that of its "
-        "query. The default is “automatic”. It is “ranking” for answers, or if you set C, the metric or the penalty.",
+        "", "“automatic” tries several methods, and changes nothing if none is significantly better. “ranking” learns "
+        "step by step and reports how much further steps could gain. “mean” computes a metric in closed form from "
+        "similar and dissimilar pairs. “local” computes one metric per region; a search uses its query's region. The "
+        "default is “automatic”. It is “ranking” for answers, or if you set C, the metric or the penalty.",
         label="Method", choices=tuple(METHODS),
     )  # fmt: skip
     generated: bool = option(
@@ -118,7 +118,7 @@ class LearningSettings:
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        names = filter(None, (self.on,) if isinstance(self.on, str) else self.on)  # a single name may be given
+        names = filter(None, (self.on,) if isinstance(self.on, str) else self.on)  # can also be a single name
         object.__setattr__(self, "on", tuple(dict.fromkeys(names)))
         if not self.loss:
             object.__setattr__(self, "loss", ORDER if self.supervision == ANSWERS else "auc")
@@ -128,23 +128,23 @@ class LearningSettings:
             object.__setattr__(self, "method", RANKING if is_ranking else AUTOMATIC)
         settle(self)
         if self.loss == ORDER and self.supervision != ANSWERS:
-            raise ValueError(f"loss={self.loss!r} is for answers only: choose another loss for {self.supervision}.")
+            raise ValueError(f"loss={self.loss!r} works only with answers: choose another loss for {self.supervision}.")
         if self.method != RANKING and self.supervision == ANSWERS:
-            raise ValueError(f"method={self.method!r} is not for answers: choose ranking.")
+            raise ValueError(f"method={self.method!r} cannot be used with answers: choose ranking.")
         if self.quick and self.method != AUTOMATIC:
-            raise ValueError(f"quick is for the automatic method, not for {self.method}.")
+            raise ValueError(f"quick works only with the automatic method, not with {self.method}.")
 
 
 @dataclass(frozen=True)
 class TrainingRequest(LearningSettings):
-    """Request for a training run: its settings, and the name and use of the new model."""
+    """Request for a training run: its settings, the new model's name, and whether to use the model."""
 
     name: str = option("", "Name of the model; a number is added if the name exists.", label="Name")
     use: bool = option(False, "Use the model if it is better.", label="Use it if it is better")
 
     @property
     def settings(self) -> LearningSettings:
-        """The settings for learning, without the name and use."""
+        """The settings for learning, without `name` and `use`."""
         return LearningSettings(**{f.name: getattr(self, f.name) for f in fields(LearningSettings)})
 
     def job_arguments(self, name: str) -> dict[str, Any]:

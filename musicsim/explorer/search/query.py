@@ -28,7 +28,7 @@ _Items = TypeVar("_Items", Int64Array, IntpArray)
 # Number of nearest songs that are re-ranked and then limited per artist. An artist may have hundreds of songs in one
 # region, and a second search costs more than a larger first one.
 CANDIDATES = 500
-_METRIC_CANDIDATES = 5_000  # like CANDIDATES, for queries with a metric; these songs are nearest by plain distance
+_METRIC_CANDIDATES = 5_000  # like CANDIDATES, if the query has a metric; these songs are nearest by plain distance
 _UNLIKE = 0.5  # weight of the examples to avoid
 _SMALLEST = 1e-6  # minimum distance, so that inverse distances stay finite
 N_ENTRIES = 3  # number of entry points per similar artist
@@ -126,17 +126,17 @@ def find_similar(
     hub_reduction: bool | None = None,
     thumbs: Thumbs | None = None,
 ) -> list[Hit]:
-    """Return the `k` songs most similar to a song, to sound from outside the library, or to several of these examples.
+    """Return the `k` songs most similar to one or more examples: songs, or sound from outside the library.
 
     With several examples, songs are ranked by their mean inverse squared distance from the examples, minus half of the
-    mean for the songs to avoid. So songs near one example come before songs halfway between all examples.
-    `max_per_artist` counts folders if the artist is unknown; None removes the limit. Songs in `exclude`, examples and
-    their duplicates are never results. `hub_reduction` re-ranks the nearest candidates by mutual proximity; None uses
-    the library's setting. Thumbs adapt the metric around the query. Songs with a thumb down are never results, and
-    songs with a thumb up ignore the limit per artist.
+    same mean for the songs to avoid. Songs near one example therefore come before songs halfway between all examples.
+    Songs by unknown artists are limited per folder; `max_per_artist=None` removes the limit. Songs in `exclude`,
+    examples and their duplicates are never results. `hub_reduction` re-ranks the nearest candidates by mutual
+    proximity; None uses the library's setting. Thumbs adapt the metric around the query. Songs with a thumb down are
+    never results, and songs with a thumb up ignore the limit per artist.
 
-    Results are nearest first; there are fewer than `k` if no more songs qualify. Raises NotFoundError if a song is not
-    in the library or has no vector.
+    Results are sorted by distance; there are fewer than `k` if no more songs qualify. Raises NotFoundError if a song is
+    not in the library or has no vector.
     """
     examples = examples_of(query)
     like, unlike = ([_row_and_vector(snapshot, one) for one in some] for some in (examples.like, examples.unlike))
@@ -174,14 +174,14 @@ def find_similar(
 def _distances(
     snapshot: Snapshot, rows: Int64Array, reduce: bool, vector: Float32Array, local: "metric.Feedback | None" = None
 ) -> FloatingArray:
-    """Return distances from an example to rows, with the metric around it; with `reduce`, after hub reduction."""
+    """Return the distances from an example to rows under the metric `local`; `reduce` applies hub reduction."""
     X = snapshot.vectors_at(rows)
     distances = np.linalg.norm(X - vector, axis=1) if local is None else local.distances(X)
     return snapshot.adjust_distances(vector, distances, rows) if reduce else distances
 
 
 def _combine(like: FloatingArray, unlike: FloatingArray) -> tuple[Int64Array, FloatingArray]:
-    """Return the order of rows, and their combined distances; infinite if a row is much nearer to songs to avoid."""
+    """Sort rows by combined distance, infinite for rows much nearer to songs to avoid; return order and distances."""
     if len(like) == 1 and not len(unlike):
         order = np.argsort(like[0], kind="stable")
         return order, like[0][order]
@@ -194,7 +194,7 @@ def _combine(like: FloatingArray, unlike: FloatingArray) -> tuple[Int64Array, Fl
 
 
 def similarity_of(snapshot: Snapshot, query: Query, other_id: int) -> float:
-    """Return the similarity of a song to a query, 0 to 1, as in a list of results without thumbs."""
+    """Return a song's similarity to a query (0 to 1), as shown in a list of results without thumbs."""
     like, unlike = _pairwise(snapshot, query, other_id)
     _, (distance,) = _combine(like[:, None], unlike[:, None])
     return float(kernels.ppk_similarity(distance))
@@ -242,7 +242,7 @@ def _row_and_vector(snapshot: Snapshot, query: int | Example) -> tuple[int, Floa
 def limit_per_artist(
     snapshot: Snapshot, rows: Int64Array, k: int, max_per_artist: int | None, always: frozenset[int] = frozenset()
 ) -> list[int]:
-    """Return the positions in `rows` of the first `k` within the limit; rows in `always` ignore it."""
+    """Return the positions of the first `k` entries of `rows` that obey the limit; rows in `always` are exempt."""
     if max_per_artist is None:
         return list(range(min(k, len(rows))))
     counts: dict[int, int] = {}
@@ -266,8 +266,8 @@ def _hits(
 ) -> list[Hit]:
     """Return results in the order of `rows`, without songs removed after the snapshot was taken.
 
-    Each example has its row, or -1 without one. `nearest` contains the index of the example nearest to each result,
-    which gives the reason.
+    Each example comes with its row, or with -1 if it does not have one. `nearest` contains the index of the example
+    nearest to each result; the reason is about this example.
     """
     ids = snapshot.row_ids[rows].tolist()
     example_ids = [int(snapshot.row_ids[row]) if row >= 0 else -1 for row, _ in examples]

@@ -19,10 +19,10 @@ from musicsim.library.stores.models import Vectors
 from musicsim.places import places_in_order
 
 _N_REASONS = 2
-_TAGS_COMPARED = 8  # number of tags to compare per song: those with the largest weights
-_SAME_TEMPO = 1.04  # largest ratio of equal tempos: listeners and estimates are no more precise
+_TAGS_COMPARED = 8  # number of tags to compare per song, heaviest first
+_SAME_TEMPO = 1.04  # largest ratio of two tempos that count as equal; listeners and estimates are not more precise
 _OUTER = 1 / 3  # share of the library that counts as dark; the same share counts as bright
-_SIMILAR = 0.25  # share of the library that may be nearer to a song with "similar" sound
+_SIMILAR = 0.25  # a part of the sound is "similar" if at most this share of the library is nearer
 _SAMPLE = 300  # number of songs that represent the library
 _PARTS = {
     "tone color": "similar tone color",
@@ -32,7 +32,7 @@ _PARTS = {
 }
 """Reasons for some of :data:`GROUPS`; the other groups are hard to hear."""
 _SAID_BY = {"similar tone color": ("both bright", "both dark"), "similar punch": ("both lively", "both calm")}
-"""Descriptors that imply a similar part, so that it is not worth mentioning."""
+"""Shared descriptors that already imply that a part of the sound is similar."""
 _SLOW, _FAST = 100.0, 130.0  # maximum tempo that is called slow, and minimum tempo that is called fast
 
 
@@ -57,7 +57,7 @@ def describe_pairs(
 
 
 def _choose(facts: Sequence[str]) -> list[str]:
-    """Choose two different facts; the second is about the sound, if there is such a fact."""
+    """Choose two different facts; the second is about the sound if possible."""
     others = [fact for fact in facts[1:] if facts[0] not in _SAID_BY.get(fact, ())]
     parts = [fact for fact in others if fact in _PARTS.values()]
     return list(dict.fromkeys([*facts[:1], *parts[:1], *others]))[:_N_REASONS]
@@ -74,7 +74,7 @@ def _compare_tags(tags: Mapping[int, Sequence[tuple[str, float]]], song: Song, o
 
 
 def _compare_descriptors(snapshot: Snapshot, song: Song, other: Song) -> list[str]:
-    """Return the descriptors that two songs share, the rarest in the library first."""
+    """Return the descriptors that two songs share, sorted from rare to common."""
     facts: list[tuple[float, str]] = []
     bounds = _find_bounds(snapshot)
     is_loud = any((one.loudness or -np.inf) >= bounds.get("loudness", (0.0, np.inf))[1] for one in (song, other))
@@ -112,7 +112,7 @@ def _find_bounds(snapshot: Snapshot) -> dict[str, tuple[float, float]]:
 def _find_similar_parts(
     snapshot: Snapshot, song: Song | None, others: Sequence[Song], features: Float32Array | None
 ) -> list[list[tuple[float, str]]]:
-    """Return the parts of the sound that are similar, each with the share of the library that is nearer."""
+    """Return the similar parts of the sound per song, each with the share of the library that is nearer."""
     sound = _find_sound(snapshot)
     one = features if features is not None and len(features) == N_SOUND_FEATURES else None
     if one is None and sound is not None and song is not None:
@@ -129,7 +129,7 @@ def _find_similar_parts(
 
 
 class _Sound:
-    """Features of the model Sound in groups that a listener can hear, and the same of a sample of the library."""
+    """Features of the model Sound in audible groups, for all songs and for a sample of the library."""
 
     def __init__(self, stored: Vectors) -> None:
         self._X, self._order = stored.X, np.argsort(stored.song_ids)
@@ -164,5 +164,5 @@ def _find_sound(snapshot: Snapshot) -> _Sound | None:
 
 @lru_cache(maxsize=2)
 def _read_sound(library: Library, model_id: str, n_songs: int) -> _Sound:
-    del n_songs  # part of the key: new songs have new features
+    del n_songs  # part of the cache key, because new songs add features
     return _Sound(library.models.features(model_id))

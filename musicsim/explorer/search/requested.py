@@ -30,11 +30,11 @@ def find_requested(
     thumbs: Thumbs | None = None,
     exclude: Collection[int] = (),
 ) -> list[Hit]:
-    """Return the results of a request; without an example, the songs that match its words best.
+    """Return the results of a request; without examples, the results are the songs that match its words best.
 
     The examples of the request are added to `query`, unless it is the result of :func:`combine_examples`. `thumbs`
-    replace those of the request; songs in `exclude` are never results. Raises NotFoundError for an unknown word, and if
-    a song is not in the library or lacks a vector.
+    replace the thumbs in the request; songs in `exclude` are never results. Raises NotFoundError if a word is unknown,
+    or if a song is not in the library or lacks a vector.
     """
     if query is None and not request.like:
         rows = find_matching_rows(snapshot, request)
@@ -90,7 +90,7 @@ def part_of(snapshot: Snapshot, query: int | Example, start_s: float, end_s: flo
 
 
 def find_matching_rows(snapshot: Snapshot, request: SearchRequest) -> Int64Array:
-    """Return the rows that match the words and filters of a request, int64, best match first.
+    """Return the rows (int64) that match the words and filters of a request, best match first.
 
     Songs with more extreme descriptors match better; for "slow", the slowest songs come first. The ranks for several
     words are added up. Raises the errors of :func:`filter_rows`.

@@ -1,4 +1,4 @@
-"""Uploaded sound for a search: decoded in a worker, by default only its beginning."""
+"""Decode sound that was uploaded for a search, in a worker and by default only its beginning."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -31,7 +31,7 @@ def max_mb() -> int:
 def decode_upload(
     snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = MINUTES, *, visitor: str = ""
 ) -> Decoding["audio.Sound"]:
-    """Start to decode the first `minutes` of a file or recording in a worker; the result includes its MFCCs.
+    """Start decoding the first `minutes` of a file or recording in a worker; the result includes its MFCCs.
 
     The library's limits apply; for visitors, they are lower. Visitors with different addresses (`visitor`) take turns.
     Bytes are written to a temporary file in the library's folder. Messages use `name`. Raises ModelError if the library
@@ -40,7 +40,7 @@ def decode_upload(
     model_to_compare_with(snapshot)
     size = source.stat().st_size if isinstance(source, Path) else len(source)
     if size > max_mb() << 20:
-        raise AudioError(f"{name}: the file is larger than {max_mb()} MB. Send a part of it.")
+        raise AudioError(f"{name}: the file is larger than {max_mb()} MB. Upload only a part of it.")
     folder, limits = snapshot.library.folder, snapshot.library.file_limits
 
     def work(run: Run) -> "audio.Sound":

@@ -1,4 +1,4 @@
-"""Explanation of the similarity of two songs: shared codewords and passages, tags, and listeners in common.
+"""Explain why two songs are similar: by shared codewords, passages, tags and listeners.
 
 If the model in use does not compare codewords, the parts of the similarity are groups of features
 (:mod:`musicsim.explorer.search.why_groups`), and shared passages come from the library's codeword model. Silence and
@@ -30,7 +30,7 @@ _REACH_FRAMES = round(3.0 / _FRAME_S)  # maximum distance from the middle of a p
 _SHORTEST_FRAMES = round(1.0 / _FRAME_S)  # a shorter passage is hard to hear; a shorter song is one passage
 _N_BINS = 240
 _FAINTEST = 0.5  # minimum density of a sound at its passage, relative to the maximum in the song
-_QUIETEST_DB = 15.0  # silence and fades are this much below the loudest moments, in the mean of all bands
+_QUIETEST_DB = 15.0  # frames this much quieter (mean of all bands) than the loudest moments count as silence or fades
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class CodewordShare(Share):
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """An interval in which a shared sound is densest; `slot` is its index in :attr:`Why.shared`."""
+    """An interval in which a shared sound is densest; `slot` is the sound's index in :attr:`Why.shared`."""
 
     start_s: float
     end_s: float
@@ -73,11 +73,11 @@ class Why:
     parts: tuple[Share, ...]  # shares that sum to the similarity; largest first, the remainder last
     apart: tuple[CodewordShare | Share, ...]  # the parts with the largest shares of the distance, at most three
     tags: tuple[str, ...]  # tags in common
-    n_listeners: int  # listeners of both songs
+    n_listeners: int  # number of people who listen to both songs
     listeners_jaccard: float | None  # None if one of the songs has no listeners
-    # descriptions of the sounds that have a passage in both songs, the largest share of the similarity first
+    # descriptions of the sounds that have a passage in both songs, sorted by their share of the similarity
     shared: tuple[str, ...] = ()
-    passages: tuple[tuple[Passage, ...], tuple[Passage, ...]] = ((), ())  # of each song, in the order of `shared`
+    passages: tuple[tuple[Passage, ...], tuple[Passage, ...]] = ((), ())  # passages per song, in the order of `shared`
     # density of the similarity over the first `heard_s` seconds, (n_bins,) for each song; empty without frames. The
     # mean over a song is the similarity, without the shares of silence and of codewords that only the other song has.
     curves: tuple[Float32Array, Float32Array] = (np.empty(0, np.float32), np.empty(0, np.float32))
@@ -92,7 +92,7 @@ def codeword_shares(a: npt.ArrayLike, b: npt.ArrayLike, components: npt.ArrayLik
     the pages show as similarity, clipped at 0.
 
     With delta = a - b, codeword w has the share delta_w (M delta)_w of the squared distance. A metric couples
-    codewords, so a share may be negative if the codeword compensates for a difference in others. The share of the
+    codewords, so a share can be negative if the codeword compensates for a difference in others. The share of the
     similarity is (a_w^2 / |a|^2 + b_w^2 / |b|^2) / 2, minus half the share of the distance. If M is the identity and
     a, b are square-root histograms, this is a_w b_w, the term of the probability product kernel (thesis, equation 5.6).
     """
@@ -104,7 +104,7 @@ def codeword_shares(a: npt.ArrayLike, b: npt.ArrayLike, components: npt.ArrayLik
 
 
 def describe_codewords(codebook: codebooks.Codebook, codewords: Sequence[int]) -> list[str]:
-    """Describe the sound of codewords of delta-MFCC relative to their codebook, as in "bright, quiet, steady".
+    """Describe how delta-MFCC codewords sound relative to their codebook, such as "bright, quiet, steady".
 
     A word describes the lowest or highest third of the codebook; "very" describes the outer sixths. Loudness is the
     first MFCC, darkness is the second, and change is the norm of the deltas. Codewords without a word are "average".
@@ -134,8 +134,8 @@ def explain_pair(
 ) -> Why:
     """Explain the similarity of two songs under a model, before and after learning.
 
-    If `model` does not compare codewords, `compared` contains its features of the two songs, and `codewords` is the
-    library's codeword model; without `compared`, such a model raises ModelError. Songs without frames have no curve,
+    If `model` does not compare codewords, `compared` must contain its features of the two songs; if it is missing,
+    ModelError is raised. `codewords` is then the library's codeword model. Songs without frames do not have a curve,
     and there are passages only if both songs have frames.
 
     Only the first ten minutes of a song are compared. Memory: 32 bytes per frame (2 MB for ten minutes) and one block
@@ -207,14 +207,14 @@ def _sounds_of(codebook: codebooks.Codebook) -> tuple[list[str], Int64Array]:
 
 
 def _group_by_sound(codebook: codebooks.Codebook, shares: Sequence[Shares]) -> tuple[Share, ...]:
-    """Return shares of groups of codewords that sound alike; the largest single codewords cover only a third."""
+    """Sum the shares of codewords that sound alike; the single codewords with the largest shares cover only a third."""
     names, group = _sounds_of(codebook)
     sums = [[np.bincount(group, part, len(names)).astype(np.float64) for part in stage] for stage in shares]
     return largest_shares(names, [(distance, similarity) for distance, similarity in sums])
 
 
 def _codebook_of(model: SimilarityModel) -> codebooks.Codebook:
-    codebook = getattr(model.encoder_, "codebook", None)  # testing for the encoder's class would load numba
+    codebook = getattr(model.encoder_, "codebook", None)  # checking the encoder's class would load numba
     if not isinstance(codebook, codebooks.Codebook):
         raise ModelError(
             f"the model in use compares {model.kind.description}, so it cannot show which sounds two songs share. "
@@ -240,7 +240,7 @@ def _codeword_shares(
 
 
 def _read(side: Side, codebook: codebooks.Codebook) -> tuple[Int64Array, BoolArray]:
-    """Return the nearest codewords of each frame of the first ten minutes, (n_frames, tau), and which are loud enough.
+    """Return each frame's nearest codewords (n_frames, tau) and whether it is loud enough, for the first ten minutes.
 
     The level of a frame is its first MFCC: the sum over all bands in dB, divided by the root of their number.
     """
@@ -304,7 +304,7 @@ def _passages(
 
 
 def _densest_part(density: Float64Array, used: BoolArray) -> tuple[int, int] | None:
-    """Return start and stop of the part around the largest unused value in which all values are at least half of it.
+    """Return the start and stop of the part around the largest unused value in which values are at least half as large.
 
     Returns None if this value is too small compared to the maximum, or if the part is too short.
     """

@@ -19,8 +19,8 @@ from musicsim.audio.features import N_MFCC
 _COVERED = 0.8  # minimum share of the similarity that is shown as groups; the remainder is one bar
 REST = "everything else"
 N_SOUND_FEATURES = (3 * N_MFCC + 1) * (3 * N_MFCC + 2) // 2 + FLUCTUATION_SIZE
-"""Number of features of a Sound model: pairs of columns of a Gaussian's matrix, and fluctuation."""
-_N_COARSE = 5  # MFCC for the coarse tone color: one for the level, four for the spectrum's shape
+"""Number of features of a Sound model: the column pairs of a Gaussian's matrix, and fluctuation."""
+_N_COARSE = 5  # number of MFCCs for the coarse tone color: one for the level, four for the spectrum's shape
 
 Shares: TypeAlias = tuple[Float64Array, Float64Array]  # shares of the squared distance, and of the similarity
 
@@ -35,13 +35,13 @@ GROUPS = {
     "tone color of attacks": [(_LEVEL_MOVES, _TONE_MOVES), (_LEVEL_MOVES, _TONE_TURNS)],
     "slow changes of tone color": [(_TONE_MOVES, _TONE_MOVES)],
     "fast changes of tone color": [(_TONE_MOVES, _TONE_TURNS), (_TONE_TURNS, _TONE_TURNS)],
-    "where in a sound it changes": [
+    "where changes occur in a sound": [
         (part, moves) for part in (_LEVEL, _TONE, _DETAIL) for moves in (_LEVEL_MOVES, _TONE_MOVES, _TONE_TURNS)
     ]
     + [(moves, _MEAN) for moves in (_LEVEL_MOVES, _TONE_MOVES, _TONE_TURNS)],
     "rhythm and fluctuation": [],
 }
-"""Pairs of kinds of columns, keyed by group; each pair is in one group. Fluctuation has no pairs."""
+"""Pairs of column types, keyed by group; each pair is in one group. Fluctuation has no pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Compared:
     group: Int64Array  # (n_features,): index of each feature's group in `names`
     pair: Float32Array  # (2, n_features)
     sample: Float32Array  # (n, n_features): other songs in the library
-    # L (r, n_features) of the metric M = L^T L before learning and, if there is one, after it
+    # L (r, n_features) of the metric M = L^T L before learning and, if the model was learned, after learning
     components: tuple[Float64Array, ...]
 
     @classmethod
@@ -84,7 +84,7 @@ class Compared:
                 np.bincount(self.group, values, len(self.names)).astype(np.float64)
                 for values in (delta * (L.T @ (L @ delta)), ((X @ L.T) @ L * X).mean(axis=0))
             )
-            # a single song, or duplicates alone, have no variance
+            # a sample with only one song or only duplicates has zero variance
             typical = typical / typical.sum() if typical.sum() > 0 else np.full(len(typical), 1.0 / len(typical))
             shares.append((distance, typical - distance / 2))
         return shares
@@ -111,7 +111,7 @@ def sum_stages(shares: Sequence[Shares], features: Sequence[int]) -> tuple[Amoun
 
 
 def largest_shares(names: Sequence[str], shares: Sequence[Shares]) -> tuple[Share, ...]:
-    """Return the groups with the largest shares of the similarity under the model in use, and the rest as one."""
+    """Return the groups with the largest shares of the similarity under the model in use, and the rest as one group."""
     _, similarity = shares[-1]
     order = np.argsort(-similarity, kind="stable")
     enough = np.flatnonzero(np.cumsum(similarity[order]) >= _COVERED * similarity.sum())

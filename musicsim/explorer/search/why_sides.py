@@ -90,7 +90,7 @@ def _example_features(snapshot: Snapshot, example: Example, model: SimilarityMod
 
 
 def sides_of(snapshot: Snapshot, query: int | Example, other_id: int) -> tuple[Side, Side]:
-    """Return the data of a query and a result; parameters and errors are those of :func:`explain_result`."""
+    """Return the data of a query and a result, with the parameters and errors of :func:`explain_result`."""
     if isinstance(query, int):
         first, second = _song_sides(snapshot, [query, other_id])
         return first, second
@@ -155,7 +155,7 @@ def _load_model(library: Library, model_id: str) -> SimilarityModel:
 
 
 def _representative(snapshot: Snapshot, song_id: int) -> int:
-    """Return the id of the song whose features are stored for a song: its own, or that of a duplicate."""
+    """Return the id under which a song's features are stored: its own or a duplicate's."""
     return int(snapshot.row_ids[snapshot.row_of(song_id)])
 
 
@@ -168,14 +168,14 @@ def _rows(snapshot: Snapshot, model_id: str | None, song_ids: list[int]) -> list
 
 @lru_cache(maxsize=4)
 def _features(library: Library, model_id: str | None, revision: int) -> Vectors:
-    """Return a model's features; cached, because reading the song ids takes long."""
+    """Return a model's features; cached, because reading the song ids is slow."""
     return library.models.features(model_id)
 
 
 def _frame_blocks(library: Library, song: Song) -> Iterator[Float32Array] | None:
     try:
         return library.frame_files.frames(song.content_hash).blocks()
-    except (FeatureVersionError, AudioTooShortError):  # frames are not stored, or are of a different version
+    except (FeatureVersionError, AudioTooShortError):  # frames are not stored or have a different version
         return None
 
 

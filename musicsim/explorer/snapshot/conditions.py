@@ -22,7 +22,7 @@ class Among:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """The number in a column is in a range, ends included; unknown numbers (nan) do not match."""
+    """The number in a column is in a range that includes its ends; unknown numbers (nan) do not match."""
 
     column: str
     first: float
@@ -35,7 +35,7 @@ class Within:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Listed:
-    """The row is in a mask that was computed elsewhere, such as from tags or lyrics."""
+    """The row is in a mask that was computed elsewhere, for example from tags or lyrics."""
 
     passing: BoolArray  # (n_songs,)
 

@@ -11,11 +11,11 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 _N_RAYS = 24
 _MIN_RANGE = 0.25  # minimum range of levels, so that steady music gets even rays
 _DISC, _RAY = 15, 26  # radius of the disc, and length of the longest ray; the picture is 96 wide
-_SHIFTS = (-0.07, 0.05, 0.09, -0.03)  # shifts of the hue, which vary among the small regions of a large one
+_SHIFTS = (-0.07, 0.05, 0.09, -0.03)  # hue shifts that distinguish the small regions within a large one
 
 
 def draw_cover(snapshot: Snapshot, song_id: int) -> bytes:
-    """Return an SVG image, the same for the same sound and region. Raises NotFoundError for an unknown song."""
+    """Return an SVG image of a song's sound and region. Raises NotFoundError for an unknown song."""
     light, deep = _colors(snapshot, song_id)
     rays = "".join(
         f"M{48 + _DISC * x:.1f} {48 + _DISC * y:.1f}l{length * x:.1f} {length * y:.1f}"
@@ -30,7 +30,7 @@ def draw_cover(snapshot: Snapshot, song_id: int) -> bytes:
 
 
 def _rays(outline: np.ndarray) -> list[tuple[float, float, float]]:
-    """Return length and direction of each ray, clockwise from the top, where the song starts."""
+    """Return the length and direction of each ray, clockwise from the top, where the song starts."""
     ends = np.linspace(0, len(outline), _N_RAYS + 1).astype(int)
     level = np.array([outline[a:b].mean() if b > a else 0.0 for a, b in pairwise(ends)])
     share = 1 - (level.max() - level) / max(level.max() - level.min(), _MIN_RANGE)

@@ -18,7 +18,7 @@ from musicsim.public import is_public, refuse_visitors
 
 
 def filter_rows(snapshot: Snapshot, filters: Filters) -> BoolArray | None:
-    """Return a mask of passing rows (n_indexed,); None for an empty filter. Raises NotFoundError for unknown words."""
+    """Return a mask of matching rows (n_indexed,); None for an empty filter. Raises NotFoundError for unknown words."""
     condition = condition_of(snapshot, filters)
     return None if condition is None else condition.rows(snapshot.columns)
 
@@ -115,12 +115,12 @@ def _fits_words(snapshot: Snapshot, text: str) -> list[Condition]:
 
 
 def _has_tag(snapshot: Snapshot, tags: Iterable[str]) -> Listed:
-    """Condition: one of the names is a tag or the genre of a song."""
+    """Return the condition that one of the names is a tag or the genre of a song."""
     ids = snapshot.library.listening.songs_tagged(tags)
     return Listed(_has_genre(snapshot, tags).rows(snapshot.columns) | np.isin(snapshot.row_ids, ids))
 
 
 def _has_genre(snapshot: Snapshot, genres: Iterable[str]) -> Among:
-    """Condition: the genre of a song is one of the names, in any spelling."""
+    """Return the condition that a song's genre is one of the names, in any spelling."""
     keys = {genre_key(name) for name in genres}
     return Among("genre", frozenset(name for name in snapshot.columns.genre.names if genre_key(name) in keys))

@@ -2,9 +2,9 @@
 
 The library's settings store the color of each label, so that a change to a few songs does not recolor the map.
 
-For a browser, each column is a line of JSON and then little-endian arrays, which have an entry for every song in the
-order of :class:`MapView`. Spaces pad the line with its line feed to a multiple of four bytes. Positions are fractions
-of the home window: 0 to 1 from left to right and from bottom to top.
+For a browser, each column is encoded as a line of JSON, followed by little-endian arrays with one entry per song, in
+the order of :class:`MapView`. Spaces pad the line, including its line feed, to a multiple of four bytes. Positions are
+fractions of the home window: 0 to 1 from left to right and from bottom to top.
 """
 
 import json
@@ -43,11 +43,11 @@ _FULL = (
 # The color map "plasma" without its palest end. No step is gray, because gray means unknown.
 _SCALE = ("#0d0887", "#46039f", "#7201a8", "#9c179e", "#bd3786", "#d8576b", "#ed7953", "#fb9f3a")
 _N_STEPS = 64
-_ONE_COLOR = 0.8  # if more than this share of the songs has one label, colors by labels say little
+_ONE_COLOR = 0.8  # if more than this share of the songs has one label, colors by label are not informative
 _PERCENTILES = (2, 98)  # both ends of a color scale, so that a few outliers do not use up the colors
-_TYPICAL = 0.6  # minimum difference of a region's mean, in standard deviations of all songs
+_TYPICAL = 0.6  # minimum difference between a region's mean and the overall mean, in standard deviations
 _MAX_WORDS = 2
-_MIN_NAMED = 5  # minimum number of songs of a region with a name
+_MIN_NAMED = 5  # minimum number of songs in a region that gets a name
 _PACE = frozenset(("tempo", "loudness", "energy"))  # a region is not called calm and loud, or slow and lively
 _MAIN_SHARE = 0.5  # a region is named after a genre if more than this share of its songs with a genre have it
 _MAIN_LEAD = 1.5  # the share must also be at least this many times the genre's share among all songs
@@ -84,7 +84,7 @@ def _find_regions(clusters: Int64Array, places: Float32Array, columns: SongColum
         genre = genres.get(label)
         words = [] if genre is None else [columns.genre.names[genre]]
         words = [*words, *_typical_words(differences[label])] if len(songs) >= _MIN_NAMED else []
-        # A region may have several groups of songs; its name belongs to the group that it names.
+        # A region can have several groups of songs; its name is placed on the group with the genre in the name.
         named = songs if genre is None else songs[columns.genre.codes[songs] == genre]
         x, y = np.median(places[named], axis=0).tolist()
         regions.append(Region(label, ", ".join(words), x, y, len(songs)))
@@ -92,7 +92,7 @@ def _find_regions(clusters: Int64Array, places: Float32Array, columns: SongColum
 
 
 def _typical_words(differences: Float64Array) -> list[str]:
-    """Return words for a region's largest differences, in the order of HEARD, without contradicting words."""
+    """Return words for a region's largest differences, in the order of HEARD, without contradictions."""
     chosen: list[int] = []
     pace = 0.0
     for i in np.argsort(-np.abs(differences), kind="stable").tolist():
@@ -111,14 +111,14 @@ def _differences(clusters: Int64Array, n_clusters: int, values: Float32Array) ->
     labels, values = clusters[known], values[known].astype(np.float64)
     n_songs = np.bincount(labels, minlength=n_clusters)
     means = np.bincount(labels, values, n_clusters) / np.maximum(n_songs, 1)
-    # if all songs are alike, the deviation is rounding error
+    # if all songs are alike, the standard deviation is only rounding error
     if values.std() <= 1e-6 * abs(values.mean()):
         return np.zeros(n_clusters)
     return np.where(n_songs > 0, (means - values.mean()) / values.std(), 0.0)
 
 
 def _main_genres(clusters: Int64Array, genre: Labels) -> dict[int, int]:
-    """Return the code of the genre that names each cluster, for clusters with such a genre."""
+    """Map each cluster with a genre in its name to the code of this genre."""
     has_genre = np.array([name != "" for name in genre.names] + [False])[genre.codes] & (clusters >= 0)
     if not has_genre.any():
         return {}
@@ -140,12 +140,12 @@ def _hex(rgb: Float64Array) -> str:
 
 
 PALETTE = (*_FULL, *(_hex(0.55 * _rgb(colour) + 0.45 * 255.0) for colour in _FULL))
-"""Colors of labels; the second half are tints of the first half."""
+"""Colors of labels; the second half consists of tints of the first half."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The meaning of a code: a label, or a step of a scale, which has an empty name."""
+    """The meaning of a code: a label, or a step of a scale (with an empty name)."""
 
     name: str
     colour: str
@@ -167,12 +167,12 @@ class Colouring:
     """A code for every row of a snapshot."""
 
     codes: Uint8Array  # (n_indexed,): indices in `entries`
-    entries: list[Entry]  # labels by number of songs and "others", or the steps of `scale`; "unknown" is last
+    entries: list[Entry]  # labels sorted by number of songs, then "others"; or the steps of `scale`; "unknown" is last
     scale: Scale | None = None  # None for labels
 
 
 def colouring(snapshot: Snapshot, by: str) -> Colouring:
-    """Return the colors of all rows by one of :data:`COLOUR_BY`."""
+    """Color all rows by one of :data:`COLOUR_BY`."""
     if by not in colours_allowed():
         refuse_visitors()
     if by in _UNITS:
@@ -197,7 +197,7 @@ def colours_allowed() -> tuple[str, ...]:
 def colours_offered(snapshot: Snapshot) -> list[str]:
     """Return the meanings of colors that apply to at least one song; the first one is the default.
 
-    The default is the first of genre, folder, energy and tempo that gives most songs a color, and more than one color.
+    The default is the first of genre, folder, energy and tempo that colors most songs, without one dominant color.
     """
     sizes = {by: _color_sizes(snapshot, by) for by in colours_allowed()}
     offered = [by for by, n_songs in sizes.items() if n_songs.any()]
@@ -208,7 +208,7 @@ def colours_offered(snapshot: Snapshot) -> list[str]:
 
 
 def _color_sizes(snapshot: Snapshot, by: str) -> Int64Array:
-    """Return the number of songs in each color, largest first; for a column of numbers, the number of known ones."""
+    """Return the number of songs in each color, largest first; for a column of numbers, the number of known values."""
     if by == "tag":
         return np.array([*snapshot.library.listening.tag_counts().values()], dtype=np.int64)
     if by == "cluster":
@@ -231,7 +231,7 @@ def _labels(snapshot: Snapshot, by: str) -> Labels:
 
 
 def _short_folder_names(names: Sequence[str]) -> list[str]:
-    """Return the last part of each path, with the parents that are needed if it is ambiguous or plain, like "music"."""
+    """Return the last part of each path, preceded by parents if it is ambiguous or generic, such as "music"."""
     parts = [PurePath(name).parts for name in names]
     n_parts = [1 + (len(path) > 1 and path[-1].casefold() in _PLAIN_FOLDERS) for path in parts]
     while True:
@@ -275,7 +275,7 @@ def _colour_by_label(labels: Labels, slots: dict[str, int]) -> Colouring:
 
 
 def _colour_by_cluster(snapshot: Snapshot) -> Colouring:
-    """Return colors by the coarsest clusters, with the names of their regions."""
+    """Color all rows by the coarsest clusters, and name the colors after the regions."""
     coarsest = min(snapshot.clusters, key=int, default=None)
     if coarsest is None:
         return _count(np.zeros(snapshot.n_indexed, dtype=np.uint8), [_UNKNOWN])
@@ -354,7 +354,7 @@ def map_column(snapshot: Snapshot, name: str) -> bytes:
         scale = asdict(colours.scale) if colours.scale else None
         header = {"order": order, "entries": [asdict(entry) for entry in colours.entries], "scale": scale}
         return _pack(header, colours.codes[view.rows])
-    raise NotFoundError(f"a map has no column {name!r}: ask for places, regions, {', '.join(colours_allowed())}.")
+    raise NotFoundError(f"{name!r} is not a column of a map: use places, regions, {', '.join(colours_allowed())}.")
 
 
 def _pack(header: dict[str, Any], *arrays: npt.NDArray[Any]) -> bytes:

@@ -75,7 +75,7 @@ class MapView:
 
 
 def place_by_neighbours(places: Float32Array, rows: Int64Array) -> Float32Array:
-    """Return the median place (2,) of neighbors, as openTSNE does at first; nan if none has a place."""
+    """Return the median place (2,) of neighbors, which openTSNE also starts from; nan if none of them has a place."""
     near = places[rows]
     near = near[np.isfinite(near).all(axis=1)]
     return np.median(near, axis=0) if len(near) else np.full(2, np.nan, dtype=np.float32)

@@ -37,11 +37,11 @@ _SAMPLE_SIZE = 5_000
 
 
 class HubReduction:
-    """Adjusts distances by mutual proximity, so that they are small only if each song is near for the other one.
+    """Adjusts distances by mutual proximity: a distance is small only if both songs rank high for each other.
 
     With up to 100,000 songs, mutual proximity is fitted once on all songs. For a million songs, the fit would delay the
-    first search by 13 s. In larger libraries, mutual proximity is therefore computed for each query's candidates, and
-    the average song comes from a sample.
+    first search by 13 s. In larger libraries, mutual proximity is therefore computed for each query's candidates, based
+    on a sample of all songs.
 
     `vectors` returns the vectors of some rows, float32 (k, n_dimensions). `proximity` returns the mutual proximity of
     all rows; it is called for small libraries only.
@@ -84,7 +84,7 @@ class ModelRows:
     - `ids` (n_rows,): song ids; `places` (n_rows,): their indices in `table` and in later tables of the same songs
     - `file` (n_file_rows, n_dimensions): memory map of all vectors in the model's file, including other songs
     - `file_rows` (n_rows,), ascending: indices in `file`
-    - `inputs`: the data that determine the rows, which have not changed if they are the same objects
+    - `inputs`: the data from which the rows are computed; the rows are current if these are the same objects
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class ModelRows:
 
     @property
     def index(self) -> neighbours.Neighbours:
-        """The search index of the rows, from the model's folder, or one that compares all rows."""
+        """The search index in the model's folder, or an index that compares all rows."""
         return self._from_file(
             neighbours.INDEX_FILE,
             lambda: neighbours.load_index(self.folder, self.file, self.file_rows, lambda: self.X, self.index_kind),
@@ -166,7 +166,7 @@ class ModelRows:
 
     @cached_property
     def proximity(self) -> "search.MutualProximity":
-        """Mutual proximity fitted on all rows; 13 s for a million songs of 100 dimensions."""
+        """Mutual proximity fitted on all rows; takes 13 s for a million songs with 100 dimensions."""
         return search.MutualProximity().fit(self.X)
 
     @cached_property

@@ -41,7 +41,7 @@ TITLES = {
     "codes": "Bit codes",
     "exact": "Exact",
 }
-"""Labels of the values of the setting `index_kind`."""
+"""Label of each value of the setting `index_kind`."""
 
 _PARTITION_BYTES = 1.3  # bytes per number in a vector: 0.13 GB for a million songs with 100 dimensions
 _FOLDER = "index"
@@ -57,7 +57,7 @@ _SPILL, _LEAF_SIZE, _LEAF_SHARE = 0.2, 512, 1 / 32
 
 
 def index_kind(shape: tuple[int, ...], choice: str = "automatic", memory_mb: float = np.inf) -> str:
-    """Return the kind of index, one of :data:`KINDS`, for an array of vectors and the setting `index_kind`."""
+    """Return the kind of index (one of :data:`KINDS`) for vectors of this shape and the setting `index_kind`."""
     n_songs, n_dimensions = shape
     if choice != "automatic":
         return choice if n_songs >= CHOSEN_FROM else "exact"
@@ -88,8 +88,8 @@ class Neighbours:
     """Nearest-neighbor search among a library's songs.
 
     The index contains all rows of a model's file. `file_rows` (n_rows,), ascending, are the rows of the library's
-    songs; all others are removed from the index. Pickling sends all vectors, unless the index is in `files`, the
-    arguments of :class:`_MappedNeighbours`.
+    songs; all others are removed from the index. Pickling sends all vectors, unless `files` contains the arguments of
+    :class:`_MappedNeighbours`.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class _MappedNeighbours:
-    """:class:`Neighbours` in a worker process, mapped on first use; raises FileNotFoundError without the files."""
+    """:class:`Neighbours` in a worker process, mapped on first use; raises FileNotFoundError if files are missing."""
 
     file_rows: Int64Array
     folder: Path  # folder of the index
@@ -218,6 +218,6 @@ def _extend_or_build(target: Path, X: Float32Array, kind: str) -> Any:
     except FileNotFoundError:
         shutil.rmtree(target, ignore_errors=True)  # an incomplete index
     except (ValueError, OSError) as error:
-        _log.warning("The index in %s is rebuilt: %s", target, error)
+        _log.warning("The index in %s is being rebuilt: %s", target, error)
         shutil.rmtree(target, ignore_errors=True)
     return build_index(kind, X)

@@ -20,9 +20,9 @@ def _worth(song: Song) -> tuple[bool, bool, float, int]:
 
 
 def groups(songs: Sequence[Song], pairs: Iterable[SamePair]) -> list[list[Song]]:
-    """Group songs with the same sound, the representative first, without pairs that a listener has separated.
+    """Group songs with the same sound, except pairs that a listener has separated.
 
-    The representative is the song that is shown instead of the others.
+    Each group starts with its representative, the song that is shown instead of the others.
     """
     by_id = {song.id: song for song in songs}
     same = [p for p in pairs if p.is_same and p.first_id in by_id and p.second_id in by_id]

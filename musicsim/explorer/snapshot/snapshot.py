@@ -62,7 +62,7 @@ class SearchEngine(Protocol):
 class Snapshot:
     """Songs, model, vectors, clusters and map at one revision.
 
-    A snapshot is loaded lazily and never changes; each revision has a new one. It shares unchanged data with the
+    A snapshot is loaded lazily and never changes; each revision has its own. It shares unchanged data with the
     previous snapshot, above all the rows (:class:`musicsim.explorer.snapshot.model_rows.ModelRows`).
 
     Arrays are aligned with :attr:`row_ids`, the songs that have a vector, without duplicates. Memory: 0.3 kB per song,
@@ -191,7 +191,7 @@ class Snapshot:
         """Return the rows of the k songs nearest to a vector, nearest first, from the engine or the local index.
 
         Returns fewer rows if fewer than k are `allowed` (n_indexed,). `condition`, from which `allowed` was computed,
-        is for engines that filter themselves.
+        is for engines that do their own filtering.
         """
         rows = self.engine.nearest(vector, k, allowed, condition) if self.engine is not None else None
         return self.index.query(vector[None, :], k, allowed=allowed)[1][0] if rows is None else rows
@@ -211,7 +211,7 @@ class Snapshot:
 
     @property
     def proximity(self) -> "search.MutualProximity":
-        """Mutual proximity of the songs of :attr:`X`; 1.3 s for 100,000 songs of 100 dimensions."""
+        """Mutual proximity of the songs of :attr:`X`; takes 1.3 s for 100,000 songs with 100 dimensions."""
         return self._needed.proximity
 
     def adjust_distances(self, vector: Float32Array, distances: FloatingArray, rows: Int64Array) -> Float64Array:
@@ -239,7 +239,7 @@ class Snapshot:
         return [songs[i] for i in wanted if i in songs]
 
     def songs_at(self, rows: Rows | None = None) -> list[Song]:
-        """Return the songs of some rows, or of all rows; raises NotFoundError for songs removed since then."""
+        """Return the songs of some rows, or of all rows; raises NotFoundError for songs that were removed."""
         ids = (self.row_ids if rows is None else self.row_ids[np.asarray(rows, dtype=np.int64)]).tolist()
         songs = {song.id: song for song in self.songs_by_id(ids)}
         missing = [i for i in ids if i not in songs]
@@ -282,18 +282,18 @@ class Snapshot:
         return self.songs_by_id(self._table.ids_with(text, limit).tolist())
 
     def tags_of(self, song_ids: Iterable[int] | None = None) -> dict[int, list[tuple[str, float]]]:
-        """Return tags with weights, heaviest first, of some or all songs; songs without tags are left out."""
+        """Return the tags and weights of some or all songs, heaviest first; songs without tags are left out."""
         if song_ids is None:
             return self.library.tags()
         return {i: tags for i, tags in self._tag_cache.get(list(song_ids)).items() if tags}
 
 
-_albums_lock = threading.Lock()  # sessions that ask at the same time wait for one reading
+_albums_lock = threading.Lock()  # sessions that need the albums at the same time wait for one read
 
 
 @lru_cache(maxsize=4)
 def _read_albums(_: SongTable, library: Library) -> tuple[list[tuple[str, str, int]], PackedTexts]:
-    """Return albums by descending number of songs, and a text index; 3 s for a million songs.
+    """Return albums by descending number of songs, and a text index; takes 3 s for a million songs.
 
     The table is part of the key, because every change to a song makes a new table.
     """
@@ -303,7 +303,7 @@ def _read_albums(_: SongTable, library: Library) -> tuple[list[tuple[str, str, i
 
 
 class _LruCache(Generic[T]):
-    """Thread-safe cache of values, keyed by song id, that keeps the values used last."""
+    """Thread-safe cache of values, keyed by song id, that keeps the most recently used values."""
 
     def __init__(self, read: Callable[[list[int]], Mapping[int, T]]) -> None:
         self._read = read

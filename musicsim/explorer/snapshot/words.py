@@ -1,8 +1,8 @@
 """Parse text such as "slow piano 1960s", "fast bright minor" or "not rock" into filters; typos are corrected.
 
 Texts are read from left to right, the longest known phrase first. A phrase is looked up in this order: tags and genres,
-descriptors, years, tempos, keys, artists. Any other word may be part of a tag, a folder or a title, have a typo, or be
-known to an extension. "Slow" means the slowest third of the library's songs, "very slow" the slowest sixth.
+descriptors, years, tempos, keys, artists. Any other word can be part of a tag, a folder or a title, contain a typo, or
+be known to an extension. "Slow" means the slowest third of the library's songs, "very slow" the slowest sixth.
 
 The hook ``text_filter`` is ``function(library: Library, word: str) -> tuple[str, Int64Array] | None``. It returns the
 meaning of a word and the ids of the matching songs, or None.
@@ -81,12 +81,12 @@ class Words:
         return " ".join(part.text for part in self.parts)
 
     def drop_part(self, place: int) -> str:
-        """Return the text without the part at a place."""
+        """Return the text without `parts[place]`."""
         return " ".join([*(part.text for i, part in enumerate(self.parts) if i != place), *self.unknown])
 
 
 def parse_words(snapshot: Snapshot, text: str) -> Words:
-    """Read the first 200 letters of a text as conditions on songs."""
+    """Read the first 200 characters of a text as conditions on songs."""
     return _reader(snapshot).read(text[:_MAX_TEXT])
 
 
@@ -149,7 +149,7 @@ class _Reader:
         return part or self._read_mistyped(word[0], is_very) or self._ask_extensions(word[0]), 1
 
     def _read_part_of_name(self, phrase: str) -> Part | None:
-        """Read a part of tags or folders."""
+        """Read a phrase that is part of the names of tags or folders."""
         keys = genre_key(phrase), genre_key(_SYNONYMS.get(phrase, phrase))
         tags = self._tags_by_word.get(keys[0]) or self._tags_by_word.get(keys[1])
         if tags:
@@ -252,7 +252,7 @@ def _group_spellings(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _group_by_word(names: Iterable[str], split: Callable[[str], Iterable[str]]) -> dict[str, list[str]]:
-    """Group names by the keys (:func:`genre_key`) of their words of at least three letters."""
+    """Group names by the keys (:func:`genre_key`) of their words that have at least three letters."""
     groups: dict[str, dict[str, None]] = {}
     for name in names:
         for word in split(name):

@@ -5,7 +5,7 @@ possible, half of these are random questions that another listener has answered,
 questions repeat an earlier question to the same listener, with the songs in a different order. They measure the
 consistency of the answers, which limits the accuracy of every model.
 
-All other questions are the most informative ones. Sampled tastes disagree on their answers, but each taste is certain
+All other questions are the most informative ones: sampled tastes disagree on the answer, but each taste is certain
 (:mod:`musicsim.explorer.survey.tastes`). For simulated listeners, the model then predicts 0.75, 0.79 and 0.84 of unseen
 answers after 40, 80 and 150 questions. With random questions, it predicts 0.70, 0.75 and 0.80.
 """
@@ -80,7 +80,7 @@ def next_question(
 
     `snapshot` uses the model to train, and `answers` come from all listeners, oldest first. A question is not asked
     twice, except for intended repetitions or if nearly all questions have been answered. `form` is "odd" or "like";
-    `n_songs` is 3 or 4, including the reference song of "like". Raises ModelError if fewer songs can be compared.
+    `n_songs` is 3 or 4, including the reference song of "like". Raises ModelError if too few songs can be compared.
 
     The most informative of 300 questions about 1000 sampled songs is selected, based on the listener's last 500
     comparisons. The information of a question is divided by 1 + the mean number of earlier questions about its songs.
@@ -177,7 +177,7 @@ class _History:
         return np.array([self._n_asked[row] for row in rows.tolist()], dtype=np.int64)
 
     def repeat_one(self, rng: np.random.Generator, min_between: int = _MIN_BETWEEN) -> Question | None:
-        """Return a question that the listener answered only once, not recently, and not as unsure."""
+        """Return a question that the listener has answered only once, with certainty, and not recently."""
         counts = Counter(key for key, _ in self._mine)
         earlier = self._mine[: max(0, len(self._mine) - min_between)]
         return self._draw(
@@ -208,10 +208,10 @@ class _History:
 def is_predicted(snapshot: Snapshot, question: Question, chosen: int) -> bool:
     """Return whether the model predicts the listener's answer; False for a tie.
 
-    `chosen` is a place in ``question.song_ids``. For "odd", the model chooses the song without which the mean squared
+    `chosen` is an index in ``question.song_ids``. For "odd", the model chooses the song without which the mean squared
     distance between the others is smallest; for "like", the song nearest to the first.
 
-    Raises NotFoundError if a song has no vector in the model; ValueError if `chosen` is not a valid place.
+    Raises NotFoundError if a song has no vector in the model; ValueError if `chosen` is not a valid index.
     """
     first = 1 if question.form == "like" else 0
     if not first <= chosen < len(question.song_ids):
@@ -264,7 +264,7 @@ def _guess(answer: Judgment) -> float:
 
 
 def _compare_answers(a: Judgment, b: Judgment) -> tuple[bool, float]:
-    """Return whether two answers to the same question are equal, and the probability of this by chance."""
+    """Return whether two answers to the same question are equal, and the probability that they are equal by chance."""
     assert a.chosen is not None
     assert b.chosen is not None
     return a.song_ids[a.chosen] == b.song_ids[b.chosen], _guess(a)

@@ -1,10 +1,10 @@
-"""Sampled tastes of a listener, given some answers, and the expected information of further questions.
+"""Sample a listener's tastes, given some answers, and compute how informative further questions are.
 
 A taste is a vector of weights w >= 0 for the dimensions of a model; its squared distances are w . (x - y)^2. The prior
 of each weight is exponential with mean 1, so that the mean taste is the model itself. An answer consists of comparisons
-d(i, j) < d(k, l). Its likelihood is logistic in them, with a scale of 0.3 times the median squared distance. Posterior
-tastes are drawn with the weighted Bayesian bootstrap (Newton, Polson and Xu 2021). Each answer gets an exponential
-weight. A taste minimizes the weighted loss plus the distance from one sample of the prior.
+d(i, j) < d(k, l). The likelihood of an answer is logistic in its comparisons, with a scale of 0.3 times the median
+squared distance. Posterior tastes are drawn with the weighted Bayesian bootstrap (Newton, Polson and Xu 2021). Each
+answer gets an exponential weight. A taste minimizes the weighted loss plus the distance from a sample of the prior.
 """
 
 from itertools import combinations
@@ -31,7 +31,7 @@ def pairs_apart(vectors: Float64Array, places: Int64Array) -> Float64Array:
 
 
 def costs(apart: Float64Array, n_shown: int, form: str) -> Float64Array:
-    """Return the cost of each possible answer, (n_questions, n_choices, ...); a lower cost is more likely.
+    """Return the cost of each possible answer, (n_questions, n_choices, ...); a lower cost means a likelier answer.
 
     `apart` (n_questions, n_pairs, ...) contains squared distances or their summands, from :func:`pairs_apart`. For
     "odd", the cost of choosing a song is the mean over the pairs without it; for "like", its distance from the first
@@ -45,15 +45,15 @@ def costs(apart: Float64Array, n_shown: int, form: str) -> Float64Array:
 
 
 def sample_tastes(gaps: Float64Array, answer: Int64Array, rng: np.random.Generator) -> Float64Array:
-    """Draw tastes from their posterior, given answers: nonnegative (n_dimensions, 32).
+    """Draw 32 tastes from their posterior, given answers; returns nonnegative weights, (n_dimensions, 32).
 
     `gaps` (n_comparisons, n_dimensions) are squared differences of the farther pair minus those of the nearer pair,
-    divided by the scale. `answer` (n_comparisons,) is the number of each comparison's answer, from 0.
+    divided by the scale. `answer` (n_comparisons,) is the index of the answer to which each comparison belongs.
 
     Minimizes sum_c u_c log(1 + exp(-gaps_c . w)) + |w - w_0|^2 / 2 for each taste, with exponential u (per answer) and
     w_0. The method is accelerated projected gradients (Beck and Teboulle 2009) with one step size per dimension and
-    adaptive restart (O'Donoghue and Candès 2015). It stops when no weight changes by 0.001, or after 500 steps. For 500
-    comparisons in 139 dimensions, this takes 20 ms of CPU time. Memory: two arrays of the size of `gaps`.
+    adaptive restart (O'Donoghue and Candès 2015). It stops if each weight changes by less than 0.001, or after
+    500 steps. For 500 comparisons in 139 dimensions, this takes 20 ms of CPU time. Memory: two arrays like `gaps`.
     """
     prior = rng.exponential(size=(gaps.shape[1], _N_TASTES))
     if not len(gaps):
@@ -79,7 +79,7 @@ def step_lengths(gaps: Float64Array, counts: Float64Array, vectors: Float64Array
     """Return a gradient step size for each dimension and taste, (n_dimensions, n_tastes).
 
     The Hessian is at most I + gaps^T diag(u) gaps / 4. Dimensions are scaled to similar curvature, because variances
-    may differ by orders of magnitude. The power method then finds the largest eigenvalue for each taste. It starts from
+    can differ by orders of magnitude. The power method then finds the largest eigenvalue for each taste. It starts from
     random `vectors`, because informative questions are nearly orthogonal to a constant vector.
     """
     scale = 1 / (1 + (gaps**2).sum(axis=0) / 4)

@@ -16,11 +16,11 @@ from musicsim.library.importing.records import Gatherer, NamedSong
 from musicsim.library.importing.sources import Format, RawBytes
 from musicsim.library.tags.file_tags import MBID
 
-_TAG_COLUMNS = ("genres", "genre", "style")  # "genres" replaces "genre" since beets 2.6
+_TAG_COLUMNS = ("genres", "genre", "style")  # "genres" has replaced "genre" since beets 2.6
 _COLUMNS = ("id", "path", "artist", "title", "album", "mb_trackid", *_TAG_COLUMNS)
 _SEPARATOR = re.compile(r"\\␀|[;,\0]")
 _WEIGHT = 100.0  # weight of every tag, because beets stores none
-_SCALES = (1, 5, 10, 100)  # possible maximum ratings: 1 with the plugin mpdstats, otherwise what people enter
+_SCALES = (1, 5, 10, 100)  # possible maximum ratings: 1 with the plugin mpdstats, otherwise any scale that people use
 
 
 def read_beets(data: RawBytes, rows: Gatherer) -> None:

@@ -77,7 +77,7 @@ def contenders(library: Library) -> list[Contender]:
 
 
 def opponent_of(library: Library, model_id: str | None) -> Contender:
-    """Return the default opponent: Sound or, against Sound, the newest model that is not built in, or the shuffle."""
+    """Return the default opponent: Sound; for Sound itself, the newest model that is not built in, or the shuffle."""
     others = [model for model in library.models.all() if model.kind not in BUILT_IN and model.id != model_id]
     native = library.models.native()
     if native is not None and native.id != model_id:
@@ -93,7 +93,7 @@ def draw_pair(
 ) -> BlindPair:
     """Generate a playlist with each contender for the same request, and put the playlists on random sides.
 
-    If the request has no first song, both start with the same random song. Equal playlists are generated again a few
+    If the request has no first song, both start with the same random song. Equal playlists are regenerated a few
     times. Raises NotFoundError if no song matches the request in both models.
     """
     if sides[0] == sides[1]:
@@ -115,7 +115,7 @@ def draw_pair(
 
 
 def _first_song(walks: tuple[Walk, Walk], request: PlaylistRequest, rng: np.random.Generator) -> int:
-    """Draw one of the songs that both walks know and the request allows, all with the same probability."""
+    """Draw a song uniformly from the songs that both walks know and the request allows."""
     allowed = [set(walk.snapshot.row_ids[find_allowed_rows(walk.snapshot, request)].tolist()) for walk in walks]
     # a song that is fixed at a later position cannot be first
     known = sorted((allowed[0] & allowed[1]) - {*request.through, *request.keep.values()})

@@ -24,7 +24,7 @@ from musicsim.wording import clock, count
 
 _MIN_LENGTH, _DEFAULT_LENGTH, _MAX_LENGTH = 2, 8, 30
 _MAX_REASONS = 8
-_STEP = "blind step"  # name of a dialog about the place of a song in one of the playlists
+_STEP = "blind step"  # name of the dialog that explains a song's position in a playlist
 _LABELS: dict[blind.Choice, str] = {"left": "List 1 is better", "same": "No difference", "right": "List 2 is better"}
 _SHORTCUTS: dict[blind.Choice, str] = {"left": "1", "same": "0", "right": "2"}
 _CONFIRMATIONS: dict[blind.Choice, str] = {
@@ -60,8 +60,8 @@ def draw(_snapshot: Snapshot, *, busy: bool) -> None:
         st.info("Comparing playlists needs at least two songs. Add more.", icon=":material/info:")
         return
     st.caption(
-        "Two playlists are generated from the same request. After you answer, you see which model made which. Pay "
-        "attention to how one song leads to the next, not to single songs."
+        "Two playlists are generated from the same request. After you answer, you see which model generated each "
+        "playlist. Pay attention to how one song leads to the next, not to single songs."
     )
     sides = _choose(snapshot)
     request = _request(snapshot)
@@ -97,7 +97,7 @@ def _choose(snapshot: Snapshot) -> tuple[blind.Contender, blind.Contender]:
         choices,
         **_FIRST.widget(),
         format_func=_label,
-        help="A model, or one of its dialects, whose playlists are compared.",
+        help="Model or dialect that generates one of the two playlists.",
     )
     others = [one for one in choices if one != first]
     if _SECOND.get() not in others:
@@ -258,8 +258,8 @@ def _tally(library: Library) -> None:
     st.table(pd.DataFrame(table), hide_index=True, border="horizontal")
     st.caption(
         "p is the probability of a lead at least this large, for either contender, if both are equally good (sign "
-        "test; “no difference” answers are ignored). Decide beforehand how many answers to give: if you stop at a "
-        "lucky moment, the lead may be false."
+        "test; “no difference” answers are ignored). Decide beforehand how many answers to give: if you stop "
+        "as soon as one contender leads, the lead can be due to chance."
     )
     answers = _ANSWERS.get()
     if answers and answers[-1][0] == library.folder:

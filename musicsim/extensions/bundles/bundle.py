@@ -1,4 +1,4 @@
-"""Bundles (on the pages: snapshot files): a library for visitors in one file, without the music."""
+"""Bundles, called snapshot files on the pages: a library for visitors in one file, without the music."""
 
 import fcntl
 import json
@@ -64,7 +64,7 @@ _META = {"schema_version", "revision", "settings", "colours"}  # the only keys a
 def write_bundle(
     library: Library, target: Path, progress: Progress, *, models: Iterable[str] = (), with_excerpts: bool = False
 ) -> tuple[int, int]:
-    """Write a bundle of a library, and return the number of songs and of excerpts in it.
+    """Write a bundle of a library, and return how many songs and excerpts it contains.
 
     A bundle contains the active and built-in models, the models named in `models`, and all models that provide
     features for these. `with_excerpts` adds the most typical 30 seconds of each song. An existing bundle is replaced
@@ -148,7 +148,7 @@ def _add_excerpts(library: Library, archive: ArchiveWriter, work: Path, suffix: 
 
 
 def unpack_bundle(stream: BinaryIO, name: str, target: Path, progress: Progress) -> None:
-    """Unpack a bundle, which messages call `name`, into an empty folder. After an error, the folder is unusable."""
+    """Unpack a bundle into an empty folder. Messages use `name`. After an error, the folder is unusable."""
     with _BUNDLE.refusing(name):
         _BUNDLE.unpack(stream, name, target, progress)
         progress("checking the database", 0, 0)

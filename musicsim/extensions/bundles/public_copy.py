@@ -58,7 +58,7 @@ FILLED: dict[str, dict[str, str]] = {
     },
     "duplicates": {name: f"s.{name}" for name in ("first_id", "second_id", "similarity", "offset_s", "is_same")},
     "tags": {"song_id": "s.song_id", "tag": "s.tag", "source": "''", "weight": "max(s.weight)"},
-    # listeners stay private: only the tercile of each song's play count is stored, under a listener of its own
+    # listeners stay private: only a tercile of each play count is stored, with an artificial listener per song
     "plays": {"listener": "song_id", "song_id": "song_id", "source": "''", "count": "third_of(n)"},
     "playlists": {
         "id": "s.id",

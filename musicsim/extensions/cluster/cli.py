@@ -76,7 +76,7 @@ def add_trust_option(
     """Run `musicsim settings`, but reject the address of a cluster that is not trusted."""
     name, value = values["name"], values["value"]
     if trust_cluster is not None and (name != "cluster" or not value):
-        raise typer.BadParameter("use this option with settings cluster ADDRESS.", param_hint="--trust-cluster")
+        raise typer.BadParameter("use this option only with settings cluster ADDRESS.", param_hint="--trust-cluster")
     if name == "cluster" and value and value.strip():
         try:
             address = check_address(value)

@@ -26,7 +26,7 @@ def choosing(address: str | None, *, trusted: bool = False) -> Iterator[None]:
 
 
 def cluster_of(library: libraries.Library) -> str:
-    """Return the address of the chosen cluster, or else of the environment's or the library's; "" if there is none."""
+    """Return the first address set by :func:`choosing`, the environment or the library; "" if none is set."""
     address, _ = _chosen.get()
     if address is None:
         address = os.environ.get(CLUSTER_VARIABLE) or str(library.settings["cluster"])
@@ -39,7 +39,7 @@ def _is_trusted(address: str) -> bool:
 
 @contextmanager
 def use_cluster(library: libraries.Library) -> Iterator[None]:
-    """Use a library's cluster, if any, within the block. Raises LibraryError if it is not trusted or unreachable."""
+    """Use a library's cluster, if one is set, within the block. Raises LibraryError if it cannot be used."""
     address = cluster_of(library)
     if not address:
         yield

@@ -25,7 +25,7 @@ def _set_trust(address: str, key: str) -> None:
         trust(address, is_trusted=st.session_state[key])
 
 
-def draw(snapshot: Snapshot, *, busy: bool) -> None:  # stays enabled while a job runs
+def draw(snapshot: Snapshot, *, busy: bool) -> None:  # stays enabled while a job is running
     """Draw the cluster's address, a checkbox to trust it, and its state on request."""
     library = snapshot.library
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -110,7 +110,7 @@ def _local_scheduler(n_workers: int) -> Iterator[str]:
 
 
 def _check_certificates(address: str) -> None:
-    """Check that this machine has its own certificates for Dask; otherwise ``wss://`` trusts any public authority."""
+    """Check that this machine has its own certificates for Dask; without them, ``wss://`` trusts any authority."""
     from distributed import Security
 
     try:
@@ -251,10 +251,10 @@ class ClusterPool(AbstractContextManager["ClusterPool"]):
         return None
 
     def _reconnect(self, pending: "dict[Future, list[T]]", lost: deque[list[T]]) -> Iterator[None]:
-        """If the client has given up on its scheduler, wait for a new scheduler; pending batches are lost."""
+        """If the client has given up on its scheduler, mark pending batches as lost and wait for a new scheduler."""
         if self._client.status not in ("closing", "closed"):
             return
-        _log.warning("the connection to the scheduler was lost; waiting for the scheduler")
+        _log.warning("the connection to the scheduler was lost; waiting until the scheduler is back")
         lost.extend(pending.values())
         pending.clear()
         deadline = time.monotonic() + _GONE_S

@@ -94,7 +94,7 @@ def ways(task: Task) -> Ways:
 
 
 def score_by_walk(model: playlist.PlaylistModel) -> Score:
-    """Score songs by the mean probability that they follow a first song; scores of first songs are meaningless."""
+    """Score songs by the mean probability of following a first song; the first songs' own scores are meaningless."""
     graph = model.hypergraph
 
     def score(_: int, songs: Sequence[int]) -> Float64Array:
@@ -131,7 +131,7 @@ def _nearest(vectors: FloatingArray) -> Score:
 
 
 def _item_knn(task: Task, popularity: Float64Array) -> Score:
-    """Score songs by how often they share lists with the first songs (sum of cosines to 200 neighbors of each)."""
+    """Score songs by how often they share lists with the first songs (cosines summed over their 200 neighbors)."""
     lists = task.matrix(task.train).astype(np.float64)
     together = sparse.csr_array(lists.T @ lists)
     scale = sparse.diags_array(1 / np.sqrt(np.maximum(together.diagonal(), 1)))
@@ -167,7 +167,7 @@ def _als(task: Task) -> Score:
 
 
 def _bpr(task: Task) -> Score:
-    """Bayesian personalized ranking (Rendle et al. 2009), also fitted to first songs: it cannot add lists later."""
+    """Bayesian personalized ranking (Rendle et al. 2009), also fitted to first songs: lists cannot be added later."""
     from implicit.cpu.bpr import BayesianPersonalizedRanking
 
     model = BayesianPersonalizedRanking(
@@ -264,7 +264,7 @@ def recommend(scores: Float64Array, begun: Sequence[int]) -> Int64Array:
 
 
 def measure(task: Task, rest: Lists, by: Ways, progress: Progress = no_progress) -> dict[str, dict[str, Float64Array]]:
-    """Return the scores of each method in `by` for each measure, one per list; `rest` contains the second halves."""
+    """Return the scores per method in `by`, measure and list; `rest` contains the second halves of the lists."""
     scores = {}
     for number, (name, fit) in enumerate(by.items()):
         n_done, total = number * len(rest), len(by) * len(rest)

@@ -31,7 +31,7 @@ def add_dataset_options(
         command(**values)
         return
     if values["sources"] or data_home is None:
-        raise typer.BadParameter("--mirdata needs --data-home, the data set's folder, and no other folders.")
+        raise typer.BadParameter("--mirdata needs only --data-home, the data set's folder: name no other folders.")
     tracks = read_dataset(mirdata, data_home.expanduser(), mirdata_version)
     failed = None
     try:

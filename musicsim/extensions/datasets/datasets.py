@@ -1,4 +1,4 @@
-"""Import of a local copy of a public data set into a library, with mirdata's loaders."""
+"""Import a local copy of a public data set into a library with mirdata's loaders."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class DatasetTracks:
     name: str
     labels: dict[Path, dict[str, str]] = field(default_factory=dict)  # maps each file and label to a value
     tags: dict[Path, dict[str, float]] = field(default_factory=dict)  # maps each file and tag to a weight
-    parts: dict[Path, str] = field(default_factory=dict)  # maps each file to its part of the official split, if any
+    parts: dict[Path, str] = field(default_factory=dict)  # maps each file in the official split to its part
     n_absent: int = 0  # number of tracks whose file is missing from the folder
 
     @property
@@ -180,7 +180,7 @@ def tag_weights(value: Any) -> dict[str, float]:
 
 
 def label_songs(library: libraries.Library, tracks: DatasetTracks) -> int:
-    """Save a data set's labels as edits of its songs, and its official split; return the number of songs."""
+    """Save a data set's labels (as edits of its songs) and its official split; return the number of songs."""
     song_at = library.files.songs_at(tracks.labels)
     ids_by_labels: defaultdict[tuple[tuple[str, str], ...], list[int]] = defaultdict(list)
     for path, song_id in song_at.items():

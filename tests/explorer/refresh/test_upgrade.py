@@ -43,7 +43,7 @@ def test_pending_upgrade_states_scope_and_reasons(older):
     upgrade = pending_upgrade(older)
     assert upgrade.n_songs == 12
     assert upgrade.reasons == (FEATURE_CHANGES[FEATURE_VERSION],)
-    assert "12 songs are analyzed again" in upgrade.words
+    assert "12 songs will be analyzed again" in upgrade.words
     assert FEATURE_CHANGES[FEATURE_VERSION] in upgrade.words
 
 
@@ -223,7 +223,7 @@ def test_descriptors_are_computed_from_stored_features(undescribed):
     undescribed.note_refreshed()
     upgrade = pending_upgrade(undescribed)
     assert (upgrade.n_songs, upgrade.n_undescribed) == (0, 12)
-    assert "12 songs are computed in the background, without reading the files again" in upgrade.words
+    assert "12 songs will be computed in the background, without reading the files again" in upgrade.words
     assert bring_up_to_date(undescribed, progress=no_progress)
     assert pending_upgrade(undescribed) is None
     assert undescribed.is_refreshed, "models are left as they are"
