@@ -19,7 +19,7 @@ from musicsim.library.disk.archives import shorten_message
 from musicsim.library.importing.records import Gatherer, Kind
 
 ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1252")
-HEAD = 1 << 16  # number of characters from which the format is recognized
+HEAD = 1 << 16  # number of characters that are read to recognize the format
 LONGEST = 1 << 20  # maximum number of characters in a line or entry; real ones have thousands
 _CHUNK = 1 << 16
 _MAX_UNPACKED = 8 << 30  # maximum number of unpacked bytes per archive; a lifetime of listening takes less
@@ -98,7 +98,7 @@ class Source:
 
 
 def find_sources(paths: Sequence[Path], encoding: str | None) -> list[Source]:
-    """Return the files, and the readable files in folders (except hidden ones) and archives, each sorted by name."""
+    """Return the given files, and the readable files in folders (except hidden files) and archives, sorted by name."""
     if encoding is not None and encoding not in ENCODINGS:
         raise ValueError(f"encoding={encoding!r}: choose from {', '.join(ENCODINGS)}.")
     sources: list[Source] = []
@@ -199,7 +199,7 @@ class RawBytes(_Watched):
 
 
 class JsonStream(_Watched):
-    """A JSON document, read one entry of its list at a time; an entry may have `longest` characters.
+    """A JSON document, read one entry of its list at a time; an entry can have up to `longest` characters.
 
     `title` is the first string read so far under "title" or "name".
     """
