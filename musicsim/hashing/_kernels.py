@@ -11,7 +11,7 @@ MAX_BITS = 1024
 """Maximum number of bits in a code."""
 
 MAX_SCORE = 700.0
-"""exp(score) and sums of two such values are finite up to this score; scores are at most n_bits / (2 temperature)."""
+"""Largest score at which sums of two exponentials are finite; scores are at most n_bits / (2 temperature)."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})

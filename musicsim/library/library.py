@@ -8,7 +8,7 @@ Besides the database ``library.sqlite``, the folder contains:
 - ``exports/`` and ``backups/``: files made on the Library page, and daily small copies
 - ``cache/`` and ``scratch/``: data that can be rebuilt, and temporary files
 
-Memory: ``songs()`` takes about 0.6 kB per song, ``table()`` 0.2 kB. Any number of processes may read while one writes.
+``songs()`` takes 0.6 kB per song, and ``table()`` takes 0.2 kB. Any number of processes can read while one writes.
 """
 
 import json

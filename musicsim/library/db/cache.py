@@ -66,7 +66,7 @@ class Archive(Generic[T]):
 
 
 class CachedValue(Generic[T]):
-    """A value read from a database, which :meth:`get` updates with the latest changes. Thread-safe.
+    """A value read from a database; :meth:`get` updates it with the latest changes. Thread-safe.
 
     `update` returns the same object if the changes do not affect it, and None if the value must be read again.
     """

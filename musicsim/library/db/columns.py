@@ -293,7 +293,7 @@ def _make_columns(
 
 
 def _groups(ids: Int64Array, artist: Labels, folder: Int32Array, paths: Sequence[Any], roots: Sequence[Path]) -> Labels:
-    """Return each song's group: its artist, else the folder that replaces an unknown artist, else the song alone."""
+    """Return each song's group: its artist, the folder that replaces an unknown artist, or the song alone."""
     code_of: dict[str, int] = {}
 
     def code(group: str | None) -> int:

@@ -21,7 +21,7 @@ def restore_cell(cell: str) -> str:
 
 
 def as_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
-    """Return a table as UTF-8 CSV with protected cells; None becomes an empty cell, lone surrogates become "?"."""
+    """Return a table as UTF-8 CSV with protected cells; None becomes an empty cell, and lone surrogates become "?"."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(map(protect_cell, header))

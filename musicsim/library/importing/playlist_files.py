@@ -190,7 +190,7 @@ def read_jspf(document: JsonStream, rows: Gatherer) -> None:
 
 
 def read_spotify_playlists(document: JsonStream, rows: Gatherer) -> None:
-    """Read a Spotify account's playlists, except episodes; one playlist, of up to 64 million characters, is in memory."""
+    """Read a Spotify account's playlists, except episodes; keeps up to 64 million characters in memory."""
     document.longest = _MAX_LIST
     for entry in records(document, "playlists"):
         items = entry.fields.get("items") or []

@@ -21,7 +21,7 @@ _END_OF_TIME = 1 << 32  # seconds since 1970; later times do not fit into 32 bit
 
 
 class NamedSong(NamedTuple):
-    """Names of a song in a file, empty if unknown; `mbid` is a MusicBrainz id, `place` a path or an address."""
+    """Names of a song in a file, empty if unknown; `mbid` is a MusicBrainz id; `place` is a path or an address."""
 
     artist: str
     title: str
