@@ -83,7 +83,7 @@ class PackedTexts:
             at = self.text.find(wanted, int(self.starts[row + 1]) - n_before)
 
     def replace_lines(self, rows: Int64Array, new: Self, at: Int64Array) -> Self:
-        """Return the lines without `rows`, after inserting the lines of `new` at the indices `at` of the others."""
+        """Return the lines with `rows` deleted, and then with the lines of `new` inserted at the indices `at`."""
         rest = np.delete(np.diff(self.starts), rows)
         begins, ends = [0, *self.starts[rows + 1].tolist()], [*self.starts[rows].tolist(), len(self.text)]
         text = b"".join(self.text[begin:end] for begin, end in zip(begins, ends, strict=True))

@@ -145,7 +145,7 @@ plays = _people_table(
     "plays",
     sa.Column("listener", sa.Text, primary_key=True),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
-    sa.Column("source", sa.Text, primary_key=True),  # an import or another counter; plays from all sources are added
+    sa.Column("source", sa.Text, primary_key=True),  # an import or another counter; plays from all sources are summed
     sa.Column("count", sa.Integer, nullable=False),
 )
 

@@ -65,7 +65,7 @@ class ArchiveKind:
 
     @contextmanager
     def write(self, target: Path, work: Path) -> Iterator["ArchiveWriter"]:
-        """Write an archive in `work` and move it to `target`. Raises LibraryError if it is another kind of file."""
+        """Write an archive in `work` and move it to `target`. Raises LibraryError for a `target` of another kind."""
         if target.exists() and not self._has_kind(target):
             raise LibraryError(f"{target}: this file exists and is not a {self.title}. Choose another name.")
         compressor = zstandard.ZstdCompressor(level=_LEVEL, threads=_THREADS, write_checksum=True)

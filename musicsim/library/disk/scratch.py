@@ -93,7 +93,7 @@ def scratch_of(library_folder: Path) -> Scratch:
 
 
 def sweep(library: Path) -> None:
-    """Delete leftovers of killed processes; call it with the writer lock. Partly written files are kept for a day."""
+    """Delete leftovers of killed processes; requires the writer lock. Partly written files are kept for a day."""
     remove_left(scratch_folder(library))
     with suppress(OSError):
         for path in list(_leftovers(library)):

@@ -104,7 +104,7 @@ class Matcher:
         """Return the match for a song if it is unambiguous.
 
         Methods, in order: the path or its end, a person's choice, the recording id, artist and title, and their plain
-        spellings. If names differ, two more parts of the path ends must be equal. A version (live, remix) matches the
+        spellings. If the names differ, the path ends must share two more parts. A version (live, remix) matches the
         same version, else the same kind (except remixes), else the plain song. Songs with a file are preferred.
         """
         if song.place and not is_web(song.place) and (match := self.find_by_path(song)):
@@ -230,7 +230,7 @@ def _select(candidates: Sequence[KnownSong], song: NamedSong) -> int:
 
 
 def _files(library: Library) -> Iterator[tuple[Path, int, bool]]:
-    """Yield the path, song and existence of each file, then the last known paths of songs without files."""
+    """Yield (path, song id, whether the file exists) for all files, then for the last paths of songs without files."""
     f, s = schema.files.c, schema.songs.c
     listed = sa.select(f.path, f.song_id, f.missing_since.is_(None)).order_by(f.missing_since.is_not(None), f.path)
     lost = sa.select(s.last_path, s.id, sa.false()).where(s.last_path.is_not(None)).order_by(s.id)

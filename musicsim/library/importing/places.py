@@ -89,7 +89,7 @@ class Ending(NamedTuple):
 class PlaceIndex:
     """An index for finding complete paths or the ends of paths; 0.4 kB per file.
 
-    `files` contains each file's path, its song's id, and whether the file exists. The first of equal paths is used.
+    `files` contains each file's path, its song's id, and whether the file exists. The first of two equal paths is used.
     """
 
     def __init__(self, files: Iterable[tuple[Path, int, bool]]) -> None:
@@ -143,7 +143,7 @@ class PlaceIndex:
 
 
 def _spellings(place: str) -> Iterator[str]:
-    """Yield a path as written, then with the backslashes, encodings or spaces of some players corrected."""
+    """Yield a path as written, then with corrections for the backslashes, encodings and spaces of players."""
     yield place
     if _PLAIN.fullmatch(place):
         return

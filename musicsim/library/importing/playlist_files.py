@@ -215,7 +215,7 @@ def _spotify_song(item: Record) -> NamedSong | None:
 
 
 def read_aotm(entries: Entries, rows: Gatherer) -> None:
-    """Read AotM-2011; playlists are named after their numbers."""
+    """Read AotM-2011; the number of each playlist becomes its name."""
     for entry in records(entries):
         items = entry.fields.get("playlist")
         if not isinstance(items, list):
