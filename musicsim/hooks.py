@@ -17,7 +17,7 @@ _PACKAGE = "musicsim.extensions"
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command, or a group of commands, of the command line."""
+    """A command or a group of commands for the command line."""
 
     target: str  # a function, or a `typer.Typer` with several commands
     help: str  # one sentence
@@ -30,23 +30,23 @@ class Job:
 
     target: str  # function(library, *, progress, **arguments) -> bool | None; False if the job was canceled
     title: str  # title of the job on the pages
-    unit: str = "step"  # of the job's progress, as a singular noun
-    uses_pool: bool = False  # True if the library's worker pool, if any, does the work
+    unit: str = "step"  # unit of the job's progress, as a singular noun
+    uses_pool: bool = False  # True if the job uses the library's worker pool (when there is one)
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a page, in a tab of the core or in one of its own. The parts of a tab are sorted by `place`."""
+    """A part of a page, in one of the core's tabs or in a tab of its own. The parts of a tab are sorted by `place`."""
 
-    page: str  # "playlist", "train", "library", "research", or "models" for the tab Models of the Train page
+    page: str  # "playlist", "train", "library", "research", or "models" for the Models tab of the Train page
     target: str
-    """``function(snapshot: Snapshot, *, busy: bool) -> None``; `busy` is True while a job runs. Only the owner sees the
-    section, unless the function is marked with :func:`musicsim.public.visitor_may`."""
+    """``function(snapshot: Snapshot, *, busy: bool) -> None``; `busy` is True while a job is running. Only the owner
+    sees the section, unless the function is marked with :func:`musicsim.public.visitor_may`."""
     place: int = 100  # sort key of tabs and sections; the core uses multiples of 10
-    tab: str = ""  # name of the tab in URLs, which may be a tab of the core; by default, the title
-    title: str = ""  # title of the tab; like the next two fields, only for a tab that the core does not have
-    group: str = ""  # title of the page's section that contains the tab; by default, the tab is a section by itself
-    needs_songs: bool = True  # if True, Research asks for music instead while the library is empty
+    tab: str = ""  # name in URLs of the section's own tab or of one of the core's tabs; by default, the title
+    title: str = ""  # title of the section's own tab; this and the next two fields do not apply to the core's tabs
+    group: str = ""  # title of the page's section that contains the tab; by default, the tab is its own section
+    needs_songs: bool = True  # if True and the library is empty, Research shows a request for music instead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class Extension:
     """``function(prefix: str) -> list[BaseRoute]``. Only the owner may use the routes, except endpoints marked with
     :func:`musicsim.public.visitor_may`."""
     tables: str = ""
-    """Module with SQLAlchemy tables in :data:`musicsim.library.db.schema.metadata`; imported before a library opens."""
+    """Module with SQLAlchemy tables in :data:`musicsim.library.db.schema.metadata`, imported before a library opens."""
     backup_files: tuple[str, ...] = ()
     """Files in the library's folder that contain passwords; a backup contains them only if the user asks for it."""
     hooks: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Songs as Gaussians of their frames, and vectors of such Gaussians."""
+"""Songs as Gaussians over their frames, and vectors that represent these Gaussians."""
 
 import lazy_loader as lazy
 

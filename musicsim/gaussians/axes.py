@@ -20,7 +20,7 @@ class Spread:
 def pool_covariance(vectors: FloatingArray, songs: Int64Array) -> Float64Array:
     """Return the covariance (d, d) of parts about the means of their songs, pooled over songs.
 
-    `vectors` (n_parts, d) are the parts, and `songs` (n_parts,) the song of each. Songs with one part have no effect.
+    `vectors` (n_parts, d) contains the parts, and `songs` (n_parts,) their songs. Songs with one part have no effect.
     """
     X = np.asarray(vectors, dtype=np.float64)
     _, which, counts = np.unique(songs, return_inverse=True, return_counts=True)
@@ -31,7 +31,7 @@ def pool_covariance(vectors: FloatingArray, songs: Int64Array) -> Float64Array:
 
 
 def principal_axes(covariance: Float64Array, variance: float) -> tuple[Float64Array, Float64Array]:
-    """Return the largest eigenvalues (p,), up to a share of the variance, and their eigenvectors as rows (p, d)."""
+    """Return the p largest eigenvalues, which explain the share `variance`, and their eigenvectors as rows (p, d)."""
     values, vectors = np.linalg.eigh(covariance)
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
     is_enough = np.cumsum(values) >= variance * values.sum() * (1 - 1e-12)  # tolerates rounding
@@ -40,7 +40,7 @@ def principal_axes(covariance: Float64Array, variance: float) -> tuple[Float64Ar
 
 
 def shrink(covariance: Float64Array, shrinkage: float) -> Float64Array:
-    """Shrink a covariance (d, d) by a share of 0 to 1 towards the multiple of the identity with the same trace."""
+    """Shrink a covariance (d, d) toward the multiple of the identity that has the same trace."""
     d = len(covariance)
     return (1 - shrinkage) * covariance + shrinkage * (np.trace(covariance) / d) * np.eye(d)
 
@@ -60,16 +60,16 @@ def song_axes(
     variance: float = 0.95,
     shrinkage: float = 0.9,
 ) -> tuple[Float64Array, Float64Array]:
-    """Return the principal axes of songs, with each direction divided by the variation within songs along it.
+    """Return the principal axes of songs, scaled down in directions in which the parts of a song vary.
 
     Parameters
     ----------
     X : ndarray of shape (n_songs, d)
-    within : ndarray of shape (d, d), optional; from :func:`pool_covariance`; without it, axes are the principal ones
+    within : ndarray of shape (d, d), optional; from :func:`pool_covariance`; without it, axes are the principal axes
     prior : Spread, optional; combined with the variation of these songs, which may be few
     variance : float in (0, 1]; share of the variance that is kept
     shrinkage : float in [0, 1]
-        Shrinkage of `within` towards a multiple of the identity; with 1, the variation within songs has no effect.
+        Shrinkage of `within` toward a multiple of the identity; with 1, the variation within songs has no effect.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Represent Gaussians as vectors whose Euclidean distances are the log-Euclidean distances of the Gaussians.
+"""Represent Gaussians as vectors whose Euclidean distances are the log-Euclidean distances between the Gaussians.
 
 A Gaussian corresponds to a positive definite matrix, [[S + m m', m], [m', 1]] (Calvo and Oller, Journal of Multivariate
 Analysis 1990). The matrix logarithm maps the cone of these matrices to a vector space (log-Euclidean metric: Arsigny,
@@ -23,7 +23,7 @@ _BLOCK = 64  # songs per eigendecomposition: 0.8 MB of 40 x 40 matrices
 class Population:
     """Mean and covariance of the frames of many songs."""
 
-    n_songs: float  # weight when this population is joined with another one
+    n_songs: float  # weight when this population is combined with another one
     mean: Float64Array  # (d,): mean of the songs' means
     covariance: Float64Array  # (d, d): mean of the songs' covariances, plus the covariance of their means
 
@@ -35,7 +35,7 @@ class Population:
         return cls(len(means), mean, covariances.mean(axis=0) + centered.T @ centered / len(means))
 
     def join(self, other: "Population") -> "Population":
-        """Return the population of the songs of both populations."""
+        """Combine two populations, each weighted by its number of songs."""
         n = self.n_songs + other.n_songs
         share = other.n_songs / n
         shift = other.mean - self.mean
@@ -72,11 +72,11 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
         self.ridge, self.level, self.prior = ridge, level, prior
 
     def fit(self, gaussians: SongGaussians, y: object = None) -> Self:
-        """Compute the population's mean and whitening from at least one song; with a prior, songs are optional."""
+        """Compute the population's mean and whitening. At least one song is required, unless there is a prior."""
         if not self.ridge > 0:
             raise ValueError(f"ridge={self.ridge} must be above 0.")
         if not len(gaussians) and self.prior is None:
-            raise ValueError("gaussians are empty: pass at least one song, or set the prior.")
+            raise ValueError("gaussians is empty: pass at least one song, or set `prior`.")
         population = self.prior
         if len(gaussians):
             population = Population.from_songs(*self._prepare(gaussians))
@@ -85,7 +85,7 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
         return self.use_population(population)
 
     def use_population(self, population: Population) -> Self:
-        """Compute the whitening from a known population, instead of :meth:`fit`."""
+        """Compute the whitening from a known population, without calling :meth:`fit`."""
         self.population_ = population
         values, vectors = np.linalg.eigh(population.covariance)
         self.whitening_ = (vectors / np.sqrt(np.maximum(values, _MIN_EIGENVALUE))) @ vectors.T
@@ -96,7 +96,7 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "whitening_")
         d = len(self.whitening_)
         if gaussians.means.shape[1] != d:
-            raise ValueError(f"gaussians have {gaussians.means.shape[1]} columns, but the population has {d}.")
+            raise ValueError(f"gaussians has {gaussians.means.shape[1]} columns, but the population has {d}.")
         result = np.empty((len(gaussians), embedding_size(d)), dtype=np.float32)
         for start in range(0, len(gaussians), _BLOCK):
             block = slice(start, start + _BLOCK)
@@ -124,6 +124,6 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
 
 
 def upper_triangle(matrices: FloatingArray) -> FloatingArray:
-    """Return the upper triangles of symmetric matrices (n, d, d), row by row, as vectors of the same norm."""
+    """Return the upper triangles of symmetric matrices (n, d, d), row by row, as vectors with the same norms."""
     rows, columns = np.triu_indices(matrices.shape[1])
     return matrices[:, rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))

@@ -28,9 +28,9 @@ class Prior:
 def fit_embedding(
     songs: Sequence[SongGaussians], prior: Population | None = None
 ) -> tuple[GaussianEmbedding, Float64Array]:
-    """Fit an embedding to songs that are given in parts; also return the covariance of the parts' vectors within songs.
+    """Fit an embedding to songs given in parts; also return the covariance of the parts' vectors within songs.
 
-    The population of `prior` is joined with that of the songs.
+    The population of `prior` is combined with the songs.
     """
     embedding = GaussianEmbedding(prior=prior).fit(whole_songs(songs))
     which = np.repeat(np.arange(len(songs)), [len(parts) for parts in songs])

@@ -1,4 +1,4 @@
-"""Songs as Gaussians: the mean and the covariance of their frames, whole or in parts.
+"""Gaussians of whole songs or of their parts: the mean and the covariance of the frames.
 
 Frames come in blocks and are read once. Sums are computed in float64; results are float32. Means are in the units of
 the frames, and covariances are in squared units.
@@ -66,7 +66,7 @@ class SongGaussians:
     def concatenate(cls, parts: Sequence["SongGaussians"]) -> Self:
         """Stack several instances with the same number of columns.
 
-        Raises ValueError if there are none, or if their numbers of columns differ.
+        Raises ValueError if there are no instances, or if they differ in the number of columns.
         """
         return cls(
             np.concatenate([part.means for part in parts]),
@@ -75,7 +75,7 @@ class SongGaussians:
         )
 
     def merge(self) -> "SongGaussians":
-        """Return one Gaussian for all frames together, for example that of a song given its parts."""
+        """Merge all Gaussians into one, for example the parts of a song into one Gaussian for the song."""
         parts = [
             (n, mean.astype(np.float64), covariance.astype(np.float64) * (n - 1))
             for n, mean, covariance in zip(self.n_frames.tolist(), self.means, self.covariances, strict=True)
@@ -86,7 +86,7 @@ class SongGaussians:
 def fit_parts(frames: FrameBlocks, n_frames: int | None = None) -> SongGaussians:
     """Return the Gaussians of a song's parts, in order; by default, there is one part.
 
-    Parts have `n_frames` frames. A remainder of less than half a part is added to the last part.
+    Each part has `n_frames` frames. A remainder of less than half a part is added to the last part.
     """
     parts: list[Moments] = []
     width = 0
@@ -115,7 +115,7 @@ def _moments(rows: FloatingArray) -> Moments:
 
 
 def _merge(one: Moments, other: Moments) -> Moments:
-    """Return the moments of the frames of both (Chan, Golub and LeVeque 1979)."""
+    """Combine the moments of two sets of frames (Chan, Golub and LeVeque 1979)."""
     n = one[0] + other[0]
     shift = other[1] - one[1]
     share = other[0] / n

@@ -1,4 +1,4 @@
-"""Bit codes of songs: learned for a task, random, or spectral; and votes of the nearest codes."""
+"""Bit codes of songs (learned for a task, random, or spectral), and votes of the nearest codes."""
 
 import lazy_loader as lazy
 

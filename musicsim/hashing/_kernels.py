@@ -11,14 +11,14 @@ MAX_BITS = 1024
 """Maximum number of bits in a code."""
 
 MAX_SCORE = 700.0
-"""exp(score) and sums of two such values are finite up to this score; scores are at most n_bits / (2 temperature)."""
+"""Largest score at which sums of two exponentials are finite; scores are at most n_bits / (2 temperature)."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})
 def _add_pairs(powers, gains, others, other_gains, graded, pulls, other_pulls):
-    """Add the lambdas of all pairs of a document and a document of `others` to `pulls` and `other_pulls`.
+    """For each pair of a document and one of the `others`, add the lambdas to `pulls` and `other_pulls`.
 
-    Returns the sum of the pairs' weights, and the sum of weights times the probability of the wrong order.
+    Returns two sums over the pairs: their weights, and their weights times the probability of the wrong order.
     """
     weights, wrong = 0.0, 0.0
     for i in range(len(powers)):
@@ -44,10 +44,10 @@ def _add_pairs(powers, gains, others, other_gains, graded, pulls, other_pulls):
 def order_lambdas(scores, gains, order, n_known, lambdas, totals):
     """RankNet: all pairs of known documents with different gains have equal weights (equations 3 and 4).
 
-    Arrays are (n_queries, n_documents). In a pair, the document with the higher gain should have the lower score. The
-    first ``n_known[q]`` entries of row q of `order` are the known documents by descending gain. Sets `lambdas` to the
-    derivatives of the cost with respect to the scores. Sets `totals`, (n_queries, 2), to the sum of the pairs' weights,
-    and the sum of weights times the probability of the wrong order.
+    Arrays are (n_queries, n_documents). In a pair, the document with the higher gain should have the lower score. In
+    row q of `order`, the first ``n_known[q]`` entries are the known documents by descending gain. Sets `lambdas` to the
+    derivatives of the cost with respect to the scores. Sets `totals`, (n_queries, 2), to two sums over the pairs: their
+    weights, and their weights times the probability of the wrong order.
     """
     for q in range(len(scores)):
         places = order[q, : n_known[q]]
@@ -71,12 +71,12 @@ def order_lambdas(scores, gains, order, n_known, lambdas, totals):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def swap_lambdas(scores, gains, distances, inner, outer, lambdas, totals):
-    """LambdaRank: pairs of a neighbor and a document just outside, weighted by |Delta S| (equation 5).
+    """LambdaRank: pairs of a neighbor and a document just outside the neighborhood, weighted by |Delta S| (equation 5).
 
-    A gain is what a document contributes to the score S if it is a neighbor. `distances`, int16 (n_queries,
-    n_documents), are the distances between codes, or -1 for documents that are ignored. `inner` is the largest
-    distance of a neighbor, and `outer` that of a document that may be swapped with one; both are int64 (n_queries,).
-    The other arrays are as in :func:`order_lambdas`.
+    A document's gain is its contribution to the score S if it is a neighbor. `distances`, int16 (n_queries,
+    n_documents), contains the distances between codes, or -1 for ignored documents. `inner`, int64 (n_queries,), is the
+    largest distance of a neighbor. `outer`, int64 (n_queries,), is the largest distance of a document that can be
+    swapped with a neighbor. The other arrays are as in :func:`order_lambdas`.
     """
     for q in range(len(scores)):
         near = np.flatnonzero((distances[q] >= 0) & (distances[q] <= inner[q]))

@@ -10,7 +10,7 @@ from musicsim._checks import check_whole
 from musicsim.hashing._kernels import MAX_BITS
 from musicsim.hashing.packing import pack_bits
 
-ROWS_AT_ONCE = 4096  # Number of rows in a block; a transform takes about 16 bytes times (columns + bits) per row
+ROWS_AT_ONCE = 4096  # Rows per block; a transform takes about 16 bytes times (columns + bits) per row
 _MAX_ENTRY = 1e140  # Sums of squares of numbers between 1 / _MAX_ENTRY and _MAX_ENTRY neither overflow nor underflow
 
 
@@ -54,8 +54,8 @@ class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         size = max(rows.max(), -rows.min())
         if size >= _MAX_ENTRY or np.ptp(rows, axis=0).max() * _MAX_ENTRY <= 1:
             raise ValueError(
-                f"X has entries up to {size:.2g}; scale it so that they are below {_MAX_ENTRY:.0e} and differ by more "
-                f"than {1 / _MAX_ENTRY:.0e}."
+                f"X has entries up to {size:.2g}; scale X so that its entries are below {_MAX_ENTRY:.0e} and differ "
+                f"by more than {1 / _MAX_ENTRY:.0e}."
             )
         return rows
 
@@ -65,7 +65,7 @@ class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
 
 def principal_axes(centered: Float64Array, max_axes: int) -> tuple[Float64Array, Float64Array]:
-    """Return variances, descending, and axes (d, r) of centered rows; axes without variance are dropped.
+    """Return the variances in descending order and the axes (d, r) of centered rows, without axes of variance 0.
 
     The largest entry of each axis is positive.
     """

@@ -12,7 +12,7 @@ from musicsim.hashing.exact import ExactProjection
 
 
 class RandomProjectionHash(BitHash):
-    """Locality-sensitive hashing of angles: bits say on which side of random hyperplanes through the mean a row is.
+    """Locality-sensitive hashing of angles: each bit gives a row's side of a random hyperplane through the mean.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ class RandomProjectionHash(BitHash):
 class SpectralHash(BitHash):
     """Spectral Hashing (Weiss, Torralba, Fergus, NIPS 2008): waves along the principal axes.
 
-    Rows are assumed to be uniformly distributed in a box along the principal axes. Bits are the signs of the
-    eigenfunctions of its Laplacian, ``sin(pi / 2 + k pi x / width)``, with the smallest eigenvalues: few waves along
-    wide axes.
+    Rows are assumed to be uniformly distributed in a box along the principal axes. The eigenfunctions of the box's
+    Laplacian are ``sin(pi / 2 + k pi x / width)``. Bits are the signs of the eigenfunctions with the smallest
+    eigenvalues, which have few waves along wide axes.
 
     Parameters
     ----------

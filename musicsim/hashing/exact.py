@@ -1,7 +1,7 @@
 """Linear projections whose signs are the same on every machine and with any number of threads.
 
 BLAS sums in an order that depends on the processor and the number of threads, so the sign of a sum near 0 may differ.
-Here, rows and weights are integers so small that every sum of products is exact in float64, in any order.
+Here, rows and weights are small integers, so float64 sums of their products are exact in any order.
 """
 
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ class ExactProjection:
 
     center: Float64Array  # (d,): subtracted from each column before rounding
     exponents: Int64Array  # (d,): `2 ** exponents` are the grid steps of the columns
-    weights: Float64Array  # (d, r), whole numbers
-    bias: Float64Array  # (r,), whole numbers
-    units: Float64Array  # (r,): value of 1 in the integer products, a power of two
+    weights: Float64Array  # (d, r), integers
+    bias: Float64Array  # (r,), integers
+    units: Float64Array  # (r,): scale of the integer products, a power of two
 
     @classmethod
     def build(cls, X: Float64Array, weights: Float64Array, bias: Float64Array) -> Self:
-        """Return the projection x -> (x - mean) W + b, W (d, r), with a grid for rows like those of X (n, d)."""
+        """Return the projection x -> (x - mean) W + b with W (d, r), on a grid for rows like those of X (n, d)."""
         center = X.mean(axis=0)
         reach = np.abs(X - center).max(axis=0)
         # frexp gives reach < 2 ** exponent; constant columns are ignored

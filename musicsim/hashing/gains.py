@@ -1,13 +1,13 @@
-"""Gains: how much a document contributes to the score of a query if it is one of its neighbors.
+"""Gains: each document's contribution to a query's score if it is one of the query's neighbors.
 
 All four scores of a ranking are sums of gains over neighbors. If a neighbor and another document are swapped, the score
 changes by the difference between their gains. So the document with the higher gain should be nearer. The gains are:
 
 - classification: 1 if the labels are equal (equation 7),
 - retrieval: 1 if the document is relevant (equation 8),
-- hierarchy: the share of levels, from the top, on which the labels are equal (equation 10),
-- regression: minus the squared difference between the targets (equation 11). The number of neighbors is left out,
-  because a swap does not change it, and lambdas are divided by the sum of their weights.
+- hierarchy: the share of levels, from the top, at which the labels are equal (equation 10),
+- regression: minus the squared difference between the targets (equation 11). Gains are not divided by the number
+  of neighbors, because a swap does not change it, and lambdas are divided by the sum of their weights.
 """
 
 from typing import Any
@@ -36,7 +36,7 @@ class LabelGains(_Uniform):
     """Gains for classification (one level) and a hierarchy, whose levels go from the widest class to the narrowest."""
 
     def gains(self, queries: Int64Array, documents: Int64Array) -> Float64Array:
-        """Return gains (n_queries, n_documents), NaN for documents excluded from the ranking of a query."""
+        """Return gains (n_queries, n_documents), NaN for documents excluded from a query's ranking."""
         shared = np.zeros((len(queries), len(documents)))
         equal = np.ones(shared.shape, bool)
         for level in self._table.T:
@@ -92,9 +92,9 @@ def make_gains(score: str, y: Any, n_rows: int) -> Gains:
 
 
 def keep_targets(gains: Float64Array, queries: Float64Array, documents: Float64Array, n_targets: int) -> None:
-    """Exclude all documents of each positive gain except the `n_targets` nearest to the query.
+    """Exclude, for each positive gain, all documents except the `n_targets` nearest to the query.
 
-    Excluded documents become NaN in `gains` (n_queries, n_documents). Documents that tie with the last one stay.
+    Excluded documents become NaN in `gains` (n_queries, n_documents). Documents that tie with the last of these stay.
     """
     levels = np.unique(gains[gains > 0])
     # squared distances without the squared length of the query, which is the same within a row
@@ -112,12 +112,12 @@ def _check_length(y: npt.NDArray, n_rows: int) -> None:
 
 
 def _check_labels(codes: Int64Array) -> None:
-    """Raise ValueError unless some level (column) has two different labels, one of which occurs twice."""
+    """Raise ValueError unless some level (column) has two different labels, and a label that occurs twice."""
     for level in codes.T:
         counts = np.unique(level[level >= 0], return_counts=True)[1]
         if len(np.unique(level)) > 1 and (counts > 1).any():
             return
-    raise ValueError("y must have at least two different labels, one of which occurs twice.")
+    raise ValueError("y must have at least two different labels, and one label must occur twice.")
 
 
 def _check_relevance(y: Any, n_rows: int) -> Relevance:

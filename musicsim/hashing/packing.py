@@ -1,4 +1,4 @@
-"""Bits in words: packing, unpacking, and distances between codes.
+"""Codes as bits packed into words: packing, unpacking, and distances between codes.
 
 A code of B bits is a row of ``ceil(B / 64)`` uint64 words. Bit j is bit ``j % 64`` of word ``j // 64``, least
 significant first; bits from B upward are 0.
@@ -63,7 +63,7 @@ def unpack_bits(codes: npt.ArrayLike, n_bits: int) -> BoolArray:
 
 
 def hamming_distances(codes: npt.ArrayLike, others: npt.ArrayLike) -> Int64Array:
-    """Count the bits that differ between each of `codes` and each of `others`.
+    """Return the Hamming distance between each code in `codes` and each code in `others`.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ class RankHash(BitHash):
 
     Bit j of a row x is 1 if ``h_j = 1 / (1 + exp(-(x W_j + b_j)))`` is above 0.5 (equation 1). W and b are learned by
     gradient descent on the order of pairs of documents for a query. In the first phase, all pairs have equal weights
-    (RankNet, equations 3 and 4). In the second phase, the weight of a pair is the change of the score if the two are
+    (RankNet, equations 3 and 4). In the second phase, the weight of a pair is the change in the score if the two are
     swapped (LambdaRank, equation 5).
 
     Parameters
@@ -178,7 +178,7 @@ class RankHash(BitHash):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """Return a hash from the arrays of :meth:`arrays`; it computes the same codes, but has no history of the fit.
+        """Restore a hash from the result of :meth:`arrays`. It computes the same codes, but does not have `history_`.
 
         Raises KeyError if an array is missing, and ValueError if the arrays do not match each other.
         """
@@ -200,7 +200,7 @@ class RankHash(BitHash):
         return np.asarray(self.projection_.sums(self._inputs(rows)) > 0)
 
     def _inputs(self, rows: Float64Array) -> Float64Array:
-        """Return rows and hidden units, to be multiplied by W; exact, because values are scaled by powers of two."""
+        """Return the inputs of W: rows and hidden units. They are exact, because values are scaled by powers of two."""
         return rows if self.hidden_ is None else np.hstack([rows, np.maximum(self.hidden_.values(rows), 0.0)])
 
     def _start(self, coordinates: Float64Array, rng: np.random.Generator) -> Projection:
@@ -212,14 +212,14 @@ class RankHash(BitHash):
         return replace(start, hidden_mean=start.inputs(coordinates)[:, d:].mean(axis=0))
 
     def _set_projections(self, rows: Float64Array, axes: Float64Array, learned: Projection) -> None:
-        """Convert the learned projections from `axes` to the columns of `rows`, with grids for such rows."""
+        """Convert the learned projections from `axes` to the columns of `rows`, on grids that suit `rows`."""
         d = axes.shape[1]
         self.hidden_, weights, bias = None, axes @ learned.weights[:d], learned.bias
         if self.n_hidden:
             self.hidden_ = ExactProjection.build(rows, axes @ learned.hidden_weights, learned.hidden_bias)
             unit_weights = learned.weights[d:] / np.sqrt(self.n_hidden)
             weights = np.vstack([weights, unit_weights])
-            # the projection subtracts the mean of the learned units, but training subtracted that of the initial ones
+            # the projection subtracts the mean of the learned units; training subtracted the mean of the initial units
             shift = self._inputs(rows)[:, rows.shape[1] :].mean(axis=0) - learned.hidden_mean * np.sqrt(self.n_hidden)
             bias = bias + shift @ unit_weights
         self.projection_ = ExactProjection.build(self._inputs(rows), weights, bias)

@@ -1,9 +1,9 @@
-"""Gradient descent on pairs of documents: RankNet, then LambdaRank (Nair, Mahajan, Sundararajan, WWW 2012, 3 and 4).
+"""Gradient descent on document pairs: RankNet, then LambdaRank (Nair, Mahajan, Sundararajan, WWW 2012, sections 3-4).
 
 A batch consists of some queries and the documents that they share. Lambdas, the derivatives of the cost with respect to
-the scores, form one (queries x documents) matrix. Four matrix products give the derivatives of the weights. Two
-products go from scores to the relaxed bits h of queries and documents (equation 2), and two lead to the weights
-(equation 1).
+the scores, form one (queries x documents) matrix. Four matrix products give the derivatives with respect to the
+weights. Two of them lead from the scores to the relaxed bits h of queries and documents (equation 2). The others lead
+from the bits to the weights (equation 1).
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ _TINY = np.finfo(np.float64).tiny
 class Neighborhood:
     """Neighbors of a query: the documents in the `n_bins` nearest bins, or at distances up to `radius`.
 
-    With `beyond`, neighbors are swapped with documents that are farther than the last neighbor by up to a third of the
-    bits. Otherwise, neighbors are swapped with documents in the nearest n_bits / 3 bins.
+    With `beyond`, neighbors are swapped with documents that are farther away than the last neighbor, by up to a third
+    of the bits. Otherwise, they are swapped with documents in the nearest n_bits / 3 bins.
     """
 
     n_bins: int | None
@@ -30,7 +30,7 @@ class Neighborhood:
     beyond: bool = True
 
     def edges(self, distances: Int16Array, n_bits: int) -> tuple[Int64Array, Int64Array]:
-        """Return each query's largest distance of a neighbor and of a document to swap, ignoring negative distances."""
+        """Return each query's largest distance of a neighbor and of a document to swap; ignore negative distances."""
         if self.n_bins is None:
             inner = np.full(len(distances), self.radius)
         else:
@@ -48,7 +48,7 @@ def relax_bits(sums: Float64Array) -> Float64Array:
 class Projection:
     """Map from rows to the sums of equation 1, ``[x, u] W + b``, with k hidden units ``u = max(x V + c, 0) / sqrt(k)``.
 
-    The initial mean of the units is subtracted. Otherwise, bits would learn it first, and many would become
+    The initial mean of the units is subtracted. Otherwise, bits would learn this mean first, and many would become
     constant. Because of the factor 1 / sqrt(k), one step size suits W and V for any k.
     """
 
@@ -71,7 +71,7 @@ class Projection:
         return np.hstack([rows, units / np.sqrt(n_hidden) - self.hidden_mean])
 
     def slopes(self, rows: Float64Array, inputs: Float64Array, by_sums: Float64Array) -> tuple[Float64Array, ...]:
-        """Return the derivatives of each of :meth:`arrays`, given those of the sums; `inputs` belong to the rows."""
+        """Return the derivatives with respect to :meth:`arrays`, given the derivatives with respect to the sums."""
         d, n_hidden = self.hidden_weights.shape
         by_units = by_sums @ self.weights[d:].T / np.sqrt(max(n_hidden, 1))
         by_units *= inputs[:, d:] > -self.hidden_mean
@@ -98,7 +98,7 @@ class Batch:
         n_bits = projection.weights.shape[1]
         inputs = [projection.inputs(rows) for rows in (self.queries, self.documents)]
         h, g = (relax_bits(rows @ projection.weights + projection.bias) for rows in inputs)
-        # equation 2, minus half the number of bits, which does not change differences between scores
+        # equation 2 minus half the number of bits; subtracting a constant does not change differences between scores
         scores = (h.sum(axis=1)[:, None] + g.sum(axis=1) - 2.0 * h @ g.T - 0.5 * n_bits) / temperature
         is_known = ~np.isnan(self.gains)
         gains = np.where(is_known, self.gains, 0.0)

@@ -1,7 +1,7 @@
 """Votes and means over the nearest bins of codes.
 
 A bin contains all codes at one Hamming distance. Neighbors are all codes in the `n_bins` nearest nonempty bins, so ties
-need not be broken (Nair, Mahajan, Sundararajan, WWW 2012, 3.5.1).
+need not be broken (Nair, Mahajan, Sundararajan, WWW 2012, section 3.5.1).
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from musicsim._checks import check_whole
 from musicsim.hashing.packing import check_words, hamming_distances
 from musicsim.relevance import label_codes
 
-BLOCK_ENTRIES = 2_000_000  # Number of distances in memory at a time, 17 bytes each
+BLOCK_ENTRIES = 2_000_000  # Maximum number of distances in memory, 17 bytes each
 
 
 def bin_vote(codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike, *, n_bins: int = 3) -> npt.NDArray:
@@ -107,7 +107,7 @@ def bin_mean(codes: npt.ArrayLike, targets: npt.ArrayLike, queries: npt.ArrayLik
 def bin_edges(distances: IntegerArray, n_bins: int, n_bits: int) -> Int64Array:
     """Return the largest distance (m,) in the `n_bins` nearest nonempty bins, or in all bins if there are fewer.
 
-    Distances are (m, n), at most `n_bits`; negative distances are ignored.
+    `distances` has shape (m, n) and entries up to `n_bits`; negative entries are ignored.
     """
     m = len(distances)
     flat = distances + (np.arange(m) * (n_bits + 2) + 1)[:, None]
@@ -117,7 +117,7 @@ def bin_edges(distances: IntegerArray, n_bins: int, n_bits: int) -> Int64Array:
 
 
 def _number_labels(levels: npt.NDArray, is_known: BoolArray) -> list[tuple[npt.NDArray, Int64Array]]:
-    """Return each level's sorted labels (an unknown label last, if there is any) and their numbers (-1 for unknown)."""
+    """Return each level's sorted labels (any unknown label comes last), and each row's label number (-1: unknown)."""
     unknown = levels[~is_known][:1]
     numbered_levels = []
     for level, has_label in zip(levels.T, is_known.T, strict=True):
@@ -133,7 +133,7 @@ def _number_labels(levels: npt.NDArray, is_known: BoolArray) -> list[tuple[npt.N
 def _find_neighbors(
     codes: Uint64Array, queries: npt.ArrayLike, n_bins: int
 ) -> Iterator[tuple[Int64Array, Int64Array, BoolArray, int]]:
-    """Yield, per block of queries, each neighbor's row and code, whether its bin is the nearest, and the block size."""
+    """Yield, per block of queries, each neighbor's query and code, whether its bin is nearest, and the block size."""
     check_whole("n_bins", n_bins, 1)
     words = check_words(queries, "queries")
     n_bits = 64 * codes.shape[1]

@@ -7,12 +7,12 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, FloatingArray
 
-# The sum of a histogram may differ from 1 by this much, because of rounding or because few digits were stored.
+# The sum of a histogram can differ from 1 by this much, because of rounding or because few digits were stored.
 _SUM_TOLERANCE = 1e-3
 
 
 def root(histograms: npt.ArrayLike, name: str) -> FloatingArray:
-    """Check histograms, and return their element-wise square roots, float32 for float32 input, otherwise float64."""
+    """Check histograms, and return their element-wise square roots: float32 for float32 input, otherwise float64."""
     array = np.asarray(histograms)
     if array.dtype != np.float32:
         array = array.astype(np.float64)
@@ -43,7 +43,7 @@ def check_same_width(left: Float64Array, right: Float64Array) -> None:
 
 
 def term_counts(rows: Any, name: str) -> Any:
-    """Check that rows are finite and not negative, and return them in float64; as a CSR array if they are sparse."""
+    """Check that rows are finite and not negative, and return them in float64, as a CSR array if they are sparse."""
     from scipy import sparse  # this import takes 0.1 s
 
     if sparse.issparse(rows):

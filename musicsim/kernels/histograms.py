@@ -50,7 +50,7 @@ def ppk_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array
 
 
 def ppk_similarity(distances: npt.ArrayLike) -> Float64Array:
-    """Turn Euclidean distances between rows of :func:`ppk_map` (or its PCA) into kernel values, 1 - d^2 / 2 in 0..1."""
+    """Convert Euclidean distances between rows of :func:`ppk_map` or its PCA to kernel values 1 - d^2 / 2 in [0, 1]."""
     return np.clip(1.0 - np.square(distances, dtype=np.float64) / 2.0, 0.0, 1.0)
 
 
@@ -89,7 +89,7 @@ def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float
 def harmony_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, *, key_invariant: bool = False) -> Float64Array:
     """Return the mean of the probability product kernels of pitch classes and of pairs of pitch classes.
 
-    Rows are those of :func:`musicsim.audio.harmony`, (n, 156) and (m, 156); without B, A is compared with itself. The
+    `A` (n, 156) and `B` (m, 156) are from :func:`musicsim.audio.harmony`; without B, A is compared with itself. The
     result is float64 (n, m), from 0 to 1. See :func:`harmony_map` for `key_invariant`.
     """
     left = harmony_map(A, key_invariant=key_invariant).astype(np.float64)
@@ -108,14 +108,14 @@ def rhythm_map(rhythm: npt.ArrayLike) -> Float32Array:
 def rhythm_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array:
     """Return the mean of the kernels of tempos and of pulses, given rows of :func:`musicsim.audio.rhythm`.
 
-    Rows are (n, 240) and (m, 240); without B, A is compared with itself. The result is float64 (n, m), from 0 to 1.
+    A is (n, 240) and B is (m, 240); without B, A is compared with itself. The result is float64 (n, m), from 0 to 1.
     """
     left = rhythm_map(A).astype(np.float64)
     return cosines(left, left if B is None else rhythm_map(B).astype(np.float64))
 
 
 def _two_roots(rows: npt.ArrayLike, first: int, second: int, name: str) -> tuple[Float64Array, Float64Array]:
-    """Return the roots of two histograms per row, each scaled to length sqrt(1/2)."""
+    """Return the square roots of two histograms per row, each scaled to length sqrt(1/2)."""
     array = np.asarray(rows, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != first + second:
         raise ValueError(f"{name} has shape {array.shape}; it must be (n_songs, {first + second}).")

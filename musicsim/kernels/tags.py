@@ -14,8 +14,8 @@ from musicsim.kernels._rows import check_same_width, cosines, term_counts, unit_
 def inverse_document_frequency(histograms: Any) -> Float64Array:
     """Return the rarity of each codeword (or word) among songs (equation 5.12 of the thesis, with its footnote 8).
 
-    It is log(n_songs / number of songs with the codeword), (n_codewords,). It is 0 for codewords in every song, and for
-    unused ones. Histograms (n_songs, n_codewords) may be sparse, and must not be negative.
+    The result (n_codewords,) is log(n_songs / number of songs with the codeword). It is 0 for unused codewords, and for
+    codewords in every song. Histograms (n_songs, n_codewords) may be sparse, and must not be negative.
     """
     counts = term_counts(histograms, "histograms")
     n_songs = counts.shape[0]
@@ -89,7 +89,7 @@ def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[s
     """Return songs as binary vectors over people's tags, scaled to length 1 ("human tags" in section 5.4.3).
 
     The result is float32 (n_songs, n_tags), with rows of length 1. A song without a tag in the vocabulary is a row of
-    zeros. Repeated tags count once. The vocabulary must be distinct.
+    zeros. Repeated tags count once. The tags in the vocabulary must be distinct.
     """
     column = {tag: t for t, tag in enumerate(vocabulary)}
     if len(column) < len(vocabulary):
@@ -102,7 +102,7 @@ def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[s
 
 
 def plays_cosine_kernel(plays: Any, other: Any = None) -> Float64Array:
-    """Return the cosines between items, each given by the plays of its listeners (thesis 2.5.2).
+    """Return the cosines between items, each represented by the plays of its listeners (thesis 2.5.2).
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def plays_cosine_kernel(plays: Any, other: Any = None) -> Float64Array:
     right = unit_rows(term_counts(sparse.csr_array(other).T.tocsr(), "other"))
     if left.shape[1] != right.shape[1]:
         raise ValueError(
-            f"plays has {left.shape[1]} users and `other` has {right.shape[1]}; the numbers must be equal."
+            f"plays has {left.shape[1]} users, but `other` has {right.shape[1]}; both must have the same users."
         )
     return cosines(left, right)
 

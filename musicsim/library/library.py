@@ -2,13 +2,13 @@
 
 Besides the database ``library.sqlite``, the folder contains:
 
-- ``frames/ab/<hash>.npy``: MFCC and fluctuation of a song, float16, so that models can be refitted without decoding
+- ``frames/ab/<hash>.npy``: MFCCs and fluctuation of a song, float16, so that models can be refitted without decoding
 - ``models/<id>/``: a similarity model with the histograms and vectors of every song
 - ``jobs/<id>.log`` and ``logs/musicsim.log``: output of background jobs, and the program's log
 - ``exports/`` and ``backups/``: files made on the Library page, and daily small copies
 - ``cache/`` and ``scratch/``: data that can be rebuilt, and temporary files
 
-Memory: ``songs()`` takes about 0.6 kB per song, ``table()`` 0.2 kB. Any number of processes may read while one writes.
+``songs()`` takes 0.6 kB per song, and ``table()`` takes 0.2 kB. Any number of processes can read while one writes.
 """
 
 import json
@@ -58,17 +58,17 @@ from musicsim.progress import Progress, no_progress
 from musicsim.public import is_public, protect
 from musicsim.storage import writing_to
 
-_REFRESH_VERSION = 2  # increase this if a refresh computes more from the same songs
+_REFRESH_VERSION = 2  # increase this when a refresh computes more from the same songs
 
 
 _ALBUM_ARTIST = sa.func.coalesce(schema.songs.c.album_artist, schema.songs.c.artist, "")
-_OWN_ALBUM = 5  # minimum number of an artist's songs that make an album of its own
+_OWN_ALBUM = 5  # an artist with this many songs on an album has an album of their own
 
 
 def _join_albums(rows: Iterable[Any]) -> dict[tuple[str, str], str]:
-    """Map each (album, artist) to the artist with the most songs of that album in the same folder.
+    """Map each (album, artist) to the artist with the most songs on that album in the same folder.
 
-    Album artists, and artists with many songs, have albums of their own.
+    Album artists, and artists with many songs, keep albums of their own.
     """
     heads: dict[tuple[str, Any], str] = {}
     joined: dict[tuple[str, str], str] = {}
@@ -107,7 +107,7 @@ class Library(Opinions):
         NotFoundError if it does not exist and `create` is False, and LibraryError if it is damaged or its version is
         not supported.
         """
-        parse_in_turn()  # numpy parses the headers of arrays, which several threads read
+        parse_in_turn()  # several threads read arrays, and numpy parses the header of each
         folder = Path(folder).expanduser().absolute()
         file = folder / LIBRARY_FILE
         finish_replacing(folder)
@@ -253,7 +253,7 @@ class Library(Opinions):
 
     @contextmanager
     def exclusive(self, doing: str = "adding songs") -> Iterator[None]:
-        """Hold the lock for adding songs or fitting models; others get a StoreLockedError that names `doing`."""
+        """Hold the lock for adding songs or fitting models; others get a StoreLockedError that mentions `doing`."""
         try:
             with writing_to(self.folder):
                 lock = writer_lock(self.folder).acquire()
@@ -314,7 +314,7 @@ class Library(Opinions):
         return [make_song(dict(row._mapping), roots, self.folder) for row in self._rows(query)]
 
     def files_of(self, ids: Iterable[int]) -> dict[int, tuple[str, str]]:
-        """Return each song's content hash and one path, keyed by id, if it has a file; ten times as fast as `songs`."""
+        """Return the content hash and one path of each song with a file, keyed by id; ten times as fast as `songs`."""
         s, f = schema.songs.c, schema.files.c
         path = sa.func.min(f.path, type_=sa.Text)
         query = sa.select(s.id, s.content_hash, path).join(schema.files, f.song_id == s.id)
@@ -339,11 +339,11 @@ class Library(Opinions):
         return self._songs(schema.songs.c.id.not_in(schema.ids_with_file()), sa.false(), missing=True)
 
     def table(self) -> SongTable:
-        """Return all songs with a file as columns; the same object until one of them changes."""
+        """Return all songs with a file as columns; the result is the same object until a song changes."""
         return self._tables.songs()
 
     def same_pairs(self) -> list[SamePair]:
-        """Return pairs of songs with the same sound; the same object until one of their songs changes."""
+        """Return pairs of songs with the same sound; the result is the same object until one of these songs changes."""
         return self._tables.same_pairs()
 
     def song(self, song_id: int) -> Song:
@@ -359,7 +359,7 @@ class Library(Opinions):
         return np.frombuffer(stored, dtype=np.uint8).astype(np.float32) / np.float32(255)
 
     def song_with_sound(self, content_hash: str, sound_hash: str) -> int | None:
-        """Return the id of the song with this content hash, else of one with this sound hash, else None."""
+        """Find a song by content hash, then by sound hash; return its id, or None if both hashes are unknown."""
         s = schema.songs.c
         same_bytes = s.content_hash == content_hash
         query = sa.select(s.id).where(sa.or_(same_bytes, s.sound_hash == sound_hash))
@@ -389,7 +389,7 @@ class Library(Opinions):
         return {row.id: (row.album, row.album_artist) for row in rows}
 
     def album_counts(self) -> Counter[tuple[str, str]]:
-        """Return the number of songs per (album, artist), "" for an unknown artist; takes 3 s for a million songs."""
+        """Return the number of songs per (album, artist); "" is an unknown artist; takes 3 s for a million songs."""
         rows = self._album_rows(schema.songs.c.album.is_not(None))
         joined, counts = _join_albums(rows), Counter[tuple[str, str]]()
         for album, by, _, _, n in rows:
@@ -406,7 +406,7 @@ class Library(Opinions):
         return self._values(query.order_by(s.track, s.id))
 
     def _album_rows(self, condition: sa.ColumnElement[bool]) -> Sequence[Any]:
-        """Return album, artist, whether it is an album artist, folder and number of songs."""
+        """Return rows: album, artist, whether the artist is an album artist, folder, and number of songs."""
         s, f = schema.songs.c, schema.files.c
         first = sa.func.min(sa.type_coerce(f.folder, sa.types.NullType()))  # not as a path, which takes longer
         folder = sa.select(first).where(f.song_id == s.id).scalar_subquery().label("folder")
@@ -414,7 +414,7 @@ class Library(Opinions):
         return list(self._rows(sa.select(*keys, sa.func.count()).where(condition).group_by(*keys)))
 
     def tags(self, song_ids: Iterable[int] | None = None) -> dict[int, list[tuple[str, float]]]:
-        """Return the tags of all tagged songs, or of those in `song_ids`, heaviest first."""
+        """Return the tags of all tagged songs, or of those in `song_ids`, by descending weight."""
         return self.listening.tags(song_ids)
 
     def add_tags(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -447,7 +447,7 @@ class Library(Opinions):
         }
 
     def playlists(self, source: str | None = None) -> list[SavedPlaylist]:
-        """Return all playlists, or those of one source; their songs are in order."""
+        """Return all playlists, or those from one source, with their songs in order."""
         return self.saved_playlists.all(source)
 
     def add_playlists(self, playlists: Iterable[NewPlaylist], source: str) -> int:

@@ -195,16 +195,16 @@ def test_lock_error_names_running_operation(taught, monkeypatch):
     monkeypatch.setattr(learned_model, "learn_unlocked", try_to_add)
     with pytest.raises(ModelError):
         learn(taught, LearningSettings(method="ranking"), "x", Watcher())
-    assert "another musicsim is training a model in this library" in told[0]
+    assert "another musicsim process is training a model in this library" in told[0]
     with taught.exclusive(), pytest.raises(StoreLockedError, match="is adding songs in this library"):
         learn(taught, LearningSettings(method="ranking"), "x", Watcher())
     # a killed process leaves all of its words or none
     with taught.exclusive():
         (taught.folder / "writer.txt").write_bytes(b"\xff\x1b[31m")
-        with pytest.raises(StoreLockedError, match=r"another musicsim is \[31m in"):
+        with pytest.raises(StoreLockedError, match=r"another musicsim process is \[31m in"):
             learn(taught, LearningSettings(method="ranking"), "x", Watcher())
         (taught.folder / "writer.txt").unlink()
-        with pytest.raises(StoreLockedError, match="another musicsim is at work in"):
+        with pytest.raises(StoreLockedError, match="another musicsim process is at work in"):
             learn(taught, LearningSettings(method="ranking"), "x", Watcher())
     assert not (taught.folder / "writer.txt").exists()
 

@@ -140,7 +140,7 @@ def test_rejects_mismatched_input():
         SongGaussians(found.means, found.covariances[:, :2], found.n_frames)
     with pytest.raises(ValueError, match="ridge"):
         GaussianEmbedding(0.0).fit(found)
-    with pytest.raises(ValueError, match="gaussians are empty"):
+    with pytest.raises(ValueError, match="gaussians is empty"):
         GaussianEmbedding().fit(found[:0])
     with pytest.raises(ValueError, match="columns"):
         GaussianEmbedding().fit(found).transform(_fit(_songs(2, 3)))

@@ -314,7 +314,7 @@ def test_rejects_bad_rows(hashing, songs):
     with pytest.raises(ValueError, match="All rows of X are equal"):
         hashing.fit(np.ones((5, 2)), [0, 0, 1, 1, 1])
     for scale in (1e-170, 1e160):
-        with pytest.raises(ValueError, match=r"X has entries up to .* scale it"):
+        with pytest.raises(ValueError, match=r"X has entries up to .* scale X"):
             hashing.fit(scale * X, y)
     with pytest.raises(ValueError, match="NaN"):
         hashing.fit(np.full((5, 2), np.nan), [0, 0, 1, 1, 1])

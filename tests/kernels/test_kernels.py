@@ -275,7 +275,7 @@ def test_human_tag_similarity_is_set_cosine():
         (lambda: tfidf_map([[1.0, 2.0]], [1.0, -1.0]), "idf: entries must be finite and not negative"),
         (lambda: chi2_rbf_kernel([[1.0]], [[0.5, 0.5]]), "A has 1 codewords, but B has 2"),
         (lambda: chi2_rbf_kernel([[-1.0]]), "A: entries must be finite and not negative"),
-        (lambda: plays_cosine_kernel(sparse.eye_array(3), sparse.eye_array(4)), "3 users and `other` has 4"),
+        (lambda: plays_cosine_kernel(sparse.eye_array(3), sparse.eye_array(4)), "3 users, but `other` has 4"),
         (lambda: human_tag_vectors([], ["a", "a"]), "twice"),
     ],
 )

@@ -173,7 +173,7 @@ def test_only_one_process_may_add_songs(store):
     )
     try:
         assert other.stdout.readline() == b"locked\n"
-        with pytest.raises(StoreLockedError, match="another musicsim is adding"), store.exclusive():
+        with pytest.raises(StoreLockedError, match="another musicsim process is adding"), store.exclusive():
             pass
     finally:
         other.communicate(b"")

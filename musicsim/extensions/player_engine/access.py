@@ -1,4 +1,4 @@
-"""Access to a library for players in other programs: the token and the owner's rules, in the library's folder."""
+"""Access to a library for players in other programs: the token and the owner's rules, stored in the library folder."""
 
 import secrets
 from dataclasses import dataclass, field, fields
@@ -34,7 +34,7 @@ class PlayerRules(Filters):
     )  # fmt: skip
 
     def path(self, first: int, last: int, length: int, exclude: frozenset[int]) -> PlaylistRequest:
-        """Return a request for a path of `length` songs with these filters, without the songs in `exclude`."""
+        """Return a request for a path of `length` songs with these filters, excluding the songs in `exclude`."""
         filters = {f.name: getattr(self, f.name) for f in fields(Filters)}
         return PlaylistRequest(
             **filters, first=first, through=(last,), length=length, exclude=exclude, avoid_recent=False
@@ -43,7 +43,7 @@ class PlayerRules(Filters):
 
 @dataclass(frozen=True, kw_only=True)
 class PlayerAccess:
-    token: str = field(repr=False)  # token of the players, also the password for Subsonic players
+    token: str = field(repr=False)  # sent by players; also the password for Subsonic players
     rules: PlayerRules = field(default_factory=PlayerRules)
 
     def __post_init__(self) -> None:
@@ -66,7 +66,7 @@ def player_access(library: Library) -> PlayerAccess | None:
 
 
 def answer_players(library: Library, rules: PlayerRules, *, new_token: bool = False) -> PlayerAccess:
-    """Give players access under the rules, with the existing token or a new one."""
+    """Turn on access for players with these rules, using the existing token or a new one."""
     if rules.words:
         filter_rows(take_snapshot(library), rules)
     known = None if new_token else player_access(library)

@@ -66,7 +66,7 @@ class ForeignIds(Protocol):
         """Return the first server that has songs."""
 
     def ids_of(self, song_ids: Iterable[int], server: str) -> dict[int, str]:
-        """Return a dict from song to the server's id; empty if the server belongs to a different extension."""
+        """Map song ids to the server's ids; return an empty dict if the server belongs to a different extension."""
 
     def artist(self, item_id: str) -> tuple[str, str] | None:
         """Return the server that an artist id belongs to, and the artist's name; may raise ServerError."""
@@ -82,7 +82,7 @@ class Answering:
         self.snapshot = _snapshot(library, library.revision)
 
     def song(self, item_id: str) -> Seed:
-        """Find a song by its id on a server, in Jellyfin or here. Raises NotFoundError if the song has no vector."""
+        """Find a song by server, Jellyfin or library id. Raises NotFoundError if the song does not have a vector."""
         for ids in self._foreign:
             if (known := ids.find_song(item_id)) is not None:
                 return self._check_vector(known[1], known[0])
@@ -103,7 +103,7 @@ class Answering:
         return self._check_vector(songs[0].id, self._default_server)
 
     def artist(self, name: str) -> Seed:
-        """Return songs that represent an artist, who is given by name or by an id on a connected server."""
+        """Return songs that represent an artist, given by name or by id on a connected server."""
         try:
             return Seed(choose_songs_of(self.snapshot, name), self._default_server)
         except NotFoundError:
@@ -139,7 +139,7 @@ class Answering:
             k = _WIDEN * k
 
     def path(self, first: Seed, last: Seed, n: int) -> list[Match]:
-        """Return at most `n` songs, from the first to the last. Raises NotFoundError if no server has both."""
+        """Return a path of at most `n` songs. Raises NotFoundError if the first song's server lacks the last song."""
         start, end = (self._library.song(_song_ids(seed.query)[0]) for seed in (first, last))
         if len(set(self.snapshot.rows_of([start.id, end.id]))) == 1:  # both songs sound the same
             return self._to_path([start, end][: 1 + (start.id != end.id)], first.server)
@@ -199,7 +199,7 @@ class Answering:
         return [Match(ids[song.id], song, value) for song, value in zip(songs, similarities, strict=True)]
 
     def _ids(self, song_ids: Sequence[int], server: str | None) -> dict[int, str]:
-        """Return a dict from song to the other program's id for the song or for a duplicate of it."""
+        """Map song ids to ids in the other program; if it lacks a song, use the id of a duplicate."""
         if server is None:
             return {song_id: str(song_id) for song_id in song_ids}
         if server == JELLYFIN:

@@ -1,4 +1,4 @@
-"""Players in other programs, in the Servers section: a switch, the token and the rules."""
+"""Part of the Servers section for players in other programs: a switch, the token and the rules."""
 
 from dataclasses import replace
 from typing import Any
@@ -32,9 +32,9 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     st.toggle(
         "Give players access", access is not None, key="players_on",
         on_change=lambda: _apply(library, PlayerRules() if st.session_state["players_on"] else None),
-        help="While the app runs, OpenSubsonic players and plugins for Navidrome, Ampache and other servers can get "
-        "similar songs, paths and similar artists from this library. They must send the token. To set them up, see "
-        "docs/servers.md.",
+        help="While the app is running, OpenSubsonic players and plugins for Navidrome, Ampache and other servers can "
+        "get similar songs, paths and similar artists from this library. They must send the token. To set them up, "
+        "see docs/servers.md.",
     )  # fmt: skip
     if access is None:
         return
@@ -60,7 +60,7 @@ def _draw_rules(snapshot: Snapshot, rules: PlayerRules) -> None:
             value = getattr(rules, field)
             key.set(sorted(value) if field in _NAMES else value or "" if field == "jellyfin" else value)
     for field in _NAMES:
-        names = sorted({*choices.names.get(field, ()), *getattr(rules, field)})  # rules may name parent folders
+        names = sorted({*choices.names.get(field, ()), *getattr(rules, field)})  # rules can contain parent folders
         if names:
             find_names(**describe(PlayerRules, field), names=names, key=_KEYS[field], placeholder="None")
     if span:

@@ -86,7 +86,7 @@ def _representative(matches: Sequence[Match]) -> list[dict[str, str]]:
 def _number(request: Request, name: str, default: int) -> int:
     text = request.query_params.get(name) or str(default)
     if not re.fullmatch("[0-9]{1,9}", text, re.ASCII):
-        raise _RequestError(400, f"{name} must be a whole number.")
+        raise _RequestError(400, f"{name} must be an integer.")
     return min(max(int(text), 1), MAX_SONGS)
 
 

@@ -27,7 +27,7 @@ from musicsim.library import Song
 _log = logging.getLogger(__name__)
 
 _VERSION = "1.16.1"  # version of the Subsonic protocol
-_EXTENSIONS = ("apiKeyAuthentication", "formPost", "sonicSimilarity")  # supported OpenSubsonic extensions, in version 1
+_EXTENSIONS = ("apiKeyAuthentication", "formPost", "sonicSimilarity")  # supported extensions, all version 1
 _USER = "musicsim"
 _MAX_FORM = 1 << 16  # bytes
 _N_TRACKS, _N_SONGS, _N_PATH = 10, 50, 25  # default numbers of results
@@ -143,7 +143,7 @@ def _get(parameters: _Parameters, name: str) -> str:
 def _count(parameters: _Parameters, default: int) -> int:
     text = parameters.get("count") or str(default)
     if not re.fullmatch("[0-9]{1,9}", text, re.ASCII) or not int(text):
-        raise _ProtocolError(_GENERIC, "count must be a whole number of at least 1.")
+        raise _ProtocolError(_GENERIC, "count must be an integer of at least 1.")
     return min(int(text), MAX_SONGS)
 
 

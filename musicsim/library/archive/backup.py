@@ -1,4 +1,4 @@
-"""Backups: a library in one file, made while other processes may write to it, and fully checked before a restore.
+"""Backups: a library in one file, written even while the library changes, and fully checked before a restore.
 
 A backup does not contain the music, or data that can be rebuilt from it. It may come from an untrusted person: its
 settings could name workers that run code, its jobs contain paths, and its author knows its tokens.
@@ -54,7 +54,7 @@ class BackupReport:
 
 
 def save_backup(library: Library, target: Path, progress: Progress, private: Collection[str] = ()) -> BackupReport:
-    """Write a library to one file that only its owner can read. The complete file replaces an earlier backup.
+    """Write a library to one file that only its owner can read. It replaces an earlier backup once it is complete.
 
     `private` lists files in the library's folder that contain secrets and should be included. If it is empty, links to
     listening tests get new tokens in the backup.
@@ -80,8 +80,8 @@ class _BackupWriter:
                 break
         else:
             raise LibraryError(
-                f"{self._library.folder}: songs and models are removed faster than they can be copied. Wait until the "
-                "job that removes them has finished, and start the backup again."
+                f"{self._library.folder}: songs and models are being removed faster than they can be copied. Wait "
+                "until the job that removes them has finished, and start the backup again."
             )
         for name in private:
             self._add(self._library.folder / name)
@@ -117,7 +117,7 @@ class _BackupWriter:
         return target
 
     def _add_arrays(self, copy: Library) -> list[str] | None:
-        """Return the names of damaged models; None if songs or models were deleted in the meantime."""
+        """Add songs and models; return the names of damaged models, or None if any were deleted in the meantime."""
         songs, models = copy.content_hashes(), copy.models.all(retired=True)
         total = len(songs) + len(models)
         missing: set[str] = set()
@@ -249,14 +249,14 @@ def _prepare_database(folder: Path) -> None:
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise StoreLockedError(
-                f"{folder}: another musicsim has this library open. Close the app and all other programs that use it, "
-                "and restore again."
+                f"{folder}: another musicsim process has this library open. Close the app and all other programs that "
+                "use it, and restore again."
             ) from error
-        # a damaged database cannot be open in another process
+        # a damaged database is replaced: no other process can have it open
 
 
 def _read_own_texts(folder: Path) -> dict[str, str]:
-    """Return a library's entries that belong to the machine; empty if there is no library or it is damaged."""
+    """Return a library's entries that belong to the machine; empty if the library is missing or damaged."""
     file = folder / LIBRARY_FILE
     if not file.exists():
         return {}
@@ -282,7 +282,7 @@ def _adapt_to_machine(folder: Path, own: Mapping[str, str], *, with_tokens: bool
 
 
 def _find_addresses(folder: Path) -> list[str]:
-    """Return the addresses that a scan or player would connect to, without user names and files in listed folders."""
+    """Return the addresses that a scan or player would connect to, without user names; omit files in listed folders."""
     addresses: dict[str, None] = {}
     with closing(sqlite3.connect(folder / LIBRARY_FILE)) as database:
         for table, column in _PATHS:

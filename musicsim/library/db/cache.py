@@ -1,4 +1,4 @@
-"""A cache, in memory and in a file, of values that take seconds to read. It is updated when the library changes."""
+"""Cache in memory and in a file for values that take seconds to read. It is updated when the library changes."""
 
 import json
 import logging
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 Arrays = dict[str, npt.NDArray[Any]]
 
-SAVE_INTERVAL = 5_000  # changes between two writes of the file; half as many as the change log keeps
+SAVE_INTERVAL = 5_000  # number of changes between two writes of the file: half the size of the change log
 _FORMAT = 2
 
 
@@ -49,7 +49,7 @@ class Archive(Generic[T]):
     def save(self, value: T, revision: LoggedRevision) -> None:
         """Write a value and its revision; do nothing if the file cannot be written."""
         about = np.array(json.dumps([_FORMAT, revision.number, revision.token]))
-        with suppress(OSError, StorageError):  # then the next process reads the database
+        with suppress(OSError, StorageError):  # if this fails, the next process reads the database
             save_arrays(self.path, about=about, **self.pack(value))
 
     def load(self) -> tuple[T, LoggedRevision] | None:
@@ -66,7 +66,7 @@ class Archive(Generic[T]):
 
 
 class CachedValue(Generic[T]):
-    """A value read from a database, which :meth:`get` updates with the latest changes. Thread-safe.
+    """A value read from a database; :meth:`get` updates it with the latest changes. Thread-safe.
 
     `update` returns the same object if the changes do not affect it, and None if the value must be read again.
     """

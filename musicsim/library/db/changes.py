@@ -70,7 +70,7 @@ class Changes:
 
 
 def begin_log(connection: sa.Connection) -> None:
-    """Log the current revision if an older version of musicsim, which did not log it, made the last change."""
+    """Log the current revision if the last change was made by an older version of musicsim, which did not log it."""
     revision = _revision(connection)
     if not _entries(connection, revision, revision):
         _insert(connection, revision, None, None, None)
@@ -133,7 +133,7 @@ def _entries(connection: sa.Connection, first: int, last: int) -> list[list]:
 def _insert(
     connection: sa.Connection, revision: int, songs: list[int] | None, grown: list[str] | None, shrunk: list[str] | None
 ) -> None:
-    """Log a revision; `songs` is None if any song may have changed, and the models are None if unknown."""
+    """Log a revision; `songs` is None if any song may have changed; `grown` and `shrunk` are None if unknown."""
     entry = json.dumps([secrets.token_hex(8), songs, grown, shrunk])
     connection.exec_driver_sql("INSERT INTO meta (key, value) VALUES (?, ?)", (_key(revision), entry))
 

@@ -59,7 +59,7 @@ class Labels:
         return np.array([*map(holds, self.names), False])[self.codes]  # code -1 selects False
 
     def texts(self, rows: npt.ArrayLike | None = None) -> list[str | None]:
-        """Return the strings of all songs, or of some rows; None for no string."""
+        """Return the strings of all songs, or of some rows; None for a song without a string."""
         codes = self.codes if rows is None else self.codes[np.asarray(rows, dtype=np.int64)]
         return [self.names[code] if code >= 0 else None for code in codes.tolist()]
 
@@ -120,7 +120,7 @@ class SongTable(_Record):
         return places_in_order(self.ids, np.asarray(ids, dtype=np.int64))
 
     def replace_songs(self, ids: Iterable[int], new: Self) -> Self:
-        """Return the table without the songs in `ids`, and with those in `new`; no remaining song may be in `new`."""
+        """Return a table in which `new` replaces the songs in `ids`; no other song of this table may be in `new`."""
         places = self.places_of(np.sort(np.fromiter(ids, dtype=np.int64)))
         removed = places[places >= 0]
         at = np.searchsorted(np.delete(self.ids, removed), new.ids)
@@ -154,19 +154,19 @@ class SongTable(_Record):
         ]
 
     def ids_with(self, text: str, limit: int, *, nearly: bool = False) -> Int64Array:
-        """Find up to `limit` songs that contain `text`, those that begin with it first; `nearly` allows a typo."""
+        """Return up to `limit` ids of songs whose names contain `text`, best matches first; `nearly` allows a typo."""
         find = self.matched.nearly_holding if nearly else self.matched.holding
         return self.ids[find(text.casefold(), limit)]
 
     def artists_with(self, text: str, limit: int, *, nearly: bool = False) -> list[tuple[str, int]]:
-        """Find artists like :meth:`ids_with`, and return their names and numbers of songs."""
+        """Find artists as :meth:`ids_with` finds songs; return each artist's name and number of songs."""
         names, counts, lines = self._artists
         find = lines.nearly_holding if nearly else lines.holding
         return [(names[i], counts[i]) for i in find(text.casefold(), limit)]
 
     @cached_property
     def _artists(self) -> tuple[list[str], list[int], PackedTexts]:
-        """Return the artists' names, numbers of songs and lines to search, ordered by decreasing number of songs."""
+        """Return the artists' names, song counts and lines to search, in descending order of song counts."""
         artist = self.columns.artist
         counts = artist.sizes()
         order = np.argsort(-counts, kind="stable")
@@ -278,7 +278,7 @@ def read_table(connection: sa.Connection, roots: Sequence[Path], ids: Iterable[i
 def _make_columns(
     numbers: Float64Array, codes: Int32Array, texts: Sequence[list[str]], roots: Sequence[Path]
 ) -> SongColumns:
-    """Make the columns from rows of song id and :data:`_NUMBERS`, and from the codes and names of five labels."""
+    """Make the columns from rows (song id, then :data:`_NUMBERS`), and from the codes and names of five labels."""
     artist, genre, folder, key, mode = codes
     artists, genres, stored, keys, modes = texts
     heard = zip(HEARD, numbers[:, 3:].T.astype(np.float32), strict=True)
@@ -293,7 +293,7 @@ def _make_columns(
 
 
 def _groups(ids: Int64Array, artist: Labels, folder: Int32Array, paths: Sequence[Any], roots: Sequence[Path]) -> Labels:
-    """Return each song's group: its artist, else the folder that replaces an unknown artist, else the song alone."""
+    """Return each song's group: its artist, the folder that replaces an unknown artist, or the song alone."""
     code_of: dict[str, int] = {}
 
     def code(group: str | None) -> int:

@@ -53,7 +53,7 @@ def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: sa.Connection) -> None:
-        # Lock a write transaction at its start: upgrading a read transaction would fail after another write.
+        # Acquire the write lock at the start: a read transaction cannot be upgraded after another process has written.
         writes = connection.get_execution_options().get("musicsim_writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -71,7 +71,7 @@ def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Switch to WAL mode. While another connection writes, retry for as long as other statements would wait."""
+    """Switch to WAL mode; while another connection is writing, retry for up to `_BUSY_MS` milliseconds."""
     limit = time.monotonic() + _BUSY_MS / 1000
     while True:
         try:
@@ -94,7 +94,7 @@ def _casefold(*values: object) -> str:
 
 
 def read_only_address(path: Path) -> str:
-    """Return the URI for reading a database. Raises LibraryError if a file that reading requires is missing.
+    """Return the URI for reading a database. Raises LibraryError if a required file is missing.
 
     The latest changes may be in a second file (-wal). In a read-only folder, SQLite can read them only with a third
     file (-shm). It exists as long as another process has the library open. If the second file is empty or missing, the
@@ -126,7 +126,7 @@ def check_details(details: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 class Tables:
-    """Base class of the stores. It reads tables with single queries, and changes them in transactions of `write`."""
+    """Base class of the stores. It reads tables with single queries, and changes them in transactions from `write`."""
 
     def __init__(self, engine: sa.Engine, write: Write) -> None:
         self._engine, self._write = engine, write

@@ -13,7 +13,7 @@ _OVERSAMPLING = 10  # number of lines to find, as a multiple of the requested nu
 _END = b"\xff"  # separator of lines, which does not occur in UTF-8
 _MIN_TYPO = 5  # minimum length of a string that may contain a typo
 _MIN_SIMILARITY = 0.8
-_MAX_CANDIDATES = 1_000  # maximum number of lines to compare that contain one half of a string
+_MAX_CANDIDATES = 1_000  # maximum number of candidate lines per half of a string
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class PackedTexts:
     """Lines joined as UTF-8; each takes 9 bytes in addition to its text."""
 
     text: bytes  # the lines, with one separator byte before each and after the last
-    starts: Int64Array  # (n_lines + 1,): start of each line, then the start of a line added at the end
+    starts: Int64Array  # (n_lines + 1,): start of each line, then the start of the next line that is appended
 
     @classmethod
     def pack(cls, lines: Iterable[str]) -> Self:
@@ -83,7 +83,7 @@ class PackedTexts:
             at = self.text.find(wanted, int(self.starts[row + 1]) - n_before)
 
     def replace_lines(self, rows: Int64Array, new: Self, at: Int64Array) -> Self:
-        """Return the lines without `rows`, and with new lines inserted at the indices `at` of the rest."""
+        """Return the lines with `rows` deleted, and then with the lines of `new` inserted at the indices `at`."""
         rest = np.delete(np.diff(self.starts), rows)
         begins, ends = [0, *self.starts[rows + 1].tolist()], [*self.starts[rows].tolist(), len(self.text)]
         text = b"".join(self.text[begin:end] for begin, end in zip(begins, ends, strict=True))

@@ -42,7 +42,7 @@ def path_of(text: str) -> Path:
 
 
 class FilePath(TypeDecorator[Path]):
-    """A path in the file system; its name need not be UTF-8."""
+    """A path in the file system, which need not be UTF-8."""
 
     impl = sa.Text
     cache_ok = True
@@ -57,7 +57,7 @@ class FilePath(TypeDecorator[Path]):
 metadata = sa.MetaData()
 
 IN_SMALL_COPY = {"in_small_copy": True}
-"""The `info` of tables whose rows are in the daily small copy."""
+"""The `info` of tables that are included in the daily small copy."""
 
 
 def _table(name: str, *items: sa.schema.SchemaItem, **options: Any) -> sa.Table:
@@ -96,7 +96,7 @@ songs = _table(
     sa.Column("typical_s", sa.Float, nullable=False, default=0.0, server_default="0"),
     sa.Column("is_compared", sa.Boolean, nullable=False, default=False, server_default="0"),
     sa.Column("last_path", FilePath),  # last known path, to name a song without a file
-    sa.Column("tempo", sa.Float),  # tempo to energy: see musicsim.audio.Descriptors
+    sa.Column("tempo", sa.Float),  # tempo through energy: see musicsim.audio.Descriptors
     *_columns(sa.Text, "key", "mode"),
     *_columns(sa.Float, "loudness", "brightness", "energy"),
     sa.Column("descriptor_version", sa.Integer, nullable=False, default=0, server_default="0"),  # 0: not computed yet
@@ -145,7 +145,7 @@ plays = _people_table(
     "plays",
     sa.Column("listener", sa.Text, primary_key=True),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
-    sa.Column("source", sa.Text, primary_key=True),  # an import or another counter; plays from all sources add up
+    sa.Column("source", sa.Text, primary_key=True),  # an import or another counter; plays from all sources are summed
     sa.Column("count", sa.Integer, nullable=False),
 )
 
@@ -294,7 +294,7 @@ def all_tables() -> tuple[sa.Table, ...]:
 
 
 def small_copy_tables() -> tuple[sa.Table, ...]:
-    """Return the tables with rows in the daily small copy, in the order of :func:`all_tables`."""
+    """Return the tables that are included in the daily small copy, in the order of :func:`all_tables`."""
     return tuple(table for table in all_tables() if table.info.get("in_small_copy"))
 
 

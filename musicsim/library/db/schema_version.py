@@ -11,7 +11,7 @@ from musicsim.errors import LibraryError
 from musicsim.library.db import schema
 
 # To change the tables, edit `schema.py` and increase this number by one. Make `prepare_tables` convert libraries of the
-# previous version within its transaction. Write its SQL statements out, because later versions may change `schema.py`,
+# previous version within its transaction. Write out its SQL statements, because later versions may change `schema.py`,
 # and store the new number in the table `meta`. Raise an error for a read-only library. Add a test that starts with the
 # old tables.
 SCHEMA_VERSION = 11
@@ -61,7 +61,7 @@ def create_tables(connection: sa.Connection) -> None:
 
 
 def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = False) -> None:
-    """Create the tables in an empty database, or convert tables of version 10; also create those of new extensions."""
+    """Create the tables in an empty database, or convert tables of version 10. Also create tables of new extensions."""
     tables = sa.inspect(connection).get_table_names()
     if not tables and not read_only:
         create_tables(connection)

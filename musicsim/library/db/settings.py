@@ -1,7 +1,7 @@
 """Settings of a library: defaults, checks, and the settings that belong to the machine.
 
-The hook ``settings`` adds strings that are empty by default and belong to the machine. It is a dict from names to
-functions ``check(text: str) -> str``, which raise ValueError.
+The hook ``settings`` adds strings that are empty by default and belong to the machine. It is a dict that maps names
+to functions ``check(text: str) -> str``, which raise ValueError for invalid strings.
 """
 
 import json
@@ -26,7 +26,7 @@ _DEFAULTS: dict[str, Any] = {
     "file_seconds": 600,  # a decoder that takes longer is stopped
     "index_memory_mb": 4096,  # maximum memory of a large library's index; beyond it, bit codes are searched
     "index_kind": "automatic",  # kind of neighbor index, one of INDEX_KINDS
-    "keep_plays": True,  # store plays and skips of the app's player
+    "keep_plays": True,  # store plays and skips from the app's player
     "hub_reduction": True,  # keep hubs from crowding every list of results
 }
 
@@ -77,7 +77,7 @@ def _parse(text: str | None) -> dict[str, Any]:
 
 def merge_restored(restored: str | None, own: str | None) -> str | None:
     """Return a backup's settings as JSON, with machine settings from `own`, the JSON of the replaced library."""
-    # dropped before the check, so that a wrong value from the other machine does not matter
+    # dropped before the check, so that an invalid value from the other machine does not matter
     settings = read_settings(json.dumps({k: v for k, v in _parse(restored).items() if not is_of_machine(k)}))
     with suppress(ValueError):
         settings |= {name: value for name, value in read_settings(own).items() if is_of_machine(name)}

@@ -13,7 +13,7 @@ from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
 from musicsim.library.tags.file_tags import FileTags
 
-_LATEST_S = 253_402_000_000.0  # latest valid time, in the year 9999, the last one that datetime supports
+_LATEST_S = 253_402_000_000.0  # latest valid time, in 9999, the last year that datetime supports
 _EARLIEST_S = -60_000_000_000.0  # earliest valid time, in the year 68
 _MAX_NUMBER = 1e15
 _RANGES: Mapping[str, tuple[float, float]] = {
@@ -26,7 +26,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
 }
 _TIME = re.compile(r"\w+_at|missing_since")
 _TIMES = ("listens.times", "waiting.times")  # columns with 4 bytes per time
-_FOLDER_NAMES = ("models.id", "models.base_id", "songs.content_hash")  # columns with parts of paths
+_FOLDER_NAMES = ("models.id", "models.base_id", "songs.content_hash")  # columns whose values become parts of paths
 _FOLDER_NAME = re.compile(r"[\w-]{1,200}", re.ASCII)
 _TEXTS = (sa.Text, sa.JSON, schema.FilePath)
 _SQLITE_TYPES = (
@@ -39,7 +39,7 @@ _TAG_TYPES = {tag.name: (int if tag.name in ("track", "year") else str, type(Non
 
 
 def find_wrong_value(connection: sqlite3.Connection, tables: Collection[sa.Table] | None = None) -> str | None:
-    """Return the first column of `tables` (default: all) with a wrong value, such as ``songs.title``, or None."""
+    """Return the first column of `tables` (default: all) with an invalid value, such as ``songs.title``, or None."""
     connection.create_function("is_json_of", 2, _is_json_of, deterministic=True)
     connection.create_function("is_folder_name", 1, _is_folder_name, deterministic=True)
     for table in schema.all_tables() if tables is None else tables:

@@ -1,1 +1,1 @@
-"""Files on disk: atomic writes, bounded reads, and cleanup after a kill. Independent of tables and songs."""
+"""Files on disk: atomic writes, bounded reads, and cleanup after a crash. These modules do not use tables or songs."""

@@ -1,7 +1,7 @@
 """Archives: Zstandard-compressed tar files whose last member contains the hashes of all other members.
 
-``sha256sum --check hashes.txt`` can read the last member. An archive may be hostile, so it is checked before use:
-links, unexpected names, changed or missing bytes, and more parts or bytes than a legitimate archive has are refused.
+``sha256sum --check hashes.txt`` can read the last member. An archive may be hostile, so it is checked before use.
+The check refuses links, unexpected names, changed or missing bytes, and too many parts or bytes.
 """
 
 import hashlib
@@ -30,14 +30,14 @@ _FORMAT = 1
 _HASHES = "hashes.txt"
 _MAX_ABOUT = 1 << 16
 _CHUNK = 1 << 20
-_LEVEL, _THREADS = 3, -1  # level of compression; -1 uses one thread per core
-_MAX_WINDOW = 1 << 27  # maximum number of bytes of memory for decompression
-_MIN_FILE = 4096  # bytes that an empty file uses on disk
-_MAX_NAME = 100  # maximum number of bytes of a name in a tar header
+_LEVEL, _THREADS = 3, -1  # compression level and number of threads; -1: one per core
+_MAX_WINDOW = 1 << 27  # maximum memory for decompression, in bytes
+_MIN_FILE = 4096  # number of bytes that an empty file uses on disk
+_MAX_NAME = 100  # maximum length of a name in a tar header, in bytes
 _LATEST_S = 2.5e11  # latest valid time, in the year 9892
 # songs and vectors are compressed to a third or half of their size, a zip bomb to a thousandth
 _MAX_RATIO, _MAX_EXTRA = 40, 256 << 20
-# An archive may have 10,000 parts, and one more per kB: models have few files, and an excerpt takes more than 4 kB.
+# An archive can have 10,000 parts, plus one per kB: models have few files, and an excerpt takes more than 4 kB.
 _MIN_MEMBERS, _MEMBER_SIZE = 10_000, 1024
 _MALFORMED = (tarfile.TarError, zstandard.ZstdError, KeyError, TypeError, RecursionError, *DAMAGED)
 
@@ -65,7 +65,7 @@ class ArchiveKind:
 
     @contextmanager
     def write(self, target: Path, work: Path) -> Iterator["ArchiveWriter"]:
-        """Write an archive in `work` and move it to `target`. Raises LibraryError if that is another kind of file."""
+        """Write an archive in `work` and move it to `target`. Raises LibraryError for a `target` of another kind."""
         if target.exists() and not self._has_kind(target):
             raise LibraryError(f"{target}: this file exists and is not a {self.title}. Choose another name.")
         compressor = zstandard.ZstdCompressor(level=_LEVEL, threads=_THREADS, write_checksum=True)
@@ -89,7 +89,7 @@ class ArchiveKind:
 
     @contextmanager
     def refusing(self, name: str) -> Iterator[None]:
-        """Convert errors caused by a damaged or altered archive to LibraryError; `name` is its file name."""
+        """Convert errors caused by a damaged or altered archive to LibraryError; `name` is the file name."""
         try:
             yield
         except _MALFORMED as error:

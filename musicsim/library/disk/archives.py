@@ -1,6 +1,6 @@
 """Zip archives from untrusted sources: checked before they are used, and unpacked up to a limit.
 
-The limit applies to the unpacked size, because a legitimate member can shrink as much as a zip bomb does.
+The limit applies to the unpacked size, because a harmless file can have the compression ratio of a zip bomb.
 """
 
 import errno
@@ -15,7 +15,7 @@ from pathlib import Path
 from musicsim.storage import writing_to
 
 DAMAGED = (ValueError, zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, OverflowError, MemoryError)
-"""Errors that reading a damaged archive may raise in addition to OSError."""
+"""Errors, in addition to OSError, that reading a damaged archive can raise."""
 _IS_ENCRYPTED = 0x1
 _MAX_NAME = 512
 _MAX_ARRAYS = 10_000  # per file
@@ -29,7 +29,7 @@ _END_SIZE, _LARGE_END_SIZE = 22, 20
 def open_archive(path: Path, max_members: int) -> Iterator[zipfile.ZipFile]:
     """Open an archive and check its list of members.
 
-    Raises ValueError for too many, repeated, encrypted or special members, and for methods other than deflate.
+    Raises ValueError for too many, repeated, encrypted or special members, and for unsupported compression methods.
     """
     if not path.is_file():  # opening a pipe would block
         raise ValueError("it is not a file")

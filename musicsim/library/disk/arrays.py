@@ -24,7 +24,7 @@ def atomic_path(target: Path, mode: int = 0o666) -> Iterator[Path]:
     with writing_to(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = _temporary(target)
-        temporary.touch(mode, exist_ok=False)  # the umask applies to it, unlike with tempfile
+        temporary.touch(mode, exist_ok=False)  # applies the umask, unlike tempfile
         try:
             yield temporary
             temporary.replace(target)
@@ -93,7 +93,7 @@ class RowFile:
 
 
 def release_pages() -> None:
-    """Release the memory of all mapped files; otherwise, a few thousand random reads load nearly a whole file."""
+    """Release the memory of all mapped files; otherwise, a few thousand random reads load almost a whole file."""
     for mapped in list(_mapped):
         with suppress(AttributeError, ValueError, OSError):  # not supported by this system, or the file is closed
             mapped.madvise(mmap.MADV_DONTNEED)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 _MAX_PROBLEMS = 20
-# the beginnings of formulas, including those after an apostrophe that we wrote
+# the start of a formula, with or without apostrophes that protect_cell added
 _FORMULA = re.compile(r"[\s']*[=+\-@＝＋－＠]|'*[\t\r\n]")
 
 
@@ -21,7 +21,7 @@ def restore_cell(cell: str) -> str:
 
 
 def as_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
-    """Return a table as UTF-8 CSV with protected cells; None becomes an empty cell, lone surrogates become "?"."""
+    """Return a table as UTF-8 CSV with protected cells; None becomes an empty cell, and lone surrogates become "?"."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(map(protect_cell, header))
@@ -30,6 +30,6 @@ def as_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
 
 
 def shorten_problems(problems: list[str]) -> tuple[str, ...]:
-    """Return the first 20 problems with the rows of a file, and a line that counts the others."""
+    """Return the first 20 problems with the rows of a file, and a line with the number of the others."""
     more = len(problems) - _MAX_PROBLEMS
     return (*problems[:_MAX_PROBLEMS], *([f"{more} more rows were left out."] if more > 0 else ()))

@@ -39,6 +39,6 @@ def read_header(stream: IO[bytes], n_bytes: int) -> Header:
     if dtype.hasobject:
         raise ValueError("it contains Python objects instead of numbers or text")
     header = Header(shape, dtype)
-    if header.size * max(dtype.itemsize, 1) > n_bytes:  # even empty strings would use memory
-        raise ValueError(f"its header declares {header.size:,} values, which {n_bytes:,} bytes cannot contain")
+    if header.size * max(dtype.itemsize, 1) > n_bytes:  # arrays of empty strings also use memory
+        raise ValueError(f"its header declares {header.size:,} values, which do not fit into {n_bytes:,} bytes")
     return header

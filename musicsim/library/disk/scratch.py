@@ -24,7 +24,7 @@ _MIN_AGE_S = 24 * 3600.0
 
 
 class Scratch:
-    """A folder for this process in a shared folder on the library's disk; folders of ended processes are removed."""
+    """A folder for this process in a shared folder on the library's disk; removes the folders of exited processes."""
 
     def __init__(self, folder: Path) -> None:
         self._own = folder / secrets.token_hex(6)
@@ -48,7 +48,7 @@ class Scratch:
 
 
 def remove_left(folder: Path) -> None:
-    """Remove the folders of ended processes from a shared folder."""
+    """Remove the folders of exited processes from a shared folder."""
     for lock in _acquire_left(folder):
         _remove(lock)
 
@@ -62,10 +62,10 @@ def find_left(folder: Path) -> list[Path]:
 
 
 def _acquire_left(folder: Path) -> Iterator[filelock.BaseFileLock]:
-    """Acquire and yield the locks of ended processes."""
+    """Acquire and yield the locks of exited processes."""
     for path in folder.glob("*.lock"):
         lock = filelock.FileLock(path, timeout=0)
-        with suppress(filelock.Timeout, OSError):  # its process is running, or we do not have permission to remove it
+        with suppress(filelock.Timeout, OSError):  # its process is running, or we lack the permission to remove it
             lock.acquire()
             yield lock
 

@@ -24,7 +24,7 @@ TIMEOUT_S = 60.0
 
 
 def writer_lock(folder: Path) -> filelock.FileLock:
-    """Return the lock of the process that changes a library. By default, acquiring it does not wait."""
+    """Return the lock of the process that changes a library. By default, acquiring the lock does not wait."""
     return filelock.FileLock(folder / "writer.lock", timeout=0)
 
 
@@ -34,7 +34,7 @@ def note_doing(folder: Path, doing: str | None) -> None:
         if doing is None:
             (folder / _NOTE).unlink(missing_ok=True)
         else:
-            (folder / _NOTE).write_text(doing, encoding="utf-8")  # a write of so few bytes is atomic
+            (folder / _NOTE).write_text(doing, encoding="utf-8")  # a write this short is atomic
 
 
 def lock_error(folder: Path) -> StoreLockedError:
@@ -43,8 +43,8 @@ def lock_error(folder: Path) -> StoreLockedError:
         doing = file.read(_MAX_LENGTH).decode("ascii", "ignore")
     doing = "".join(c for c in doing if c.isprintable()) or "at work"
     return StoreLockedError(
-        f"{folder}: another musicsim is {doing} in this library. Wait until it has finished, or cancel it on the "
-        "Library page."
+        f"{folder}: another musicsim process is {doing} in this library. Wait until it has finished, or cancel it on "
+        "the Library page."
     )
 
 
@@ -56,20 +56,20 @@ def replace_parts(folder: Path, ready: Path, parts: Iterable[str]) -> None:
     with writing_to(folder):
         (ready / _PARTS).write_text(json.dumps({name: (ready / name).exists() for name in parts}))
         shutil.rmtree(folder / ASIDE, ignore_errors=True)
-        os.sync()  # everything is on the disk before anything is replaced
+        os.sync()  # write everything to disk before anything is replaced
         ready.rename(folder / _NEW)
         _finish(folder)
 
 
 def finish_replacing(folder: Path) -> None:
-    """Finish an interrupted replacement. Raises StoreLockedError if another process holds the lock too long."""
+    """Finish an interrupted replacement. Raises StoreLockedError if another process holds the lock for too long."""
     if not (folder / _NEW).exists():
         return
     try:
         with writing_to(folder), writer_lock(folder).acquire(timeout=TIMEOUT_S):
             _finish(folder)
     except filelock.Timeout as error:
-        raise StoreLockedError(f"{folder}: this library is being restored. Wait until that has finished.") from error
+        raise StoreLockedError(f"{folder}: this library is being restored. Wait for the restore to finish.") from error
 
 
 def _finish(folder: Path) -> None:

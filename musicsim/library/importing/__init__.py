@@ -1,4 +1,4 @@
-"""Imports of plays, tags and playlists: read files, match their songs, preview, and write everything together.
+"""Imports of plays, tags and playlists: read files, match songs, show a preview, and write in one transaction.
 
 ::
 

@@ -2,8 +2,8 @@
 
 The columns, in any order, are `answered_at` (ISO 8601), `listener`, `form`, `chosen` ("song1" to "song4" or "unsure"),
 `is_random`, `foreseen`, `model`, and for each song `song1_hash`, `song1_artist`, `song1_title` and `song1_path`. Paths
-are cut to their last three parts, to hide the owner of the computer. Files of bliss's odd-one-out survey can also be
-read.
+are cut to their last three parts, to hide the name of the computer's owner. Files of bliss's odd-one-out survey can
+also be read.
 """
 
 import csv
@@ -70,7 +70,7 @@ def answer_cells(answer: FiledAnswer) -> list[str]:
 
 
 def read_answers(file: BinaryIO, label: str) -> Iterator[tuple[int, FiledAnswer | str]]:
-    """Yield the line number of each answer, with the answer or the problem; `label` begins error messages."""
+    """Yield each answer's line number, with the answer or its problem; error messages begin with `label`."""
     text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
     rows = csv.reader(text, strict=True)
     try:
@@ -145,7 +145,7 @@ def _parse_time(text: str) -> float | None:
     try:
         time = datetime.fromisoformat(text.strip())
         seconds = (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
-        datetime.fromtimestamp(seconds, UTC)  # must be in range for exports; a zone may move it to the year 10000
+        datetime.fromtimestamp(seconds, UTC)  # must be in range for exports; a time zone can move it to the year 10000
     except (ValueError, OverflowError, OSError):
         seconds = math.nan
     if math.isnan(seconds):

@@ -30,7 +30,7 @@ class AnswersImport:
     n_added: int  # number of answers that are new to the library
     n_known: int  # number of answers that the library already has
     n_unmatched: int  # number of answers about a song that the library does not have
-    problems: tuple[str, ...]  # messages about the first 20 rejected rows, with their lines, and the number of others
+    problems: tuple[str, ...]  # messages about the first 20 rejected rows, with line numbers; then the number of others
 
 
 def export_answers(library: Library, file: str | Path | BinaryIO, *, opinions: Opinions | None = None) -> int:
@@ -76,7 +76,7 @@ def collect_answers(library: Library, *, opinions: Opinions | None = None) -> li
 def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImport:
     """Import answers from a file written by :func:`export_answers` or by bliss's odd-one-out survey.
 
-    Songs are matched by the hash of their file, else by the end of its path, else by artist and title. Known answers
+    Songs are matched by the hash of their file, then by the end of its path, then by artist and title. Known answers
     are skipped. Raises LibraryError, and writes nothing, if the file cannot be read or has no answers.
     """
     label = str(file if isinstance(file, str | Path) else getattr(file, "name", "CSV"))
@@ -120,7 +120,7 @@ def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImpo
 
 
 def _match_songs(library: Library, songs: set[FiledSong]) -> dict[FiledSong, int | None]:
-    """Return the library's song id, or None, for each song in a file."""
+    """Map each song in a file to the id of a song in the library, or to None."""
     s = schema.songs.c
     hashes = sa.func.json_each(json.dumps([song.content_hash for song in songs])).table_valued("value")
     with library.engine.connect() as connection:

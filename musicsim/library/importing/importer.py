@@ -38,7 +38,7 @@ class Absent:
 
     @property
     def label(self) -> str:
-        """Title and artist, or the file name or address."""
+        """Title and artist; without them, the file name or address."""
         names = " — ".join(filter(None, (self.song.title, self.song.artist)))
         return names or file_name(self.song.place)
 
@@ -73,7 +73,7 @@ class Preview:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows, except those left out."""
+        """Number of rows, excluding those left out."""
         return self.batch.n_rows
 
     @property
@@ -154,7 +154,7 @@ def preview(
 
 
 def _find_by_path(library: Library, songs: Sequence[NamedSong], progress: Progress) -> dict[str, int]:
-    """Return song ids keyed by entry path, for entries whose path is exactly that of a file."""
+    """Return song ids keyed by entry path, for entries that have exactly the path of a file."""
     ids: dict[str, int] = {}
     for start in range(0, len(songs), _AT_ONCE):
         progress("looking for files", start, len(songs))
@@ -167,7 +167,7 @@ def _find_by_path(library: Library, songs: Sequence[NamedSong], progress: Progre
 
 
 def _count_plays(batch: Batch) -> Int64Array:
-    """Return the number of plays of each song, or of its rows for tags and playlists."""
+    """Return the number of plays per song; for tags and playlists, the number of rows per song."""
     weights = batch.value if batch.kind == "plays" else None
     return np.bincount(batch.song, weights, minlength=len(batch.songs)).astype(np.int64)
 
@@ -217,7 +217,7 @@ def commit(library: Library, seen: Preview, accepted: Iterable[Proposal] = ()) -
     """Write a previewed import in one transaction, and undo earlier imports that it replaces.
 
     Unmatched rows, except those of playlists, are kept until the library has their songs. MusicBrainz ids are written
-    as edits to songs without one; they stay if the import is undone.
+    as edits to songs without such an id; undoing the import does not remove them.
     """
     batch, song_ids = seen.batch, seen.song_ids.copy()
     confirmed = {p.song[:2]: p.song_id for p in accepted}
@@ -287,7 +287,7 @@ def import_files(library: Library, paths: str | Path | list[str | Path], fmt: st
 
 
 def match_waiting(library: Library) -> int:
-    """After a scan, match songs of earlier imports, except by similar names; return the number of matches."""
+    """After a scan, match unmatched songs of earlier imports, but not by similar names; return how many matched."""
     waiting = list(library.listening.waiting_names())
     if not waiting:
         return 0
@@ -297,7 +297,7 @@ def match_waiting(library: Library) -> int:
 
 
 def waiting_proposals(library: Library, progress: Progress = no_progress) -> list[Proposal]:
-    """Return proposals for the most played unmatched songs, for :func:`accept` or :func:`refuse`."""
+    """Return proposals for the most played unmatched songs, to pass to :func:`accept` or :func:`refuse`."""
     waiting = [(NamedSong(w.artist, w.title, w.album), w.count) for w in library.listening.list_unmatched()]
     return Matcher(library).propose(waiting, progress)[:_MAX_PROPOSALS]
 

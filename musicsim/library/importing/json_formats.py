@@ -33,21 +33,21 @@ class Record:
         self.entries, self.fields = entries, fields
 
     def text(self, name: str) -> str:
-        """Return a string on one line, "" by default."""
+        """Return a field's text on one line; "" if the field is missing."""
         value = self.fields.get(name)
         if value is None or isinstance(value, str):
             return plain(value) if value else ""
         raise self._fault(name, "text")
 
     def object(self, name: str) -> "Record":
-        """Return an object, an empty one by default."""
+        """Return a field that is an object; an empty object if the field is missing."""
         value = self.fields.get(name)
         if value is None or isinstance(value, dict):
             return Record(self.entries, value or {})
         raise self._fault(name, "an object")
 
     def number(self, name: str) -> float:
-        """Return a number, which may be stored as a string."""
+        """Return a field's number, which may be stored as a string."""
         value = self.fields.get(name)
         try:
             number = float("nan") if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
@@ -58,11 +58,11 @@ class Record:
         return number
 
     def seconds(self, name: str) -> float | None:
-        """Return a number, None by default."""
+        """Return a field's number; None if the field is missing."""
         return None if self.fields.get(name) is None else self.number(name)
 
     def texts(self, name: str) -> list[str]:
-        """Return one or more strings as a list, including their line breaks."""
+        """Return a field's string or strings as a list; line breaks are kept."""
         value = self.fields.get(name)
         texts = [] if value is None else [value] if isinstance(value, str) else value
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
@@ -70,7 +70,7 @@ class Record:
         return [text.replace("\0", " ").encode("utf-8", "replace").decode() for text in texts]
 
     def song(self, *names: str) -> NamedSong:
-        """Return the song with artist, title and album from the fields with these names."""
+        """Return a song; `names` are the fields with its artist, title and album."""
         return NamedSong(*map(self.text, names))
 
     def _fault(self, name: str, expected: str) -> LibraryError:
@@ -78,7 +78,7 @@ class Record:
 
 
 def records(entries: Entries, *names: str) -> Iterator[Record]:
-    """Yield the entries in a document, or on its lines; each must be an object."""
+    """Yield the entries of a document, or one entry per line; each entry must be an object."""
     for entry in entries.entries(*names) if isinstance(entries, JsonStream) else _parse_lines(entries):
         yield Record(entries, entry)
 

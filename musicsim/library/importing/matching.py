@@ -104,7 +104,7 @@ class Matcher:
         """Return the match for a song if it is unambiguous.
 
         Methods, in order: the path or its end, a person's choice, the recording id, artist and title, and their plain
-        spellings. If the names differ, two more parts of the paths must be equal. A version (live, remix) matches the
+        spellings. If the names differ, the path ends must share two more parts. A version (live, remix) matches the
         same version, else the same kind (except remixes), else the plain song. Songs with a file are preferred.
         """
         if song.place and not is_web(song.place) and (match := self.find_by_path(song)):
@@ -119,7 +119,7 @@ class Matcher:
         return None if candidates is None else Match(_select(candidates[1], song), candidates[0])
 
     def find_by_names(self, song: NamedSong) -> tuple[How, list[KnownSong]] | None:
-        """Return the method, and all songs with this recording id, else these names, else their plain spellings."""
+        """Find songs by recording id, then by names, then by plain spellings; return the method and all songs found."""
         if song.mbid and (songs := self._by_mbid.get(song.mbid.lower())):
             return "mbid", songs
         artist = self._aliases.get(song.artist, song.artist)
@@ -154,7 +154,7 @@ class Matcher:
         return {known.id: (known.plain_artist, known.plain_title) for songs in self._exact.values() for known in songs}
 
     def find_by_path(self, song: NamedSong) -> Match | None:
-        """Return the song whose file has this path, or the same end of the path; see :meth:`find`."""
+        """Return the song whose file has this path, or a path with the same end; see :meth:`find`."""
         if (song_id := self._places.find_whole(song.place)) is not None:
             return Match(song_id, "path")
         ending = self._places.find_by_end(song.place)
@@ -169,7 +169,7 @@ class Matcher:
     def propose(self, songs: Iterable[tuple[NamedSong, int]], progress: Progress = no_progress) -> list[Proposal]:
         """Return the library's most similar song for each unmatched song, if it is similar enough.
 
-        Only the 5000 with the highest counts are compared, because each takes a few milliseconds. Titles with different
+        Only the 5000 songs with the highest counts are compared; each takes a few milliseconds. Titles with different
         numbers ("No. 5", "No. 6") are never similar.
         """
         counts: Counter[tuple[str, str]] = Counter()
@@ -230,7 +230,7 @@ def _select(candidates: Sequence[KnownSong], song: NamedSong) -> int:
 
 
 def _files(library: Library) -> Iterator[tuple[Path, int, bool]]:
-    """Yield each file's path and song and whether it exists, then the last known paths of songs without files."""
+    """Yield (path, song id, whether the file exists) for all files, then for the last paths of songs without files."""
     f, s = schema.files.c, schema.songs.c
     listed = sa.select(f.path, f.song_id, f.missing_since.is_(None)).order_by(f.missing_since.is_not(None), f.path)
     lost = sa.select(s.last_path, s.id, sa.false()).where(s.last_path.is_not(None)).order_by(s.id)

@@ -18,7 +18,7 @@ _FILE = re.compile(r"file:(?://(?P<host>[^/\\]*))?(?P<path>[/\\].*)?$", re.IGNOR
 _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:[/\\]")
 _PARTS = re.compile(r"[/\\]+")
 _DRIVE = re.compile(r"[a-z]:")
-# paths that can be written in only one way: normalized ASCII without quotes, backslashes or surrounding spaces
+# paths with only one spelling: normalized ASCII without percent signs, backslashes or surrounding spaces
 _PLAIN = re.compile(r"(?:/(?!\.{0,2}(?:/|$))[!-$&-.0-\[\]-~ ]+)+(?<! )", re.ASCII)
 # uninformative parts of a path: "01", "Track 3", "CD1", "Unknown Artist"
 _EMPTY_WORDS = re.compile(
@@ -50,7 +50,7 @@ def spell_out(text: str) -> str:
 
 
 def from_address(text: str) -> str:
-    """Return the path of an XSPF or JSPF location, even if it is not percent-encoded; web addresses do not change."""
+    """Return the path of an XSPF or JSPF location, even if it is not percent-encoded; web addresses are unchanged."""
     text = text.strip()
     return text if is_web(text) or _FILE.match(text) or " " in text else _unquote(text)
 
@@ -60,7 +60,7 @@ def _unquote(text: str) -> str:
 
 
 def resolve_place(place: str, folder: Path | None) -> str:
-    """Return the path of a playlist entry, resolved against the playlist's folder; web addresses do not change."""
+    """Return the path of a playlist entry, resolved against the playlist's folder; web addresses are unchanged."""
     if not place or is_web(place):
         return place
     if address := _FILE.match(place):
@@ -80,16 +80,16 @@ def file_name(place: str) -> str:
 
 
 class Ending(NamedTuple):
-    """A song whose path ends like a given path; `n_telling` is the number of informative parts in common."""
+    """A song whose path has the same end as a given path; `n_telling` is the number of informative parts in common."""
 
     song_id: int
     n_telling: int
 
 
 class PlaceIndex:
-    """An index to find paths as a whole or by their ends; 0.4 kB per file.
+    """An index for finding complete paths or the ends of paths; 0.4 kB per file.
 
-    `files` contains each file's path, its song's id, and whether the file exists. Of equal paths, the first is used.
+    `files` contains each file's path, its song's id, and whether the file exists. The first of two equal paths is used.
     """
 
     def __init__(self, files: Iterable[tuple[Path, int, bool]]) -> None:
@@ -143,7 +143,7 @@ class PlaceIndex:
 
 
 def _spellings(place: str) -> Iterator[str]:
-    """Yield a path as written, then without the quotes, backslashes or encodings that some players use."""
+    """Yield a path as written, then with corrections for the backslashes, encodings and spaces of players."""
     yield place
     if _PLAIN.fullmatch(place):
         return
@@ -159,7 +159,7 @@ def _spellings(place: str) -> Iterator[str]:
 
 
 def _reverse(path: str) -> str:
-    """Return the parts of a path from last to first, each ending in NUL, with normalized case and accents."""
+    """Return the parts of a path from last to first, each followed by NUL, with normalized case and accents."""
     parts = map(_plain_part, _PARTS.split(path))
     return "".join(f"{part}\0" for part in reversed([*parts]) if part and not _DRIVE.fullmatch(part))
 

@@ -2,8 +2,8 @@
 
 Formats: M3U, PLS, XSPF, JSPF, Spotify's ``Playlist1.json``, and AotM-2011 (McFee and Lanckriet, "Hypergraph models of
 playlist dialects", ISMIR 2012). An entry has a place (:mod:`musicsim.library.importing.places`), names, or both. HLS,
-the other use of M3U8, is refused. So is XML with a document type: playlists never contain one, and entity attacks need
-one.
+the other use of M3U8, is refused. XML with a document type is also refused, because playlists never have one, and
+entity attacks need one.
 """
 
 import re
@@ -190,7 +190,7 @@ def read_jspf(document: JsonStream, rows: Gatherer) -> None:
 
 
 def read_spotify_playlists(document: JsonStream, rows: Gatherer) -> None:
-    """Read a Spotify account's playlists, except episodes; a playlist of up to 64 million characters is in memory."""
+    """Read a Spotify account's playlists, except episodes; keeps up to 64 million characters in memory."""
     document.longest = _MAX_LIST
     for entry in records(document, "playlists"):
         items = entry.fields.get("items") or []
@@ -215,7 +215,7 @@ def _spotify_song(item: Record) -> NamedSong | None:
 
 
 def read_aotm(entries: Entries, rows: Gatherer) -> None:
-    """Read AotM-2011; a playlist's name is its number."""
+    """Read AotM-2011; the number of each playlist becomes its name."""
     for entry in records(entries):
         items = entry.fields.get("playlist")
         if not isinstance(items, list):

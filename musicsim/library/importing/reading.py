@@ -1,4 +1,4 @@
-"""Recognize the formats of files, to which the hook ``import_formats`` adds, and read them into one :class:`Batch`."""
+"""Recognize file formats (the hook ``import_formats`` adds more), and read files into one :class:`Batch`."""
 
 import csv
 import json
@@ -17,7 +17,7 @@ from musicsim.library.importing.records import Batch, Gatherer, Kind
 from musicsim.library.importing.sources import HEAD, Format, JsonStream, RawBytes, Source, TextLines, find_sources
 from musicsim.progress import Progress, no_progress
 
-ME = "me"  # the listener in a service's export for one user
+ME = "me"  # the listener if a file contains one user's data
 
 _FORMATS: dict[str, Format] = {
     "plays": Format("plays as CSV", "plays", from_text.read_plays),
@@ -50,7 +50,7 @@ _FORMATS |= {
 FORMATS: dict[str, str] = {name: fmt.label for name, fmt in _FORMATS.items() if name != _NAMES}
 """Labels of the formats, keyed by the names that `fmt` accepts."""
 
-# patterns that must all occur in the head of a file; the first format that matches is used
+# patterns that must all occur near the start of a file; the first format that matches is used
 _JSON_SIGNS = {
     "spotify": ('"ms_played"|"msPlayed"', '"master_metadata_track_name"|"trackName"'),
     "loved": ('"lovedtracks"',),
@@ -71,7 +71,7 @@ _OTHER_LISTS = {
 }  # fmt: skip
 _OTHER_KIND = "file in an unknown format"
 _DOCUMENTS = ("jspf", "spotify_playlists")  # formats that never have one entry per line
-_KINDS: tuple[Kind, ...] = ("plays", "playlists", "tags")  # only the first of these in an archive is read
+_KINDS: tuple[Kind, ...] = ("plays", "playlists", "tags")  # only the first of these kinds in an archive is read
 _HLS_SIGN = re.compile(r"^#EXT-X-", re.MULTILINE | re.IGNORECASE)
 _M3U_SIGN = re.compile(r"#(?:EXTM3U|(?:EXTINF|EXTART|EXTALB|PLAYLIST):)", re.IGNORECASE)
 
@@ -127,7 +127,7 @@ def _is_m3u(head: str) -> bool:
 
 
 def _lines(head: str) -> list[str]:
-    """Return the lines of a head without empty lines, and without the last line if it is cut off."""
+    """Return the lines of `head`, except empty lines and a last line that is cut off."""
     lines = re.split(r"[\r\n]+", head)
     if len(head) >= HEAD - 8 and len(lines) > 1:
         lines.pop()
@@ -151,7 +151,7 @@ def _fitting_tables(head: str) -> Iterator[str]:
 
 
 def _nearest_table(head: str) -> str | None:
-    """Return the CSV format that shares the most columns, at least two, with a header, to report missing columns."""
+    """Return the CSV format that shares the most columns (at least two) with a header, to report missing columns."""
     names = {name.strip().strip('"').lower() for name in head.lstrip().split("\n", 1)[0].rstrip("\r").split(",")}
     own = ("plays", "tags", "playlists")
     best = max(own, key=lambda fmt: len(names.intersection(from_text.COLUMNS[fmt])))
@@ -165,9 +165,9 @@ def read_listening(
     """Read files of plays, tags or playlists into one batch; nothing is written.
 
     If folders and .zip archives contain several kinds, only the first of plays, playlists and tags is read. `fmt` is a
-    name in :data:`FORMATS`, by default recognized from each file. `listener` is for files that do not name one, "me" by
-    default. `progress` counts bytes. `encoding` is utf-8, utf-16, latin-1 or cp1252. Raises LibraryError if a file
-    cannot be read or has an invalid line.
+    name in :data:`FORMATS`; by default, each file's format is recognized. `listener` ("me" by default) is used for
+    files that do not name one. `progress` counts bytes. `encoding` is utf-8, utf-16, latin-1 or cp1252. Raises
+    LibraryError if a file cannot be read or has an invalid line.
     """
     if not paths:
         raise ValueError("paths is empty: give at least one file.")
@@ -201,7 +201,7 @@ def _assign_formats(sources: Sequence[Source], fmt: str | None) -> tuple[_Todo, 
         head = source.head()
         name = recognize(head, source.ending, fmt)
         if source.is_named:
-            name = name or _nearest_table(head)  # reading in this format reports the missing column
+            name = name or _nearest_table(head)  # reading the file in this format reports the missing column
             if name is None or (fmt is not None and name not in (fmt, _NAMES)):
                 raise LibraryError(_explain_refusal(source, head, fmt))
         if name is None:
@@ -218,7 +218,7 @@ def _assign_formats(sources: Sequence[Source], fmt: str | None) -> tuple[_Todo, 
 
 
 def _select_kind(todo: _Todo, left_out: _LeftOut) -> tuple[_Todo, _LeftOut]:
-    """Leave out files from folders and archives that contain a different kind of data than the rest."""
+    """Leave out files in folders and archives if they contain a different kind of data than the rest."""
     kinds = {_FORMATS[name].kind for source, name in todo if source.is_named and name != _NAMES}
     kinds = kinds or {min((_FORMATS[name].kind for _, name in todo if name != _NAMES), key=_KINDS.index)}
     others = [(s, name) for s, name in todo if not s.is_named and name != _NAMES and _FORMATS[name].kind not in kinds]
@@ -227,7 +227,7 @@ def _select_kind(todo: _Todo, left_out: _LeftOut) -> tuple[_Todo, _LeftOut]:
 
 
 def _explain_refusal(source: Source, head: str, fmt: str | None) -> str:
-    """Return the reason why a file is not read, without quoting it, because it may contain secrets."""
+    """Return the reason why a file is not read, without quoting the file, because it may contain secrets."""
     if not head.strip():
         return f"{source.label}: the file is empty. Export it again."
     ending = ".plist" if "<plist" in head else source.ending
@@ -239,12 +239,12 @@ def _explain_refusal(source: Source, head: str, fmt: str | None) -> str:
     if _HLS_SIGN.search(head):
         return f"{source.label}: this {from_list.HLS}"
     if "\0" in head:
-        return f"{source.label}: contains NUL bytes: it is not text, or UTF-16 without a BOM (give its encoding)."
+        return f"{source.label}: contains NUL bytes: it is not text, or it is UTF-16 without a BOM (give its encoding)."
     if spell_out(head) != head:
         return source.not_text()
     return f"{source.label}: " + (
         f"line 1 is not in a known format ({', '.join(FORMATS)}). "
-        f"A playlist of paths needs the extension .m3u8 or a first line #EXTM3U."
+        f"A playlist of paths needs the extension .m3u8, or #EXTM3U as its first line."
         if fmt is None
         else f"the file is not in the format {fmt} ({FORMATS[fmt]}). Give its format, or omit the format."
     )
@@ -266,7 +266,7 @@ def _read_all(todo: Sequence[tuple[Source, str]], rows: Gatherer, progress: Prog
 
 
 def _is_json_lines(source: Source) -> bool:
-    """Return whether a text is JSON with one entry per line: its first line is an object that lists no entries."""
+    """Return whether a file is JSON with one entry per line: its first line is an object without a list of entries."""
     first = source.head().lstrip().split("\n", 1)[0]
     if not first.startswith("{"):
         return False

@@ -15,13 +15,13 @@ from musicsim._arrays import Float64Array, Int32Array, Int64Array, Uint32Array
 Kind = Literal["plays", "tags", "playlists"]
 
 NO_NAME = "no artist or title"
-_MAX_PLACES = 20  # maximum number of places that are reported per reason for leaving out rows
+_MAX_PLACES = 20  # maximum number of places that are reported per reason
 MAX_ROWS = 1 << 22  # number of rows in memory after which they are summed
 _END_OF_TIME = 1 << 32  # seconds since 1970; later times do not fit into 32 bits
 
 
 class NamedSong(NamedTuple):
-    """Names of a song in a file, empty if unknown; `mbid` is a MusicBrainz id, `place` a path or an address."""
+    """Names of a song in a file, empty if unknown; `mbid` is a MusicBrainz id; `place` is a path or an address."""
 
     artist: str
     title: str
@@ -45,7 +45,7 @@ class Batch:
     format: str  # names of the formats, joined with "+"
     name: str  # names of the files
     listener: str  # listener of all rows; "" if the files name the listeners
-    digest: str  # hash of all fields below: the same files give the same digest
+    digest: str  # hash of the data below: equal files have equal digests
     songs: tuple[NamedSong, ...]  # distinct songs
     groups: tuple[tuple[str, str], ...]  # depending on the kind: (listener, ""), (tag, "") or (playlist, category)
     # (n_sums,): indices into `songs` and `groups`; unique pairs for plays and tags, ordered songs for playlists
@@ -56,7 +56,7 @@ class Batch:
     # export the start of a listen; Spotify exports the end.
     times: Uint32Array
     first_time: Int64Array  # (n_sums + 1,): index of each row's first time; zeros for tags and playlists
-    n_rows: int  # number of rows before they were summed, except those left out
+    n_rows: int  # number of rows before they were summed, excluding those left out
     skipped: tuple[Skipped, ...]
     # times of the first and last listen, seconds since 1970
     first_at: float | None
@@ -64,7 +64,7 @@ class Batch:
 
 
 def day_of(seconds: float | None) -> str | None:
-    """Return the UTC day of seconds since 1970, like 2024-01-31; None for times out of range."""
+    """Convert seconds since 1970 to a UTC date such as 2024-01-31; return None for times out of range."""
     if seconds is None:
         return None
     try:

@@ -19,16 +19,16 @@ from musicsim.library.disk.archives import shorten_message
 from musicsim.library.importing.records import Gatherer, Kind
 
 ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1252")
-HEAD = 1 << 16  # number of characters from which the format is recognized
+HEAD = 1 << 16  # number of characters that are read to recognize the format
 LONGEST = 1 << 20  # maximum number of characters in a line or entry; real ones have thousands
 _CHUNK = 1 << 16
 _MAX_UNPACKED = 8 << 30  # maximum number of unpacked bytes per archive; a lifetime of listening takes less
 _MAX_MEMBERS = 10_000
-_HIGHEST_RATIO = 250  # maximum compression ratio: listens as JSON reach 10 to 40, a zip bomb a thousand
+_HIGHEST_RATIO = 250  # maximum compression ratio: listens as JSON reach 10 to 40, and a zip bomb reaches 1,000
 LIST_SUFFIXES = (".m3u", ".m3u8", ".pls", ".xspf", ".jspf")
 READ_SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".txt", ".db", *LIST_SUFFIXES)
 _SPACE = re.compile(r"[ \t\r\n]*")
-_CUT_OFF = "is the last: the file is cut off. Export it again."
+_CUT_OFF = "is incomplete: the file is cut off. Export it again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Source:
 
 
 def find_sources(paths: Sequence[Path], encoding: str | None) -> list[Source]:
-    """Return the files, and the readable files in folders (except hidden ones) and archives, each sorted by name."""
+    """Return the given files, and the readable files in folders (except hidden files) and archives, sorted by name."""
     if encoding is not None and encoding not in ENCODINGS:
         raise ValueError(f"encoding={encoding!r}: choose from {', '.join(ENCODINGS)}.")
     sources: list[Source] = []
@@ -199,7 +199,7 @@ class RawBytes(_Watched):
 
 
 class JsonStream(_Watched):
-    """A JSON document, read one entry of its list at a time; an entry may have `longest` characters.
+    """A JSON document, read one entry of its list at a time; an entry can have up to `longest` characters.
 
     `title` is the first string read so far under "title" or "name".
     """
@@ -216,7 +216,7 @@ class JsonStream(_Watched):
         """Yield the entries of the document's list, or of the lists under one of `names`; skip everything else."""
         yield from self._inside(names)
         if not self._has_list:
-            raise self.fault("is the last, and no list of records was found. Is this the right file?")
+            raise self.fault("is the end of the file, but no list of records was found. Is this the right file?")
         if self._peek():
             raise self.fault("continues after the end of the document.")
 

@@ -49,7 +49,7 @@ def exact(artist: str, title: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=1 << 16)
 def plain_artist(name: str) -> str:
-    """Return an artist's plain spelling, without spaces and guests. The function is idempotent."""
+    """Return an artist's plain spelling, without spaces or guests. The function is idempotent."""
     text = name
     for _ in range(_MAX_STEPS):
         words = list(artist_words(text))

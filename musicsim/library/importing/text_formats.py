@@ -129,7 +129,7 @@ def read_spinitron(lines: TextLines, rows: Gatherer) -> None:
 
 
 def read_lastfm(lines: TextLines, rows: Gatherer) -> None:
-    """Read scrobbles from Last.fm, with or without a header, except the song playing now, which has no time."""
+    """Read scrobbles from Last.fm, with or without a header, except the song that is playing, which lacks a time."""
     head = TextLines(lines.source, io.StringIO(lines.source.head()), None, None)  # type: ignore[arg-type]
     first = next(table(head), [])
     if not is_headerless_lastfm([first]) and "artist" in [name.strip().lower() for name in first]:
@@ -155,7 +155,7 @@ def read_lastfm(lines: TextLines, rows: Gatherer) -> None:
 
 
 def is_headerless_lastfm(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether all rows have four values and at least one ends in a date as written by Last.fm."""
+    """Return whether all rows have four values and at least one ends in a date in the format of Last.fm."""
     return all(len(row) == 4 for row in rows) and any(_parse_lastfm_time(row[3]) is not None for row in rows)
 
 
