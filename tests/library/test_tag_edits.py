@@ -72,7 +72,7 @@ def test_reverting_change_keeps_later_edits(store, songs):
 @pytest.mark.parametrize(
     ("known", "edits", "words"),
     [
-        ({"year": None}, {"year": "soon"}, "whole number"),
+        ({"year": None}, {"year": "soon"}, "enter a number from"),
         ({"artist": "The Beatles"}, {"album": "x"}, "^album: `known` must"),
         ({"path": "x"}, {}, "'path' cannot be edited"),
     ],
