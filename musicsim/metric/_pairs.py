@@ -34,7 +34,7 @@ class Pairs:
     def build(
         cls, n_songs: int, queries: Int64Array, items: Int32Array, start: Int64Array, inverted: BoolArray
     ) -> Self | None:
-        """Convert the sets of different queries; return None if few songs are queries or many songs are unranked."""
+        """Convert the queries' sets of songs; return None if few songs are queries or many songs are unranked."""
         if len(queries) < _MIN_SHARE * n_songs or not inverted.all():
             return None
         slots = np.full(n_songs, -1)

@@ -29,7 +29,7 @@ _FAR = 5.0  # Warn if the share of documents with t_r > 1 exceeds the share in t
 
 
 class LGMML(BaseEstimator):
-    """Rank documents for queries without vectors, by the documents' distances to anchors in local metrics.
+    """Rank documents by their distances to anchors in local metrics; queries do not need vectors.
 
     The score of a document is ``f = -sum_r phi_r t_r exp(-t_r)`` (equation 13), where t_r is its squared distance to
     anchor r in metric M_r. Each M_r is the geometric mean metric of some random queries, and its anchor is the

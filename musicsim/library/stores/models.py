@@ -83,7 +83,7 @@ class ModelStore(Tables):
         return [r for r in self._records()[0] if r.is_complete and (retired or not r.is_retired)]
 
     def _records(self) -> tuple[list[ModelRecord], dict[str, int]]:
-        """Return all models, and the known numbers of rows keyed by model id; read once per revision."""
+        """Return all models, and the known row counts, keyed by model id; read once per revision."""
         revision = self._revision()
         if self._cache[0] != revision:
             rows = self._rows(sa.select(schema.models).order_by(schema.models.c.created_at))
@@ -249,7 +249,7 @@ class ModelStore(Tables):
         return self._vector_file(record).holds(n_rows[record.id])
 
     def song_rows(self, model_id: str) -> SongRows:
-        """Return a model's rows; the same object until they change. The first call may take seconds."""
+        """Return a model's rows, as the same object until they change. The first call may take several seconds."""
         return self._rows_of(model_id).get()
 
     def _cache_rows(self, model_id: str) -> CachedValue[SongRows]:
